@@ -1,0 +1,56 @@
+"""dragoman: the Transformer of "Attention Is All You Need" as a complete, practical system.
+
+The names below are the public ones. They are imported when first used, so that ``dragoman --help`` stays fast.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dragoman.api import evaluate as evaluate
+    from dragoman.api import train as train
+    from dragoman.config import Config as Config
+    from dragoman.config import ModelConfig as ModelConfig
+    from dragoman.errors import BundleError as BundleError
+    from dragoman.errors import ConfigError as ConfigError
+    from dragoman.errors import DataError as DataError
+    from dragoman.errors import DecodeError as DecodeError
+    from dragoman.errors import DragomanError as DragomanError
+    from dragoman.errors import ServeError as ServeError
+    from dragoman.model.transformer import Transformer as Transformer
+    from dragoman.translator import Translation as Translation
+    from dragoman.translator import Translator as Translator
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "BundleError": "errors",
+    "Config": "config",
+    "ConfigError": "errors",
+    "DataError": "errors",
+    "DecodeError": "errors",
+    "DragomanError": "errors",
+    "ModelConfig": "config",
+    "ServeError": "errors",
+    "Transformer": "model.transformer",
+    "Translation": "translator",
+    "Translator": "translator",
+    "evaluate": "api",
+    "train": "api",
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'dragoman' has no attribute {name!r}; its public names are {', '.join(__all__)}")
+    value = getattr(importlib.import_module(f"dragoman.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

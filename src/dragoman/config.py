@@ -1,0 +1,334 @@
+"""Configuration: four sections, frozen, in and out of YAML; unknown keys are refused with the nearest name.
+
+    model:  {preset: small, dropout: 0.3}
+    data:   {train: {src: train.en, tgt: train.de}, tokenizer: {vocab_size: 8000}}
+    train:  {max_steps: 8000, batch_tokens: 4096}
+    decode: {beam_size: 4, length_penalty: 0.6}
+
+``ModelConfig`` is the model section plus the two vocabulary sizes, which are known once the subwords are learned.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Self, get_args
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from dragoman.errors import ConfigError
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "tiny": dict(d_model=128, d_ff=256, n_heads=4, n_encoder_layers=4, n_decoder_layers=4),
+    "small": dict(d_model=256, d_ff=1024, n_heads=4, n_encoder_layers=3, n_decoder_layers=3),
+    "base": dict(d_model=512, d_ff=2048, n_heads=8, n_encoder_layers=6, n_decoder_layers=6, dropout=0.1),
+    "big": dict(d_model=1024, d_ff=4096, n_heads=16, n_encoder_layers=6, n_decoder_layers=6, dropout=0.3),
+}
+
+
+class Section(BaseModel):
+    """A frozen group of settings that knows all its keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class ModelOptions(Section):
+    """Sizes and variants of one Transformer; the defaults are the paper's base model (section 3)."""
+
+    d_model: int = Field(512, ge=1, le=65536)  # width of the residual stream
+    n_heads: int = Field(8, ge=1, le=1024)
+    d_ff: int = Field(2048, ge=1, le=1_048_576)  # inner width of the feed-forward network
+    n_encoder_layers: int = Field(6, ge=0, le=1000)  # 0: no encoder, a language model
+    n_decoder_layers: int = Field(6, ge=0, le=1000)  # 0: no decoder, the encoder alone
+    d_k: int | None = Field(None, ge=1, le=65536)  # width of a head's queries and keys; None: d_model // n_heads
+    d_v: int | None = Field(None, ge=1, le=65536)  # width of a head's values; None: d_model // n_heads
+    dropout: float = Field(0.1, ge=0, lt=1)  # on each sub-layer's output and on embedding + position
+    attention_dropout: float = Field(0.0, ge=0, lt=1)  # on attention weights
+    activation_dropout: float = Field(0.0, ge=0, lt=1)  # inside the feed-forward network
+    norm: Literal["post", "pre"] = "post"
+    activation: Literal["relu", "gelu", "swish", "swiglu"] = "relu"
+    positions: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"
+    share_embeddings: Literal["all", "decoder", "none"] = "all"
+    scale_embeddings: bool = True
+    attention_bias: bool = True
+    generator_bias: bool = False
+    norm_eps: float = Field(1e-5, gt=0, lt=1)
+    max_len: int = Field(1024, ge=1, le=10_000_000)  # binds learned positions only
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand_preset(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping) or "preset" not in data:
+            return data
+        fields = dict(data)
+        preset = fields.pop("preset")
+        if preset not in PRESETS:
+            raise ValueError(f"model.preset = {preset!r} is unknown{_nearest(str(preset), PRESETS)}")
+        return {**PRESETS[preset], **fields}
+
+    @model_validator(mode="after")
+    def _check_widths(self) -> Self:
+        if (self.d_k is None or self.d_v is None) and self.d_model % self.n_heads:
+            fits = [n for n in (1, 2, 4, 8, 16, 32) if self.d_model % n == 0]
+            raise ValueError(
+                f"model.n_heads = {self.n_heads} does not divide model.d_model = {self.d_model}. Each head is "
+                f"d_model / n_heads wide: set n_heads to one of {fits}, or give d_k and d_v"
+            )
+        if self.positions == "sinusoidal" and self.d_model % 2:
+            raise ValueError(f"model.d_model = {self.d_model} is odd; sinusoidal positions come in sine-cosine pairs")
+        if self.positions == "rotary" and self.head_d_k % 2:
+            raise ValueError(f"model.d_k = {self.head_d_k} is odd; rotary positions turn pairs of channels")
+        if not self.n_encoder_layers and not self.n_decoder_layers:
+            raise ValueError("model.n_encoder_layers and model.n_decoder_layers are both 0: nothing is left to build")
+        return self
+
+    @property
+    def head_d_k(self) -> int:
+        """Width of one head's queries and keys."""
+        return self.d_k or self.d_model // self.n_heads
+
+    @property
+    def head_d_v(self) -> int:
+        """Width of one head's values."""
+        return self.d_v or self.d_model // self.n_heads
+
+
+class ModelConfig(ModelOptions):
+    """All that is needed to build a Transformer: the options, the two vocabularies and the padding id."""
+
+    src_vocab_size: int = Field(ge=1, le=10_000_000)
+    tgt_vocab_size: int = Field(ge=1, le=10_000_000)
+    pad_id: int = Field(0, ge=0)
+
+    def __init__(self, **fields: Any) -> None:
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            raise _readable(error, type(self), "") from None
+
+    @model_validator(mode="after")
+    def _check_vocabularies(self) -> Self:
+        if self.share_embeddings == "all" and self.src_vocab_size != self.tgt_vocab_size:
+            raise ValueError(
+                f"share_embeddings = 'all' needs one vocabulary, but src_vocab_size = {self.src_vocab_size} and "
+                f"tgt_vocab_size = {self.tgt_vocab_size}: learn a joint tokenizer, or share 'decoder' or 'none'"
+            )
+        if self.pad_id >= min(self.src_vocab_size, self.tgt_vocab_size):
+            raise ValueError(f"pad_id = {self.pad_id} lies outside a vocabulary")
+        return self
+
+
+class PairOfFiles(Section):
+    """Two text files whose lines belong together; plain, .gz or .zst."""
+
+    src: Path
+    tgt: Path
+
+
+class TokenizerConfig(Section):
+    """How subwords are learned and used."""
+
+    kind: Literal["bpe", "unigram"] = "bpe"
+    vocab_size: int = Field(8000, ge=8, le=1_000_000)  # of each vocabulary; lowered, and said, where the text has less
+    joint: bool = True  # one vocabulary for both sides
+    byte_fallback: bool = True  # characters never seen become bytes instead of <unk>
+    sampling: float = Field(0.0, ge=0, lt=1)  # subword regularisation: BPE-dropout rate, or alpha for unigram
+
+
+class DataConfig(Section):
+    """Where the text is, how it is cleaned and cut."""
+
+    train: PairOfFiles
+    valid: PairOfFiles | None = None  # None: 1% of train (at most 2,000 pairs) is held out, and said
+    src_lang: str | None = None
+    tgt_lang: str | None = None
+    tokenizer: TokenizerConfig = TokenizerConfig()
+    max_tokens: int = Field(256, ge=1)  # longer sides (subwords, eos not counted) drop the pair, counted
+    max_ratio: float | None = Field(None, gt=1)  # longer side over shorter side, in subwords
+    drop_duplicates: bool = False  # of pairs that are the same on both sides the first stays
+
+
+class TrainConfig(Section):
+    """How the model is trained; the defaults are the paper's (section 5)."""
+
+    max_steps: int = Field(100_000, ge=1)
+    max_epochs: int | None = Field(None, ge=1)
+    max_minutes: float | None = Field(None, gt=0)  # of training in all, resumed parts and validation included
+    batch_tokens: int = Field(4096, ge=1)  # rows x longest side, padding counted
+    accumulate: int = Field(1, ge=1)  # batches to one update
+    schedule: Literal["noam", "inverse_sqrt", "cosine"] = "noam"
+    lr: float | None = Field(None, gt=0)  # peak rate of inverse_sqrt and cosine; a factor, default 1, for noam
+    warmup_steps: int = Field(4000, ge=1)
+    label_smoothing: float = Field(0.1, ge=0, lt=1)
+    adam_betas: tuple[float, float] = (0.9, 0.98)
+    adam_eps: float = Field(1e-9, gt=0)
+    clip_norm: float | None = Field(None, gt=0)  # of the gradient of all parameters together
+    ema: float = Field(0.0, ge=0, lt=1)  # decay of the exponential moving average of the weights; 0: none
+    average: int = Field(5, ge=0, le=1000)  # the last so many checkpoints are averaged at the end; 0 or 1: none
+    validate_every: int = Field(500, ge=1)
+    save_every: int = Field(500, ge=1)
+    log_every: int = Field(50, ge=1)
+    patience: int | None = Field(None, ge=1)  # stop after so many validations without a better BLEU
+    max_bad_steps: int = Field(10, ge=1)  # stop after so many updates in a row with a non-finite loss or gradient
+    seed: int = Field(1, ge=0, lt=2**63)
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    tensorboard: bool = False
+
+    @model_validator(mode="after")
+    def _check_rate(self) -> Self:
+        if self.schedule != "noam" and self.lr is None:
+            raise ValueError(f"train.schedule = {self.schedule!r} needs its peak rate: set train.lr (for example 1e-3)")
+        if not all(0 <= beta < 1 for beta in self.adam_betas):
+            raise ValueError(f"train.adam_betas = {self.adam_betas}: each must lie in [0, 1)")
+        return self
+
+
+class DecodeConfig(Section):
+    """How translations are searched for; the defaults are the paper's (section 6.1)."""
+
+    beam_size: int = Field(4, ge=1, le=1000)  # 1: greedy
+    length_penalty: float = Field(0.6, ge=0, le=10)  # alpha of GNMT's ((5 + n) / 6) ** alpha
+    max_extra_tokens: int = Field(50, ge=1)  # a translation has at most so many tokens more than its source
+    batch_tokens: int = Field(4096, ge=1)  # rows x longest source of one decoding batch, beams not counted
+
+
+class Config(Section):
+    """A whole run."""
+
+    model: ModelOptions = ModelOptions()
+    data: DataConfig
+    train: TrainConfig = TrainConfig()
+    decode: DecodeConfig = DecodeConfig()
+
+    @classmethod
+    def from_mapping(cls, data: Mapping[str, Any], where: str = "configuration") -> Self:
+        """Check ``data`` against the schema.
+
+        Raises:
+            ConfigError: A key is unknown (the nearest is named) or a value is impossible; one line for each.
+        """
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            raise _readable(error, cls, f"{where}: ") from None
+
+    @classmethod
+    def from_yaml(cls, path: Path | str, overrides: Sequence[str] = ()) -> Self:
+        """Read a YAML file, then apply ``overrides`` such as ``"train.max_steps=2000"``.
+
+        Relative corpus paths are taken from the folder the command runs in, as on any command line.
+
+        Raises:
+            ConfigError: The file is missing, not YAML, or does not fit the schema.
+        """
+        return cls.from_mapping(with_overrides(read_yaml(path), overrides), where=str(path))
+
+    def to_yaml(self) -> str:
+        """The whole configuration, every default written out."""
+        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+def read_yaml(path: Path | str) -> dict[str, Any]:
+    """Read a YAML file whose top level is a mapping.
+
+    Raises:
+        ConfigError: The file cannot be read or is no YAML mapping; names the file and, for syntax, the line.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file; give the path of a .yaml configuration") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read as a UTF-8 text file ({error})") from None
+    try:
+        data = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        raise ConfigError(f"{path}{line}: not valid YAML ({getattr(error, 'problem', None) or error})") from None
+    if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
+        raise ConfigError(f"{path}: the top level must be the sections model, data, train, decode")
+    return data
+
+
+def with_overrides(data: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
+    """Return ``data`` with each ``a.b=value`` set; values are read as YAML, so ``0.3``, ``true``, ``[1, 2]`` work.
+
+    Raises:
+        ConfigError: An override is not of the form ``a.b=value`` or goes through something that is no section.
+    """
+    result = _deep_copy(data)
+    for override in overrides:
+        name, equals, value = override.partition("=")
+        keys = name.strip().split(".")
+        if not equals or not all(keys):
+            raise ConfigError(f"--set {override!r}: write section.key=value, for example train.max_steps=2000")
+        node = result
+        for key in keys[:-1]:
+            node = node.setdefault(key, {})
+            if not isinstance(node, dict):
+                raise ConfigError(f"--set {override!r}: {key} is a value, not a section")
+        try:
+            node[keys[-1]] = _number_or_same(yaml.safe_load(value))
+        except yaml.YAMLError:
+            raise ConfigError(f"--set {override!r}: {value!r} is no YAML value; quote it") from None
+    return result
+
+
+def _number_or_same(value: Any) -> Any:
+    """Read ``1e-3`` as the number it looks like: YAML 1.1 wants ``1.0e-3`` and would call it a string."""
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _deep_copy(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _deep_copy(value) if isinstance(value, Mapping) else value for key, value in data.items()}
+
+
+def _readable(error: ValidationError, root: type[BaseModel], prefix: str) -> ConfigError:
+    """One short line for each problem, in the words of the configuration file instead of pydantic's."""
+    lines = []
+    for problem in error.errors(include_url=False):
+        path = [str(part) for part in problem["loc"]]
+        name = ".".join(path)
+        if problem["type"] == "extra_forbidden":
+            known = _fields_at(root, path[:-1])
+            lines.append(f"unknown setting {name}{_nearest(path[-1], known)}")
+        elif problem["type"] == "missing":
+            lines.append(f"{name} is missing")
+        elif problem["type"] == "value_error":
+            lines.append(str(problem["ctx"]["error"]))
+        else:
+            lines.append(f"{name} = {problem['input']!r}: {problem['msg'][0].lower()}{problem['msg'][1:]}")
+    return ConfigError(prefix + "; ".join(lines))
+
+
+def _fields_at(root: type[BaseModel], path: Sequence[str]) -> list[str]:
+    """The names that may stand at ``path`` below ``root``."""
+    model: type[BaseModel] | None = root
+    for key in path:
+        if model is None or key not in model.model_fields:
+            return []
+        model = next(_models_in(model.model_fields[key].annotation), None)
+    if model is None:
+        return []
+    return [*model.model_fields, *(["preset"] if issubclass(model, ModelOptions) else [])]
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    for option in (annotation, *get_args(annotation)):
+        if isinstance(option, type) and issubclass(option, BaseModel):
+            yield option
+
+
+def _nearest(name: str, known: Sequence[str] | Mapping[str, Any]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f". Did you mean {close[0]}?" if close else f". Known here: {', '.join(known)}"

@@ -1,0 +1,1 @@
+"""What a model looks at: attention traces and their figures."""

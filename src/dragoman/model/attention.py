@@ -1,0 +1,94 @@
+"""Scaled dot-product attention (Eq. 1) and multi-head attention (section 3.2.2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from dragoman.config import ModelConfig
+from dragoman.model.embedding import rotate
+
+Record = Callable[[str, Tensor], None]
+"""Called with the module path and the weights ``(B, H, Q, K)`` of each attention."""
+
+KeysValues = tuple[Tensor, Tensor]
+"""Projected keys ``(B, H, K, d_k)`` and values ``(B, H, K, d_v)``."""
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float = 0.0) -> tuple[Tensor, Tensor]:
+    """Scaled dot-product attention, Eq. (1): ``softmax(Q K^T / sqrt(d_k)) V``.
+
+    Args:
+        q: Queries, ``(B, H, Q, d_k)``.
+        k: Keys, ``(B, H, K, d_k)``.
+        v: Values, ``(B, H, K, d_v)``.
+        mask: Bool, broadcastable to ``(B, H, Q, K)``, true = may attend; None lets every query see every key.
+        dropout: Probability with which a weight is dropped; 0 outside training.
+
+    Returns:
+        The context ``(B, H, Q, d_v)`` and the weights ``(B, H, Q, K)`` before dropout. A row of weights sums to 1,
+        or is all 0 where ``mask`` allows no key.
+    """
+    scores = q @ k.mT / math.sqrt(q.size(-1))  # (B, H, Q, K)
+    if mask is None:
+        weights = scores.softmax(dim=-1)
+    else:
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+        weights = scores.softmax(dim=-1).masked_fill(~mask, 0.0)  # a row that sees nothing: zeros, never NaN
+    return F.dropout(weights, dropout, training=dropout > 0) @ v, weights
+
+
+class MultiHeadAttention(nn.Module):
+    """``h`` attentions side by side on learned projections, concatenated and projected once more."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.n_heads, self.d_k, self.d_v = config.n_heads, config.head_d_k, config.head_d_v
+        self.dropout = config.attention_dropout
+        d_model, bias = config.d_model, config.attention_bias
+        self.w_q = nn.Linear(d_model, self.n_heads * self.d_k, bias=bias)
+        self.w_k = nn.Linear(d_model, self.n_heads * self.d_k, bias=bias)
+        self.w_v = nn.Linear(d_model, self.n_heads * self.d_v, bias=bias)
+        self.w_o = nn.Linear(self.n_heads * self.d_v, d_model, bias=bias)
+
+    def keys_values(self, x: Tensor, angles: Tensor | None = None) -> KeysValues:
+        """Project ``x`` (B, K, d_model) to what queries look at; a decoder keeps these between steps.
+
+        Args:
+            angles: Rotary positions of ``x``, ``(K, d_k / 2)``, or None.
+        """
+        k = self.w_k(x).unflatten(-1, (self.n_heads, self.d_k)).transpose(1, 2)  # (B, H, K, d_k)
+        v = self.w_v(x).unflatten(-1, (self.n_heads, self.d_v)).transpose(1, 2)  # (B, H, K, d_v)
+        return (k if angles is None else rotate(k, angles)), v
+
+    def forward(
+        self,
+        x: Tensor,
+        keys_values: KeysValues,
+        mask: Tensor | None,
+        angles: Tensor | None = None,
+        record: Record | None = None,
+        name: str = "",
+    ) -> Tensor:
+        """Let each position of ``x`` gather from ``keys_values``.
+
+        Args:
+            x: ``(B, Q, d_model)``.
+            keys_values: From the method of that name.
+            mask: Broadcastable to ``(B, H, Q, K)``, or None.
+            angles: Rotary positions of ``x``, ``(Q, d_k / 2)``, or None.
+            record: Receives the weights ``(B, H, Q, K)`` under ``name``.
+
+        Returns:
+            ``(B, Q, d_model)``.
+        """
+        q = self.w_q(x).unflatten(-1, (self.n_heads, self.d_k)).transpose(1, 2)  # (B, H, Q, d_k)
+        q = q if angles is None else rotate(q, angles)
+        context, weights = attend(q, *keys_values, mask, self.dropout if self.training else 0.0)
+        if record is not None:
+            record(name, weights)
+        return self.w_o(context.transpose(1, 2).flatten(2))  # heads side by side: (B, Q, H * d_v)

@@ -1,0 +1,222 @@
+"""The complete model: two stacks, encode / decode / forward, and start / step / select for search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
+import torch
+from torch import Tensor, nn
+
+from dragoman.config import ModelConfig
+from dragoman.errors import ConfigError
+from dragoman.model.attention import KeysValues, Record
+from dragoman.model.embedding import LearnedPositions, TokenEmbedding, position_angles, sinusoids
+from dragoman.model.layers import DecoderLayer, EncoderLayer
+from dragoman.model.masks import padding_mask, target_mask
+
+
+class DecoderState(NamedTuple):
+    """All that ``step`` needs to know of the rows it continues; ``B`` rows, ``length`` tokens so far."""
+
+    length: int
+    past: tuple[KeysValues | None, ...]  # of each layer's self-attention
+    memory: tuple[KeysValues | None, ...]  # of each layer's cross-attention, projected once
+    src_mask: Tensor | None  # (B, 1, 1, S)
+
+    def select(self, rows: Tensor) -> Self:
+        """Keep ``rows`` (any length, repeats allowed), int64: the beams that survive, the sentences still open."""
+
+        def pick(pair: KeysValues | None) -> KeysValues | None:
+            return None if pair is None else (pair[0].index_select(0, rows), pair[1].index_select(0, rows))
+
+        mask = None if self.src_mask is None else self.src_mask.index_select(0, rows)
+        return type(self)(self.length, tuple(map(pick, self.past)), tuple(map(pick, self.memory)), mask)
+
+
+class Encoder(nn.Module):
+    """A stack of encoder layers; pre-norm stacks end in one more norm."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_encoder_layers))
+        self.norm = nn.LayerNorm(config.d_model, eps=config.norm_eps) if config.norm == "pre" else None
+
+    def forward(self, x: Tensor, mask: Tensor | None, angles: Tensor | None, record: Record | None = None) -> Tensor:
+        """Map ``x`` (B, S, d_model) to the memory of the same shape."""
+        for i, layer in enumerate(self.layers):
+            x = layer(x, mask, angles, record, f"encoder.layers.{i}")
+        return x if self.norm is None else self.norm(x)
+
+
+class Decoder(nn.Module):
+    """A stack of decoder layers, with or without memory; pre-norm stacks end in one more norm."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        with_memory = config.n_encoder_layers > 0
+        self.layers = nn.ModuleList(DecoderLayer(config, with_memory) for _ in range(config.n_decoder_layers))
+        self.norm = nn.LayerNorm(config.d_model, eps=config.norm_eps) if config.norm == "pre" else None
+
+    def memory(self, memory: Tensor | None) -> tuple[KeysValues | None, ...]:
+        """Each layer's keys and values of ``memory`` (B, S, d_model)."""
+        if memory is None:
+            return (None,) * len(self.layers)
+        return tuple(layer.cross_attn.keys_values(memory) for layer in self.layers)
+
+    def forward(
+        self,
+        x: Tensor,
+        past: Sequence[KeysValues | None],
+        memory: Sequence[KeysValues | None],
+        tgt_mask: Tensor | None,
+        src_mask: Tensor | None,
+        angles: Tensor | None,
+        record: Record | None = None,
+    ) -> tuple[Tensor, tuple[KeysValues | None, ...]]:
+        """Run all layers on ``x`` (B, T, d_model); returns the same shape and the longer past (see DecoderLayer)."""
+        grown = []
+        for i, layer in enumerate(self.layers):
+            x, new = layer(x, past[i], memory[i], tgt_mask, src_mask, angles, record, f"decoder.layers.{i}")
+            grown.append(new)
+        return (x if self.norm is None else self.norm(x)), tuple(grown)
+
+
+class Transformer(nn.Module):
+    """The encoder-decoder of "Attention Is All You Need" (https://arxiv.org/abs/1706.03762) and its common variants.
+
+    With ``n_decoder_layers = 0`` it is the encoder alone (``encode``), with ``n_encoder_layers = 0`` a decoder
+    without memory: a language model (``decode(tgt_in)``).
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        if config.n_encoder_layers:
+            self.src_embed = TokenEmbedding(config.src_vocab_size, config)
+            self.src_positions = LearnedPositions(config) if config.positions == "learned" else None
+            self.encoder = Encoder(config)
+        if config.n_decoder_layers:
+            self.tgt_embed = TokenEmbedding(config.tgt_vocab_size, config)
+            self.tgt_positions = LearnedPositions(config) if config.positions == "learned" else None
+            self.decoder = Decoder(config)
+            self.generator = nn.Linear(config.d_model, config.tgt_vocab_size, bias=config.generator_bias)
+            if config.n_encoder_layers and config.share_embeddings == "all":
+                self.tgt_embed.weight = self.src_embed.weight
+            if config.share_embeddings != "none":
+                self.generator.weight = self.tgt_embed.weight
+        self.dropout = nn.Dropout(config.dropout)
+        self.initialise()
+
+    @torch.no_grad()
+    def initialise(self) -> None:
+        """Xavier uniform for matrices, N(0, d_model^-0.5) for embeddings, zero for biases and the padding row."""
+        for name, parameter in self.named_parameters():  # tied tensors come once, as the first of their names
+            if "embed" in name or "positions" in name:
+                nn.init.normal_(parameter, std=self.config.d_model**-0.5)
+            elif parameter.dim() > 1:
+                nn.init.xavier_uniform_(parameter)
+            elif name.endswith("bias"):
+                nn.init.zeros_(parameter)
+        for module in self.modules():
+            if isinstance(module, TokenEmbedding):
+                module.weight[self.config.pad_id] = 0.0
+
+    def forward(self, src: Tensor | None, tgt_in: Tensor, record: Record | None = None) -> Tensor:
+        """Predict each next target token.
+
+        Args:
+            src: Source ids, ``(B, S)`` int64, padded with ``pad_id``; None for a language model.
+            tgt_in: Shifted target ids, ``(B, T)`` int64.
+            record: Receives each attention's weights ``(B, H, Q, K)`` under its module path.
+
+        Returns:
+            Logits ``(B, T, V)``.
+        """
+        return self.generator(self.features(src, tgt_in, record))
+
+    def features(self, src: Tensor | None, tgt_in: Tensor, record: Record | None = None) -> Tensor:
+        """As ``forward``, but before the generator: ``(B, T, d_model)``. Training takes its loss from here."""
+        if src is None:
+            return self._decode(tgt_in, None, None, record)
+        src_mask = padding_mask(src, self.config.pad_id)
+        return self._decode(tgt_in, self._encode(src, src_mask, record), src_mask, record)
+
+    def encode(self, src: Tensor, record: Record | None = None) -> Tensor:
+        """Read the source: ``(B, S)`` ids to the memory ``(B, S, d_model)``."""
+        return self._encode(src, padding_mask(src, self.config.pad_id), record)
+
+    def decode(
+        self,
+        tgt_in: Tensor,
+        memory: Tensor | None = None,
+        src_mask: Tensor | None = None,
+        record: Record | None = None,
+    ) -> Tensor:
+        """Predict each next target token from a memory.
+
+        Args:
+            tgt_in: Shifted target ids, ``(B, T)``.
+            memory: From ``encode``, ``(B, S, d_model)``; None for a language model.
+            src_mask: Which of the memory may be seen, ``(B, 1, 1, S)``; None: all.
+
+        Returns:
+            Logits ``(B, T, V)``.
+        """
+        return self.generator(self._decode(tgt_in, memory, src_mask, record))
+
+    def start(self, src: Tensor) -> DecoderState:
+        """Prepare to decode ``src`` (B, S). Of a language model's ``src`` only the number of rows matters."""
+        n_layers = self.config.n_decoder_layers
+        if not self.config.n_encoder_layers:
+            return DecoderState(0, (None,) * n_layers, (None,) * n_layers, None)
+        return DecoderState(
+            0, (None,) * n_layers, self.decoder.memory(self.encode(src)), padding_mask(src, self.config.pad_id)
+        )
+
+    def step(self, state: DecoderState, last_ids: Tensor, record: Record | None = None) -> tuple[Tensor, DecoderState]:
+        """Append one token to each row and predict the next.
+
+        Args:
+            state: From ``start``, ``step`` or ``select``.
+            last_ids: The newest token of each row, ``(B,)``; bos first.
+
+        Returns:
+            Logits ``(B, V)`` and the state of the longer rows.
+        """
+        x, angles = self._embed_tgt(last_ids[:, None], state.length)  # (B, 1, d_model)
+        x, past = self.decoder(x, state.past, state.memory, None, state.src_mask, angles, record)
+        return self.generator(x[:, 0]), DecoderState(state.length + 1, past, state.memory, state.src_mask)
+
+    def _encode(self, src: Tensor, src_mask: Tensor, record: Record | None) -> Tensor:
+        if not self.config.n_encoder_layers:
+            raise ConfigError("this model has no encoder (model.n_encoder_layers = 0): call decode(tgt_in)")
+        x, angles = self._place(self.src_embed(src), self.src_positions, 0)
+        return self.encoder(x, src_mask, angles, record)
+
+    def _decode(self, tgt_in: Tensor, memory: Tensor | None, src_mask: Tensor | None, record: Record | None) -> Tensor:
+        if not self.config.n_decoder_layers:
+            raise ConfigError("this model has no decoder (model.n_decoder_layers = 0): call encode(src)")
+        if (memory is None) != (self.config.n_encoder_layers == 0):
+            raise ConfigError("an encoder-decoder needs its memory, and a language model has none")
+        x, angles = self._embed_tgt(tgt_in, 0)
+        past: tuple[None, ...] = (None,) * self.config.n_decoder_layers
+        tgt_mask = target_mask(tgt_in, self.config.pad_id)
+        return self.decoder(x, past, self.decoder.memory(memory), tgt_mask, src_mask, angles, record)[0]
+
+    def _embed_tgt(self, ids: Tensor, start: int) -> tuple[Tensor, Tensor | None]:
+        return self._place(self.tgt_embed(ids), self.tgt_positions, start)
+
+    def _place(self, x: Tensor, learned: LearnedPositions | None, start: int) -> tuple[Tensor, Tensor | None]:
+        """Say where the tokens ``x`` (B, L, d_model) stand, ``start`` being the first one's position.
+
+        Returns:
+            ``(B, L, d_model)`` with positions added, or unchanged beside the angles that rotary attention turns by;
+            dropout is on the sum (section 5.4).
+        """
+        length = x.size(1)
+        if self.config.positions == "rotary":
+            return self.dropout(x), position_angles(start, length, self.config.head_d_k, x.device)
+        if learned is not None:
+            return self.dropout(x + learned.window(start, length)), None
+        return self.dropout(x + sinusoids(start, length, self.config.d_model, x.device).to(x.dtype)), None

@@ -1,0 +1,1 @@
+"""Training: ``loss``, ``schedule``, the loop ``fit``, ``checkpoint`` (what resumes it), ``averaging``, ``log``."""
