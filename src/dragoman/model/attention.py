@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from dragoman.config import ModelConfig
+from dragoman.model.dropout import Dropout
 from dragoman.model.embedding import rotate
 
 Record = Callable[[str, Tensor], None]
@@ -19,7 +19,9 @@ KeysValues = tuple[Tensor, Tensor]
 """Projected keys ``(B, H, K, d_k)`` and values ``(B, H, K, d_v)``."""
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float = 0.0) -> tuple[Tensor, Tensor]:
+def attend(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: Dropout | None = None
+) -> tuple[Tensor, Tensor]:
     """Scaled dot-product attention, Eq. (1): ``softmax(Q K^T / sqrt(d_k)) V``.
 
     Args:
@@ -27,7 +29,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float 
         k: Keys, ``(B, H, K, d_k)``.
         v: Values, ``(B, H, K, d_v)``.
         mask: Bool, broadcastable to ``(B, H, Q, K)``, true = may attend; None lets every query see every key.
-        dropout: Probability with which a weight is dropped; 0 outside training.
+        dropout: Applied to the weights.
 
     Returns:
         The context ``(B, H, Q, d_v)`` and the weights ``(B, H, Q, K)`` before dropout. A row of weights sums to 1,
@@ -39,7 +41,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float 
     else:
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
         weights = scores.softmax(dim=-1).masked_fill(~mask, 0.0)  # a row that sees nothing: zeros, never NaN
-    return F.dropout(weights, dropout, training=dropout > 0) @ v, weights
+    return (weights if dropout is None else dropout(weights)) @ v, weights
 
 
 class MultiHeadAttention(nn.Module):
@@ -48,7 +50,7 @@ class MultiHeadAttention(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.n_heads, self.d_k, self.d_v = config.n_heads, config.head_d_k, config.head_d_v
-        self.dropout = config.attention_dropout
+        self.dropout = Dropout(config.attention_dropout)
         d_model, bias = config.d_model, config.attention_bias
         self.w_q = nn.Linear(d_model, self.n_heads * self.d_k, bias=bias)
         self.w_k = nn.Linear(d_model, self.n_heads * self.d_k, bias=bias)
@@ -88,7 +90,7 @@ class MultiHeadAttention(nn.Module):
         """
         q = self.w_q(x).unflatten(-1, (self.n_heads, self.d_k)).transpose(1, 2)  # (B, H, Q, d_k)
         q = q if angles is None else rotate(q, angles)
-        context, weights = attend(q, *keys_values, mask, self.dropout if self.training else 0.0)
+        context, weights = attend(q, *keys_values, mask, self.dropout)
         if record is not None:
             record(name, weights)
         return self.w_o(context.transpose(1, 2).flatten(2))  # heads side by side: (B, Q, H * d_v)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from dragoman.config import ModelConfig
 from dragoman.model.attention import KeysValues, MultiHeadAttention, Record
+from dragoman.model.dropout import Dropout
 from dragoman.model.feed_forward import FeedForward
 
 
@@ -24,7 +25,7 @@ class EncoderLayer(nn.Module):
         self.feed_forward = FeedForward(config)
         self.norm1 = nn.LayerNorm(config.d_model, eps=config.norm_eps)
         self.norm2 = nn.LayerNorm(config.d_model, eps=config.norm_eps)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(
         self, x: Tensor, mask: Tensor | None, angles: Tensor | None, record: Record | None = None, name: str = ""
@@ -55,7 +56,11 @@ class DecoderLayer(nn.Module):
         self.norm1 = nn.LayerNorm(config.d_model, eps=config.norm_eps)
         self.norm2 = nn.LayerNorm(config.d_model, eps=config.norm_eps)
         self.norm3 = nn.LayerNorm(config.d_model, eps=config.norm_eps) if with_memory else None
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
+
+    def memory(self, memory: Tensor) -> KeysValues | None:
+        """Cross-attention's keys and values of ``memory`` (B, S, d_model): the same at every step."""
+        return None if self.cross_attn is None else self.cross_attn.keys_values(memory)
 
     def forward(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, cast
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from dragoman.config import ModelConfig
 from dragoman.errors import ConfigError
 from dragoman.model.attention import KeysValues, Record
+from dragoman.model.dropout import Dropout
 from dragoman.model.embedding import LearnedPositions, TokenEmbedding, position_angles, sinusoids
 from dragoman.model.layers import DecoderLayer, EncoderLayer
 from dragoman.model.masks import padding_mask, target_mask
@@ -62,7 +63,7 @@ class Decoder(nn.Module):
         """Each layer's keys and values of ``memory`` (B, S, d_model)."""
         if memory is None:
             return (None,) * len(self.layers)
-        return tuple(layer.cross_attn.keys_values(memory) for layer in self.layers)
+        return tuple(cast(DecoderLayer, layer).memory(memory) for layer in self.layers)
 
     def forward(
         self,
@@ -105,7 +106,7 @@ class Transformer(nn.Module):
                 self.tgt_embed.weight = self.src_embed.weight
             if config.share_embeddings != "none":
                 self.generator.weight = self.tgt_embed.weight
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.initialise()
 
     @torch.no_grad()

@@ -1,0 +1,82 @@
+"""The label-smoothed loss straight from the features, without ever holding the logits of all positions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def chunked_loss(
+    features: Tensor, weight: Tensor, bias: Tensor | None, tgt_out: Tensor, pad_id: int, smoothing: float,
+    chunk: int = 1024,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Fast twin of ``label_smoothed_loss(generator(features), tgt_out, pad_id, smoothing)``.
+
+    The gradient is formed beside the loss, one chunk of positions at a time, from the softmax alone; the smoothed
+    target's part of it is added as rank-one terms. Products run in the autocast precision, sums in float32.
+
+    Args:
+        features: ``(B, T, d_model)``, the decoder's output.
+        weight: The generator's, ``(V, d_model)``.
+        bias: The generator's, ``(V,)``, or None.
+        tgt_out: ``(B, T)`` int64; padding is left out.
+        smoothing: Label smoothing in [0, 1).
+        chunk: Positions whose logits are held at once.
+
+    Returns:
+        The smoothed loss, differentiable, and the unsmoothed one, each summed over tokens, in nats.
+    """
+    keep = tgt_out.flatten() != pad_id
+    return _ChunkedLoss.apply(features.flatten(0, 1)[keep], weight, bias, tgt_out.flatten()[keep], smoothing, chunk)
+
+
+class _ChunkedLoss(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, y: Tensor, smoothing: float, chunk: int
+    ) -> tuple[Tensor, Tensor]:
+        # x (N, d_model)  weight (V, d_model)  y (N,); p: softmax (N, V)
+        # loss_i = log sum exp(z_i) - (1 - e) z_iy - e mean(z_i);  d loss_i / d z_i = p_i - (1 - e) onehot - e / V
+        n_vocab = weight.size(0)
+        dtype = torch.get_autocast_dtype(x.device.type) if torch.is_autocast_enabled(x.device.type) else weight.dtype
+        total = torch.float64 if dtype == torch.float64 else torch.float32
+        w, xs = weight.detach().to(dtype), x.detach().to(dtype)
+        b = None if bias is None else bias.detach().to(dtype)
+        dx = torch.empty_like(xs)
+        dw = torch.zeros(weight.shape, dtype=total, device=x.device)
+        db = torch.zeros(n_vocab, dtype=total, device=x.device)
+        smoothed = torch.zeros((), dtype=total, device=x.device)
+        plain = torch.zeros((), dtype=total, device=x.device)
+        with torch.autocast(x.device.type, enabled=False):
+            for start in range(0, x.size(0), chunk):
+                xc, yc = xs[start : start + chunk], y[start : start + chunk, None]
+                logits = xc @ w.T if b is None else torch.addmm(b, xc, w.T)
+                p = logits.softmax(dim=-1)
+                at_y = logits.gather(1, yc).to(total)
+                # log p[y] from the softmax would lose digits where p is small: take the largest logit instead
+                top, where = logits.max(dim=-1, keepdim=True)
+                log_sum = top.to(total) - p.gather(1, where).to(total).log()
+                mean = (
+                    xc.to(total) @ w.sum(0, dtype=total)[:, None] + (0 if b is None else b.sum(dtype=total))
+                ) / n_vocab
+                plain += (log_sum - at_y).sum()
+                smoothed += (log_sum - (1 - smoothing) * at_y - smoothing * mean).sum()
+                dx[start : start + chunk] = p @ w
+                dw += p.T @ xc
+                if b is not None:
+                    db += p.sum(0, dtype=total)
+            dx = dx.to(total) - (1 - smoothing) * w[y].to(total) - smoothing / n_vocab * w.sum(0, dtype=total)
+            dw.index_add_(0, y, xs.to(total), alpha=-(1 - smoothing))
+            dw -= smoothing / n_vocab * xs.sum(0, dtype=total)
+            db.index_add_(0, y, torch.ones_like(y, dtype=total), alpha=-(1 - smoothing))
+            db -= smoothing / n_vocab * x.size(0)
+        ctx.save_for_backward(dx.to(x.dtype), dw.to(weight.dtype), None if bias is None else db.to(bias.dtype))
+        ctx.mark_non_differentiable(plain)
+        return smoothed, plain
+
+    @staticmethod
+    def backward(ctx: Any, d_smoothed: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        dx, dw, db = ctx.saved_tensors
+        return d_smoothed * dx, d_smoothed * dw, None if db is None else d_smoothed * db, None, None, None

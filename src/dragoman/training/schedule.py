@@ -1,0 +1,26 @@
+"""The learning rate at each step."""
+
+from __future__ import annotations
+
+import math
+
+from dragoman.config import TrainConfig
+
+
+def learning_rate(step: int, config: TrainConfig, d_model: int) -> float:
+    """The rate of update ``step``, counted from 1.
+
+    ``noam`` is the paper's (section 5.3): ``d_model^-0.5 * min(step^-0.5, step * warmup^-1.5)``, times ``lr`` if
+    given. ``inverse_sqrt`` rises linearly to the peak ``lr`` and falls as ``step^-0.5``; ``cosine`` rises likewise
+    and falls along half a cosine to 0 at ``max_steps``.
+    """
+    warmup = config.warmup_steps
+    if config.schedule == "noam":
+        return (config.lr or 1.0) * d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
+    peak = config.lr or 0.0
+    if step <= warmup:
+        return peak * step / warmup
+    if config.schedule == "inverse_sqrt":
+        return peak * math.sqrt(warmup / step)
+    done = min(1.0, (step - warmup) / max(1, config.max_steps - warmup))
+    return peak * 0.5 * (1 + math.cos(math.pi * done))

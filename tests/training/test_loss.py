@@ -1,0 +1,69 @@
+"""The loss and its fast twin."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from dragoman.training.loss import label_smoothed_loss, loss_from_features, perplexity
+
+
+def a_problem(bias: bool, dtype: torch.dtype = torch.float64) -> tuple[torch.Tensor, nn.Linear, torch.Tensor]:
+    gen = torch.Generator().manual_seed(0)
+    features = torch.randn(3, 7, 5, generator=gen, dtype=dtype, requires_grad=True)
+    generator = nn.Linear(5, 13, bias=bias, dtype=dtype)
+    tgt_out = torch.randint(1, 13, (3, 7), generator=gen)
+    tgt_out[0, 4:] = 0
+    tgt_out[2, 1:] = 0
+    return features, generator, tgt_out
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.5])
+def test_plain_loss_equals_torch(smoothing: float) -> None:
+    features, generator, tgt_out = a_problem(bias=True)
+    logits = generator(features)
+    got, plain = label_smoothed_loss(logits, tgt_out, 0, smoothing)
+    flat = (logits.flatten(0, 1), tgt_out.flatten())
+    want = nn.functional.cross_entropy(*flat, ignore_index=0, label_smoothing=smoothing, reduction="sum")
+    torch.testing.assert_close(got, want, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(plain, nn.functional.cross_entropy(*flat, ignore_index=0, reduction="sum"))
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_chunked_loss_and_its_gradients_equal_the_plain_ones(bias: bool, smoothing: float) -> None:
+    results = []
+    for fast in (False, True):
+        torch.manual_seed(1)
+        features, generator, tgt_out = a_problem(bias)
+        loss, plain = loss_from_features(features, generator, tgt_out, 0, smoothing, fast=fast)
+        (loss / 11).backward()
+        results.append([loss, plain, features.grad, *(p.grad for p in generator.parameters())])
+    for got, want in zip(*results, strict=True):
+        torch.testing.assert_close(got, want, rtol=1e-12, atol=1e-12)
+
+
+def test_chunks_do_not_change_the_loss() -> None:
+    from dragoman.fast.loss import chunked_loss
+
+    features, generator, tgt_out = a_problem(bias=True)
+    whole = chunked_loss(features, generator.weight, generator.bias, tgt_out, 0, 0.1, chunk=1000)[0]
+    parts = chunked_loss(features, generator.weight, generator.bias, tgt_out, 0, 0.1, chunk=3)[0]
+    torch.testing.assert_close(whole, parts, rtol=1e-13, atol=1e-13)
+
+
+def test_chunked_loss_in_bf16_stays_near_float32() -> None:
+    features, generator, tgt_out = a_problem(bias=False, dtype=torch.float32)
+    want, _ = loss_from_features(features, generator, tgt_out, 0, 0.1)
+    with torch.autocast("cpu", torch.bfloat16):
+        got, _ = loss_from_features(features, generator, tgt_out, 0, 0.1)
+    assert got.dtype == torch.float32
+    assert abs(got.item() - want.item()) < 0.02 * want.item()
+
+
+def test_perplexity_is_the_exponential_and_never_overflows() -> None:
+    assert perplexity(math.log(7)) == pytest.approx(7)
+    assert perplexity(1e6) == math.inf
