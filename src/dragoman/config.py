@@ -181,6 +181,11 @@ class TrainConfig(Section):
     def _check_rate(self) -> Self:
         if self.schedule != "noam" and self.lr is None:
             raise ValueError(f"train.schedule = {self.schedule!r} needs its peak rate: set train.lr (for example 1e-3)")
+        if self.schedule == "cosine" and self.warmup_steps >= self.max_steps:
+            raise ValueError(
+                f"train.warmup_steps = {self.warmup_steps} must be below train.max_steps = {self.max_steps}: "
+                "the cosine begins where the warm-up ends"
+            )
         if not all(0 <= beta < 1 for beta in self.adam_betas):
             raise ValueError(f"train.adam_betas = {self.adam_betas}: each must lie in [0, 1)")
         return self

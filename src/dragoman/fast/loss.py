@@ -29,7 +29,8 @@ def chunked_loss(
         The smoothed loss, differentiable, and the unsmoothed one, each summed over tokens, in nats.
     """
     keep = tgt_out.flatten() != pad_id
-    return _ChunkedLoss.apply(features.flatten(0, 1)[keep], weight, bias, tgt_out.flatten()[keep], smoothing, chunk)
+    args = features.flatten(0, 1)[keep], weight, bias, tgt_out.flatten()[keep], smoothing, chunk
+    return _ChunkedLoss.apply(*args)  # type: ignore[no-untyped-call]
 
 
 class _ChunkedLoss(torch.autograd.Function):
@@ -77,6 +78,6 @@ class _ChunkedLoss(torch.autograd.Function):
         return smoothed, plain
 
     @staticmethod
-    def backward(ctx: Any, d_smoothed: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, d_smoothed: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         dx, dw, db = ctx.saved_tensors
         return d_smoothed * dx, d_smoothed * dw, None if db is None else d_smoothed * db, None, None, None

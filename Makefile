@@ -1,0 +1,47 @@
+# The same commands for people and for CI. Each makes .venv and installs what it needs.
+#   make demo    watch a Transformer learn to translate (about 6 minutes on two cores)
+#   make test    the tests
+#   make check   formatting, lint, types, import layers
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+DATA ?= ../shared/data
+
+.PHONY: demo demo-zh test test-slow check bench bench-data clean
+
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"dragoman needs Python 3.11 or newer, {sys.executable} is {v.major}.{v.minor}: make PYTHON=...")'
+	$(PYTHON) -m venv .venv || { apt-get update -qq && apt-get install -qq -y python3-venv && $(PYTHON) -m venv .venv; }
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+demo: .venv/ready
+	$(BIN)/dragoman demo
+
+demo-zh: .venv/ready
+	$(BIN)/dragoman demo --to zh
+
+test: .venv/ready
+	$(BIN)/pytest
+
+test-slow: .venv/ready
+	$(BIN)/pytest -m slow
+
+check: .venv/ready
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/ready
+	$(BIN)/python -m benchmarks.startup
+	$(BIN)/python -m benchmarks.training_throughput
+
+# needs the corpora that benchmarks/README.md names, in DATA
+bench-data: .venv/ready
+	$(BIN)/python -m benchmarks.prepare --data $(DATA)
+	$(BIN)/python -m benchmarks.multi30k --data $(DATA)
+
+clean:
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

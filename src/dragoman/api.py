@@ -1,0 +1,278 @@
+"""What the commands do, as functions: ``train`` and ``evaluate``.
+
+    dragoman.train(src="train.en", tgt="train.de", out="runs/x")
+    dragoman.evaluate("runs/x", src="test.en", ref="test.de")
+
+A run folder:
+
+    config.yaml     the resolved configuration, every default written out
+    store/          subwords and ids of the corpus: joint.spm (or src.spm, tgt.spm), train/, valid/
+    checkpoints/    what --resume goes on from
+    bundle/         all that translating, serving and exporting need
+    log.jsonl  samples.txt  tensorboard/
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from dragoman.bundle import load_into, read_weights, save_bundle, untied
+from dragoman.config import Config, ModelConfig
+from dragoman.data.batching import BatchStream, all_batches
+from dragoman.data.corpus import read_pairs
+from dragoman.data.store import Store, fingerprint
+from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer
+from dragoman.decoding.batches import search_all
+from dragoman.decoding.search import Specials
+from dragoman.defaults import choose_steps, resolve
+from dragoman.device import resolve_device, resolve_precision
+from dragoman.errors import BundleError, ConfigError, DataError
+from dragoman.evaluation.metrics import Score, bleu, chrf, old_style_bleu, ter
+from dragoman.files import write_text
+from dragoman.model.transformer import Transformer
+from dragoman.preparation import load_tokenizers, prepare
+from dragoman.progress import Ticker
+from dragoman.training.averaging import average_checkpoints
+from dragoman.training.checkpoint import list_checkpoints
+from dragoman.training.log import RunLog, duration
+from dragoman.training.loop import Outcome, Validation, fit
+from dragoman.training.loss import label_smoothed_loss, perplexity
+from dragoman.translator import Translation, Translator
+
+RESUMABLE = ("max_steps", "max_epochs", "max_minutes", "patience", "validate_every", "log_every", "tensorboard")
+"""Settings of ``train`` that may change when a run is resumed; any other would make it another run."""
+
+
+class Trained(NamedTuple):
+    """What ``train`` leaves: the run folder, how it ended, and how the kept weights do on the validation set."""
+
+    run: Path
+    reason: str
+    step: int
+    seconds: float
+    validation: Validation | None
+    signal: int | None = None
+
+
+class Evaluation(NamedTuple):
+    """Scores of a run on a test set, the translations beside them."""
+
+    scores: list[Score]
+    translations: list[Translation]
+    seconds: float  # of translating
+
+
+def train(
+    config: Config | Path | str | None = None,
+    *,
+    src: Path | str | None = None,
+    tgt: Path | str | None = None,
+    valid_src: Path | str | None = None,
+    valid_tgt: Path | str | None = None,
+    out: Path | str | None = None,
+    resume: bool = False,
+    overrides: Sequence[str] = (),
+    quiet: bool = False,
+) -> Trained:
+    """Train a model from a configuration, or from two text files alone.
+
+    Args:
+        config: A ``Config`` or the path of a YAML file. Without one, ``src`` and ``tgt`` are needed and all sizes are
+            chosen from the corpus.
+        src, tgt: The training text; they replace those of ``config``.
+        valid_src, valid_tgt: Likewise; without any, 1% of the training text (at most 2,000 pairs) is held out.
+        out: The run folder; ``runs/NAME`` by default, NAME being the configuration's.
+        resume: Go on with the run in ``out``, bit for bit.
+        overrides: Such as ``["train.max_steps=2000"]``.
+        quiet: Nothing on stderr.
+
+    Raises:
+        ConfigError, DataError, BundleError: What is wrong and what to do; nothing is half-written.
+    """
+    if resume:
+        if out is None:
+            raise ConfigError("to resume, name the run: --out runs/NAME --resume")
+        return _resume(Path(out), overrides, quiet)
+    resolved, chosen = resolve(config, src, tgt, valid_src, valid_tgt, overrides)
+    name = Path(config).stem if isinstance(config, str | Path) else "train"
+    run = Path(out) if out is not None else Path("runs") / name
+    _claim(run)
+    ticker = Ticker(quiet)
+    torch.manual_seed(resolved.train.seed)
+    resolved, tokenizers = prepare(resolved, run, ticker)
+    if chosen:
+        resolved = choose_steps(resolved, Store.open(run / "store/train"), overrides)
+    device = resolve_device(resolved.train.device)
+    settings = {"device": device.type, "precision": resolve_precision(resolved.train.precision, device)}
+    resolved = resolved.model_copy(update={"train": resolved.train.model_copy(update=settings)})
+    write_text(run / "config.yaml", resolved.to_yaml())
+    return _train(resolved, run, tokenizers, quiet, resume=False)
+
+
+def _claim(run: Path) -> None:
+    """Make the run folder, unless a run is in it already."""
+    for name in ("config.yaml", "checkpoints", "bundle"):
+        if (run / name).exists():
+            raise ConfigError(f"{run} already holds a run: go on with --resume, or choose another --out")
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+        probe = run / ".probe"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise ConfigError(f"{run}: cannot write there ({error.strerror or error}); choose another --out") from None
+
+
+def _resume(run: Path, overrides: Sequence[str], quiet: bool) -> Trained:
+    """Go on with a run: its own configuration, its own stores, the latest whole checkpoint."""
+    if not (run / "config.yaml").is_file() or not list_checkpoints(run / "checkpoints"):
+        raise BundleError(f"{run}: nothing to resume (no checkpoint yet); start the run without --resume")
+    saved = Config.from_yaml(run / "config.yaml")
+    config = Config.from_yaml(run / "config.yaml", overrides)
+    for name in Config.model_fields:
+        before, now = getattr(saved, name).model_dump(), getattr(config, name).model_dump()
+        changed = [key for key in before if before[key] != now[key] and not (name == "train" and key in RESUMABLE)]
+        if changed and name != "decode":
+            raise ConfigError(
+                f"--set {name}.{changed[0]} cannot change when a run is resumed (that would be another run); "
+                f"of train, {', '.join(RESUMABLE)} can"
+            )
+    for name in ("train", "valid"):
+        for path, noted in Store.open(run / "store" / name).sources.items():
+            if Path(path).exists() and fingerprint(path) != noted:
+                raise DataError(f"{path} has changed since {run} began: put the old text back, or train a new run")
+    write_text(run / "config.yaml", config.to_yaml())
+    return _train(config, run, load_tokenizers(run), quiet, resume=True)
+
+
+def _train(config: Config, run: Path, tokenizers: tuple[Tokenizer, Tokenizer], quiet: bool, resume: bool) -> Trained:
+    """Build the model, fit it, and write the bundle."""
+    model_config = ModelConfig(
+        **config.model.model_dump(), src_vocab_size=tokenizers[0].vocab_size, tgt_vocab_size=tokenizers[1].vocab_size
+    )
+    model = Transformer(model_config).to(config.train.device)
+    train_store, valid_store = Store.open(run / "store/train"), Store.open(run / "store/valid")
+    validate = validator(config, valid_store, tokenizers[1])
+    with (
+        RunLog(run, config.train.tensorboard, quiet) as log,
+        BatchStream(
+            train_store,
+            config.train.batch_tokens,
+            config.train.seed,
+            sampling=config.data.tokenizer.sampling,
+            tokenizers=tokenizers,
+        ) as batches,
+    ):
+        n_parameters = sum(parameter.numel() for parameter in model.parameters())
+        where = f"{config.train.precision} on {config.train.device}"
+        log.say(f"{n_parameters:,} parameters, {len(train_store):,} pairs, {where}")
+        outcome = fit(model, model_config, batches, config.train, run, log, validate, resume)
+        step = outcome.state.step
+        if outcome.signal is not None:
+            log.say(
+                f"stopped at step {step:,}, saved. Go on: dragoman train --out {run} --resume\n"
+                f"Or end it here: dragoman train --out {run} --resume --set train.max_steps={step}"
+            )
+            return Trained(run, outcome.reason, step, outcome.state.seconds, None, outcome.signal)
+        kept, weights = kept_weights(config, run, outcome, model)
+        load_into(model, weights)
+        found = validate(model.eval())
+        scores = {"loss": found.loss, "bleu": found.bleu, "chrf": found.chrf}
+        facts = {"weights": kept, "step": step, "validation": scores}
+        save_bundle(run / "bundle", config, model_config, weights, *tokenizers, facts)
+        log.event("bundle", step, weights=kept, **scores)
+        log.say(
+            f"{run}/bundle: {kept}; validation perplexity {perplexity(found.loss):.2f}  BLEU {found.bleu:.2f}  "
+            f"chrF {found.chrf:.2f}; trained for {duration(outcome.state.seconds)}"
+        )
+    return Trained(run, outcome.reason, step, outcome.state.seconds, found)
+
+
+def kept_weights(config: Config, run: Path, outcome: Outcome, model: nn.Module) -> tuple[str, Mapping[str, Tensor]]:
+    """Which weights the bundle holds, in words and tensors: averaged if asked for, else EMA, else the best by BLEU."""
+    checkpoints = list_checkpoints(run / "checkpoints")[-config.train.average :] if config.train.average > 1 else []
+    if len(checkpoints) > 1:
+        return f"average of the last {len(checkpoints)} checkpoints", average_checkpoints(checkpoints)
+    if outcome.ema is not None:
+        return f"exponential moving average, decay {config.train.ema}", outcome.ema
+    best = run / "checkpoints/best/model.safetensors"
+    if best.is_file():
+        return f"best by BLEU, step {outcome.state.best_step}", read_weights(best, untied(model))
+    return f"last, step {outcome.state.step}", untied(model)
+
+
+def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer) -> Callable[[Any], Validation]:
+    """A function that measures a model on a store: unsmoothed loss, and BLEU and chrF of greedy translations."""
+    sources, references = store.texts(range(len(store)))
+    src_ids = [store.pair(i)[0].tolist() for i in range(len(store))]
+    longest = int(max(store.src_lengths().max(), store.tgt_lengths().max())) + 1
+    batches = list(all_batches(store, max(config.train.batch_tokens, longest)))
+    greedy = config.decode.model_copy(update={"beam_size": 1})
+
+    @torch.inference_mode()
+    def validate(model: Any) -> Validation:
+        device = next(model.parameters()).device
+        loss, tokens = 0.0, 0
+        for batch in (batch.to(device) for batch in batches):
+            loss += label_smoothed_loss(model(batch.src, batch.tgt_in), batch.tgt_out, PAD_ID, 0.0)[1].item()
+            tokens += batch.n_tgt_tokens
+        found = search_all(model, src_ids, greedy, device, specials=Specials(PAD_ID, BOS_ID, EOS_ID))
+        hyps = [
+            " ".join(text.split("\n")) for text in tgt_tokenizer.decode([hypotheses[0].ids for hypotheses in found])
+        ]
+        samples = [(sources[i], references[i], hyps[i]) for i in range(min(3, len(hyps)))]
+        lang = config.data.tgt_lang
+        return Validation(loss / tokens, bleu(hyps, references, lang).value, chrf(hyps, references).value, samples)
+
+    return validate
+
+
+def evaluate(
+    run: Path | str | Translator,
+    *,
+    src: Path | str,
+    ref: Path | str,
+    beam_size: int | None = None,
+    length_penalty: float | None = None,
+    old_style: bool = False,
+    device: str = "auto",
+) -> Evaluation:
+    """Translate a test set and score it.
+
+    Args:
+        run: A run folder, a bundle, or a loaded translator.
+        src, ref: Two text files, line by line the same.
+        beam_size, length_penalty: None takes the run's settings.
+        old_style: Also the lower-cased, Moses-tokenised BLEU of older papers (needs ``dragoman[moses]``).
+
+    Raises:
+        DataError: The files cannot be used, or their counts differ.
+    """
+    translator = run if isinstance(run, Translator) else Translator.load(run, device)
+    pairs = list(read_pairs(src, ref))
+    if not pairs:
+        raise DataError(f"{src}: there is nothing to evaluate: no lines")
+    sources, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    started = time.perf_counter()
+    found = translator.translate(sources, beam_size=beam_size, length_penalty=length_penalty)
+    seconds = time.perf_counter() - started
+    return Evaluation(score(found, references, translator.config.data.tgt_lang, old_style), found, seconds)
+
+
+def score(
+    found: Sequence[Translation], references: Sequence[str], tgt_lang: str | None, old_style: bool = False
+) -> list[Score]:
+    """BLEU, chrF and TER with their intervals; with ``old_style`` the BLEU of older papers too."""
+    hyps = [translation.text for translation in found]
+    scores = [
+        bleu(hyps, references, tgt_lang, interval=True),
+        chrf(hyps, references, interval=True),
+        ter(hyps, references, tgt_lang, interval=True),
+    ]
+    return [*scores, *([old_style_bleu(hyps, references, tgt_lang or "en")] if old_style else [])]

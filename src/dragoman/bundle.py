@@ -1,0 +1,194 @@
+"""A trained model on disk: all that translating, serving and exporting need, and no pickle.
+
+bundle/
+  config.yaml          the whole configuration of the run
+  model.safetensors    weights under the names of ``Transformer.state_dict()``; of tied tensors only the first
+  joint.spm            or src.spm and tgt.spm
+  manifest.json        format, languages, vocabulary sizes, which weights, sizes and SHA-256 of each file
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from dragoman import __version__
+from dragoman.config import Config, ModelConfig
+from dragoman.data.tokenizer import Tokenizer
+from dragoman.errors import BundleError, ConfigError
+from dragoman.files import MANIFEST, check_sealed, sealed_folder
+from dragoman.model.transformer import Transformer
+
+FORMAT = 1
+
+
+class Bundle(NamedTuple):
+    """A trained model and what it was trained with."""
+
+    config: Config
+    model: Transformer
+    src_tokenizer: Tokenizer
+    tgt_tokenizer: Tokenizer
+    manifest: dict[str, Any]
+
+
+def untied(model: torch.nn.Module) -> dict[str, Tensor]:
+    """The state dict with tied tensors once, under the first of their names."""
+    seen: set[int] = set()
+    kept = {}
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        if id(tensor) not in seen:
+            seen.add(id(tensor))
+            kept[name] = tensor.detach()
+    return kept
+
+
+def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
+    """Write tensors as safetensors.
+
+    Raises:
+        OSError: The disk is full or the file cannot be written.
+    """
+    try:
+        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}, path)
+    except SafetensorError as error:
+        raise OSError(str(error)) from None
+
+
+def read_weights(path: Path, expected: Mapping[str, Tensor] | None = None) -> dict[str, Tensor]:
+    """Read safetensors into memory (not mapped: a file replaced under a running server must not kill it).
+
+    Args:
+        expected: If given, names, shapes and dtypes must be exactly these.
+
+    Raises:
+        BundleError: The file is missing, damaged, or holds other tensors.
+    """
+    try:
+        with path.open("rb") as raw:
+            header_bytes = int.from_bytes(raw.read(8), "little")
+            if header_bytes > 16 * 2**20:
+                raise BundleError(f"{path}: not a model of dragoman (a header of {header_bytes:,} bytes)")
+        with safe_open(path, framework="pt") as file:
+            names = set(file.keys())
+            if expected is not None:
+                _compare_names(path, names, set(expected))
+                for name, like in expected.items():
+                    if tuple(file.get_slice(name).get_shape()) != tuple(like.shape):
+                        found = tuple(file.get_slice(name).get_shape())
+                        raise BundleError(f"{path}: {name} is {found}, but the configuration says {tuple(like.shape)}")
+            weights = {name: file.get_tensor(name).clone() for name in sorted(names)}
+    except (OSError, SafetensorError, OverflowError) as error:
+        raise BundleError(f"{path}: cannot be read as safetensors ({error})") from None
+    for name, like in (expected or {}).items():
+        if weights[name].dtype != like.dtype:
+            raise BundleError(f"{path}: {name} is {weights[name].dtype}, expected {like.dtype}")
+    return weights
+
+
+def _compare_names(path: Path, found: set[str], wanted: set[str]) -> None:
+    if found != wanted:
+        missing, extra = sorted(wanted - found)[:3], sorted(found - wanted)[:3]
+        raise BundleError(f"{path}: does not fit the configuration (missing {missing}, unexpected {extra})")
+
+
+def load_into(model: torch.nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Copy weights stored once into a model whose tied tensors have several names."""
+    model.load_state_dict(dict(weights), strict=False)
+
+
+def save_bundle(
+    folder: Path, config: Config, model_config: ModelConfig, weights: Mapping[str, Tensor],
+    src_tokenizer: Tokenizer, tgt_tokenizer: Tokenizer, facts: Mapping[str, Any],
+) -> None:  # fmt: skip
+    """Write a bundle in one step; ``facts`` (which weights, steps, scores) go into the manifest.
+
+    Raises:
+        DragomanError: The folder cannot be written.
+    """
+    manifest = {
+        "format": FORMAT,
+        "dragoman": __version__,
+        "src_lang": config.data.src_lang,
+        "tgt_lang": config.data.tgt_lang,
+        "src_vocab_size": model_config.src_vocab_size,
+        "tgt_vocab_size": model_config.tgt_vocab_size,
+        **facts,
+    }
+    with sealed_folder(folder, manifest) as aside:
+        (aside / "config.yaml").write_text(config.to_yaml(), encoding="utf-8")
+        save_weights(aside / "model.safetensors", weights)
+        if src_tokenizer is tgt_tokenizer:
+            src_tokenizer.save(aside / "joint.spm")
+        else:
+            src_tokenizer.save(aside / "src.spm")
+            tgt_tokenizer.save(aside / "tgt.spm")
+
+
+def load_bundle(path: Path | str, device: str | torch.device = "cpu") -> Bundle:
+    """Read a run's bundle, or a bundle itself, and check it against its manifest.
+
+    Args:
+        path: A run folder (with ``bundle/`` inside) or a bundle folder.
+
+    Raises:
+        BundleError: There is none, it is damaged, or it was written by a newer dragoman.
+    """
+    folder = find_bundle(Path(path))
+    manifest = check_sealed(folder, "bundle")
+    if manifest.get("format") != FORMAT:
+        raise BundleError(
+            f"{folder}: bundle format {manifest.get('format')!r}, this dragoman reads {FORMAT}: upgrade it"
+        )
+    try:
+        config = Config.from_yaml(folder / "config.yaml")
+        model_config = ModelConfig(
+            **config.model.model_dump(),
+            src_vocab_size=manifest["src_vocab_size"],
+            tgt_vocab_size=manifest["tgt_vocab_size"],
+        )
+    except (ConfigError, KeyError) as error:
+        raise BundleError(f"{folder}: its configuration cannot be used ({error})") from None
+    joint = (folder / "joint.spm").is_file()
+    src_tokenizer = Tokenizer.load(folder / ("joint.spm" if joint else "src.spm"))
+    tgt_tokenizer = src_tokenizer if joint else Tokenizer.load(folder / "tgt.spm")
+    if (src_tokenizer.vocab_size, tgt_tokenizer.vocab_size) != (
+        model_config.src_vocab_size,
+        model_config.tgt_vocab_size,
+    ):
+        raise BundleError(f"{folder}: the subword models are not the ones this model was trained with")
+    with torch.device("meta"):
+        shapes = untied(Transformer(model_config))
+    weights = read_weights(folder / "model.safetensors", shapes)  # before anything large is allocated
+    model = Transformer(model_config)
+    load_into(model, weights)
+    return Bundle(config, model.to(device).eval(), src_tokenizer, tgt_tokenizer, manifest)
+
+
+def find_bundle(path: Path) -> Path:
+    """The bundle folder of a run, or ``path`` itself if it is one.
+
+    Raises:
+        BundleError: There is neither.
+    """
+    if (path / "bundle" / MANIFEST).is_file():
+        return path / "bundle"
+    if (path / MANIFEST).is_file() and (path / "model.safetensors").is_file():
+        return path
+    if (path / "checkpoints").is_dir():
+        raise BundleError(f"{path}: this run has no bundle yet; finish it with `dragoman train --out {path} --resume`")
+    if not path.exists():
+        raise BundleError(f"{path}: no such run; train one with `dragoman train`, or `dragoman demo`")
+    raise BundleError(f"{path}: neither a run nor a bundle of dragoman")
+
+
+def describe(manifest: Mapping[str, Any]) -> str:
+    """The manifest without its file list, as JSON for people."""
+    return json.dumps({key: value for key, value in manifest.items() if key != "files"}, ensure_ascii=False)

@@ -1,0 +1,423 @@
+"""Batches of like-long pairs under a token budget, in an order that can be taken up again at any step.
+
+The order of an epoch is a function of (lengths, batch_tokens, seed, epoch) and of nothing else:
+
+1. All pairs are shuffled.
+2. The shuffled pairs are cut into pools of ``POOL_PAIRS``. Inside a pool they are sorted by length, cut into batches
+   that fill the budget, and these batches are shuffled. A small corpus is one pool; a large one is put in order pool
+   by pool, so that the first batch does not wait for the last.
+
+Every pair comes exactly once in an epoch. The shuffles are made of PCG64's raw numbers, which NumPy promises never to
+change, so the order is the same on every machine and with every version.
+
+Rank ``r`` of ``W`` takes the batches ``k W + r`` of this one order, counted on from epoch to epoch, so that all ranks
+always have equally many. A position counts batches of all ranks: a run may go on with another number of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import queue
+import threading
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from dragoman.data.store import Ids, Store
+from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer
+from dragoman.errors import BundleError, ConfigError
+
+logger = logging.getLogger(__name__)
+
+POOL_PAIRS = 200_000
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Pairs side by side, padded on the right with ``PAD_ID``; all tensors are int64."""
+
+    src: Tensor  # (B, S): ids, eos
+    tgt_in: Tensor  # (B, T): bos, ids
+    tgt_out: Tensor  # (B, T): ids, eos
+    indices: Tensor  # (B,): which pairs of the store
+    n_tgt_tokens: int  # of tgt_out, eos counted, padding not
+
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> Batch:
+        """The same batch on another device."""
+        src, tgt_in, tgt_out, indices = (
+            tensor.to(device, non_blocking=non_blocking)
+            for tensor in (self.src, self.tgt_in, self.tgt_out, self.indices)
+        )
+        return Batch(src, tgt_in, tgt_out, indices, self.n_tgt_tokens)
+
+
+def collate(
+    src_ids: Sequence[Ids | Sequence[int]], tgt_ids: Sequence[Ids | Sequence[int]], indices: Iterable[int]
+) -> Batch:
+    """Put pairs of ids, without bos and eos, side by side."""
+    tgt = _padded(tgt_ids, 1)  # (B, T): room for bos or eos
+    tgt_in, tgt_out = np.roll(tgt, 1, axis=1), tgt
+    tgt_in[:, 0] = BOS_ID
+    src = _padded(src_ids, 1)  # (B, S)
+    for padded, rows in ((src, src_ids), (tgt_out, tgt_ids)):
+        padded[np.arange(len(rows)), np.fromiter(map(len, rows), np.int64, len(rows))] = EOS_ID
+    return Batch(
+        src=torch.from_numpy(src),
+        tgt_in=torch.from_numpy(tgt_in),
+        tgt_out=torch.from_numpy(tgt_out),
+        indices=torch.as_tensor(np.asarray(indices, dtype=np.int64)),
+        n_tgt_tokens=sum(map(len, tgt_ids)) + len(tgt_ids),
+    )
+
+
+def _padded(rows: Sequence[Ids | Sequence[int]], extra: int) -> NDArray[np.int64]:
+    """Rows of different length in one array, ``(B, longest + extra)``."""
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    padded = np.full((len(rows), int(lengths.max()) + extra), PAD_ID, dtype=np.int64)
+    padded[np.arange(padded.shape[1]) < lengths[:, None]] = np.concatenate(rows)
+    return padded
+
+
+def epoch_batches(
+    src_lengths: NDArray[np.integer[Any]],
+    tgt_lengths: NDArray[np.integer[Any]],
+    batch_tokens: int,
+    seed: int,
+    epoch: int,
+) -> Iterator[Indices]:
+    """Yield the batches of one epoch, each as the indices of its pairs, ``(B,)``.
+
+    In each batch, rows times the longest side (eos or bos counted) is at most ``batch_tokens``.
+
+    Args:
+        src_lengths: Subwords of each source, eos not counted, ``(pairs,)``.
+        tgt_lengths: The same of each target.
+        seed: At least 0, as is ``epoch``.
+
+    Raises:
+        ConfigError: A pair by itself is longer than ``batch_tokens``.
+    """
+    check_budget(src_lengths, tgt_lengths, batch_tokens)
+    bits = np.random.PCG64((seed, epoch))
+    order = _shuffled(len(src_lengths), bits)
+    for start in range(0, len(order), POOL_PAIRS):
+        pool = order[start : start + POOL_PAIRS]
+        batches = list(_filled(pool, src_lengths[pool], tgt_lengths[pool], batch_tokens, int(bits.random_raw())))
+        for i in _shuffled(len(batches), bits):
+            yield batches[i]
+
+
+def check_budget(
+    src_lengths: NDArray[np.integer[Any]], tgt_lengths: NDArray[np.integer[Any]], batch_tokens: int
+) -> None:
+    """Refuse a corpus with a pair that fits in no batch.
+
+    Raises:
+        ConfigError: A side, eos counted, is longer than ``batch_tokens``.
+    """
+    if not len(src_lengths):
+        return
+    longest = 1 + max(int(src_lengths.max()), int(tgt_lengths.max()))
+    if longest > batch_tokens:
+        index = int(np.argmax(np.maximum(src_lengths, tgt_lengths)))
+        raise ConfigError(
+            f"pair {index} of the store has {src_lengths[index]} source and {tgt_lengths[index]} target subwords, with "
+            f"eos {longest}: more than batch_tokens = {batch_tokens}. Set batch_tokens to at least {longest}, or "
+            f"data.max_tokens to at most {batch_tokens - 1}"
+        )
+
+
+def _shuffled(n: int, bits: np.random.PCG64) -> Indices:
+    """A random order of ``0 ... n - 1``: each number below random bits, sorted as one."""
+    n_bits = max(n - 1, 1).bit_length()
+    numbers = np.arange(n, dtype=np.uint64)
+    keys = (bits.random_raw(n) >> np.uint64(n_bits) << np.uint64(n_bits)) | numbers
+    keys.sort()
+    return (keys & np.uint64(2**n_bits - 1)).astype(np.int64)
+
+
+def _filled(
+    pool: Indices,
+    src_lengths: NDArray[np.integer[Any]],
+    tgt_lengths: NDArray[np.integer[Any]],
+    batch_tokens: int,
+    random: int,
+) -> Iterator[Indices]:
+    """Cut a pool into batches of like-long pairs, longest first.
+
+    Pairs with the same longest side are sorted from those with a long source to those with a long target, and back
+    among the next, so that neighbours are alike on both sides; what ties is in the pool's random order. The first batch
+    is left up to half empty, by chance, so that the cuts fall elsewhere in each epoch.
+    """
+    longest = 1 + np.maximum(src_lengths, tgt_lengths).astype(np.int64)  # eos counted
+    slant = (src_lengths.astype(np.int64) - tgt_lengths) * np.where(longest % 2, 1, -1)
+    by_length = np.lexsort((slant, -longest))
+    pool, descending = pool[by_length], longest[by_length].tolist()
+    most = batch_tokens // descending[0]
+    start, end = 0, most - random % ((most + 1) // 2)
+    while start < len(pool):
+        yield pool[start:end]
+        start = end
+        end = start + batch_tokens // descending[min(start, len(pool) - 1)]
+
+
+def all_batches(store: Store, batch_tokens: int) -> Iterator[Batch]:
+    """Every pair of ``store`` once, in an order that never changes: for validation.
+
+    Raises:
+        ConfigError: A pair by itself is longer than ``batch_tokens``.
+    """
+    for indices in epoch_batches(store.src_lengths(), store.tgt_lengths(), batch_tokens, seed=0, epoch=0):
+        yield _plain(store, indices)
+
+
+def _plain(store: Store, indices: Indices) -> Batch:
+    src_ids, tgt_ids = zip(*map(store.pair, indices.tolist()), strict=True)
+    return collate(src_ids, tgt_ids, indices)
+
+
+class _Sampling(NamedTuple):
+    """Subword regularisation: cut the text anew each time."""
+
+    rate: float
+    src_tokenizer: Tokenizer
+    tgt_tokenizer: Tokenizer
+
+    def batch(self, store: Store, indices: Indices, seed: int, epoch: int, position: int) -> Batch:
+        """A function of its arguments alone: the randomness comes from the place in the order."""
+        src_seed, tgt_seed = np.random.SeedSequence((seed, epoch, position)).generate_state(2).tolist()
+        src, tgt = store.texts(indices)
+        return collate(
+            self.src_tokenizer.sample(src, self.rate, src_seed),
+            self.tgt_tokenizer.sample(tgt, self.rate, tgt_seed),
+            indices,
+        )
+
+
+class _Place(NamedTuple):
+    """Where in the order a stream stands: before batch ``position`` of ``epoch``, both counted from 0."""
+
+    epoch: int
+    position: int
+    pairs: int  # of this epoch, in the batches before; follows from the other two
+
+
+class _Plan(NamedTuple):
+    """All that decides which batches come."""
+
+    store: Store
+    batch_tokens: int
+    seed: int
+    max_epochs: int | None
+    sampling: _Sampling | None
+    rank: int
+    world_size: int
+
+    def batches(self, place: _Place) -> Iterator[tuple[_Place, Batch]]:
+        """Yield this rank's batches from ``place`` on, each with the place after it and its siblings."""
+        order = self._order(place)
+        while len(group := list(islice(order, self.world_size))) == self.world_size:
+            epoch, position, indices, _ = group[self.rank]
+            if self.sampling:
+                batch = self.sampling.batch(self.store, indices, self.seed, epoch, position)
+            else:
+                batch = _plain(self.store, indices)
+            yield group[-1][3], batch
+        if group:
+            logger.warning("the last %d batches are left out: %d ranks cannot share them", len(group), self.world_size)
+
+    def _order(self, place: _Place) -> Iterator[tuple[int, int, Indices, _Place]]:
+        """Yield epoch, position and indices of every batch from ``place`` on, and the place after it."""
+        src_lengths, tgt_lengths = self.store.src_lengths(), self.store.tgt_lengths()
+        epoch, skip = place.epoch, place.position
+        while self.max_epochs is None or epoch < self.max_epochs:
+            pairs = 0
+            for position, indices in enumerate(
+                epoch_batches(src_lengths, tgt_lengths, self.batch_tokens, self.seed, epoch)
+            ):
+                pairs += len(indices)
+                if position >= skip:
+                    yield epoch, position, indices, _Place(epoch, position + 1, pairs)
+            epoch, skip = epoch + 1, 0
+
+
+class BatchStream:
+    """Batches for training, epoch after epoch, without end or up to ``max_epochs``.
+
+        stream = BatchStream(store, batch_tokens=4096, seed=1)
+        batch = next(stream)
+        state = stream.state_dict()     # after as many batches as were handed out, however many are made ahead
+        other.load_state_dict(state)    # goes on with the same batches
+
+    Close it, or use it in a ``with``, to end the thread that makes batches ahead.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        batch_tokens: int,
+        seed: int,
+        *,
+        max_epochs: int | None = None,
+        sampling: float = 0.0,
+        tokenizers: tuple[Tokenizer, Tokenizer] | None = None,
+        rank: int = 0,
+        world_size: int = 1,
+        ahead: int = 4,
+    ) -> None:
+        """Plan the order; nothing is read yet.
+
+        Args:
+            batch_tokens: Rows times longest side, eos counted, of one batch of one rank.
+            seed: At least 0.
+            sampling: Rate of subword regularisation; above 0 it needs ``tokenizers`` (source, target) and a store with
+                text. The budget counts the subwords of plain encoding, which are fewer.
+            rank: Which of ``world_size`` processes this is.
+            ahead: How many batches a background thread makes before they are asked for; 0: no thread.
+
+        Raises:
+            ConfigError: A pair is longer than ``batch_tokens``, or the arguments do not fit each other.
+        """
+        if not 0 <= rank < world_size:
+            raise ConfigError(f"rank = {rank} must be at least 0 and below world_size = {world_size}")
+        if sampling > 0 and (tokenizers is None or not store.has_text):
+            raise ConfigError("subword sampling needs both tokenizers and a store that was built with keep_text=True")
+        if sampling > 0 and tokenizers and tuple(t.fingerprint for t in tokenizers) != store.tokenizers:
+            raise ConfigError("subword sampling needs the tokenizers that the store was built with")
+        check_budget(store.src_lengths(), store.tgt_lengths(), batch_tokens)
+        self._plan = _Plan(
+            store=store,
+            batch_tokens=batch_tokens,
+            seed=seed,
+            max_epochs=max_epochs,
+            sampling=_Sampling(sampling, *tokenizers) if sampling > 0 and tokenizers else None,
+            rank=rank,
+            world_size=world_size,
+        )
+        self._n_ahead = ahead
+        self._place = _Place(0, 0, 0)
+        self._source: Iterator[tuple[_Place, Batch]] | None = None
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Batch:
+        if self._source is None:
+            batches = self._plan.batches(self._place)
+            self._source = _Ahead(batches, self._n_ahead) if self._n_ahead else batches
+        self._place, batch = next(self._source)
+        return batch
+
+    @property
+    def epoch(self) -> int:
+        """The epoch, from 0, of the batch handed out last."""
+        return self._place.epoch
+
+    @property
+    def epochs_done(self) -> float:
+        """How often the corpus was gone through so far, by pairs, such as 2.37."""
+        return self._place.epoch + self._place.pairs / len(self._plan.store)
+
+    def state_dict(self) -> dict[str, int | str]:
+        """The place after the batch handed out last: plain numbers, fit for JSON."""
+        store = self._plan.store
+        return {
+            "seed": self._plan.seed,
+            "batch_tokens": self._plan.batch_tokens,
+            "corpus": f"{len(store)} pairs of {store.n_tokens[0]} and {store.n_tokens[1]} subwords",
+            **self._place._asdict(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go to the place that ``state_dict`` described; at most one epoch has to be put in order for it.
+
+        Raises:
+            BundleError: The state was taken with another seed, budget or corpus, whose order is another.
+        """
+        for key, mine in self.state_dict().items():
+            if key in _Place._fields:
+                if type(state.get(key)) is not int or state[key] < 0:
+                    raise BundleError(f"the place in the data is damaged: {key} = {state.get(key)!r} is no count")
+            elif state.get(key) != mine:
+                raise BundleError(
+                    f"the place in the data was taken with {key} = {state.get(key)}, but now it is {mine}: the batches "
+                    "come in another order. Resume with the configuration and the corpus of the run"
+                )
+        self.close()
+        self._place = _Place(state["epoch"], state["position"], state["pairs"])
+
+    def close(self) -> None:
+        """End the background thread; the next batch starts it again from the same place."""
+        if isinstance(self._source, _Ahead):
+            self._source.close()
+        self._source = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+
+class _End(NamedTuple):
+    """What a thread sends last: why it ended."""
+
+    error: BaseException | None
+
+
+class _Ahead:
+    """An iterator whose items are made ahead, at most ``depth`` of them, by a thread."""
+
+    def __init__(self, items: Iterator[tuple[_Place, Batch]], depth: int) -> None:
+        self._queue: queue.Queue[tuple[_Place, Batch] | _End] = queue.Queue(depth)
+        self._stop = threading.Event()
+        self._end: _End | None = None
+        self._thread = threading.Thread(
+            target=self._fill, args=(items, self._queue, self._stop), name="dragoman-batches", daemon=True
+        )
+        weakref.finalize(self, self._stop.set)  # the thread knows no self, so that forgetting the iterator ends it
+        self._thread.start()
+
+    @staticmethod
+    def _fill(items: Iterator[Any], into: queue.Queue[Any], stop: threading.Event) -> None:
+        def put(item: Any) -> None:
+            while not stop.is_set():
+                with contextlib.suppress(queue.Full):
+                    into.put(item, timeout=0.1)
+                    return
+
+        error = None
+        try:
+            for item in items:
+                put(item)
+                if stop.is_set():
+                    return
+        except BaseException as caught:  # of whatever kind: it belongs to the thread that asks for batches
+            error = caught
+        put(_End(error))
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> tuple[_Place, Batch]:
+        item = self._end or self._queue.get()
+        if isinstance(item, _End):
+            self._end = item
+            if item.error:
+                raise item.error
+            raise StopIteration
+        return item
+
+    def close(self) -> None:
+        self._stop.set()
+        self._thread.join()

@@ -1,0 +1,367 @@
+"""Read, check and clean parallel text: plain, ``.gz`` or ``.zst``.
+
+A line ends at the byte LF and nowhere else; CR, VT, FF, FS-RS, NEL, U+2028 and U+2029 are ordinary characters.
+
+    what                          training (``read_lines``)         translating (``read_lines_leniently``)
+    ----------------------------  --------------------------------  ----------------------------------------
+    BOM at the start of the file  removed, logged                   removed, warned
+    one CR right before LF        removed, counted in the log       removed
+    other CR                      kept                              kept
+    no LF after the last line     the line counts                   the line counts
+    empty file                    refused                           no lines
+    NUL                           refused, file:line:byte           U+FFFD, warned
+    bytes that are not UTF-8      refused, file:line:byte           U+FFFD, warned
+    line above MAX_LINE_BYTES     refused, file:line                cut there, warned
+    .gz or .zst that is cut       refused                           refused
+
+Lines and bytes are counted from 1; bytes are those of the line as it stands in the file, a BOM included.
+Memory stays bounded by a few times ``MAX_LINE_BYTES``, whatever the file holds.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import hashlib
+import io
+import logging
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.config import DataConfig
+from dragoman.errors import DataError
+
+logger = logging.getLogger(__name__)
+
+MAX_LINE_BYTES = 16 * 2**20
+"""A longer line, its LF not counted, is no line of text."""
+
+BOM = "\ufeff"
+BOM_BYTES = BOM.encode()
+
+
+def read_lines(path: Path | str) -> Iterator[str]:
+    """Yield the lines of a text file, without their LF.
+
+    Raises:
+        DataError: The file is missing, a folder, unreadable, empty, cut or breaks a rule of the table above.
+    """
+    path = Path(path)
+    number = n_cr = 0
+    with open_corpus(path) as stream:
+        while raw := _read_line(stream, str(path)):
+            number += 1
+            body = _without_ending(raw)
+            n_cr += raw.endswith(b"\r\n")
+            text = _decode(body, path, number)
+            if number == 1 and text.startswith(BOM):
+                logger.info("%s: byte order mark at the start removed", path)
+                text = text[1:]
+                if len(raw) == len(BOM_BYTES):  # the file holds nothing else
+                    number = 0
+                    break
+            yield text
+    if number == 0:
+        raise DataError(f"{path}: the file is empty; give a text file with one sentence in each line")
+    if n_cr:
+        logger.info("%s: CR before LF removed from %s lines", path, f"{n_cr:,}")
+
+
+def read_pairs(src: Path | str, tgt: Path | str) -> Iterator[tuple[str, str]]:
+    """Yield the lines of two files that belong together.
+
+    Raises:
+        DataError: As ``read_lines``; or, after the last pair, one file has more lines than the other.
+    """
+    src_lines, tgt_lines = read_lines(src), read_lines(tgt)
+    n_src = n_tgt = 0
+    for src_line in src_lines:
+        n_src += 1
+        tgt_line = next(tgt_lines, None)
+        if tgt_line is None:
+            break
+        n_tgt += 1
+        yield src_line, tgt_line
+    n_src += sum(1 for _ in src_lines)
+    n_tgt += sum(1 for _ in tgt_lines)
+    if n_src != n_tgt:
+        raise DataError(
+            f"{src} has {n_src:,} lines but {tgt} has {n_tgt:,}: line i of one must translate line i of the other; "
+            "find where they part (a line missing, or broken in two), or give the files that belong together"
+        )
+
+
+def _decode(body: bytes, path: Path, number: int) -> str:
+    """Decode one line of training text, or say exactly where it is not text."""
+    if len(body) > MAX_LINE_BYTES:
+        raise DataError(
+            f"{path}:{number}: the line is longer than {MAX_LINE_BYTES:,} bytes; is this a text file with one "
+            "sentence in each line, each ended by LF?"
+        )
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path}:{number}:{error.start + 1}: byte 0x{body[error.start]:02x} is not UTF-8 ({error.reason}); convert "
+            "the file, for example with iconv -f latin1 -t utf-8, or remove the line from both sides"
+        ) from None
+    if "\0" in text:
+        raise DataError(
+            f"{path}:{number}:{body.index(0) + 1}: NUL byte; is this a text file, perhaps in UTF-16? Convert it to "
+            "UTF-8, or remove the line from both sides"
+        )
+    return text
+
+
+class Line(NamedTuple):
+    """A line to translate, and what had to be done to it."""
+
+    text: str
+    warning: str | None  # names the line; None where nothing was changed
+
+
+def read_lines_leniently(stream: BinaryIO, name: str) -> Iterator[Line]:
+    """Yield every line of ``stream`` as soon as its LF arrived, repaired where need be: as many lines as came in.
+
+    Args:
+        stream: Open for reading bytes, such as ``sys.stdin.buffer`` or ``open_corpus(path)``.
+        name: What warnings and errors call the stream.
+
+    Raises:
+        DataError: The stream breaks off: a cut ``.gz`` or ``.zst``, or a failing disk.
+    """
+    number = 0
+    while raw := _read_line(stream, name):
+        number += 1
+        if number == 1 and raw == BOM_BYTES:
+            return  # a file of nothing but the mark has no lines
+        body = _without_ending(raw)
+        n_cut = len(body) - MAX_LINE_BYTES
+        if n_cut > 0:
+            while not raw.endswith(b"\n") and (raw := _read_line(stream, name)):
+                n_cut += len(_without_ending(raw))
+        yield _repair(body, max(n_cut, 0), name, number)
+
+
+def _repair(body: bytes, n_cut: int, name: str, number: int) -> Line:
+    """Decode one line whatever it holds; its last ``n_cut`` bytes are too many."""
+    warnings = []
+    if n_cut:
+        body = _whole_characters(body[:MAX_LINE_BYTES])
+        warnings.append(f"{name}:{number}: only the first {len(body):,} bytes of the line are used, the rest is cut")
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        text = body.decode("utf-8", "replace")
+        n_bad = text.count("\ufffd") - body.count("\ufffd".encode())
+        warnings.append(f"{name}:{number}:{error.start + 1}: not UTF-8, U+FFFD put in {n_bad:,} places")
+    if "\0" in text:
+        warnings.append(f"{name}:{number}:{body.index(0) + 1}: NUL, U+FFFD put in {text.count(chr(0)):,} places")
+        text = text.replace("\0", "\ufffd")
+    if number == 1 and text.startswith(BOM):
+        warnings.append(f"{name}:1: byte order mark at the start removed")
+        text = text[1:]
+    return Line(text, "; ".join(warnings) or None)
+
+
+def _whole_characters(body: bytes) -> bytes:
+    """Leave out the start of a character whose other bytes were cut off, if there is one at the end."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    decoder.decode(body[-4:])
+    n_waiting = len(decoder.getstate()[0])
+    return body[: len(body) - n_waiting]
+
+
+def _read_line(stream: BinaryIO, name: str) -> bytes:
+    """Read up to and with the next LF, but little more than ``MAX_LINE_BYTES``; ``b""`` at the end."""
+    try:
+        return stream.readline(MAX_LINE_BYTES + 2)  # room for CR LF
+    except (EOFError, OSError, zlib.error) as error:
+        raise DataError(f"{name}: reading broke off ({error}); the file is cut or damaged, get it again") from None
+
+
+def _without_ending(raw: bytes) -> bytes:
+    """Take off LF and one CR right before it."""
+    if raw.endswith(b"\r\n"):
+        return raw[:-2]
+    return raw.removesuffix(b"\n")
+
+
+def open_corpus(path: Path | str) -> BinaryIO:
+    """Open a plain, ``.gz`` or ``.zst`` file for reading the bytes of its text.
+
+    Raises:
+        DataError: The file is missing, a folder or unreadable, or ``.zst`` needs the extra.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise DataError(f"{path} is a folder; give the path of a text file in it")
+    try:
+        if path.suffix == ".gz":
+            return cast(BinaryIO, gzip.open(path, "rb"))
+        if path.suffix == ".zst":
+            return cast(BinaryIO, io.BufferedReader(_ZstdFile(path), 2**17))
+        return path.open("rb")
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file; give the path of a text file (plain, .gz or .zst)") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
+
+
+class _ZstdFile(io.RawIOBase):
+    """A ``.zst`` file that says so when it is cut, which ``zstandard.open`` does not (reliability.md, D5).
+
+    Fed in small steps, because a few bytes of a decompression bomb become 128 KiB.
+    """
+
+    STEP = 1024  # at most 32 MiB come out of so few bytes
+
+    def __init__(self, path: Path) -> None:
+        try:
+            import zstandard
+        except ImportError:
+            raise DataError(f"{path}: reading .zst needs one more package: pip install 'dragoman[zst]'") from None
+        self._new_frame = zstandard.ZstdDecompressor().decompressobj
+        self._error = zstandard.ZstdError
+        self._file = path.open("rb")
+        self._frame = self._new_frame()
+        self._inside = False  # a frame has begun and not ended
+        self._compressed = b""
+        self._text = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._text:
+            step = self._compressed or self._file.read(self.STEP)
+            if not step:
+                if self._inside:
+                    raise EOFError("the last zstd frame does not end")
+                return 0
+            try:
+                self._text = memoryview(self._frame.decompress(step))
+            except self._error as error:
+                raise OSError(str(error)) from None
+            self._inside = not self._frame.eof
+            self._compressed = b""
+            if self._frame.eof:  # another frame may follow
+                self._compressed = self._frame.unused_data
+                self._frame = self._new_frame()
+        n = min(len(buffer), len(self._text))
+        buffer[:n] = self._text[:n]
+        self._text = self._text[n:]
+        return n
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+@dataclass(frozen=True)
+class Report:
+    """What cleaning did to a corpus, in pairs; each dropped pair is counted once, under the first reason that holds."""
+
+    read: int = 0
+    kept: int = 0
+    empty: int = 0  # a side is blank
+    too_long: int = 0  # a side has more than max_tokens subwords
+    ratio: int = 0  # one side has more than max_ratio times the subwords of the other
+    duplicates: int = 0  # the same pair was kept before
+
+    def __add__(self, other: Report) -> Report:
+        return Report(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    def __str__(self) -> str:
+        reasons = {
+            "with an empty side": self.empty,
+            "too long": self.too_long,
+            "with lengths too unlike": self.ratio,
+            "seen before": self.duplicates,
+        }
+        dropped = ", ".join(f"{n:,} {reason}" for reason, n in reasons.items() if n)
+        return f"{self.read:,} pairs read, {self.kept:,} kept" + (f"; dropped: {dropped}" if dropped else "")
+
+
+class Cleaner:
+    """Decides which pairs stay, chunk after chunk, and counts the others by reason.
+
+    ``max_tokens``, ``max_ratio`` and ``drop_duplicates`` of the configuration are all it looks at.
+    """
+
+    def __init__(self, config: DataConfig) -> None:
+        self.report = Report()
+        self._max_tokens, self._max_ratio = config.max_tokens, config.max_ratio
+        self._seen = _Digests() if config.drop_duplicates else None
+
+    def keep(
+        self, pairs: Sequence[tuple[str, str]], src_lengths: NDArray[np.int64], tgt_lengths: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Judge one chunk.
+
+        Args:
+            pairs: The texts, ``n`` of them.
+            src_lengths: Subwords of each source, eos not counted, ``(n,)``.
+            tgt_lengths: The same of each target.
+
+        Returns:
+            True where the pair stays, ``(n,)``.
+        """
+        shorter, longer = np.minimum(src_lengths, tgt_lengths), np.maximum(src_lengths, tgt_lengths)
+        keep = np.ones(len(pairs), dtype=bool)
+
+        def drop(unwanted: NDArray[np.bool_]) -> int:
+            nonlocal keep
+            n = int((keep & unwanted).sum())
+            keep = keep & ~unwanted
+            return n
+
+        empty = drop(np.fromiter((not src.strip() or not tgt.strip() for src, tgt in pairs), bool, len(pairs)))
+        too_long = drop(longer > self._max_tokens)
+        ratio = 0 if self._max_ratio is None else drop(longer > self._max_ratio * np.maximum(shorter, 1))
+        duplicates = 0
+        if self._seen is not None:
+            left = np.flatnonzero(keep)
+            repeated = np.zeros(len(pairs), dtype=bool)
+            repeated[left] = self._seen.add(_digests([pairs[i] for i in left.tolist()]))
+            duplicates = drop(repeated)
+        self.report += Report(len(pairs), int(keep.sum()), empty, too_long, ratio, duplicates)
+        return keep
+
+
+def _digests(pairs: Sequence[tuple[str, str]]) -> NDArray[np.uint64]:
+    """64 bits for each pair; among 10^8 pairs some two differ and agree in them with a chance of 1 in 3,700."""
+    joined = b"".join(
+        hashlib.blake2b(f"{src}\n{tgt}".encode("utf-8", "surrogatepass"), digest_size=8).digest() for src, tgt in pairs
+    )
+    return np.frombuffer(joined, dtype="<u8")
+
+
+class _Digests:
+    """A set of 64-bit numbers in 8 bytes each: sorted runs, each less than half as long as the one before it."""
+
+    def __init__(self) -> None:
+        self._runs: list[NDArray[np.uint64]] = []
+
+    def add(self, digests: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Add all; true where a digest was here before, or earlier among ``digests``."""
+        repeated = np.ones(len(digests), dtype=bool)
+        new, first = np.unique(digests, return_index=True)
+        known = np.zeros(len(new), dtype=bool)
+        for run in self._runs:
+            place = np.minimum(np.searchsorted(run, new), len(run) - 1)
+            known |= run[place] == new
+        repeated[first[~known]] = False
+        if not known.all():
+            self._runs.append(new[~known])
+        while len(self._runs) > 1 and len(self._runs[-2]) <= 2 * len(self._runs[-1]):
+            run = np.concatenate((self._runs.pop(), self._runs.pop()))
+            run.sort()
+            self._runs.append(run)
+        return repeated

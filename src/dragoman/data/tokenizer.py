@@ -1,0 +1,318 @@
+"""Subwords: learned from the training text by SentencePiece, as byte pairs or as a unigram model.
+
+The text is taken as it is: no normalisation, every space kept, so ``decode(encode(x)) == x`` for every string ``x``.
+There is one exception, U+2581 "lower one eighth block": SentencePiece writes spaces so, and it comes back as a space.
+Without byte fallback there is a second one: a character that was never seen comes back as the mark of the unknown.
+
+Digits are always pieces of their own, so that numbers are copied digit by digit and not by luck.
+With byte fallback, a character becomes a piece if it is among the commonest that cover 98% of the text, or was seen
+``MIN_CHARACTER_COUNT`` times and is among the ``vocab_size / 4`` commonest; the others are spelt in UTF-8 bytes. That
+keeps every letter of an alphabet, and keeps thousands of rare Chinese characters from filling a small vocabulary with
+rows that are hardly ever trained. Without byte fallback every character seen becomes a piece.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import logging
+import random
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import sentencepiece
+
+from dragoman.config import TokenizerConfig
+from dragoman.errors import BundleError, ConfigError, DataError
+
+logger = logging.getLogger(__name__)
+
+PAD_ID, UNK_ID, BOS_ID, EOS_ID = 0, 1, 2, 3
+
+MAX_LEARNING_LINES = 1_000_000
+"""Of a larger text, so many lines are drawn by chance to learn from; more hardly change the subwords."""
+
+MAX_MODEL_BYTES = 64 * 2**20
+MIN_CHARACTER_COUNT = 5
+
+_N_THREADS = 2  # a constant, for what is learned depends on it
+_PART = 4000  # characters; learning sees a longer line in parts, as SentencePiece would leave it out
+_RESERVED = str.maketrans({"\0": " ", "\u2585": " ", "\n": " "})  # SentencePiece would leave out lines with these
+_sampling = threading.Lock()
+
+
+class Tokenizer:
+    """One vocabulary: text to ids and back. Holds, and is saved as, the bytes of a SentencePiece model.
+
+    Ids 0, 1, 2 and 3 are pad, unk, bos and eos; ``encode`` never gives any of these but unk.
+    """
+
+    def __init__(self, proto: bytes, name: str = "tokenizer") -> None:
+        """Take the bytes of a ``.spm`` file; ``name`` is what errors call it.
+
+        Raises:
+            BundleError: The bytes are no SentencePiece model, or none of ours.
+        """
+        if len(proto) > MAX_MODEL_BYTES:
+            raise BundleError(f"{name}: {len(proto):,} bytes is too much for a tokenizer (at most {MAX_MODEL_BYTES:,})")
+        if not proto:
+            raise BundleError(f"{name}: the tokenizer is empty; copy the file again")
+        self.proto = proto
+        self._processor = sentencepiece.SentencePieceProcessor()
+        try:
+            self._processor.LoadFromSerializedProto(proto)
+            self.pieces(range(self.vocab_size))  # each is UTF-8
+        except (RuntimeError, ValueError) as error:
+            raise BundleError(f"{name}: not a SentencePiece model, or damaged ({error}); copy the file again") from None
+        model = self._processor
+        ids = model.pad_id(), model.unk_id(), model.bos_id(), model.eos_id()
+        if ids != (PAD_ID, UNK_ID, BOS_ID, EOS_ID):
+            raise BundleError(
+                f"{name}: pad, unk, bos, eos are {ids} but dragoman needs {(PAD_ID, UNK_ID, BOS_ID, EOS_ID)}: this "
+                "tokenizer was learned by another program"
+            )
+
+    @classmethod
+    def learn(cls, lines: Iterable[str], config: TokenizerConfig) -> Tokenizer:
+        """Learn a vocabulary from ``lines``; the same lines and configuration give the same tokenizer.
+
+        A text with fewer subwords than ``config.vocab_size`` gets a smaller vocabulary, which is logged.
+
+        Raises:
+            ConfigError: ``config.vocab_size`` does not hold the single characters (and bytes).
+            DataError: There is no text in ``lines``.
+        """
+        lines, n_lines = _draw(lines, MAX_LEARNING_LINES)
+        if n_lines > len(lines):
+            logger.info("subwords are learned from %s of %s lines, drawn by chance", f"{len(lines):,}", f"{n_lines:,}")
+        if not lines:
+            raise DataError("there is no text to learn subwords from: every line is blank")
+        tokenizer = cls(_train(lines, config, config.vocab_size))
+        if tokenizer.vocab_size < config.vocab_size:
+            logger.warning(
+                "the text has only %s subwords; tokenizer.vocab_size = %s is lowered to that",
+                f"{tokenizer.vocab_size:,}",
+                f"{config.vocab_size:,}",
+            )
+        return tokenizer
+
+    @classmethod
+    def load(cls, path: Path | str) -> Tokenizer:
+        """Read a ``.spm`` file.
+
+        Raises:
+            BundleError: It is missing, no file, damaged or not ours.
+        """
+        path = Path(path)
+        try:
+            with path.open("rb") as file:
+                proto = file.read(MAX_MODEL_BYTES + 1)
+        except FileNotFoundError:
+            raise BundleError(f"{path}: no such file; a bundle holds its tokenizers as .spm files") from None
+        except OSError as error:
+            raise BundleError(f"{path}: cannot be read ({error.strerror})") from None
+        return cls(proto, str(path))
+
+    def save(self, path: Path | str) -> None:
+        """Write the bytes of the model, ``proto``."""
+        Path(path).write_bytes(self.proto)
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of ids, special ones included."""
+        return int(self._processor.get_piece_size())
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """sha256 of ``proto``, in hex."""
+        return hashlib.sha256(self.proto).hexdigest()
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """Cut each text into subword ids, without bos and eos; ``""`` gives ``[]``.
+
+        Raises:
+            DataError: A text holds half of a surrogate pair, which is no character.
+        """
+        try:
+            return self._processor.encode(list(texts), num_threads=_N_THREADS)
+        except (UnicodeEncodeError, TypeError) as error:
+            raise _lone_surrogate(texts) or error from None
+
+    def sample(self, texts: Sequence[str], rate: float, seed: int) -> list[list[int]]:
+        """Cut each text in a random one of the possible ways: subword regularisation.
+
+        Byte pairs: each merge is left out with probability ``rate`` (BPE-dropout, https://arxiv.org/abs/1910.13267).
+        Unigram: a segmentation is drawn with its probability to the power ``rate``
+        (https://arxiv.org/abs/1804.10959). The result is a function of the arguments alone.
+
+        Args:
+            rate: At least 0.
+            seed: At least 0; of larger ones the lowest 32 bits count.
+
+        Raises:
+            DataError: As ``encode``.
+        """
+        result: list[list[int]] = []
+        failure: list[Exception] = []
+
+        def encode() -> None:
+            try:  # one thread, this one: a pool's threads keep generators of their own
+                result.extend(
+                    self._processor.encode(list(texts), enable_sampling=True, alpha=rate, nbest_size=-1, num_threads=1)
+                )
+            except Exception as error:  # raised again in the thread that asked
+                failure.append(error)
+
+        # SentencePiece seeds a thread's generator when the thread first samples: a new thread starts it afresh.
+        with _sampling:
+            sentencepiece.set_random_generator_seed(seed % (2**32 - 1))  # 2**32 - 1 would mean: seed by chance
+            thread = threading.Thread(target=encode, name="dragoman-sample")
+            thread.start()
+            thread.join()
+        if failure:
+            raise _lone_surrogate(texts) or failure[0] from None
+        return result
+
+    def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
+        """Join subwords to text; pad, bos and eos are dropped, wherever they stand.
+
+        Bytes that form no character become U+FFFD. The text of ids that ``encode`` did not make may hold LF.
+
+        Raises:
+            DataError: An id lies outside the vocabulary.
+        """
+        size, special = self.vocab_size, (PAD_ID, BOS_ID, EOS_ID)
+        rows = []
+        for row in ids:
+            if len(row) and (min(row) < 0 or max(row) >= size):
+                raise DataError(
+                    f"ids {min(row)} to {max(row)}: this tokenizer knows 0 to {size - 1}; is it the model's?"
+                )
+            rows.append([int(i) for i in row if i not in special])
+        return self._processor.decode(rows) if rows else []
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """Show each id as its piece, spaces as U+2581, bytes as ``<0x41>``; special ids by name."""
+        return [self._processor.id_to_piece(int(i)) for i in ids]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tokenizer) and self.proto == other.proto
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        return f"Tokenizer({self.vocab_size:,} subwords, {self.fingerprint[:8]})"
+
+
+def learn_tokenizers(
+    pairs: Callable[[], Iterable[tuple[str, str]]], config: TokenizerConfig
+) -> tuple[Tokenizer, Tokenizer]:
+    """Learn the vocabularies of both sides: one and the same object twice where ``config.joint``.
+
+    Args:
+        pairs: Called for each pass over the text, such as ``lambda: read_pairs(src, tgt)``.
+
+    Raises:
+        ConfigError: As ``Tokenizer.learn``.
+        DataError: As ``Tokenizer.learn``, and whatever ``pairs`` finds wrong.
+    """
+    if config.joint:
+        tokenizer = Tokenizer.learn((side for pair in pairs() for side in pair), config)
+        return tokenizer, tokenizer
+    return (
+        Tokenizer.learn((src for src, _ in pairs()), config),
+        Tokenizer.learn((tgt for _, tgt in pairs()), config),
+    )
+
+
+def _train(lines: Sequence[str], config: TokenizerConfig, vocab_size: int) -> bytes:
+    """Run SentencePiece's trainer; lower ``vocab_size`` if the text has less."""
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=_parts(lines),
+            model_writer=model,
+            model_type=config.kind,
+            vocab_size=vocab_size,
+            hard_vocab_limit=config.kind == "bpe",
+            byte_fallback=config.byte_fallback,
+            character_coverage=_coverage(lines, config.vocab_size // 4) if config.byte_fallback else 1.0,
+            normalization_rule_name="identity",
+            remove_extra_whitespaces=False,
+            split_digits=True,
+            max_sentence_length=4 * _PART,  # bytes
+            num_threads=_N_THREADS,
+            pad_id=PAD_ID,
+            unk_id=UNK_ID,
+            bos_id=BOS_ID,
+            eos_id=EOS_ID,
+            minloglevel=2,
+        )
+    except (RuntimeError, ValueError) as error:
+        message = str(error)
+        if found := re.search(r"too high .*<= (\d+)", message):
+            return _train(lines, config, int(found[1]))
+        if found := re.search(r"smaller than required_chars. \d+ vs (\d+)", message):
+            what = "256 bytes, 4 special ids, its common characters" if config.byte_fallback else "its characters"
+            raise ConfigError(
+                f"tokenizer.vocab_size = {vocab_size} is too small: this text needs {found[1]} ({what}) before the "
+                "first subword. Set it to several times that"
+            ) from None
+        raise DataError(f"no subwords can be learned from this text: {message}") from None
+    return model.getvalue()
+
+
+def _draw(lines: Iterable[str], most: int) -> tuple[list[str], int]:
+    """Draw up to ``most`` of the lines that are not blank, each with the same chance; also count those."""
+    chance = random.Random(0)
+    drawn: list[str] = []
+    n = 0
+    for line in lines:
+        if not line or line.isspace():
+            continue
+        n += 1
+        if len(drawn) < most:
+            drawn.append(line)
+        elif (place := int(chance.random() * n)) < most:
+            drawn[place] = line
+    return drawn, n
+
+
+def _parts(lines: Iterable[str]) -> Iterator[str]:
+    """Hand the lines to SentencePiece in a form of which it leaves nothing out."""
+    for line in lines:
+        line = line.translate(_RESERVED) if not line.isascii() or not line.isprintable() else line
+        if len(line) <= _PART:
+            yield line
+        else:
+            yield from (line[i : i + _PART] for i in range(0, len(line), _PART))
+
+
+def _coverage(lines: Iterable[str], most: int) -> float:
+    """The share of the text that its common characters make up: SentencePiece makes a piece of each down to that.
+
+    Common are at most ``most`` characters, each seen ``MIN_CHARACTER_COUNT`` times, but always 98% of the text.
+    """
+    counts: Counter[str] = Counter()
+    for part in _parts(lines):
+        counts.update(part)
+        counts[" "] += 1  # SentencePiece puts one before each
+    common = sum(n for _, n in counts.most_common(most) if n >= MIN_CHARACTER_COUNT)
+    return max(0.98, common / counts.total())
+
+
+def _lone_surrogate(texts: Iterable[str]) -> DataError | None:
+    """Say which text cannot be written as UTF-8, if one cannot."""
+    for number, text in enumerate(texts, 1):
+        for place, character in enumerate(text, 1):
+            if "\ud800" <= character <= "\udfff":
+                return DataError(
+                    f"text {number}, character {place}: U+{ord(character):04X} is half of a surrogate pair and no "
+                    "character; replace it, for example by U+FFFD"
+                )
+    return None

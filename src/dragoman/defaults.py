@@ -1,0 +1,92 @@
+"""Settings for those who give none: sizes chosen from the corpus, languages from file names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dragoman.config import Config, read_yaml, with_overrides
+from dragoman.data.corpus import read_pairs
+from dragoman.data.store import Store
+from dragoman.errors import ConfigError
+
+
+def resolve(
+    config: Config | Path | str | None,
+    src: Path | str | None,
+    tgt: Path | str | None,
+    valid_src: Path | str | None,
+    valid_tgt: Path | str | None,
+    overrides: Sequence[str],
+) -> tuple[Config, bool]:
+    """One configuration from all that was given; also whether sizes were left to us.
+
+    Raises:
+        ConfigError: Something is missing, one side is, or the result does not fit the schema.
+        DataError: The text cannot be read (without a configuration, it is read once to count it).
+    """
+    if (src is None) != (tgt is None):
+        raise ConfigError("give both sides of the training text: --src and --tgt")
+    if (valid_src is None) != (valid_tgt is None):
+        raise ConfigError("give both sides of the validation text: --valid-src and --valid-tgt")
+    given: dict[str, Any]
+    if config is None:
+        if src is None or tgt is None:
+            raise ConfigError("nothing to train on: give a configuration, or --src and --tgt")
+        given = choose_sizes(sum(1 for _ in read_pairs(src, tgt)))
+        given["data"]["train"] = {}
+    elif isinstance(config, Config):
+        given = config.model_dump()
+    else:
+        given = read_yaml(config)
+    data = given.setdefault("data", {})
+    if isinstance(data, dict):
+        if src is not None:
+            data["train"] = {"src": src, "tgt": tgt}
+        if valid_src is not None:
+            data["valid"] = {"src": valid_src, "tgt": valid_tgt}
+    where = str(config) if isinstance(config, str | Path) else "configuration"
+    resolved = Config.from_mapping(with_overrides(given, overrides), where)
+    data_config = resolved.data
+    langs = {
+        "src_lang": data_config.src_lang or language_of(data_config.train.src),
+        "tgt_lang": data_config.tgt_lang or language_of(data_config.train.tgt),
+    }
+    return resolved.model_copy(update={"data": data_config.model_copy(update=langs)}), config is None
+
+
+def language_of(path: Path) -> str | None:
+    """``en`` from ``train.en``, ``train.en.gz`` or ``en.txt``: a last part of two or three letters, if there is one."""
+    parts = [part for part in path.name.lower().split(".") if part not in ("gz", "zst", "txt")]
+    last = parts[-1] if parts else ""
+    return last if last.isascii() and last.isalpha() and len(last) in (2, 3) else None
+
+
+def choose_sizes(n_pairs: int) -> dict[str, Any]:
+    """Settings that fit a corpus of ``n_pairs``: smaller text, smaller model, more dropout."""
+    preset = "tiny" if n_pairs < 10_000 else "small" if n_pairs < 500_000 else "base"
+    vocab_size = next(
+        (v for limit, v in ((10_000, 2000), (100_000, 8000), (1_000_000, 16000)) if n_pairs < limit), 32000
+    )
+    dropout = 0.3 if n_pairs < 100_000 else 0.1
+    return {
+        "model": {"preset": preset, "dropout": dropout},
+        "data": {"tokenizer": {"vocab_size": vocab_size}},
+        "train": {"schedule": "cosine", "lr": 7e-4 if preset == "base" else 1.5e-3, "clip_norm": 1.0},
+    }
+
+
+def choose_steps(config: Config, store: Store, overrides: Sequence[str]) -> Config:
+    """How long to train when nobody says otherwise: about 30 epochs, fewer of a large corpus, at least 2,000 steps."""
+    longest = np.maximum(store.src_lengths(), store.tgt_lengths()) + 1
+    steps_an_epoch = max(1.0, int(longest.sum()) / config.train.batch_tokens / config.train.accumulate)
+    epochs = 30 if len(store) < 200_000 else 10 if len(store) < 2_000_000 else 3
+    steps = max(2000, round(epochs * steps_an_epoch))
+    every = max(100, min(2000, steps // 12))
+    chosen = {"max_steps": steps, "warmup_steps": min(4000, steps // 10), "validate_every": every, "save_every": every}
+    said = {name.partition("=")[0] for name in overrides}
+    update = {name: value for name, value in chosen.items() if f"train.{name}" not in said}
+    return config.model_copy(update={"train": config.train.model_copy(update=update)})

@@ -1,0 +1,105 @@
+"""``dragoman demo``: the embedded corpus, from two text files to a translator, before your eyes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dragoman.api import score, train
+from dragoman.config import Config, with_overrides
+from dragoman.data import phrasebook
+from dragoman.errors import ConfigError
+from dragoman.explanation.figures import save_cross_attention
+from dragoman.explanation.trace import trace
+from dragoman.files import explained
+from dragoman.progress import Ticker
+from dragoman.translator import Translator
+
+TRAIN_PAIRS = 120_000
+TEST_PAIRS = 1000
+LANGUAGES = {"de": "German", "zh": "Chinese"}
+
+RECIPE: dict[str, Any] = {
+    "model": {"preset": "tiny", "d_ff": 512, "n_encoder_layers": 3, "n_decoder_layers": 3, "dropout": 0.0},
+    "data": {"src_lang": "en", "tokenizer": {"vocab_size": 1000}},
+    "train": {
+        "max_steps": 2000, "batch_tokens": 3072, "schedule": "cosine", "lr": 3e-3, "warmup_steps": 200,
+        "clip_norm": 1.0, "ema": 0.998, "average": 0, "validate_every": 500, "save_every": 500, "log_every": 100,
+    },
+    "decode": {"beam_size": 4},
+}  # fmt: skip
+
+
+def run_demo(tgt_lang: str = "de", out: Path | None = None, overrides: Sequence[str] = ()) -> int | None:
+    """Write the corpus, train, score combinations never seen, show translations and an attention map.
+
+    Returns:
+        The number of the signal that stopped training, if one did.
+
+    Raises:
+        ConfigError: The language is unknown or the folder already holds a run.
+    """
+    if tgt_lang not in LANGUAGES:
+        raise ConfigError(f"--to {tgt_lang}: the embedded corpus translates English to {' or '.join(LANGUAGES)}")
+    run = out or Path("runs/demo" if tgt_lang == "de" else f"runs/demo-{tgt_lang}")
+    ticker = Ticker()
+    ticker.say(f"The embedded corpus: {TRAIN_PAIRS:,} English sentences with their {LANGUAGES[tgt_lang]} translations.")
+    files = write_corpus(run / "corpus", tgt_lang)
+    data = {"train": files["train"], "valid": files["valid"]}
+    recipe = with_overrides({**RECIPE, "data": {**RECIPE["data"], **data, "tgt_lang": tgt_lang}}, overrides)
+    trained = train(Config.from_mapping(recipe), out=run)
+    if trained.signal is not None:
+        return trained.signal
+    translator = Translator.load(run)
+    report(translator, files, tgt_lang)
+    draw(translator, run, ticker)
+    print(f"\nNow you:  dragoman translate {run} -i")
+    return None
+
+
+def write_corpus(folder: Path, tgt_lang: str) -> dict[str, dict[str, Path]]:
+    """Write the splits as plain text files and return their paths."""
+    splits = {
+        "train": (TRAIN_PAIRS, "train", 1),
+        "valid": (300, "held_out", 2),
+        "held_out": (TEST_PAIRS, "held_out", 3),
+        "deeper": (TEST_PAIRS, "deeper", 4),
+    }
+    files = {}
+    with explained(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, (count, split, seed) in splits.items():
+            files[name] = {"src": folder / f"{name}.en", "tgt": folder / f"{name}.{tgt_lang}"}
+            phrasebook.write(count, files[name]["src"], files[name]["tgt"], seed=seed, tgt_lang=tgt_lang, split=split)
+    return files
+
+
+def report(translator: Translator, files: dict[str, dict[str, Path]], tgt_lang: str) -> None:
+    """Print how many sentences are exactly right, and a few of them."""
+    for name, what in (
+        ("held_out", "combinations of words never seen together"),
+        ("deeper", "clauses nested one level deeper than any trained on"),
+    ):
+        sources = files[name]["src"].read_text(encoding="utf-8").split("\n")[:-1]
+        references = files[name]["tgt"].read_text(encoding="utf-8").split("\n")[:-1]
+        found = translator.translate(sources)
+        right = sum(translation.text == reference for translation, reference in zip(found, references, strict=True))
+        print(f"\n{what}: {right / len(found):.1%} of {len(found):,} exactly right, "
+              f"BLEU {score(found, references, tgt_lang)[0].value:.1f}")  # fmt: skip
+        for source, translation, reference in list(zip(sources, found, references, strict=True))[:4]:
+            mark = "✓" if translation.text == reference else "✗"
+            print(f"  {source}\n  {mark} {translation.text}")
+    sys.stdout.flush()
+
+
+def draw(translator: Translator, run: Path, ticker: Ticker) -> None:
+    """Save an attention map of one sentence, where matplotlib (and a font) is there."""
+    text = "The old teacher who lives in the village did not buy the red books."
+    try:
+        save_cross_attention(trace(translator, text), run / "attention.svg")
+        save_cross_attention(trace(translator, text), run / "attention.png")
+        print(f"\nattention map: {run / 'attention.svg'}")
+    except ConfigError as error:
+        ticker.say(f"no attention map: {error}")

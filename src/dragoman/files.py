@@ -1,0 +1,122 @@
+"""Files that are whole or absent: written aside, flushed, renamed; folders sealed by a manifest of sha256 sums."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dragoman.errors import BundleError, DragomanError
+
+MANIFEST = "manifest.json"
+
+
+def sha256(path: Path) -> str:
+    """Hexadecimal SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace ``path`` by ``text`` in one step: after a crash it holds the old text or the new one."""
+    aside = path.with_name(f".{path.name}.tmp")
+    with explained(path), aside.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    aside.replace(path)
+    _flush_folder(path.parent)
+
+
+@contextlib.contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn an operating-system error about ``path`` into one line with what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise DragomanError(
+            f"{path}: cannot be written ({error.strerror or error}); free some space or choose another folder"
+        ) from error
+
+
+@contextlib.contextmanager
+def sealed_folder(folder: Path, facts: dict[str, Any]) -> Iterator[Path]:
+    """Write a folder that appears whole or not at all.
+
+    The body fills the folder it is given, which lies beside ``folder``. When it ends, each file is flushed, the
+    manifest (``facts`` and the SHA-256 and size of every file) is written last, and the folder takes its place; an
+    older one of that name is replaced. If the body raises, nothing remains.
+
+    Raises:
+        DragomanError: The disk is full or the folder cannot be written.
+    """
+    aside = folder.with_name(f".{folder.name}.tmp")
+    with explained(folder):
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir(parents=True)
+        try:
+            yield aside
+            sums = {}
+            for path in sorted(aside.iterdir()):
+                with path.open("rb") as file:
+                    os.fsync(file.fileno())
+                sums[path.name] = {"bytes": path.stat().st_size, "sha256": sha256(path)}
+            write_text(aside / MANIFEST, json.dumps({**facts, "files": sums}, indent=2, ensure_ascii=False) + "\n")
+            _replace_folder(aside, folder)
+        except BaseException:
+            shutil.rmtree(aside, ignore_errors=True)
+            raise
+
+
+def _replace_folder(aside: Path, folder: Path) -> None:
+    old = folder.with_name(f".{folder.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if folder.exists():
+        folder.rename(old)
+    aside.rename(folder)
+    _flush_folder(folder.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _flush_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def check_sealed(folder: Path, what: str) -> dict[str, Any]:
+    """Read the manifest of a sealed folder and check every file against it.
+
+    Args:
+        what: How to call the folder in an error, such as "bundle".
+
+    Returns:
+        The manifest.
+
+    Raises:
+        BundleError: There is no such folder, no manifest, or a file is missing or changed.
+    """
+    path = folder / MANIFEST
+    if not folder.is_dir():
+        raise BundleError(f"{folder}: no such {what}")
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        sums = {name: (entry["bytes"], entry["sha256"]) for name, entry in manifest["files"].items()}
+    except FileNotFoundError:
+        raise BundleError(f"{folder}: not a {what} of dragoman, or an unfinished one (no {MANIFEST})") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise BundleError(f"{path}: the manifest is damaged ({type(error).__name__})") from None
+    for name, (size, digest) in sums.items():
+        file = folder / name
+        if Path(name).name != name or not file.is_file():
+            raise BundleError(f"{file}: missing from this {what}; copy it again or take another one")
+        if file.stat().st_size != size or sha256(file) != digest:
+            raise BundleError(f"{file}: damaged (its SHA-256 is not the manifest's); copy it again or take another one")
+    return manifest

@@ -1,0 +1,137 @@
+"""Attention: section 3.2 of the paper."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from .arrays import Array, Grads, Mask, Params, child, summed, under
+from .embedding import rotate, rotate_backward
+from .linear import linear, linear_backward
+
+
+def masked_softmax(scores: Array, mask: Mask) -> Array:
+    """Softmax over the keys a query may attend to; all zeros, never NaN, for a query that may attend nowhere.
+
+    Args:
+        scores: ``(..., Q, K)``.
+        mask: Broadcastable to ``(..., Q, K)``; True = may attend.
+    """
+    scores = np.where(mask, scores, -math.inf)
+    peak = scores.max(axis=-1, keepdims=True)  # (..., Q, 1), taken off so that exp cannot overflow
+    peak = np.where(np.isfinite(peak), peak, 0)
+    exps: Array = np.exp(scores - peak)
+    total = exps.sum(axis=-1, keepdims=True)
+    return exps / np.where(total > 0, total, 1)
+
+
+def masked_softmax_backward(weights: Array, d_weights: Array) -> Array:
+    """``d_s_j = w_j (d_w_j - sum_k w_k d_w_k)``; zero wherever the weight is zero, so the mask is not needed."""
+    mean: Array = (weights * d_weights).sum(axis=-1, keepdims=True)
+    return weights * (d_weights - mean)
+
+
+def attend(q: Array, k: Array, v: Array, mask: Mask) -> tuple[Array, Array]:
+    """Scaled dot-product attention, Eq. (1): ``softmax(q k^T / sqrt(d_k)) v``.
+
+    Args:
+        q: Queries, ``(B, H, Q, d_k)``.
+        k: Keys, ``(B, H, K, d_k)``.
+        v: Values, ``(B, H, K, d_v)``.
+        mask: Broadcastable to ``(B, H, Q, K)``; True = may attend.
+
+    Returns:
+        The context ``(B, H, Q, d_v)`` and the weights ``(B, H, Q, K)``. A row of weights sums to 1, or is all 0
+        where ``mask`` allows no key.
+    """
+    scores = q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])  # (B, H, Q, K)
+    weights = masked_softmax(scores, mask)
+    return weights @ v, weights
+
+
+def attend_backward(q: Array, k: Array, v: Array, weights: Array, d_context: Array) -> tuple[Array, Array, Array]:
+    """The gradients of ``q``, ``k`` and ``v``, in their shapes."""
+    d_v = weights.swapaxes(-1, -2) @ d_context  # (B, H, K, d_v)
+    d_weights = d_context @ v.swapaxes(-1, -2)  # (B, H, Q, K)
+    d_scores = masked_softmax_backward(weights, d_weights) / math.sqrt(q.shape[-1])
+    return d_scores @ k, d_scores.swapaxes(-1, -2) @ q, d_v
+
+
+def split_heads(x: Array, n_heads: int) -> Array:
+    """``(B, L, H * width)`` -> ``(B, H, L, width)``: each head reads its own slice of the channels."""
+    B, L, width = x.shape
+    return x.reshape(B, L, n_heads, width // n_heads).swapaxes(1, 2)
+
+
+def merge_heads(x: Array) -> Array:
+    """``(B, H, L, width)`` -> ``(B, L, H * width)``: the inverse of :func:`split_heads`, and so its backward pass."""
+    B, H, L, width = x.shape
+    return x.swapaxes(1, 2).reshape(B, L, H * width)
+
+
+class AttentionCache(NamedTuple):
+    """What the backward pass of :func:`multi_head_attention` needs again; ``weights`` are worth looking at too."""
+
+    x: Array  # (B, Q, d_model)
+    memory: Array  # (B, K, d_model)
+    q: Array  # (B, H, Q, d_k), turned where positions are rotary
+    k: Array  # (B, H, K, d_k), turned likewise
+    v: Array  # (B, H, K, d_v)
+    weights: Array  # (B, H, Q, K)
+    heads: Array  # (B, Q, H * d_v), concatenated
+
+
+def multi_head_attention(
+    p: Params, x: Array, memory: Array, mask: Mask, n_heads: int, rotary: bool = False
+) -> tuple[Array, AttentionCache]:
+    """Multi-head attention, section 3.2.2: ``concat(head_1, ..., head_H) W_o``, each head an :func:`attend`.
+
+    Args:
+        p: ``w_q w_k (n_heads * d_k, d_model)``, ``w_v (n_heads * d_v, d_model)``, ``w_o (d_model, n_heads * d_v)``.
+        x: Where the queries come from, ``(B, Q, d_model)``.
+        memory: Where the keys and values come from, ``(B, K, d_model)``.
+        mask: Broadcastable to ``(B, H, Q, K)``; True = may attend.
+        n_heads: ``H``.
+        rotary: Turn queries and keys by their positions.
+
+    Returns:
+        ``(B, Q, d_model)`` and the cache.
+    """
+    q = split_heads(linear(child(p, "w_q"), x), n_heads)  # (B, H, Q, d_k)
+    k = split_heads(linear(child(p, "w_k"), memory), n_heads)  # (B, H, K, d_k)
+    v = split_heads(linear(child(p, "w_v"), memory), n_heads)  # (B, H, K, d_v)
+    if rotary:
+        q, k = rotate(q), rotate(k)
+    context, weights = attend(q, k, v, mask)  # (B, H, Q, d_v)
+    heads = merge_heads(context)  # (B, Q, H * d_v)
+    return linear(child(p, "w_o"), heads), AttentionCache(x, memory, q, k, v, weights, heads)
+
+
+def multi_head_attention_backward(
+    p: Params, cache: AttentionCache, d_out: Array, rotary: bool = False
+) -> tuple[Array, Array, Grads]:
+    """The gradients of ``x``, of ``memory`` and of the parameters."""
+    n_heads = cache.q.shape[1]
+    d_heads, d_w_o = linear_backward(child(p, "w_o"), cache.heads, d_out)
+    d_context = split_heads(d_heads, n_heads)  # (B, H, Q, d_v)
+    d_q, d_k, d_v = attend_backward(cache.q, cache.k, cache.v, cache.weights, d_context)
+    if rotary:
+        d_q, d_k = rotate_backward(d_q), rotate_backward(d_k)
+    d_x, d_w_q = linear_backward(child(p, "w_q"), cache.x, merge_heads(d_q))
+    d_memory_k, d_w_k = linear_backward(child(p, "w_k"), cache.memory, merge_heads(d_k))
+    d_memory_v, d_w_v = linear_backward(child(p, "w_v"), cache.memory, merge_heads(d_v))
+    grads = summed(under("w_q", d_w_q), under("w_k", d_w_k), under("w_v", d_w_v), under("w_o", d_w_o))
+    return d_x, d_memory_k + d_memory_v, grads
+
+
+def self_attention(p: Params, x: Array, mask: Mask, n_heads: int, rotary: bool = False) -> tuple[Array, AttentionCache]:
+    """Multi-head attention of a sequence to itself: ``(B, L, d_model)`` -> ``(B, L, d_model)``."""
+    return multi_head_attention(p, x, x, mask, n_heads, rotary)
+
+
+def self_attention_backward(
+    p: Params, cache: AttentionCache, d_out: Array, rotary: bool = False
+) -> tuple[Array, Grads]:
+    """``x`` is asked as a query and answers as key and value: its gradient is the sum of both."""
+    d_query, d_memory, grads = multi_head_attention_backward(p, cache, d_out, rotary)
+    return d_query + d_memory, grads

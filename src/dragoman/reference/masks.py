@@ -1,0 +1,21 @@
+"""Who may attend to whom: bool, four axes ``(B, H, Q, K)``, True = may attend, combined with ``&``."""
+
+import numpy as np
+
+from .arrays import Ids, Mask
+
+
+def padding_mask(ids: Ids, pad_id: int) -> Mask:
+    """Every query may attend to every key that is no padding: ``(B, K)`` -> ``(B, 1, 1, K)``."""
+    mask: Mask = ids != pad_id
+    return mask[:, None, None, :]
+
+
+def causal_mask(length: int) -> Mask:
+    """Each position may attend to itself and to the past (section 3.2.3): ``(1, 1, length, length)``."""
+    return np.tri(length, dtype=np.bool_)[None, None]
+
+
+def target_mask(tgt_in: Ids, pad_id: int) -> Mask:
+    """The past, without padding: ``(B, T)`` -> ``(B, 1, T, T)``."""
+    return causal_mask(tgt_in.shape[1]) & padding_mask(tgt_in, pad_id)

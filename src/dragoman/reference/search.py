@@ -1,0 +1,160 @@
+"""From probabilities to one sentence: greedy and beam search (section 6.1), the plain way.
+
+Both ask ``next_log_probs(ids)`` for the log-probabilities ``(V)`` of the token after ``ids`` (without bos) and count in
+``n`` the tokens of a hypothesis, eos among them. Padding and bos are never emitted: they are passed over after the
+log-softmax, so the other probabilities stay what they are. A hypothesis that reaches ``max_len`` tokens must end there.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from .arrays import Array, Config, Params
+from .loss import log_softmax
+from .masks import padding_mask
+from .transformer import decode, encode
+
+NextLogProbs: TypeAlias = Callable[[list[int]], Array]
+
+
+class Hypothesis(NamedTuple):
+    """A finished translation."""
+
+    ids: list[int]  # without bos and eos
+    score: float  # its log-probability, that of eos included, over the length penalty
+
+
+class _Alive(NamedTuple):
+    log_prob: float
+    ids: list[int]
+
+
+class _Candidate(NamedTuple):
+    log_prob: float
+    ids: list[int]
+    token: int
+
+
+def length_penalty(n: int, alpha: float) -> float:
+    """``((5 + n) / 6)^alpha``, Eq. (14) of GNMT (https://arxiv.org/abs/1609.08144)."""
+    return float(((5 + n) / 6) ** alpha)
+
+
+def greedy_search(
+    next_log_probs: NextLogProbs, *, pad_id: int, bos_id: int, eos_id: int, max_len: int, alpha: float = 0.6
+) -> Hypothesis:
+    """Take the likeliest token, the one of lower id between equals, until it is eos."""
+    ids: list[int] = []
+    total = 0.0
+    for n in range(1, max_len + 1):
+        log_probs = next_log_probs(ids)  # (V)
+        allowed = _allowed(len(log_probs), pad_id, bos_id, eos_id, must_end=n == max_len)
+        token = max(allowed, key=lambda token: (log_probs[token], -token))
+        total += float(log_probs[token])
+        if token == eos_id:
+            break
+        ids.append(token)
+    return Hypothesis(ids, total / length_penalty(n, alpha))
+
+
+def beam_search(
+    next_log_probs: NextLogProbs,
+    *,
+    pad_id: int,
+    bos_id: int,
+    eos_id: int,
+    max_len: int,
+    beam_size: int = 4,
+    alpha: float = 0.6,
+    n_best: int = 1,
+) -> list[Hypothesis]:
+    """Keep the ``beam_size`` best unfinished hypotheses of each length; return the ``n_best`` finished, best first.
+
+    Between equal scores the earlier hypothesis stands first, then the token of lower id. The search stops once no
+    unfinished hypothesis can still come among the best ``n_best``: a log-probability only falls, so what the best of
+    them has now, over the largest penalty it may come to, bounds what all of them may reach.
+    """
+    alive = [_Alive(0.0, [])]
+    finished: list[Hypothesis] = []
+    for n in range(1, max_len + 1):
+        candidates = []
+        for hypothesis in alive:
+            log_probs = next_log_probs(hypothesis.ids)  # (V)
+            for token in _allowed(len(log_probs), pad_id, bos_id, eos_id, must_end=n == max_len):
+                log_prob = hypothesis.log_prob + float(log_probs[token])
+                candidates.append(_Candidate(log_prob, hypothesis.ids, token))
+        candidates.sort(key=lambda c: -c.log_prob)  # stable: equals stay in the order of hypothesis and id
+        best = candidates[: 2 * beam_size]  # at most half of them end, so enough go on
+        ended = [c for c in best[:beam_size] if c.token == eos_id]
+        finished += [Hypothesis(c.ids, c.log_prob / length_penalty(n, alpha)) for c in ended]
+        finished = sorted(finished, key=lambda h: -h.score)[:beam_size]
+        alive = [_Alive(c.log_prob, [*c.ids, c.token]) for c in best if c.token != eos_id][:beam_size]
+        if not alive:
+            break
+        bound = alive[0].log_prob / (length_penalty(max_len, alpha) if alpha > 0 else 1)
+        if len(finished) >= n_best and bound <= finished[n_best - 1].score:
+            break
+    return finished[:n_best]
+
+
+def _allowed(vocab_size: int, pad_id: int, bos_id: int, eos_id: int, must_end: bool) -> list[int]:
+    """The tokens that may come next, in the order of their ids."""
+    if must_end:
+        return [eos_id]
+    return [token for token in range(vocab_size) if token not in (pad_id, bos_id)]
+
+
+def translate(
+    params: Params,
+    config: Config,
+    src_ids: Sequence[int],
+    *,
+    bos_id: int,
+    eos_id: int,
+    beam_size: int = 4,
+    alpha: float = 0.6,
+    n_best: int = 1,
+    max_len: int | None = None,
+) -> list[Hypothesis]:
+    """Translate one sentence with the complete model.
+
+    Args:
+        params: Under the state dict's names.
+        config: Sizes and variants.
+        src_ids: The source without eos.
+        bos_id: Begins the target.
+        eos_id: Ends source and target.
+        beam_size: 1 is greedy.
+        alpha: Of the length penalty.
+        n_best: How many to return; greedy has one.
+        max_len: At most so many tokens, eos counted; None: 50 more than ``src_ids`` has (section 6.1).
+
+    Returns:
+        The best translations, best first.
+    """
+    pad_id = config["pad_id"]
+    src = np.array([[*src_ids, eos_id]])  # (1, S)
+    memory, _ = encode(params, config, src)
+    src_mask = padding_mask(src, pad_id)
+
+    def next_log_probs(ids: list[int]) -> Array:
+        logits, _ = decode(params, config, np.array([[bos_id, *ids]]), memory, src_mask)  # (1, T, V)
+        return log_softmax(logits[0, -1])
+
+    if max_len is None:
+        max_len = len(src_ids) + 50
+    if beam_size == 1:
+        return [
+            greedy_search(next_log_probs, pad_id=pad_id, bos_id=bos_id, eos_id=eos_id, max_len=max_len, alpha=alpha)
+        ]
+    return beam_search(
+        next_log_probs,
+        pad_id=pad_id,
+        bos_id=bos_id,
+        eos_id=eos_id,
+        max_len=max_len,
+        beam_size=beam_size,
+        alpha=alpha,
+        n_best=n_best,
+    )

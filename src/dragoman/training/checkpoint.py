@@ -1,0 +1,161 @@
+"""What resumes a run: weights, optimiser, moving average, order of the data, random state. No pickle.
+
+checkpoints/step_00002000/
+  model.safetensors       the weights being trained
+  optimizer.safetensors   Adam's two moments, under ``exp_avg.NAME`` and ``exp_avg_sq.NAME``
+  ema.safetensors         if there is a moving average
+  random.safetensors      the state of torch's generators
+  state.json              step, counters, the best so far, position in the data
+  manifest.json           written last: SHA-256 of each file
+checkpoints/best/         the weights of the best validation alone
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dragoman.bundle import load_into, read_weights, save_weights, untied
+from dragoman.errors import BundleError
+from dragoman.files import check_sealed, sealed_folder
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class TrainState:
+    """The counters of a run; all of it is saved and restored."""
+
+    step: int = 0  # updates made, skipped ones included
+    tokens: int = 0  # target tokens learned from
+    flops: float = 0.0
+    seconds: float = 0.0  # of training, validation included, over all parts of the run
+    bad_steps: int = 0  # updates in a row that were skipped for a non-finite loss or gradient
+    skipped: int = 0  # such updates in all
+    best_bleu: float = -1.0
+    best_step: int = 0
+    since_best: int = 0  # validations since
+    data: dict[str, Any] = field(default_factory=dict)  # position of the BatchStream
+
+
+def save_checkpoint(
+    folder: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer, ema: Mapping[str, Tensor] | None,
+    state: TrainState,
+) -> Path:  # fmt: skip
+    """Write ``folder/step_XXXXXXXX`` in one step and return it.
+
+    Raises:
+        DragomanError: The disk is full or the folder cannot be written; earlier checkpoints stay as they are.
+    """
+    target = folder / f"step_{state.step:08d}"
+    with sealed_folder(target, {"step": state.step}) as aside:
+        save_weights(aside / "model.safetensors", untied(model))
+        save_weights(aside / "optimizer.safetensors", _optimizer_tensors(model, optimizer))
+        if ema is not None:
+            save_weights(aside / "ema.safetensors", ema)
+        save_weights(aside / "random.safetensors", _random_state())
+        (aside / "state.json").write_text(json.dumps(asdict(state), indent=2) + "\n", encoding="utf-8")
+    return target
+
+
+def load_checkpoint(
+    folder: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer, ema: dict[str, Tensor] | None
+) -> TrainState:
+    """Restore everything from one checkpoint folder.
+
+    Raises:
+        BundleError: It is damaged or belongs to another configuration; nothing was changed then.
+    """
+    check_sealed(folder, "checkpoint")
+    weights = read_weights(folder / "model.safetensors", untied(model))
+    moments = read_weights(folder / "optimizer.safetensors")
+    averages = read_weights(folder / "ema.safetensors", ema) if ema is not None else {}
+    random = read_weights(folder / "random.safetensors")
+    try:
+        saved = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+        state = TrainState(**{f.name: saved[f.name] for f in fields(TrainState)})
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BundleError(f"{folder}/state.json: damaged ({error})") from None
+    load_into(model, weights)
+    _restore_optimizer(model, optimizer, moments)
+    if ema is not None:
+        for name, tensor in averages.items():
+            ema[name].copy_(tensor)
+    torch.set_rng_state(random["cpu"])
+    if "cuda" in random and torch.cuda.is_available():
+        torch.cuda.set_rng_state(random["cuda"])
+    return state
+
+
+def latest_checkpoint(folder: Path) -> Path:
+    """The newest checkpoint that is whole; damaged newer ones are named in a warning.
+
+    Raises:
+        BundleError: There is none.
+    """
+    for path in reversed(list_checkpoints(folder)):
+        try:
+            check_sealed(path, "checkpoint")
+        except BundleError as error:
+            logger.warning("%s; going back to the one before", error)
+        else:
+            return path
+    raise BundleError(f"{folder}: no usable checkpoint to resume from; start anew without --resume")
+
+
+def list_checkpoints(folder: Path) -> list[Path]:
+    """Checkpoint folders, oldest first."""
+    return sorted(folder.glob("step_*"))
+
+
+def prune_checkpoints(folder: Path, keep: int, every: int) -> None:
+    """Delete all but the last ``keep`` scheduled checkpoints and the newest, whatever made it."""
+    paths = list_checkpoints(folder)
+    scheduled = [path for path in paths if step_of(path) % every == 0]
+    kept = {*scheduled[-keep:], *paths[-1:]}
+    for path in paths:
+        if path not in kept:
+            shutil.rmtree(path)
+
+
+def step_of(path: Path) -> int:
+    """The step in the name of a checkpoint folder."""
+    return int(path.name.removeprefix("step_"))
+
+
+def _parameters(model: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Parameter]]:
+    return model.named_parameters()
+
+
+def _optimizer_tensors(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    tensors = {}
+    for name, parameter in _parameters(model):
+        for key, value in optimizer.state.get(parameter, {}).items():
+            tensors[f"{key}.{name}"] = torch.as_tensor(value)
+    return tensors
+
+
+def _restore_optimizer(model: torch.nn.Module, optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
+    by_name = dict(_parameters(model))
+    for full_name, tensor in tensors.items():
+        key, _, name = full_name.partition(".")
+        if name not in by_name:
+            raise BundleError(f"optimizer.safetensors: {full_name} belongs to no parameter of this model")
+        parameter = by_name[name]
+        device = "cpu" if tensor.dim() == 0 and not parameter.is_cuda else parameter.device
+        optimizer.state[parameter][key] = tensor.to(device)
+
+
+def _random_state() -> dict[str, Tensor]:
+    state = {"cpu": torch.get_rng_state()}
+    if torch.cuda.is_available():
+        state["cuda"] = torch.cuda.get_rng_state()
+    return state

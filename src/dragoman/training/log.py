@@ -1,0 +1,93 @@
+"""What a run says of itself: ``log.jsonl`` for machines, stderr for people, TensorBoard on request."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from dragoman.errors import ConfigError
+from dragoman.files import explained, write_text
+
+
+class RunLog:
+    """Appends one JSON object a line to ``folder/log.jsonl``, and speaks to people on stderr.
+
+    Every event has ``event`` and ``step``; numbers are in the units that their names carry.
+    """
+
+    def __init__(self, folder: Path, tensorboard: bool = False, quiet: bool = False) -> None:
+        """Open the log.
+
+        Raises:
+            ConfigError: TensorBoard is asked for and not installed.
+        """
+        self.path = folder / "log.jsonl"
+        self.quiet = quiet
+        self._writer: Any = None
+        if tensorboard:
+            try:
+                from torch.utils.tensorboard import SummaryWriter
+            except ImportError:
+                raise ConfigError("train.tensorboard needs an extra: pip install 'dragoman[tensorboard]'") from None
+            self._writer = SummaryWriter(str(folder / "tensorboard"))
+        with explained(self.path):
+            self._file = self.path.open("a", encoding="utf-8")
+
+    def forget_after(self, step: int) -> None:
+        """Drop what was logged after ``step``: a resumed run will say it again."""
+        self._file.flush()
+        kept = []
+        for line in self.path.read_text(encoding="utf-8").split("\n"):
+            try:
+                if line and json.loads(line)["step"] <= step:
+                    kept.append(line + "\n")
+            except (ValueError, KeyError, TypeError):
+                continue  # a line that a crash cut short
+        self._file.close()
+        write_text(self.path, "".join(kept))
+        self._file = self.path.open("a", encoding="utf-8")
+
+    def event(self, event: str, step: int, **facts: Any) -> None:
+        """Write one line of JSON, and each number to TensorBoard."""
+        self._file.write(json.dumps({"event": event, "step": step, **facts}, ensure_ascii=False) + "\n")
+        self._file.flush()
+        if self._writer is not None:
+            for name, value in facts.items():
+                if isinstance(value, int | float) and not isinstance(value, bool):
+                    self._writer.add_scalar(f"{event}/{name}", value, step)
+
+    def say(self, text: str) -> None:
+        """Print a line for people to stderr."""
+        if not self.quiet:
+            print(text, file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Flush and close."""
+        self._file.close()
+        if self._writer is not None:
+            self._writer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+def duration(seconds: float) -> str:
+    """``75`` as ``1:15``, ``3675`` as ``1:01:15``."""
+    minutes, rest = divmod(int(seconds + 0.5), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def quantity(value: float) -> str:
+    """``1.5e15`` as ``1.5P``: three digits and an SI prefix."""
+    for prefix in ("", "k", "M", "G", "T", "P", "E"):
+        if abs(value) < 999.5:
+            return f"{value:.3g}{prefix}"
+        value /= 1000
+    return f"{value:.3g}Z"

@@ -1,0 +1,150 @@
+"""Search against exhaustive enumeration, on models that are tables."""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple, Self
+
+import pytest
+import torch
+from torch import Tensor
+
+from dragoman.config import DecodeConfig, ModelConfig
+from dragoman.decoding.batches import length_batches, search_all
+from dragoman.decoding.search import Specials, beam_search, greedy_search, length_penalty
+from dragoman.errors import DecodeError
+from dragoman.model.transformer import Transformer
+
+V = 7  # pad, unk, bos, eos and three words
+PAD, BOS, EOS = 0, 2, 3
+
+
+class TableState(NamedTuple):
+    src: Tensor
+    prefix: Tensor
+
+    def select(self, rows: Tensor) -> Self:
+        return type(self)(self.src[rows], self.prefix[rows])
+
+
+class TableModel:
+    """Logits that are a fixed function of the source and the last two tokens."""
+
+    def __init__(self, seed: int, sharpness: float = 2.0) -> None:
+        self.table = sharpness * torch.randn(11, V, V, V, generator=torch.Generator().manual_seed(seed)).double()
+
+    def start(self, src: Tensor) -> TableState:
+        return TableState(src.sum(1) % 11, torch.zeros(len(src), 1, dtype=torch.int64))
+
+    def step(self, state: TableState, last_ids: Tensor) -> tuple[Tensor, TableState]:
+        prefix = torch.cat((state.prefix, last_ids[:, None]), 1)
+        return self.table[state.src, prefix[:, -2], prefix[:, -1]], TableState(state.src, prefix)
+
+    def log_prob(self, src: list[int], ids: list[int]) -> float:
+        total, history = 0.0, [0, BOS]
+        for token in [*ids, EOS]:
+            total += self.table[sum(src) % 11, history[-2], history[-1]].log_softmax(0)[token].item()
+            history.append(token)
+        return total
+
+
+def every_translation(model: TableModel, src: list[int], max_len: int, alpha: float) -> list[tuple[float, list[int]]]:
+    words = [1, 4, 5, 6]
+    found = []
+    for n in range(max_len):
+        for ids in itertools.product(words, repeat=n):
+            found.append((model.log_prob(src, list(ids)) / length_penalty(n + 1, alpha), list(ids)))
+    return sorted(found, key=lambda pair: -pair[0])
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_wide_beam_finds_what_exhaustive_search_finds(seed: int, alpha: float) -> None:
+    model, src, max_len = TableModel(seed), [4, 6, EOS], 4
+    want = every_translation(model, src, max_len, alpha)[:5]
+    found = beam_search(model, torch.tensor([src]), [max_len], beam_size=90, alpha=alpha, n_best=5)
+    assert [h.ids for h in found[0]] == [ids for _, ids in want]
+    assert [h.score for h in found[0]] == pytest.approx([score for score, _ in want])
+
+
+def test_greedy_takes_the_likeliest_token_each_time() -> None:
+    model = TableModel(3)
+    found = greedy_search(model, torch.tensor([[4, 5, EOS]]), [9])[0]
+    history = [0, BOS]
+    for token in [*found.ids, *([EOS] if len(found.ids) < 8 else [])]:
+        scores = model.table[(4 + 5 + EOS) % 11, history[-2], history[-1]].clone()
+        scores[[PAD, BOS]] = -torch.inf
+        assert token == scores.argmax().item()
+        history.append(token)
+    assert found.log_prob == pytest.approx(model.log_prob([4, 5, EOS], found.ids))
+
+
+@pytest.mark.parametrize("beam_size", [1, 2, 4])
+def test_the_last_token_allowed_is_eos_and_counts(beam_size: int) -> None:
+    model = TableModel(0)
+    model.table[..., EOS] = -30.0  # never likely
+    config = DecodeConfig(beam_size=beam_size, max_extra_tokens=3)
+    found = search_all(model, [[4, 5]], config, torch.device("cpu"))[0][0]
+    assert len(found.ids) == 2 + 3 - 1
+    assert found.log_prob == pytest.approx(model.log_prob([4, 5, EOS], found.ids))
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_a_sentence_is_translated_alike_alone_and_in_any_batch(beam_size: int) -> None:
+    torch.manual_seed(0)
+    model = Transformer(ModelConfig(preset="tiny", src_vocab_size=23, tgt_vocab_size=23, dropout=0.0)).eval()
+    gen = torch.Generator().manual_seed(1)
+    sources = [torch.randint(4, 23, (n,), generator=gen).tolist() for n in (1, 9, 3, 3, 7, 2, 11, 5)]
+    config = DecodeConfig(beam_size=beam_size, max_extra_tokens=10)
+    alone = [search_all(model, [src], config, torch.device("cpu"))[0][0] for src in sources]
+    for batch_tokens in (1, 13, 30, 1000):
+        together = search_all(
+            model, sources, config.model_copy(update={"batch_tokens": batch_tokens}), torch.device("cpu")
+        )
+        assert [h[0].ids for h in together] == [h.ids for h in alone]
+        assert [h[0].score for h in together] == pytest.approx([h.score for h in alone], abs=1e-5)
+
+
+def test_pad_and_bos_are_never_chosen() -> None:
+    model = TableModel(1)
+    model.table[..., [PAD, BOS]] = 50.0
+    for found in (
+        greedy_search(model, torch.tensor([[4, EOS]]), [6])[0],
+        beam_search(model, torch.tensor([[4, EOS]]), [6])[0][0],
+    ):
+        assert not {PAD, BOS} & set(found.ids)
+
+
+def test_stopping_early_changes_nothing() -> None:
+    """A beam that may not stop early: n_best equal to the beam keeps it going at least as long."""
+    for seed in range(20):
+        model, src = TableModel(seed), torch.tensor([[4, 5, 6, EOS], [5, 1, EOS, PAD]])
+        early = beam_search(model, src, [12, 12], beam_size=4, alpha=0.6, n_best=1)
+        late = beam_search(model, src, [12, 12], beam_size=4, alpha=0.6, n_best=4)
+        assert [h[0] for h in early] == [h[0] for h in late]
+
+
+def test_scores_that_are_not_finite_are_an_error() -> None:
+    model = TableModel(1)
+    model.table[:] = torch.nan
+    with pytest.raises(DecodeError, match="not finite"):
+        greedy_search(model, torch.tensor([[4, EOS]]), [6])
+
+
+def test_more_hypotheses_than_beams_are_refused() -> None:
+    with pytest.raises(DecodeError, match="n_best = 3"):
+        beam_search(TableModel(0), torch.tensor([[4, EOS]]), [6], beam_size=2, n_best=3)
+
+
+def test_the_length_penalty_is_gnmts() -> None:
+    assert length_penalty(1, 0.6) == 1.0
+    assert length_penalty(7, 0.6) == pytest.approx(2**0.6)
+    assert Specials() == (0, 2, 3)
+
+
+def test_batches_hold_similar_lengths_and_keep_the_budget() -> None:
+    lengths = [5, 1, 9, 9, 2, 30, 4]
+    batches = list(length_batches(lengths, 20))
+    assert sorted(i for batch in batches for i in batch) == list(range(7))
+    assert all(len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= 20 for batch in batches)
+    assert [5] in batches  # longer than the budget: alone, never dropped
