@@ -3,9 +3,9 @@
 The order of an epoch is a function of (lengths, batch_tokens, seed, epoch) and of nothing else:
 
 1. All pairs are shuffled.
-2. The shuffled pairs are cut into pools of ``POOL_PAIRS``. Inside a pool they are sorted by length, cut into batches
-   that fill the budget, and these batches are shuffled. A small corpus is one pool; a large one is put in order pool
-   by pool, so that the first batch does not wait for the last.
+2. The shuffled pairs are cut into pools of ``POOL_PAIRS``. Inside a pool they are sorted by length and cut into batches
+   that fill the budget or nearly so, and these batches are shuffled. A small corpus is one pool; a large one is put in
+   order pool by pool, so that the first batch does not wait for the last.
 
 Every pair comes exactly once in an epoch. The shuffles are made of PCG64's raw numbers, which NumPy promises never to
 change, so the order is the same on every machine and with every version.
@@ -112,7 +112,7 @@ def epoch_batches(
     order = _shuffled(len(src_lengths), bits)
     for start in range(0, len(order), POOL_PAIRS):
         pool = order[start : start + POOL_PAIRS]
-        batches = list(_filled(pool, src_lengths[pool], tgt_lengths[pool], batch_tokens, int(bits.random_raw())))
+        batches = list(_filled(pool, src_lengths[pool], tgt_lengths[pool], batch_tokens, bits))
         for i in _shuffled(len(batches), bits):
             yield batches[i]
 
@@ -151,24 +151,24 @@ def _filled(
     src_lengths: NDArray[np.integer[Any]],
     tgt_lengths: NDArray[np.integer[Any]],
     batch_tokens: int,
-    random: int,
+    bits: np.random.PCG64,
 ) -> Iterator[Indices]:
     """Cut a pool into batches of like-long pairs, longest first.
 
     Pairs with the same longest side are sorted from those with a long source to those with a long target, and back
-    among the next, so that neighbours are alike on both sides; what ties is in the pool's random order. The first batch
-    is left up to half empty, by chance, so that the cuts fall elsewhere in each epoch.
+    among the next, so that neighbours are alike on both sides; what ties is in the pool's random order. Up to 1/16 of a
+    batch is left empty, by chance: else the cuts of a small corpus would fall alike in each epoch.
     """
     longest = 1 + np.maximum(src_lengths, tgt_lengths).astype(np.int64)  # eos counted
     slant = (src_lengths.astype(np.int64) - tgt_lengths) * np.where(longest % 2, 1, -1)
     by_length = np.lexsort((slant, -longest))
     pool, descending = pool[by_length], longest[by_length].tolist()
-    most = batch_tokens // descending[0]
-    start, end = 0, most - random % ((most + 1) // 2)
+    start = 0
     while start < len(pool):
+        spared = int(bits.random_raw()) % (batch_tokens // 16 + 1)
+        end = start + max(1, (batch_tokens - spared) // descending[start])
         yield pool[start:end]
         start = end
-        end = start + batch_tokens // descending[min(start, len(pool) - 1)]
 
 
 def all_batches(store: Store, batch_tokens: int) -> Iterator[Batch]:

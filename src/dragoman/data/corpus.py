@@ -215,7 +215,7 @@ def open_corpus(path: Path | str) -> BinaryIO:
 
 
 class _ZstdFile(io.RawIOBase):
-    """A ``.zst`` file that says so when it is cut, which ``zstandard.open`` does not (reliability.md, D5).
+    """A ``.zst`` file that says so when it is cut, which ``zstandard.open`` does not.
 
     Fed in small steps, because a few bytes of a decompression bomb become 128 KiB.
     """

@@ -1,0 +1,57 @@
+"""Preparing a corpus (learn subwords, encode, store): seconds and memory; target 60 s and 1 GiB for 165,813 pairs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.record import save, spread
+
+CHILD = """
+import json, resource, sys, time
+from pathlib import Path
+from dragoman.config import Config
+from dragoman.preparation import prepare
+from dragoman.progress import Ticker
+def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+src, tgt, run = sys.argv[1:]
+config = Config.from_mapping({"data": {"train": {"src": src, "tgt": tgt}}})
+idle, started = peak(), time.perf_counter()
+Path(run).mkdir()
+prepare(config, Path(run), Ticker(quiet=True))
+seconds = time.perf_counter() - started
+size = sum(path.stat().st_size for path in Path(run).rglob("*"))
+print(json.dumps({"seconds": seconds, "idle_mib": idle, "peak_mib": peak(), "store_mib": size / 2**20}))
+"""
+
+
+def main() -> None:
+    """Prepare the corpus in three fresh processes."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="a folder with tatoeba-en-de/train.en and train.de")
+    args = parser.parse_args()
+    corpus = args.data / "tatoeba-en-de"
+    found = []
+    for _ in range(3):
+        with tempfile.TemporaryDirectory() as folder:
+            files = [str(corpus / "train.en"), str(corpus / "train.de"), f"{folder}/run"]
+            out = subprocess.run([sys.executable, "-c", CHILD, *files], check=True, capture_output=True, text=True)
+            found.append(json.loads(out.stdout))
+    with (corpus / "train.en").open("rb") as file:
+        pairs = sum(1 for _ in file)
+    figures = {
+        "pairs": pairs,
+        "seconds": spread([f["seconds"] for f in found]),
+        "memory_above_idle_mib": spread([f["peak_mib"] - f["idle_mib"] for f in found]),
+        "idle_mib": round(found[0]["idle_mib"]),
+        "store_mib": round(found[0]["store_mib"], 1),
+    }
+    save("prepare_tatoeba", figures, "python -m benchmarks.prepare --data DATA", ("numpy", "sentencepiece"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,355 @@
+"""Batches: every pair once, the budget kept, an order that can be taken up again."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import json
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from dragoman.config import DataConfig, TokenizerConfig
+from dragoman.data import batching
+from dragoman.data.batching import Batch, BatchStream, all_batches, collate, epoch_batches
+from dragoman.data.store import Store, build_store
+from dragoman.data.tokenizer import Tokenizer
+from dragoman.errors import BundleError, ConfigError
+
+TOKENIZER = Tokenizer.learn(
+    ["a quick brown fox jumps over the lazy dog and runs away"] * 5, TokenizerConfig(vocab_size=300)
+)
+BUDGET = 97
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    words = ["a", "quick", "brown", "fox", "jumps", "over", "the", "lazy", "dog", "and", "runs", "away"]
+    pairs = [(" ".join(words[: 1 + i % 11]), " ".join(words[i % 7 : 8 + i % 5])) for i in range(101)]
+    folder = tmp_path_factory.mktemp("data") / "store"
+    config = DataConfig.model_validate({"train": {"src": "s", "tgt": "t"}})
+    build_store(folder, pairs, TOKENIZER, TOKENIZER, config, keep_text=True)
+    return Store.open(folder)
+
+
+def lengths(n: int, seed: int = 0) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Lengths as in real text: log-normal, both sides alike."""
+    rng = np.random.default_rng(seed)
+    src = np.clip(rng.lognormal(2.8, 0.6, n), 1, 250).astype(np.int32)
+    return src, np.clip(src * rng.lognormal(0, 0.25, n) + 1, 1, 250).astype(np.int32)
+
+
+def same(one: Batch, other: Batch) -> bool:
+    return one.n_tgt_tokens == other.n_tgt_tokens and all(
+        torch.equal(getattr(one, name), getattr(other, name)) for name in ("src", "tgt_in", "tgt_out", "indices")
+    )
+
+
+def assert_same(one: list[Batch], other: list[Batch]) -> None:
+    assert len(one) == len(other)
+    assert all(map(same, one, other))
+
+
+def test_collate_shifts_and_pads() -> None:
+    batch = collate([[5, 6, 7], [8]], [np.array([9], np.uint16), np.array([10, 11], np.uint16)], [4, 2])
+    assert batch.src.tolist() == [[5, 6, 7, 3], [8, 3, 0, 0]]
+    assert batch.tgt_in.tolist() == [[2, 9, 0], [2, 10, 11]]
+    assert batch.tgt_out.tolist() == [[9, 3, 0], [10, 11, 3]]
+    assert batch.indices.tolist() == [4, 2]
+    assert batch.n_tgt_tokens == 5 == int((batch.tgt_out != 0).sum())
+    assert {t.dtype for t in (batch.src, batch.tgt_in, batch.tgt_out, batch.indices)} == {torch.int64}
+
+
+def test_collate_takes_empty_sides() -> None:
+    batch = collate([[], []], [[], [5]], [0, 1])
+    assert (batch.src.tolist(), batch.tgt_in.tolist(), batch.tgt_out.tolist()) == (
+        [[3], [3]],
+        [[2, 0], [2, 5]],
+        [[3, 0], [5, 3]],
+    )
+
+
+def test_a_batch_moves_to_a_device() -> None:
+    batch = collate([[5]], [[6, 7]], [0]).to("meta")
+    assert {t.device.type for t in (batch.src, batch.tgt_in, batch.tgt_out, batch.indices)} == {"meta"}
+    assert batch.n_tgt_tokens == 3
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=60),
+    st.integers(31, 200),
+    st.integers(0, 2**63 - 1),
+    st.integers(0, 1000),
+    st.integers(1, 70),
+)
+def test_every_pair_comes_once_and_the_budget_is_kept(
+    pairs: list[tuple[int, int]], batch_tokens: int, seed: int, epoch: int, pool: int
+) -> None:
+    src, tgt = np.array(pairs, np.int32).reshape(-1, 2).T
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batching, "POOL_PAIRS", pool)
+        batches = list(epoch_batches(src, tgt, batch_tokens, seed, epoch))
+        again = list(epoch_batches(src, tgt, batch_tokens, seed, epoch))
+    assert sorted(itertools.chain(*batches)) == list(range(len(pairs)))
+    for indices in batches:
+        longest = 1 + max(src[indices].max(), tgt[indices].max())
+        assert len(indices) >= 1
+        assert len(indices) * longest <= batch_tokens
+    assert all(map(np.array_equal, batches, again))
+
+
+def test_the_order_is_another_in_each_epoch_and_for_each_seed() -> None:
+    src, tgt = lengths(2000)
+    orders = {tuple(np.concatenate(list(epoch_batches(src, tgt, 999, s, e)))) for s in (1, 2) for e in (0, 1, 2)}
+    assert len(orders) == 6
+
+
+def test_batches_are_mixed_anew_and_not_only_shuffled() -> None:
+    src, tgt = lengths(2000)
+    contents = [{frozenset(b.tolist()) for b in epoch_batches(src, tgt, 999, 1, epoch)} for epoch in (0, 1)]
+    assert len(contents[0]) > 40
+    assert len(contents[0] & contents[1]) < len(contents[0]) / 4
+
+
+def test_the_order_never_changes_between_versions() -> None:
+    # a change here means that no run can be resumed across it
+    assert batching._shuffled(10, np.random.PCG64((1, 2))).tolist() == [5, 6, 9, 3, 2, 1, 0, 8, 4, 7]
+    src, tgt = np.array([3, 1, 4, 1, 5, 9, 2, 6]), np.array([2, 7, 1, 8, 2, 8, 1, 8])
+    assert [b.tolist() for b in epoch_batches(src, tgt, 20, 1, 2)] == [[6], [4, 2, 0], [7, 1], [5, 3]]
+
+
+def test_shuffling_is_fair() -> None:
+    n, rounds = 5, 20_000
+    bits = np.random.PCG64(0)
+    places = np.zeros((n, n))
+    for _ in range(rounds):
+        places[np.arange(n), batching._shuffled(n, bits)] += 1
+    np.testing.assert_allclose(places / rounds, 1 / n, atol=0.015)
+
+
+def test_little_is_spent_on_padding() -> None:
+    src, tgt = lengths(200_000)
+    batches = list(epoch_batches(src, tgt, 4096, 1, 0))
+    cells_src = sum(len(b) * int(src[b].max() + 1) for b in batches)
+    cells_tgt = sum(len(b) * int(tgt[b].max() + 1) for b in batches)
+    assert (src.sum() + len(src)) / cells_src > 0.96
+    assert (tgt.sum() + len(tgt)) / cells_tgt > 0.97
+    assert np.mean([len(b) * (1 + max(src[b].max(), tgt[b].max())) for b in batches]) > 0.95 * 4096
+
+
+def test_a_million_pairs_are_put_in_order_in_a_second() -> None:
+    src, tgt = lengths(1_000_000)
+    start = time.perf_counter()
+    n = sum(len(b) for b in epoch_batches(src, tgt, 4096, 1, 0))
+    assert n == 1_000_000
+    assert time.perf_counter() - start < 1
+
+
+def test_the_first_batch_of_ten_million_pairs_comes_within_two_seconds() -> None:
+    src, tgt = (np.resize(side, 10_000_000) for side in lengths(100_000))
+    start = time.perf_counter()
+    next(epoch_batches(src, tgt, 4096, 1, 0))
+    assert time.perf_counter() - start < 2
+
+
+def test_a_pair_longer_than_a_batch_is_refused_by_name(store: Store) -> None:
+    src, tgt = np.array([3, 40, 5]), np.array([3, 9, 5])
+    with pytest.raises(ConfigError, match=r"pair 1 .* 40 source and 9 target .* batch_tokens = 40\. .* at least 41"):
+        next(epoch_batches(src, tgt, 40, 1, 0))
+    assert len(list(epoch_batches(src, tgt, 41, 1, 0))) == 2
+    with pytest.raises(ConfigError, match="batch_tokens = 5"):
+        BatchStream(store, 5, 1)
+
+
+@pytest.mark.parametrize("ahead", [0, 3])
+@pytest.mark.parametrize("sampling", [0.0, 0.3])
+def test_resuming_at_any_step_equals_going_on(store: Store, ahead: int, sampling: float) -> None:
+    def stream() -> BatchStream:
+        return BatchStream(store, BUDGET, 7, sampling=sampling, tokenizers=(TOKENIZER, TOKENIZER), ahead=ahead)
+
+    n = 2 * len(list(epoch_batches(store.src_lengths(), store.tgt_lengths(), BUDGET, 7, 0))) + 5
+    states, batches = [], []
+    with stream() as whole:
+        for _ in range(n):
+            states.append(json.loads(json.dumps(whole.state_dict())))
+            batches.append(next(whole))
+    for step in (*range(0, n, 7), n - 1):
+        with stream() as resumed:
+            resumed.load_state_dict(states[step])
+            assert resumed.state_dict() == states[step]
+            assert_same(list(itertools.islice(resumed, n - step)), batches[step:])
+
+
+def test_going_back_in_a_running_stream_gives_the_same_batches(store: Store) -> None:
+    with BatchStream(store, BUDGET, 7) as stream:
+        next(stream)
+        state = stream.state_dict()
+        first = [next(stream) for _ in range(9)]
+        stream.load_state_dict(state)
+        assert_same([next(stream) for _ in range(9)], first)
+
+
+@settings(max_examples=25, deadline=None)
+@given(epochs=st.integers(1, 3), seed=st.integers(0, 2**63 - 1))
+def test_each_epoch_holds_every_pair_once(store: Store, epochs: int, seed: int) -> None:
+    with BatchStream(store, BUDGET, seed, max_epochs=epochs, ahead=0) as stream:
+        seen: dict[int, list[int]] = {}
+        for batch in stream:
+            seen.setdefault(stream.epoch, []).extend(batch.indices.tolist())
+        assert [sorted(seen[epoch]) for epoch in range(epochs)] == [list(range(101))] * epochs
+        assert stream.epochs_done == epochs
+        with pytest.raises(StopIteration):
+            next(stream)
+
+
+def test_a_batch_holds_the_ids_of_its_pairs(store: Store) -> None:
+    with BatchStream(store, BUDGET, 1) as stream:
+        batch = next(stream)
+    src_ids, tgt_ids = zip(*map(store.pair, batch.indices.tolist()), strict=True)
+    assert same(batch, collate(src_ids, tgt_ids, batch.indices.tolist()))
+
+
+def test_sampled_batches_hold_the_same_text_cut_otherwise(store: Store) -> None:
+    plain = BatchStream(store, BUDGET, 1, max_epochs=1, ahead=0)
+    sampled = BatchStream(store, BUDGET, 1, max_epochs=1, ahead=0, sampling=0.5, tokenizers=(TOKENIZER, TOKENIZER))
+    otherwise = 0
+    for one, other in zip(plain, sampled, strict=True):
+        assert torch.equal(one.indices, other.indices)
+        assert TOKENIZER.decode(one.src.tolist()) == TOKENIZER.decode(other.src.tolist())
+        assert TOKENIZER.decode(one.tgt_out.tolist()) == TOKENIZER.decode(other.tgt_out.tolist())
+        otherwise += not torch.equal(one.src, other.src)
+    assert otherwise > 5
+
+
+@pytest.mark.parametrize("world_size", [1, 2, 3, 5])
+def test_the_ranks_share_one_order(store: Store, world_size: int) -> None:
+    with BatchStream(store, BUDGET, 1, ahead=0) as alone:
+        wanted = [next(alone) for _ in range(60)]
+    ranks = [BatchStream(store, BUDGET, 1, rank=r, world_size=world_size, ahead=0) for r in range(world_size)]
+    got = [next(stream) for _ in range(60 // world_size) for stream in ranks]
+    assert_same(got, wanted)
+    assert all(stream.state_dict() == ranks[0].state_dict() for stream in ranks)
+
+
+def test_a_run_goes_on_with_another_number_of_ranks(store: Store) -> None:
+    with BatchStream(store, BUDGET, 1, ahead=0) as alone:
+        wanted = [next(alone) for _ in range(40)]
+    ranks = [BatchStream(store, BUDGET, 1, rank=r, world_size=3, ahead=0) for r in range(3)]
+    got = [next(stream) for _ in range(9) for stream in ranks]
+    with BatchStream(store, BUDGET, 1) as alone:
+        alone.load_state_dict(ranks[2].state_dict())
+        got += [next(alone) for _ in range(13)]
+    assert_same(got, wanted)
+
+
+def test_all_ranks_end_together_and_say_what_is_left_out(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    n = len(list(epoch_batches(store.src_lengths(), store.tgt_lengths(), BUDGET, 1, 0)))
+    world_size = next(w for w in (2, 3, 4, 5, 7) if n % w)
+    counts = [
+        len(list(BatchStream(store, BUDGET, 1, max_epochs=1, rank=r, world_size=world_size, ahead=0)))
+        for r in range(world_size)
+    ]
+    assert counts == [n // world_size] * world_size
+    assert f"the last {n % world_size} batches are left out" in caplog.text
+
+
+@pytest.mark.parametrize("change", [{"seed": 2}, {"batch_tokens": 98}, {"corpus": "another"}])
+def test_a_place_in_another_order_is_refused(store: Store, change: dict[str, object]) -> None:
+    stream = BatchStream(store, BUDGET, 1)
+    with pytest.raises(BundleError, match=f"was taken with {next(iter(change))} = "):
+        stream.load_state_dict({**stream.state_dict(), **change})
+
+
+@pytest.mark.parametrize("change", [{"epoch": -1}, {"position": "3"}, {"position": None}, {"pairs": 0.5}])
+def test_a_damaged_place_is_refused(store: Store, change: dict[str, object]) -> None:
+    stream = BatchStream(store, BUDGET, 1)
+    with pytest.raises(BundleError, match="is damaged"):
+        stream.load_state_dict({**stream.state_dict(), **change})
+
+
+def test_arguments_that_do_not_fit_are_refused(store: Store) -> None:
+    with pytest.raises(ConfigError, match="rank = 2"):
+        BatchStream(store, BUDGET, 1, rank=2, world_size=2)
+    with pytest.raises(ConfigError, match="both tokenizers"):
+        BatchStream(store, BUDGET, 1, sampling=0.1)
+    other = Tokenizer.learn(["something else"] * 3, TokenizerConfig(vocab_size=275))
+    with pytest.raises(ConfigError, match="that the store was built with"):
+        BatchStream(store, BUDGET, 1, sampling=0.1, tokenizers=(TOKENIZER, other))
+
+
+def threads() -> int:
+    return sum(thread.name == "dragoman-batches" for thread in threading.enumerate())
+
+
+def test_the_thread_ends_when_the_stream_is_closed_used_up_or_forgotten(store: Store) -> None:
+    assert threads() == 0
+    with BatchStream(store, BUDGET, 1) as stream:
+        next(stream)
+        assert threads() == 1
+    assert threads() == 0
+    assert next(stream) is not None  # and a closed stream can go on
+    del stream
+    gc.collect()
+    used = BatchStream(store, BUDGET, 1, max_epochs=1)
+    list(used)
+    deadline = time.monotonic() + 10
+    while threads() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert threads() == 0
+
+
+def test_an_error_in_the_thread_is_raised_where_batches_are_asked_for(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, calls = batching._plain, itertools.count()
+
+    def fails_later(*arguments: object) -> Batch:
+        if next(calls) == 3:
+            raise OSError("disk gone")
+        return plain(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(batching, "_plain", fails_later)
+    with BatchStream(store, BUDGET, 1, ahead=2) as stream:
+        for _ in range(3):
+            next(stream)
+        for _ in range(2):
+            with pytest.raises(OSError, match="disk gone"):
+                next(stream)
+
+
+def test_batches_are_made_ahead_but_not_too_many(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, made = batching._plain, itertools.count()
+    n = 0
+
+    def counted(*arguments: object) -> Batch:
+        nonlocal n
+        n = next(made) + 1
+        return plain(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(batching, "_plain", counted)
+    with BatchStream(store, BUDGET, 1, ahead=3) as stream:
+        next(stream)
+        deadline = time.monotonic() + 10
+        while n < 5 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.3)
+        assert n == 5  # one handed out, three waiting, one in the thread's hands
+        assert stream.state_dict()["position"] == 1
+
+
+def test_validation_batches_hold_every_pair_once_in_a_fixed_order(store: Store) -> None:
+    one, other = list(all_batches(store, BUDGET)), list(all_batches(store, BUDGET))
+    assert_same(one, other)
+    assert sorted(i for batch in one for i in batch.indices.tolist()) == list(range(101))
+
+
+def test_the_tokenizer_of_the_tests_covers_its_words(tmp_path: Path) -> None:
+    assert TOKENIZER.decode(TOKENIZER.encode(["a quick fox"])) == ["a quick fox"]
