@@ -1,0 +1,86 @@
+"""The embedded corpus: a synchronous grammar of English with German and with Chinese.
+
+One derivation is drawn and written down in each language, so a pair is a translation by construction, and the same
+English sentence always has the same translation. Pair ``i`` is a function of ``(seed, i)``: any number of pairs, in any
+order, on any machine.
+
+- ``train``: clauses nested at most two deep; some combinations of words never occur.
+- ``held_out``: sentences with at least one of those combinations, each word of which occurs in ``train``.
+- ``deeper``: clauses nested three deep, one level more than in ``train``; no reserved combination.
+
+The grammar: cases, genders, adjective endings, verb-second and verb-final clauses, separable verbs, perfect, future and
+modal verbs, infinitives with zu, relative clauses (before the noun in Chinese), questions, negation, measure words,
+numbers and dates in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from dragoman.data.phrasebook.chinese import chinese
+from dragoman.data.phrasebook.derivation import SPLITS, derive
+from dragoman.data.phrasebook.english import english
+from dragoman.data.phrasebook.german import german
+from dragoman.errors import ConfigError
+
+LANGUAGES = ("de", "zh")
+
+_TRANSLATE = {"de": german, "zh": chinese}
+
+
+def pair(index: int, *, seed: int = 0, tgt_lang: str = "de", split: str = "train") -> tuple[str, str]:
+    """English sentence number ``index`` and its translation.
+
+    Raises:
+        ConfigError: ``tgt_lang`` or ``split`` is unknown.
+    """
+    _check(tgt_lang, split)
+    sentence = derive(index, seed, split)
+    return english(sentence), _TRANSLATE[tgt_lang](sentence)
+
+
+def pairs(
+    count: int, *, seed: int = 0, tgt_lang: str = "de", split: str = "train", start: int = 0
+) -> Iterator[tuple[str, str]]:
+    """Pairs ``start`` to ``start + count - 1``.
+
+    Raises:
+        ConfigError: ``tgt_lang`` or ``split`` is unknown.
+    """
+    _check(tgt_lang, split)
+    translate = _TRANSLATE[tgt_lang]
+    for index in range(start, start + count):
+        sentence = derive(index, seed, split)
+        yield english(sentence), translate(sentence)
+
+
+def write(
+    count: int, src_path: Path | str, tgt_path: Path | str, *, seed: int = 0, tgt_lang: str = "de", split: str = "train"
+) -> None:
+    """Write pairs as two UTF-8 text files whose lines belong together.
+
+    Raises:
+        ConfigError: ``tgt_lang`` or ``split`` is unknown.
+        OSError: A file cannot be written.
+    """
+    with (
+        Path(src_path).open("w", encoding="utf-8", newline="\n") as src,
+        Path(tgt_path).open("w", encoding="utf-8", newline="\n") as tgt,
+    ):
+        for source, target in pairs(count, seed=seed, tgt_lang=tgt_lang, split=split):
+            src.write(source + "\n")
+            tgt.write(target + "\n")
+
+
+def depth(index: int, *, seed: int = 0, split: str = "train") -> int:
+    """How deep the clauses of a pair are nested: 0 for a simple sentence."""
+    _check("de", split)
+    return derive(index, seed, split).depth
+
+
+def _check(tgt_lang: str, split: str) -> None:
+    if tgt_lang not in LANGUAGES:
+        raise ConfigError(f"tgt_lang = {tgt_lang!r}: the phrasebook translates English to {' or '.join(LANGUAGES)}")
+    if split not in SPLITS:
+        raise ConfigError(f"split = {split!r}: the phrasebook has {', '.join(SPLITS)}")

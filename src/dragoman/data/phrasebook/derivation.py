@@ -1,0 +1,367 @@
+"""Draw sentences: what is said, before it is said in any language."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from dragoman.data.phrasebook import lexicon
+from dragoman.data.phrasebook.grammar import And, Clause, NounPhrase, Phrase, Sentence, Words
+from dragoman.data.phrasebook.lexicon import Mass, Noun, Verb, chinese_number, english_ordinal, german_ordinal
+
+SPLITS = ("train", "held_out", "deeper")
+
+RESERVED_SHARE = 16
+"""One in so many combinations of words is kept out of ``train``."""
+
+_MASK = 2**64 - 1
+_GOLDEN = 0x9E3779B97F4A7C15
+_DEPTHS = (0, 0, 0, 0, 1, 1, 1, 1, 2, 2)
+
+T = TypeVar("T")
+
+
+def derive(index: int, seed: int, split: str) -> Sentence:
+    """Draw sentences until one fits the split; all draws are a function of the arguments."""
+    start = mix(mix(seed + _GOLDEN) ^ index) ^ SPLITS.index(split)
+    attempt = 0
+    while True:
+        draw = Draw(mix(start + attempt * _GOLDEN))
+        sentence = draw.sentence(3 if split == "deeper" else draw.one(_DEPTHS))
+        if draw.reserved == (split == "held_out"):
+            return sentence
+        attempt += 1
+
+
+def mix(x: int) -> int:
+    """SplitMix64's finaliser (https://prng.di.unimi.it/splitmix64.c)."""
+    x &= _MASK
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK
+    return x ^ (x >> 31)
+
+
+def is_reserved(first: str, second: str) -> bool:
+    """Whether two English words may not meet in ``train``."""
+    x = 0
+    for byte in f"{first}+{second}".encode():
+        x = (x * 257 + byte) & _MASK
+    return mix(x) % RESERVED_SHARE == 0
+
+
+_VERBS = [*lexicon.TRANSITIVE, *lexicon.GIVING, *lexicon.INTRANSITIVE, lexicon.GO, *lexicon.SAYING, *lexicon.TRYING]
+_ALL_NOUNS: list[Noun | Mass] = [*lexicon.NOUNS, *lexicon.MASSES]
+COMBINATIONS = [
+    *(
+        (adjective.en, noun.en)
+        for adjective in lexicon.ADJECTIVES
+        for noun in _ALL_NOUNS
+        if noun.kind in adjective.kinds
+    ),
+    *((verb.en, noun.en) for verb in _VERBS for noun in _ALL_NOUNS if noun.kind in verb.objects),
+    *((noun.en, verb.en) for verb in _VERBS for noun in _ALL_NOUNS if noun.kind in verb.subjects),
+]
+"""All pairs of words that may meet: adjective and noun, verb and object, subject and verb."""
+
+RESERVED = frozenset(pair for pair in COMBINATIONS if is_reserved(*pair))
+
+_ODD = {("friendly", "friend"), ("young", "boy"), ("young", "girl"), ("young", "child"), ("young", "grandmother")}
+_ADJECTIVES = {
+    noun.en: [
+        quality for quality in lexicon.ADJECTIVES if noun.kind in quality.kinds and (quality.en, noun.en) not in _ODD
+    ]
+    for noun in _ALL_NOUNS
+}
+_OBJECTS = {
+    verb.en: [noun for noun in _ALL_NOUNS if noun.kind in verb.objects] for verb in _VERBS if verb.objects
+}  # fmt: skip
+_SUBJECTS = {verb.en: [noun for noun in lexicon.NOUNS if noun.kind in verb.subjects] for verb in _VERBS}
+_PEOPLE = [noun for noun in lexicon.NOUNS if noun.kind == "person"]
+_WITH_OBJECT = {  # verbs that may have a noun of this kind as the object a relative clause hangs on
+    noun.kind: [verb for verb in lexicon.TRANSITIVE if verb.relative and noun.kind in verb.objects]
+    for noun in lexicon.NOUNS
+}
+_ASKABLE = [verb for verb in lexicon.TRANSITIVE if "person" not in verb.objects]
+_ACTS = {  # what a noun of this kind does in a relative clause
+    kind: [verb for verb in (*lexicon.TRANSITIVE, *lexicon.INTRANSITIVE) if kind in verb.subjects]
+    for kind in ("person", "animal")
+}
+_NOBODYS = ("man", "woman")  # "my woman" is no way to speak
+_NOT_DENIED_NOW = ("find", "see")  # Chinese has words of its own for not being able to
+
+_TENSES = ("pres", "pres", "pres", "past", "past", "past", "fut", "can", "want", "must")
+_PLAIN_TENSES = ("pres", "past")
+_OWNERS = tuple(lexicon.POSSESSIVES)
+_PRONOUNS = ("I", "he", "she", "we", "they")
+
+
+class Draw:
+    """One derivation: a stream of numbers from a seed, and the choices made with it."""
+
+    def __init__(self, seed: int) -> None:
+        self.word = seed
+        self.reserved = False  # has a reserved combination been drawn?
+
+    def below(self, n: int) -> int:
+        """A number from 0 to ``n - 1``."""
+        self.word = (self.word + _GOLDEN) & _MASK
+        return (mix(self.word) * n) >> 64
+
+    def one(self, options: Sequence[T]) -> T:
+        """One of ``options``."""
+        return options[self.below(len(options))]
+
+    def meet(self, first: str, second: str) -> None:
+        """Note that two words occur together."""
+        if (first, second) in RESERVED:
+            self.reserved = True
+
+    # Sentences
+
+    def sentence(self, depth: int) -> Sentence:
+        """A sentence whose clauses are nested exactly ``depth`` deep."""
+        if depth == 0:
+            kind = self.below(10)
+            if kind < 6:
+                return Sentence("statement", self.clause(0, main=True))
+            return self.question()
+        if self.below(3) == 0:
+            if self.below(2):
+                return Sentence("because", self.clause(0), self.clause(depth - 1), depth)
+            condition = self.clause(depth - 1, tenses=("pres",))
+            return Sentence("if", self.clause(0, tenses=("pres", "fut", "fut", "can", "must")), condition, depth)
+        return Sentence("statement", self.clause(depth, main=True), depth=depth)
+
+    def question(self) -> Sentence:
+        """A simple question."""
+        kind = self.one(("polar", "polar", "who", "what", "where", "when", "why"))
+        tenses = ("pres", "fut") if kind in ("where", "when") else ("pres", "past", "fut", "can")
+        inner = self.clause(0, tenses=tenses, denied=False)
+        while inner.verb is None and kind in ("where", "when", "who"):
+            inner = self.clause(0, tenses=tenses, denied=False)
+        inner = inner._replace(frequency=None, fronted=False)
+        if kind == "who":
+            inner = inner._replace(subject=NounPhrase(None, "pronoun", pronoun="who"))
+        elif kind == "where":
+            inner = inner._replace(place=None)
+            if inner.goal:
+                kind = "why"
+        elif kind == "when":
+            inner = inner._replace(time=None)
+        elif kind == "what":
+            verb = self.one(_ASKABLE)
+            subject = self.subject(_SUBJECTS[verb.en], verb)
+            what = NounPhrase(None, "pronoun", pronoun="what")
+            inner = Clause(subject, verb, inner.tense, object=what, time=inner.time if inner.verb else None)
+        return Sentence(kind, inner)
+
+    # Clauses
+
+    def clause(self, depth: int, main: bool = False, tenses: Sequence[str] = _TENSES, denied: bool = True) -> Clause:
+        """A clause with its subject; what is nested in it goes exactly ``depth`` deep."""
+        if depth == 0:
+            return self.simple(main, tenses, denied)
+        if self.below(2) == 0:
+            return self.saying(depth, tenses)
+        inner = self.simple(main, tenses, denied, hold=True)
+        subject, thing = inner.subject, inner.object
+        on_subject = isinstance(subject, NounPhrase) and subject.noun is not None
+        on_object = thing is not None and isinstance(thing.noun, Noun) and (depth == 1 or thing.noun.kind == "person")
+        if isinstance(subject, NounPhrase) and on_subject and not (on_object and self.below(2)):
+            return inner._replace(subject=self.with_relative(subject, depth - 1))
+        if thing is not None and on_object:
+            # what follows a relative clause would seem to belong to it
+            time = inner.time if inner.fronted else None
+            return inner._replace(object=self.with_relative(thing, depth - 1), time=time, place=None)
+        return self.saying(depth, tenses)
+
+    def saying(self, depth: int, tenses: Sequence[str]) -> Clause:
+        """Somebody says, knows, believes or hopes that ..."""
+        verb = self.one(lexicon.SAYING)
+        tense = "past" if verb.en != "know" and "past" in tenses and self.below(2) else "pres"
+        denied = tense == "pres" and verb.en in ("know", "believe") and self.below(5) == 0
+        subject = self.subject(_PEOPLE, verb)
+        return Clause(subject, verb, tense, denied, said=self.clause(depth - 1, tenses=_TENSES))
+
+    def simple(self, main: bool, tenses: Sequence[str], denied: bool, hold: bool = False) -> Clause:
+        """A clause with nothing nested in it; with ``hold`` one whose subject or object can take a relative clause."""
+        kind = self.below(20)
+        if kind < 10 or hold:
+            inner = self.transitive(self.one(lexicon.TRANSITIVE), self.one(tenses))
+        elif kind < 13:
+            verb = self.one(lexicon.INTRANSITIVE)
+            inner = Clause(self.subject(_SUBJECTS[verb.en], verb), verb, self.one(tenses))
+        elif kind < 15:
+            inner = self.giving(self.one(tenses))
+        elif kind < 17:
+            subject = self.subject(_PEOPLE, lexicon.GO)
+            inner = Clause(subject, lexicon.GO, self.one(tenses), goal=self.one(lexicon.GOALS))
+        elif kind < 19:
+            inner = self.state(self.one(_PLAIN_TENSES if "past" in tenses else ("pres",)))
+        else:
+            inner = self.trying(self.one(_PLAIN_TENSES if "past" in tenses else ("pres",)))
+        return self.furnished(inner, main, denied)
+
+    def transitive(self, verb: Verb, tense: str) -> Clause:
+        """Somebody does something to somebody or something."""
+        return Clause(self.subject(_SUBJECTS[verb.en], verb), verb, tense, object=self.object(verb))
+
+    def giving(self, tense: str) -> Clause:
+        """Somebody gives somebody something."""
+        verb = self.one(lexicon.GIVING)
+        person = self.one(_PEOPLE)
+        receiver = NounPhrase(person, self.owner(person) if self.below(2) else "the")
+        return Clause(self.subject(_PEOPLE, verb), verb, tense, receiver=receiver, object=self.object(verb))
+
+    def state(self, tense: str) -> Clause:
+        """Somebody or something is so."""
+        noun = self.one(lexicon.NOUNS)
+        adjective = self.one(_ADJECTIVES[noun.en])
+        self.meet(adjective.en, noun.en)
+        plural = self.below(3) == 0
+        determiner = self.one(("the", "this", "poss"))
+        determiner = self.owner(noun) if determiner == "poss" else determiner
+        return Clause(NounPhrase(noun, determiner, plural), None, tense, adjective=adjective)
+
+    def trying(self, tense: str) -> Clause:
+        """Somebody tries or forgets to do something."""
+        verb, act = self.one(lexicon.TRYING), self.one(lexicon.TRANSITIVE)
+        tried = Clause(None, act, object=self.object(act))
+        return Clause(self.subject(_PEOPLE, verb), verb, tense, tried=tried)
+
+    def furnished(self, inner: Clause, main: bool, denied: bool) -> Clause:
+        """Add when, where, how often, or that it is not so, where that makes sense."""
+        changes: dict[str, Any] = {}
+        chance = self.below(10)
+        if inner.verb is None:
+            if chance < 3 and denied:
+                changes["negated"] = True
+        elif chance < 3 and denied and self.deniable(inner):
+            changes["negated"] = True
+        elif chance == 3 and inner.tense == "pres" and inner.tried is None:
+            changes["frequency"] = self.one(lexicon.FREQUENCIES)
+        if inner.verb is not None and inner.tried is None:
+            if self.below(3) == 0 and "frequency" not in changes:
+                changes["time"] = self.time(inner.tense)
+                changes["fronted"] = main and self.below(3) == 0
+            if inner.goal is None and inner.receiver is None and self.below(4) == 0:
+                changes["place"] = self.one(lexicon.PLACES)
+        return inner._replace(**changes) if changes else inner
+
+    def deniable(self, inner: Clause) -> bool:
+        """Can this be denied in all three languages without a word of its own?"""
+        subject, thing = inner.subject, inner.object
+        if inner.tense == "must" or inner.tried is not None or inner.verb is None:
+            return False
+        if isinstance(subject, And) or (subject is not None and subject.determiner in ("some", "count")):
+            return False
+        if thing is not None and thing.determiner in ("some", "count"):
+            return False
+        return inner.verb.en not in _NOT_DENIED_NOW or inner.tense in ("past", "fut")
+
+    def time(self, tense: str) -> Words:
+        """When: a day, a weekday, a date."""
+        kind = self.below(6)
+        if kind == 0 or (kind < 3 and tense in ("can", "want", "must")):
+            english, german, chinese = self.one(lexicon.WEEKDAYS)
+            return f"on {english}", f"am {german}", chinese
+        if kind == 1:
+            day, number = 1 + self.below(28), self.below(12)
+            english, german = lexicon.MONTHS[number]
+            return (
+                f"on the {english_ordinal(day)} of {english}",
+                f"am {german_ordinal(day)} {german}",
+                f"{chinese_number(number + 1)}月{chinese_number(day)}日",
+            )
+        return self.one(lexicon.TIMES["fut" if tense in ("can", "want", "must") else tense])
+
+    # Phrases
+
+    def subject(self, nouns: Sequence[Noun], verb: Verb) -> Phrase:
+        """Who does it."""
+        kind = self.below(20)
+        if kind < 4 and "person" in verb.subjects:
+            return NounPhrase(None, "pronoun", pronoun=self.one(_PRONOUNS))
+        first = self.noun_phrase(self.one(nouns), ("the", "the", "the", "the", "this", "poss", "some", "count"))
+        self.meet(first.noun.en, verb.en)  # type: ignore[union-attr]
+        if kind == 4 and first.determiner in ("the", *lexicon.POSSESSIVES):
+            second_noun = self.one(nouns)
+            second = NounPhrase(second_noun, "the" if second_noun.en in _NOBODYS else first.determiner)
+            self.meet(second.noun.en, verb.en)  # type: ignore[union-attr]
+            if second.noun is not first.noun:
+                return And(first, second)
+        return first
+
+    def object(self, verb: Verb) -> NounPhrase:
+        """To whom or what it is done."""
+        noun = self.one(_OBJECTS[verb.en])
+        self.meet(verb.en, noun.en)
+        if isinstance(noun, Mass):
+            adjective = self.one(_ADJECTIVES[noun.en]) if self.below(3) == 0 else None
+            if adjective:
+                self.meet(adjective.en, noun.en)
+            return NounPhrase(noun, "bare", adjective=adjective)
+        return self.noun_phrase(noun, ("the", "the", "the", "a", "a", "a", "this", "poss", "some", "count", "bare"))
+
+    def owner(self, noun: Noun) -> str:
+        """Whose it is: a possessive, or "the" where nobody owns it."""
+        return "the" if noun.en in _NOBODYS else self.one(_OWNERS)
+
+    def noun_phrase(self, noun: Noun, determiners: Sequence[str]) -> NounPhrase:
+        """A noun with its determiner and perhaps an adjective."""
+        determiner, plural, count = self.one(determiners), self.below(4) == 0, 0
+        if determiner == "poss":
+            determiner = self.owner(noun)
+        elif determiner == "count":
+            plural, count = True, 2 + (self.below(11) if self.below(3) else self.below(98))
+        elif determiner in ("some", "bare"):
+            plural = True
+        elif determiner == "a":
+            plural = False
+        adjective = None
+        if self.below(3) == 0:
+            adjective = self.one(_ADJECTIVES[noun.en])
+            self.meet(adjective.en, noun.en)
+        return NounPhrase(noun, determiner, plural, count, adjective)
+
+    def with_relative(self, head: NounPhrase, depth: int) -> NounPhrase:
+        """Hang a relative clause, itself nested ``depth`` deep, on a phrase; its determiner becomes "the" or "a"."""
+        noun = head.noun
+        assert isinstance(noun, Noun)
+        determiner = head.determiner if head.determiner in ("the", "a") else "the"
+        plural = head.plural and determiner == "the"
+        acts = _ACTS.get(noun.kind, [])
+        if depth:
+            inner = self.relative_saying(noun, depth) if noun.kind == "person" else self.relative_seeing(noun, depth)
+        elif acts and (self.below(2) or not _WITH_OBJECT[noun.kind]):
+            verb = self.one(acts)
+            self.meet(noun.en, verb.en)
+            tense = self.one(_PLAIN_TENSES)
+            inner = Clause(None, verb, tense, gap="subject", object=self.object(verb) if verb.objects else None)
+        else:
+            verb = self.one(_WITH_OBJECT[noun.kind])
+            self.meet(verb.en, noun.en)
+            inner = Clause(self.subject(_SUBJECTS[verb.en], verb), verb, self.one(_PLAIN_TENSES), gap="object")
+        return NounPhrase(noun, determiner, plural, 0, head.adjective, inner)
+
+    def relative_saying(self, noun: Noun, depth: int) -> Clause:
+        """... who says that ..., or ... who helps the man who ..."""
+        if self.below(2):
+            verb = self.one(lexicon.SAYING)
+            self.meet(noun.en, verb.en)
+            return Clause(None, verb, "pres", gap="subject", said=self.clause(depth - 1))
+        verb = self.one([verb for verb in _ACTS["person"] if "person" in verb.objects])
+        self.meet(noun.en, verb.en)
+        return Clause(None, verb, self.one(_PLAIN_TENSES), gap="subject", object=self.nested_object(verb, depth))
+
+    def relative_seeing(self, noun: Noun, depth: int) -> Clause:
+        """... that sees the man who ..."""
+        verb = next(verb for verb in lexicon.TRANSITIVE if verb.en == "see")
+        self.meet(noun.en, verb.en)
+        return Clause(None, verb, self.one(_PLAIN_TENSES), gap="subject", object=self.nested_object(verb, depth))
+
+    def nested_object(self, verb: Verb, depth: int) -> NounPhrase:
+        """A person, described by a relative clause that goes ``depth - 1`` deep."""
+        noun = self.one(_PEOPLE)
+        self.meet(verb.en, noun.en)
+        return self.with_relative(self.noun_phrase(noun, ("the",)), depth - 1)
