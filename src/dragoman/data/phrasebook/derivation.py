@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from dragoman.data.phrasebook import lexicon
@@ -28,7 +28,7 @@ def derive(index: int, seed: int, split: str) -> Sentence:
     while True:
         draw = Draw(mix(start + attempt * _GOLDEN))
         sentence = draw.sentence(3 if split == "deeper" else draw.one(_DEPTHS))
-        if draw.reserved == (split == "held_out"):
+        if has_reserved(sentence) == (split == "held_out"):
             return sentence
         attempt += 1
 
@@ -95,12 +95,46 @@ _OWNERS = tuple(lexicon.POSSESSIVES)
 _PRONOUNS = ("I", "he", "she", "we", "they")
 
 
+def has_reserved(sentence: Sentence) -> bool:
+    """Whether two words meet in it that may not meet in ``train``."""
+    clauses = (sentence.main,) if sentence.other is None else (sentence.main, sentence.other)
+    return any(pair in RESERVED for clause in clauses for pair in meetings(clause))
+
+
+def meetings(clause: Clause, head: NounPhrase | None = None) -> Iterator[tuple[str, str]]:
+    """The combinations in a clause and all that is nested in it; ``head`` is what a relative clause hangs on."""
+    verb, subject, thing = clause.verb, clause.subject, clause.object
+    if clause.gap == "subject":
+        subjects: tuple[NounPhrase, ...] = () if head is None else (head,)
+    else:
+        subjects = (subject.first, subject.second) if isinstance(subject, And) else (subject,) if subject else ()
+    things = (head,) if clause.gap == "object" and head is not None else (thing,) if thing is not None else ()
+    for phrase in subjects:
+        if phrase.noun is not None:
+            if verb is not None:
+                yield phrase.noun.en, verb.en
+            elif clause.adjective is not None:
+                yield clause.adjective.en, phrase.noun.en
+    for phrase in things:
+        if phrase.noun is not None and verb is not None:
+            yield verb.en, phrase.noun.en
+    for phrase in (*subjects, *things, *((clause.receiver,) if clause.receiver else ())):
+        if phrase is head or phrase.noun is None:
+            continue
+        if phrase.adjective is not None:
+            yield phrase.adjective.en, phrase.noun.en
+        if phrase.relative is not None:
+            yield from meetings(phrase.relative, phrase)
+    for nested in (clause.said, clause.tried):
+        if nested is not None:
+            yield from meetings(nested)
+
+
 class Draw:
     """One derivation: a stream of numbers from a seed, and the choices made with it."""
 
     def __init__(self, seed: int) -> None:
         self.word = seed
-        self.reserved = False  # has a reserved combination been drawn?
 
     def below(self, n: int) -> int:
         """A number from 0 to ``n - 1``."""
@@ -110,11 +144,6 @@ class Draw:
     def one(self, options: Sequence[T]) -> T:
         """One of ``options``."""
         return options[self.below(len(options))]
-
-    def meet(self, first: str, second: str) -> None:
-        """Note that two words occur together."""
-        if (first, second) in RESERVED:
-            self.reserved = True
 
     # Sentences
 
@@ -217,7 +246,6 @@ class Draw:
         """Somebody or something is so."""
         noun = self.one(lexicon.NOUNS)
         adjective = self.one(_ADJECTIVES[noun.en])
-        self.meet(adjective.en, noun.en)
         plural = self.below(3) == 0
         determiner = self.one(("the", "this", "poss"))
         determiner = self.owner(noun) if determiner == "poss" else determiner
@@ -283,11 +311,9 @@ class Draw:
         if kind < 4 and "person" in verb.subjects:
             return NounPhrase(None, "pronoun", pronoun=self.one(_PRONOUNS))
         first = self.noun_phrase(self.one(nouns), ("the", "the", "the", "the", "this", "poss", "some", "count"))
-        self.meet(first.noun.en, verb.en)  # type: ignore[union-attr]
         if kind == 4 and first.determiner in ("the", *lexicon.POSSESSIVES):
             second_noun = self.one(nouns)
             second = NounPhrase(second_noun, "the" if second_noun.en in _NOBODYS else first.determiner)
-            self.meet(second.noun.en, verb.en)  # type: ignore[union-attr]
             if second.noun is not first.noun:
                 return And(first, second)
         return first
@@ -295,11 +321,8 @@ class Draw:
     def object(self, verb: Verb) -> NounPhrase:
         """To whom or what it is done."""
         noun = self.one(_OBJECTS[verb.en])
-        self.meet(verb.en, noun.en)
         if isinstance(noun, Mass):
             adjective = self.one(_ADJECTIVES[noun.en]) if self.below(3) == 0 else None
-            if adjective:
-                self.meet(adjective.en, noun.en)
             return NounPhrase(noun, "bare", adjective=adjective)
         return self.noun_phrase(noun, ("the", "the", "the", "a", "a", "a", "this", "poss", "some", "count", "bare"))
 
@@ -321,7 +344,6 @@ class Draw:
         adjective = None
         if self.below(3) == 0:
             adjective = self.one(_ADJECTIVES[noun.en])
-            self.meet(adjective.en, noun.en)
         return NounPhrase(noun, determiner, plural, count, adjective)
 
     def with_relative(self, head: NounPhrase, depth: int) -> NounPhrase:
@@ -335,12 +357,10 @@ class Draw:
             inner = self.relative_saying(noun, depth) if noun.kind == "person" else self.relative_seeing(noun, depth)
         elif acts and (self.below(2) or not _WITH_OBJECT[noun.kind]):
             verb = self.one(acts)
-            self.meet(noun.en, verb.en)
             tense = self.one(_PLAIN_TENSES)
             inner = Clause(None, verb, tense, gap="subject", object=self.object(verb) if verb.objects else None)
         else:
             verb = self.one(_WITH_OBJECT[noun.kind])
-            self.meet(verb.en, noun.en)
             inner = Clause(self.subject(_SUBJECTS[verb.en], verb), verb, self.one(_PLAIN_TENSES), gap="object")
         return NounPhrase(noun, determiner, plural, 0, head.adjective, inner)
 
@@ -348,20 +368,16 @@ class Draw:
         """... who says that ..., or ... who helps the man who ..."""
         if self.below(2):
             verb = self.one(lexicon.SAYING)
-            self.meet(noun.en, verb.en)
             return Clause(None, verb, "pres", gap="subject", said=self.clause(depth - 1))
         verb = self.one([verb for verb in _ACTS["person"] if "person" in verb.objects])
-        self.meet(noun.en, verb.en)
         return Clause(None, verb, self.one(_PLAIN_TENSES), gap="subject", object=self.nested_object(verb, depth))
 
     def relative_seeing(self, noun: Noun, depth: int) -> Clause:
         """... that sees the man who ..."""
         verb = next(verb for verb in lexicon.TRANSITIVE if verb.en == "see")
-        self.meet(noun.en, verb.en)
         return Clause(None, verb, self.one(_PLAIN_TENSES), gap="subject", object=self.nested_object(verb, depth))
 
     def nested_object(self, verb: Verb, depth: int) -> NounPhrase:
         """A person, described by a relative clause that goes ``depth - 1`` deep."""
         noun = self.one(_PEOPLE)
-        self.meet(verb.en, noun.en)
         return self.with_relative(self.noun_phrase(noun, ("the",)), depth - 1)
