@@ -52,18 +52,13 @@ def is_reserved(first: str, second: str) -> bool:
 _VERBS = [*lexicon.TRANSITIVE, *lexicon.GIVING, *lexicon.INTRANSITIVE, lexicon.GO, *lexicon.SAYING, *lexicon.TRYING]
 _ALL_NOUNS: list[Noun | Mass] = [*lexicon.NOUNS, *lexicon.MASSES]
 COMBINATIONS = [
-    *(
-        (adjective.en, noun.en)
-        for adjective in lexicon.ADJECTIVES
-        for noun in _ALL_NOUNS
-        if noun.kind in adjective.kinds
-    ),
+    *((quality.en, noun.en) for quality in lexicon.ADJECTIVES for noun in lexicon.NOUNS if noun.kind in quality.kinds),
     *((verb.en, noun.en) for verb in _VERBS for noun in lexicon.NOUNS if noun.kind in verb.objects),
     *((noun.en, verb.en) for verb in _VERBS for noun in lexicon.NOUNS if noun.kind in verb.subjects),
 ]
 """Pairs of words that may meet: adjective and noun, verb and object, subject and verb.
 
-Drinks are not among them: each would be missing from ``train`` if its one verb were reserved.
+Drinks are not among them: a form such as "kaltes" is said of one of them alone and would be missing from ``train``.
 """
 
 RESERVED = frozenset(pair for pair in COMBINATIONS if is_reserved(*pair))
