@@ -5,7 +5,7 @@
 SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
-DATA ?= ../shared/data
+DATA ?= data
 
 .PHONY: demo demo-zh test test-slow check bench bench-data clean
 
@@ -41,7 +41,8 @@ bench: .venv/ready
 # needs the corpora that benchmarks/README.md names, in DATA
 bench-data: .venv/ready
 	$(BIN)/python -m benchmarks.prepare --data $(DATA)
-	$(BIN)/python -m benchmarks.multi30k --data $(DATA)
+	$(BIN)/python -m benchmarks.quality multi30k --data $(DATA) --out runs/bench-multi30k
+	$(BIN)/python -m benchmarks.quality tatoeba --data $(DATA) --out runs/bench-tatoeba --minutes 15
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

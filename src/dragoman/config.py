@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
@@ -64,7 +65,7 @@ class ModelOptions(Section):
             return data
         fields = dict(data)
         preset = fields.pop("preset")
-        if preset not in PRESETS:
+        if not isinstance(preset, str) or preset not in PRESETS:
             raise ValueError(f"model.preset = {preset!r} is unknown{_nearest(str(preset), PRESETS)}")
         return {**PRESETS[preset], **fields}
 
@@ -250,7 +251,7 @@ def read_yaml(path: Path | str) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read as a UTF-8 text file ({error})") from None
     try:
-        data = yaml.safe_load(text)
+        data = yaml.load(text, _StrictLoader)  # a SafeLoader
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
@@ -258,6 +259,17 @@ def read_yaml(path: Path | str) -> dict[str, Any]:
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
         raise ConfigError(f"{path}: the top level must be the sections model, data, train, decode")
     return data
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """YAML's plain data; a key that stands twice is an error, where YAML would let the last one win."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        for i, key in enumerate(keys):
+            if key in keys[:i]:
+                raise yaml.MarkedYAMLError(problem=f"{key!r} stands twice", problem_mark=node.value[i][0].start_mark)
+        return super().construct_mapping(node, deep)
 
 
 def with_overrides(data: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
@@ -279,19 +291,14 @@ def with_overrides(data: Mapping[str, Any], overrides: Sequence[str]) -> dict[st
                 raise ConfigError(f"--set {override!r}: {key} is a value, not a section")
         try:
             node[keys[-1]] = _number_or_same(yaml.safe_load(value))
-        except yaml.YAMLError:
+        except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: a date that is none, too many digits
             raise ConfigError(f"--set {override!r}: {value!r} is no YAML value; quote it") from None
     return result
 
 
 def _number_or_same(value: Any) -> Any:
     """Read ``1e-3`` as the number it looks like: YAML 1.1 wants ``1.0e-3`` and would call it a string."""
-    if isinstance(value, str):
-        try:
-            return float(value)
-        except ValueError:
-            return value
-    return value
+    return float(value) if isinstance(value, str) and re.fullmatch(r"[-+]?\d+\.?\d*[eE][-+]?\d+", value) else value
 
 
 def _deep_copy(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -302,7 +309,7 @@ def _readable(error: ValidationError, root: type[BaseModel], prefix: str) -> Con
     """One short line for each problem, in the words of the configuration file instead of pydantic's."""
     lines = []
     for problem in error.errors(include_url=False):
-        path = [str(part) for part in problem["loc"]]
+        path = [str(part) if str(part).isprintable() else repr(part) for part in problem["loc"]]
         name = ".".join(path)
         if problem["type"] == "extra_forbidden":
             known = _fields_at(root, path[:-1])
@@ -311,6 +318,9 @@ def _readable(error: ValidationError, root: type[BaseModel], prefix: str) -> Con
             lines.append(f"{name} is missing")
         elif problem["type"] == "value_error":
             lines.append(str(problem["ctx"]["error"]))
+        elif problem["type"] == "model_type":
+            name = f"{name} = " if name else ""
+            lines.append(f"{name}{problem['input']!r}: this must be a section, settings and their values")
         else:
             lines.append(f"{name} = {problem['input']!r}: {problem['msg'][0].lower()}{problem['msg'][1:]}")
     return ConfigError(prefix + "; ".join(lines))

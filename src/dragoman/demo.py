@@ -44,6 +44,8 @@ def run_demo(tgt_lang: str = "de", out: Path | None = None, overrides: Sequence[
     if tgt_lang not in LANGUAGES:
         raise ConfigError(f"--to {tgt_lang}: the embedded corpus translates English to {' or '.join(LANGUAGES)}")
     run = out or Path("runs/demo" if tgt_lang == "de" else f"runs/demo-{tgt_lang}")
+    if (run / "config.yaml").exists():
+        raise ConfigError(f"{run} already holds a run: delete it, or choose another --out")
     ticker = Ticker()
     ticker.say(f"The embedded corpus: {TRAIN_PAIRS:,} English sentences with their {LANGUAGES[tgt_lang]} translations.")
     files = write_corpus(run / "corpus", tgt_lang)

@@ -207,6 +207,16 @@ def test_the_same_source_always_has_the_same_target(tgt_lang: str) -> None:
                 assert seen.setdefault(source, target) == target
 
 
+def test_no_two_meanings_share_an_english_verb_form() -> None:
+    forms = [form for verb in VERB.values() for form in {verb.en, verb.en_third, verb.en_past}]
+    assert len(forms) == len(set(forms))
+    spoken_of_the_past = [verb for verb in VERB.values() if derivation.told(verb, "past") == "past"]
+    assert not [verb.en for verb in spoken_of_the_past if verb.en_past in (verb.en, verb.en_third)]
+    assert len(spoken_of_the_past) == len(VERB) - 1  # all but "read"
+    nouns = [form for noun in lexicon.NOUNS for form in (noun.en, noun.en_plural)]
+    assert len(nouns) == len(set(nouns))
+
+
 def test_held_out_sentences_and_combinations_never_occur_in_train() -> None:
     train = {source for source, _ in phrasebook.pairs(30_000)}
     held_out = [source for source, _ in phrasebook.pairs(2000, split="held_out")]

@@ -32,6 +32,15 @@ class Score(NamedTuple):
         return f"{self.name} {self.value:.2f}{interval}  {self.signature}"
 
 
+class _ChrF(CHRF):
+    """sacreBLEU's chrF with one kind of number: its bootstrap breaks on Python's floats beside NumPy's."""
+
+    def _compute_score_from_stats(self, statistics: list[int]) -> Any:
+        score = super()._compute_score_from_stats(statistics)
+        score.score = float(score.score)
+        return score
+
+
 def bleu_tokenizer(lang: str | None) -> str:
     """sacreBLEU's tokeniser for a target language: Chinese by characters, all others as WMT does (13a)."""
     return "zh" if lang is not None and lang.lower().split("-")[0].split("_")[0] in ("zh", "cmn", "yue") else "13a"
@@ -63,7 +72,7 @@ def chrf(hyps: Sequence[str], refs: Sequence[str], interval: bool = False) -> Sc
         DataError: The counts differ or there are none.
     """
     _check(hyps, refs)
-    return _score("chrF2", CHRF(), hyps, refs, interval)
+    return _score("chrF2", _ChrF(), hyps, refs, interval)
 
 
 def ter(hyps: Sequence[str], refs: Sequence[str], tgt_lang: str | None = None, interval: bool = False) -> Score:
@@ -126,4 +135,4 @@ def _score(name: str, metric: Any, hyps: Sequence[str], refs: Sequence[str], int
     result = metric.corpus_score(list(hyps), [list(refs)], n_bootstrap=BOOTSTRAP_SAMPLES)
     half = float(result._ci)
     mean = float(result._mean)
-    return Score(name, float(result.score), str(metric.get_signature()), mean - half, mean + half)
+    return Score(name, float(result.score), str(metric.get_signature()), max(0.0, mean - half), mean + half)

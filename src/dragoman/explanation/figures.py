@@ -41,8 +41,8 @@ def matplotlib_for(texts: list[str]) -> Any:
 
 
 def readable_pieces(pieces: list[str]) -> list[str]:
-    """Subwords as people read them: ``▁`` marks a space, eos a full stop of its own."""
-    return [piece.replace("</s>", "⏹").replace("▁", "·") if piece != "▁" else "·" for piece in pieces]
+    """Subwords as people read them: ``·`` stands for a space, and the last one is the end of the sentence."""
+    return ["(end)" if piece == "</s>" else piece.replace("▁", "·") for piece in pieces]
 
 
 def save_cross_attention(trace: Trace, path: Path) -> None:

@@ -16,6 +16,8 @@ from dragoman.model.embedding import LearnedPositions, TokenEmbedding, position_
 from dragoman.model.layers import DecoderLayer, EncoderLayer
 from dragoman.model.masks import padding_mask, target_mask
 
+NO_DECODER = "this model has no decoder (model.n_decoder_layers = 0): call encode(src)"
+
 
 class DecoderState(NamedTuple):
     """All that ``step`` needs to know of the rows it continues; ``B`` rows, ``length`` tokens so far."""
@@ -134,7 +136,8 @@ class Transformer(nn.Module):
         Returns:
             Logits ``(B, T, V)``.
         """
-        return self.generator(self.features(src, tgt_in, record))
+        features = self.features(src, tgt_in, record)
+        return self.generator(features)
 
     def features(self, src: Tensor | None, tgt_in: Tensor, record: Record | None = None) -> Tensor:
         """As ``forward``, but before the generator: ``(B, T, d_model)``. Training takes its loss from here."""
@@ -164,11 +167,14 @@ class Transformer(nn.Module):
         Returns:
             Logits ``(B, T, V)``.
         """
-        return self.generator(self._decode(tgt_in, memory, src_mask, record))
+        features = self._decode(tgt_in, memory, src_mask, record)
+        return self.generator(features)
 
     def start(self, src: Tensor) -> DecoderState:
         """Prepare to decode ``src`` (B, S). Of a language model's ``src`` only the number of rows matters."""
         n_layers = self.config.n_decoder_layers
+        if not n_layers:
+            raise ConfigError(NO_DECODER)
         if not self.config.n_encoder_layers:
             return DecoderState(0, (None,) * n_layers, (None,) * n_layers, None)
         return DecoderState(
@@ -197,7 +203,7 @@ class Transformer(nn.Module):
 
     def _decode(self, tgt_in: Tensor, memory: Tensor | None, src_mask: Tensor | None, record: Record | None) -> Tensor:
         if not self.config.n_decoder_layers:
-            raise ConfigError("this model has no decoder (model.n_decoder_layers = 0): call encode(src)")
+            raise ConfigError(NO_DECODER)
         if (memory is None) != (self.config.n_encoder_layers == 0):
             raise ConfigError("an encoder-decoder needs its memory, and a language model has none")
         x, angles = self._embed_tgt(tgt_in, 0)

@@ -128,6 +128,11 @@ def meetings(clause: Clause, head: NounPhrase | None = None) -> Iterator[tuple[s
             yield from meetings(nested)
 
 
+def told(verb: Verb, tense: str) -> str:
+    """The tense, but for verbs such as "read", whose past looks like their present in English: no past for them."""
+    return "pres" if tense == "past" and verb.en == verb.en_past else tense
+
+
 class Draw:
     """One derivation: a stream of numbers from a seed, and the choices made with it."""
 
@@ -231,7 +236,7 @@ class Draw:
 
     def transitive(self, verb: Verb, tense: str) -> Clause:
         """Somebody does something to somebody or something."""
-        return Clause(self.subject(_SUBJECTS[verb.en], verb), verb, tense, object=self.object(verb))
+        return Clause(self.subject(_SUBJECTS[verb.en], verb), verb, told(verb, tense), object=self.object(verb))
 
     def giving(self, tense: str) -> Clause:
         """Somebody gives somebody something."""
@@ -355,11 +360,12 @@ class Draw:
             inner = self.relative_saying(noun, depth) if noun.kind == "person" else self.relative_seeing(noun, depth)
         elif acts and (self.below(2) or not _WITH_OBJECT[noun.kind]):
             verb = self.one(acts)
-            tense = self.one(_PLAIN_TENSES)
+            tense = told(verb, self.one(_PLAIN_TENSES))
             inner = Clause(None, verb, tense, gap="subject", object=self.object(verb) if verb.objects else None)
         else:
             verb = self.one(_WITH_OBJECT[noun.kind])
-            inner = Clause(self.subject(_SUBJECTS[verb.en], verb), verb, self.one(_PLAIN_TENSES), gap="object")
+            tense = told(verb, self.one(_PLAIN_TENSES))
+            inner = Clause(self.subject(_SUBJECTS[verb.en], verb), verb, tense, gap="object")
         return NounPhrase(noun, determiner, plural, 0, head.adjective, inner)
 
     def relative_saying(self, noun: Noun, depth: int) -> Clause:

@@ -1,0 +1,392 @@
+"""The documentation is true: its commands run, its links and names exist, its tables say what the code says."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import typer
+from pydantic import BaseModel
+
+import dragoman
+from dragoman import reference
+from dragoman.api import RESUMABLE
+from dragoman.cli import app
+from dragoman.config import PRESETS, Config
+from dragoman.data import phrasebook
+from dragoman.defaults import choose_sizes
+
+ROOT = Path(__file__).resolve().parent.parent
+GUIDE = (ROOT / "docs/guide.md").read_text(encoding="utf-8")
+ARCHITECTURE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+READMES = ["README.md", "README.zh-CN.md"]
+
+TINY = [
+    "train.max_steps=40", "train.warmup_steps=5", "train.validate_every=40", "train.save_every=20", "train.lr=1e-2",
+    "train.batch_tokens=512", "model.d_model=32", "model.n_heads=2", "model.d_ff=64", "model.n_encoder_layers=1",
+    "model.n_decoder_layers=1", "data.tokenizer.vocab_size=400", "decode.max_extra_tokens=5",
+]  # fmt: skip
+"""What the README's trainings are made small with."""
+
+SMALL_TRAININGS = f"""
+import dragoman
+_train = dragoman.train
+def _small(*args, overrides=(), **given):
+    return _train(*args, overrides=[*overrides, *{TINY!r}], quiet=True, **given)
+dragoman.train = _small
+"""
+
+
+def our_files() -> list[Path]:
+    """All files of the project, committed or not."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True
+    )
+    if listed.returncode == 0:
+        paths = [ROOT / name for name in listed.stdout.split("\n") if name]
+    else:
+        paths = [path for path in ROOT.rglob("*") if not {".venv", "runs", "build", "dist"} & set(path.parts)]
+    return sorted(path for path in paths if path.is_file())
+
+
+PROSE = [path for path in our_files() if path.suffix == ".md"]
+
+
+def blocks(text: str, *languages: str) -> list[str]:
+    """The contents of fenced code blocks in these languages."""
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    return [body for language, body in found if language in languages]
+
+
+def commands(text: str) -> list[str]:
+    """The lines of console and bash blocks, prompts taken off."""
+    return [line.removeprefix("$ ") for block in blocks(text, "console", "bash") for line in block.splitlines() if line]
+
+
+# --- the commands -----------------------------------------------------------------------------------------------------
+
+
+class Workplace(NamedTuple):
+    """A folder with small corpora under the README's names, and what runs there."""
+
+    folder: Path
+
+    def run(self, command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+        """Run a command in it, ``dragoman`` being ours; fails the test if it fails."""
+        environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+        environment["OMP_NUM_THREADS"] = "1"
+        done = subprocess.run(
+            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=120, **options
+        )
+        assert done.returncode == 0, f"{command}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
+    """Corpora by the names that the documentation uses, and the commands of the README run on them."""
+    here = Workplace(tmp_path_factory.mktemp("readme"))
+    for name, split, count in (("train", "train", 300), ("test", "held_out", 20)):
+        phrasebook.write(count, here.folder / f"{name}.en", here.folder / f"{name}.de", split=split)
+    for command in commands((ROOT / "README.md").read_text(encoding="utf-8")):
+        if command.startswith(("make ", "source ")):
+            continue
+        if command.startswith("dragoman train"):
+            command += "".join(f" --set {setting}" for setting in TINY)
+        here.run(["bash", "-c", command])
+    return here
+
+
+def test_the_commands_of_the_readme_run(workplace: Workplace) -> None:
+    n_lines = len((workplace.folder / "test.en").read_text(encoding="utf-8").splitlines())
+    assert len((workplace.folder / "test.hyp.de").read_text(encoding="utf-8").splitlines()) == n_lines
+    assert (workplace.folder / "attention.svg").read_text(encoding="utf-8").rstrip().endswith("</svg>")
+
+
+def test_both_readmes_have_the_same_commands_and_links() -> None:
+    texts = [(ROOT / name).read_text(encoding="utf-8") for name in READMES]
+    one, other = (blocks(text, "console", "bash", "python") for text in texts)
+    assert one == other
+    assert one
+    one, other = (sorted(set(links(text)) - set(READMES)) for text in texts)
+    assert one == other
+    one, other = (sorted(set(re.findall(r"FIGURE:\w+|\d[\d.,]*\d", text))) for text in texts)
+    assert one == other  # the same figures
+
+
+def test_the_guides_commands_are_the_readmes() -> None:
+    assert set(commands(GUIDE)) <= set(commands((ROOT / "README.md").read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("path", ["README.md", "docs/guide.md"])
+def test_the_python_of_the_documentation_runs(workplace: Workplace, path: str) -> None:
+    found = blocks((ROOT / path).read_text(encoding="utf-8"), "python")
+    assert found
+    workplace.run([sys.executable, "-W", "error", "-c", SMALL_TRAININGS + "\n".join(found)])
+
+
+@pytest.mark.parametrize("block", blocks(GUIDE, "yaml"))
+def test_configurations_in_the_guide_are_valid(tmp_path: Path, block: str) -> None:
+    (tmp_path / "my.yaml").write_text(block, encoding="utf-8")
+    Config.from_yaml(tmp_path / "my.yaml")
+
+
+def test_n_lines_in_are_n_lines_out_and_blank_ones_stay_blank(workplace: Workplace) -> None:
+    text = "We sing.\n\nWe\u2028sing.\r\n   \n\x0bWe sing.\r\nWe sing."
+    done = workplace.run(["dragoman", "translate", "runs/first"], input=text)
+    out = done.stdout.split("\n")
+    assert len(out) == 7  # six lines, each ended by LF
+    assert out[1] == out[3] == out[6] == ""
+    assert out[0] == out[5] != ""
+
+
+def test_nothing_is_pickled(workplace: Workplace) -> None:
+    """A promise of the README: of the source, and of every file that a run leaves."""
+    forbidden = re.compile(r"import (pickle|shelve|marshal)|torch\.(load|save)\(|np\.(load|save)\w*\(|allow_pickle")
+    for path in (ROOT / "src").rglob("*.py"):
+        assert not forbidden.search(path.read_text(encoding="utf-8")), path
+    known = {".yaml", ".json", ".jsonl", ".txt", ".safetensors", ".spm", ".ids", ".offsets", ".text", ".ends"}
+    files = [path for path in (workplace.folder / "runs").rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} <= known
+
+
+def test_the_run_folder_is_as_the_guide_draws_it(workplace: Workplace) -> None:
+    section = GUIDE[GUIDE.index("## The run folder") : GUIDE.index("## Stop and resume")]
+    for path in (workplace.folder / "runs/first").iterdir():
+        assert re.search(rf"^  {re.escape(path.name)}\b", section, flags=re.MULTILINE), path.name
+    for path in (workplace.folder / "runs/first/bundle").iterdir():
+        assert path.name in section or f"*{path.suffix}" in section, path.name
+
+
+# --- names and tables -------------------------------------------------------------------------------------------------
+
+
+def settings(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Every setting below ``model`` by its full name, with its default as YAML would write it."""
+    for name, field in model.model_fields.items():
+        default = field.default
+        if isinstance(default, BaseModel):
+            yield from settings(type(default), f"{prefix}{name}.")
+        elif name == "data":
+            yield from settings(field.annotation, f"{prefix}{name}.")  # type: ignore[arg-type]
+        elif field.is_required():
+            yield prefix + name, "required"
+        elif default is None or isinstance(default, bool):
+            yield prefix + name, "null" if default is None else str(default).lower()
+        else:
+            yield prefix + name, str(list(default) if isinstance(default, tuple) else default)
+
+
+SETTINGS = dict(settings(Config))
+
+
+@pytest.mark.parametrize(("name", "default"), SETTINGS.items())
+def test_every_setting_stands_in_the_guide_with_its_default(name: str, default: str) -> None:
+    assert f"\n| `{name}` | {default} | " in GUIDE
+
+
+def test_every_setting_that_the_documentation_names_exists() -> None:
+    others = {"data.train.src", "data.train.tgt", "data.valid.src", "data.valid.tgt", "model.preset", "data.tokenizer"}
+    others |= {"model.safetensors", "train.de.gz"}  # files that look like settings
+    pattern = re.compile(r"`(?:--set )?((?:model|data|train|decode)\.[a-z_.]{3,})(?:=[^`]*)?`")
+    for path in PROSE:
+        assert set(pattern.findall(path.read_text(encoding="utf-8"))) <= {*SETTINGS, *others}, path
+
+
+def test_presets_and_chosen_sizes_are_as_the_guide_says() -> None:
+    for name, sizes in PRESETS.items():
+        row = f"| {name} | {sizes['d_model']} | {sizes['d_ff']} | {sizes['n_heads']} | "
+        row += f"{sizes['n_encoder_layers']} + {sizes['n_decoder_layers']} | {sizes.get('dropout', 0.1)} | "
+        config = dragoman.ModelConfig(preset=name, src_vocab_size=37_000, tgt_vocab_size=37_000)
+        n_parameters = sum(_size(shape) for shape in reference.parameter_shapes(config.model_dump()).values())
+        assert f"{row}{n_parameters:,} |" in GUIDE
+    for n_pairs, what in ((9_999, "fewer than 10,000"), (99_999, "fewer than 100,000"), (499_999, "fewer than 500,000"),
+                          (999_999, "fewer than 1,000,000"), (1_000_000, "more")):  # fmt: skip
+        chosen = choose_sizes(n_pairs)
+        preset, dropout = chosen["model"]["preset"], chosen["model"]["dropout"]
+        vocab_size = chosen["data"]["tokenizer"]["vocab_size"]
+        assert f"| {what} | {preset} | {vocab_size:,} | {dropout} |" in GUIDE
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    return shape[0] * (shape[1] if len(shape) > 1 else 1)
+
+
+def test_settings_that_may_change_on_resuming_are_those_of_the_guide() -> None:
+    section = GUIDE[GUIDE.index("## Stop and resume") : GUIDE.index("## Translate")]
+    listed = section[section.index("these may be changed") : section.index("Those under `decode`")]
+    assert set(re.findall(r"`(\w+)`", listed)) == set(RESUMABLE)
+
+
+def test_the_options_of_the_commands_are_those_of_the_documentation() -> None:
+    context = typer.Context(typer.main.get_command(app))
+    known = {
+        option
+        for command in context.command.commands.values()  # type: ignore[attr-defined]
+        for parameter in command.params
+        for option in parameter.opts
+        if option.startswith("--")
+    }
+    known |= {option for parameter in context.command.params for option in parameter.opts if option.startswith("--")}
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", GUIDE))
+    for name in READMES:
+        named |= set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", (ROOT / name).read_text(encoding="utf-8")))
+    assert named - {"--help"} == known - {"--help"}
+
+
+def test_the_public_names_are_those_of_the_guide() -> None:
+    section = GUIDE[GUIDE.index("\n## Python\n") :]
+    assert sorted(re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)) == dragoman.__all__
+    assert all(hasattr(dragoman, name) for name in dragoman.__all__)
+
+
+def test_make_targets_that_are_named_exist() -> None:
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    for path in PROSE:
+        text = path.read_text(encoding="utf-8")
+        named = re.findall(r"`make ([a-z-]+)", text) + [c.split()[1] for c in commands(text) if c.startswith("make ")]
+        assert set(named) <= targets, path
+
+
+def test_measurements_are_those_that_are_described() -> None:
+    text = (ROOT / "benchmarks/README.md").read_text(encoding="utf-8")
+    modules = {path.stem for path in (ROOT / "benchmarks").glob("*.py")} - {"__init__", "record"}
+    assert set(re.findall(r"-m benchmarks\.(\w+)", text)) == modules
+
+
+def test_every_module_has_its_line_in_the_architecture() -> None:
+    drawn = blocks(ARCHITECTURE, "text")[0]
+    package = ROOT / "src/dragoman"
+    folders = [path for path in package.iterdir() if path.is_dir() and path.name != "__pycache__"]
+    for path in [*package.glob("*.py"), *folders, *(package / "model").glob("*.py"), *(package / "data").iterdir()]:
+        if path.name in ("__init__.py", "__pycache__") and path.parent != package:
+            continue
+        name = f"{path.name}/" if path.is_dir() else path.name
+        assert re.search(rf"^ +{re.escape(name)} ", drawn, flags=re.MULTILINE), path
+
+
+def test_the_levels_are_those_that_import_linter_checks() -> None:
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    layers = next(found["layers"] for found in tools["importlinter"]["contracts"] if found["type"] == "layers")
+    section = ARCHITECTURE[ARCHITECTURE.index("## Levels") :]
+    rows = re.findall(r"^\| (\d+) \| (.+) \|$", section, flags=re.MULTILINE)
+    found = [set(re.findall(r"`(\w+)`", row)) for _, row in rows]
+    assert found == [set(re.findall(r"dragoman\.(\w+)", layer)) for layer in layers]
+    assert [int(level) for level, _ in rows] == list(range(len(layers), 0, -1))
+
+
+# --- the equations ----------------------------------------------------------------------------------------------------
+
+
+class Row(NamedTuple):
+    """One row of docs/equations.md."""
+
+    what: str
+    functions: list[str]
+    code: list[tuple[str, str]]  # file, line
+    tests: list[str]
+
+
+def rows() -> list[Row]:
+    found = []
+    for line in (ROOT / "docs/equations.md").read_text(encoding="utf-8").split("\n"):
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if len(cells) == 4 and cells[1] not in ("reference", "---") and not set(line) <= set("|-"):
+            what, functions, code, tests = cells
+            lines = re.findall(r"\[[^]]+\]\(([^)]+)\) `([^`]+)`", code)
+            found.append(Row(what, re.findall(r"`(\w+)`", functions), lines, re.findall(r"`([^`]+)`", tests)))
+    return found
+
+
+def test_there_are_equations() -> None:
+    assert len(rows()) > 30
+    assert all(row.code and row.tests for row in rows())
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row.what[:30])
+def test_what_an_equation_points_to_exists(row: Row) -> None:
+    for name in row.functions:
+        assert name in reference.__all__
+        assert callable(getattr(reference, name))
+    for path, line in row.code:
+        assert line in (ROOT / "docs" / path).read_text(encoding="utf-8"), f"{path} has no line {line}"
+    for test in row.tests:
+        path, name = test.split("::")
+        assert f"\ndef {name}(" in (ROOT / path).read_text(encoding="utf-8"), test
+
+
+def test_every_backward_pass_has_its_function() -> None:
+    names = [name for name in reference.__all__ if name.endswith("_backward")]
+    assert len(names) > 10
+    assert all(name.removesuffix("_backward") in reference.__all__ for name in names)
+
+
+def test_every_public_function_of_the_reference_is_importable_by_its_name() -> None:
+    module = importlib.import_module("dragoman.reference")
+    assert all(hasattr(module, name) for name in module.__all__)
+
+
+# --- links and words --------------------------------------------------------------------------------------------------
+
+
+def links(text: str) -> list[str]:
+    """The targets of links and images, code blocks left out."""
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    prose = re.sub(r"`[^`\n]*`(?!\])", "", prose)
+    return re.findall(r"\]\(([^)\s]+)\)", prose)
+
+
+def anchors(path: Path) -> set[str]:
+    """What headings may be linked to by."""
+    headings = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", PROSE, ids=lambda path: str(path.relative_to(ROOT)))
+def test_relative_links_lead_somewhere(path: Path) -> None:
+    for link in links(path.read_text(encoding="utf-8")):
+        if "://" in link:
+            continue
+        name, _, anchor = link.partition("#")
+        target = (path.parent / name).resolve() if name else path
+        assert target.exists(), link
+        assert target.is_relative_to(ROOT), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_the_project_speaks_of_itself_alone() -> None:
+    everywhere = ["../" + "shared", "/" + "work/", "index" + "-url"]
+    in_prose = re.compile(r"\b" + "sess" + r"ions?\b|\bissue #?\d", flags=re.IGNORECASE)
+    for path in our_files():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        for word in everywhere:
+            assert word not in text, f"{path.relative_to(ROOT)} says {word}"
+        if path.suffix in (".md", ".yaml", ".yml", ".toml"):
+            assert not in_prose.search(text), f"{path.relative_to(ROOT)} says {in_prose.search(text)}"
+
+
+# --- the examples -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
+def test_examples_run(tmp_path: Path, name: str) -> None:
+    shutil.copy(ROOT / "examples" / name, tmp_path)
+    done = Workplace(tmp_path).run([sys.executable, name])
+    assert done.stdout.strip()
+    assert "Traceback" not in done.stderr
+    if name == "numpy_beside_torch.py":
+        differences = [float(number) for number in re.findall(r"\d\.\de[-+]\d+", done.stdout)]
+        assert len(differences) == 8
+        assert max(differences) < 1e-10
