@@ -14,15 +14,19 @@ A run folder:
 
 from __future__ import annotations
 
+import contextlib
+import logging
+import os
+import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from dragoman.bundle import load_into, read_weights, save_bundle, untied
+from dragoman.bundle import load_into, read_weights, save_bundle, shapes, untied
 from dragoman.config import Config, ModelConfig
 from dragoman.data.batching import BatchStream, all_batches
 from dragoman.data.corpus import read_pairs
@@ -31,21 +35,25 @@ from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer
 from dragoman.decoding.batches import search_all
 from dragoman.decoding.search import Specials
 from dragoman.defaults import choose_steps, resolve
-from dragoman.device import resolve_device, resolve_precision
+from dragoman.device import bound_cpu_caches, resolve_device, resolve_precision
 from dragoman.errors import BundleError, ConfigError, DataError
 from dragoman.evaluation.metrics import Score, bleu, chrf, old_style_bleu, ter
-from dragoman.files import write_text
+from dragoman.files import check_sealed, write_text
 from dragoman.model.transformer import Transformer
 from dragoman.preparation import load_tokenizers, prepare
 from dragoman.progress import Ticker
 from dragoman.training.averaging import average_checkpoints
-from dragoman.training.checkpoint import list_checkpoints
+from dragoman.training.checkpoint import list_checkpoints, whole_checkpoints
 from dragoman.training.log import RunLog, duration
 from dragoman.training.loop import Outcome, Validation, fit
 from dragoman.training.loss import label_smoothed_loss, perplexity
 from dragoman.translator import Translation, Translator
 
-RESUMABLE = ("max_steps", "max_epochs", "max_minutes", "patience", "validate_every", "log_every", "tensorboard")
+logger = logging.getLogger(__name__)
+
+RESUMABLE = (
+    "max_steps", "max_epochs", "max_minutes", "patience", "max_bad_steps", "validate_every", "log_every", "tensorboard",
+)  # fmt: skip
 """Settings of ``train`` that may change when a run is resumed; any other would make it another run."""
 
 
@@ -88,51 +96,99 @@ def train(
         src, tgt: The training text; they replace those of ``config``.
         valid_src, valid_tgt: Likewise; without any, 1% of the training text (at most 2,000 pairs) is held out.
         out: The run folder; ``runs/NAME`` by default, NAME being the configuration's.
-        resume: Go on with the run in ``out``, bit for bit.
+        resume: Go on with the run in ``out``, bit for bit, by the ``config.yaml`` in it and ``overrides``.
         overrides: Such as ``["train.max_steps=2000"]``.
         quiet: Nothing on stderr.
 
     Raises:
         ConfigError, DataError, BundleError: What is wrong and what to do; nothing is half-written.
     """
-    if resume:
-        if out is None:
-            raise ConfigError("to resume, name the run: --out runs/NAME --resume")
-        return _resume(Path(out), overrides, quiet)
-    resolved, chosen = resolve(config, src, tgt, valid_src, valid_tgt, overrides)
+    bound_cpu_caches()
+    ticker = Ticker(quiet)
     name = Path(config).stem if isinstance(config, str | Path) else "train"
     run = Path(out) if out is not None else Path("runs") / name
-    _claim(run)
-    ticker = Ticker(quiet)
-    torch.manual_seed(resolved.train.seed)
-    resolved, tokenizers = prepare(resolved, run, ticker)
-    if chosen:
-        resolved = choose_steps(resolved, Store.open(run / "store/train"), overrides)
+    if resume:
+        if out is None and config is None:
+            raise ConfigError("to resume, name the run: --out runs/NAME --resume")
+        if any(given is not None for given in (config, src, tgt, valid_src, valid_tgt)):
+            ticker.say(f"resuming by {run}/config.yaml and --set alone; other files that were named are not read again")
+        return _resume(run, overrides, quiet)
+    resolved, chosen = resolve(config, src, tgt, valid_src, valid_tgt, overrides)
     device = resolve_device(resolved.train.device)
     settings = {"device": device.type, "precision": resolve_precision(resolved.train.precision, device)}
     resolved = resolved.model_copy(update={"train": resolved.train.model_copy(update=settings)})
-    write_text(run / "config.yaml", resolved.to_yaml())
-    return _train(resolved, run, tokenizers, quiet, resume=False)
+    check_trainable(resolved)
+    with _claimed(run):
+        torch.manual_seed(resolved.train.seed)
+        resolved, tokenizers = prepare(resolved, run, ticker)
+        if chosen:
+            resolved = choose_steps(resolved, Store.open(run / "store/train"), overrides)
+        write_text(run / "config.yaml", resolved.to_yaml())
+        return _train(resolved, run, tokenizers, quiet, resume=False)
 
 
-def _claim(run: Path) -> None:
-    """Make the run folder, unless a run is in it already."""
-    for name in ("config.yaml", "checkpoints", "bundle"):
-        if (run / name).exists():
+def check_trainable(config: Config) -> None:
+    """Refuse what could only fail later, after the corpus has been prepared.
+
+    Raises:
+        ConfigError: The model is no translator, shares what it cannot share, or does not fit in memory.
+    """
+    model, tokenizer = config.model, config.data.tokenizer
+    if not (model.n_encoder_layers and model.n_decoder_layers):
+        raise ConfigError("a translator needs both: set model.n_encoder_layers and model.n_decoder_layers to 1 or more")
+    if model.share_embeddings == "all" and not tokenizer.joint:
+        raise ConfigError(
+            "model.share_embeddings = 'all' needs one vocabulary, but data.tokenizer.joint = false: "
+            "set model.share_embeddings to decoder or none, or data.tokenizer.joint to true"
+        )
+    size = tokenizer.vocab_size
+    sizes = ModelConfig(**model.model_dump(), src_vocab_size=size, tgt_vocab_size=size)
+    n_parameters = sum(tensor.numel() for tensor in shapes(sizes).values())
+    if config.train.device == "cuda":
+        there = torch.cuda.get_device_properties(0).total_memory
+    else:
+        there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if 16 * n_parameters > there:  # weights, gradients and Adam's two moments, 4 bytes each
+        raise ConfigError(
+            f"{n_parameters:,} parameters need {16 * n_parameters / 2**30:,.1f} GiB to be trained, and there are "
+            f"{there / 2**30:,.1f} GiB: choose a smaller model.preset, or smaller sizes"
+        )
+
+
+@contextlib.contextmanager
+def _claimed(run: Path) -> Iterator[None]:
+    """Make the run folder, unless a run is in it already; if the body fails before training begins, clear up."""
+    if any((run / name).exists() for name in ("config.yaml", "checkpoints", "bundle")):
+        if list_checkpoints(run / "checkpoints"):
             raise ConfigError(f"{run} already holds a run: go on with --resume, or choose another --out")
+        raise ConfigError(f"{run} holds a run without a checkpoint: delete it if it has ended, or choose another --out")
+    new = [folder for folder in (run, *run.parents) if not folder.exists()]
+    new_store = not (run / "store").exists()
     try:
-        run.mkdir(parents=True, exist_ok=True)
-        probe = run / ".probe"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise ConfigError(f"{run}: cannot write there ({error.strerror or error}); choose another --out") from None
+        try:
+            run.mkdir(parents=True, exist_ok=True)
+            probe = run / ".probe"
+            probe.touch()
+            probe.unlink()
+        except OSError as error:
+            raise ConfigError(f"{run}: cannot write there ({error.strerror or error}); choose another --out") from None
+        yield
+    except BaseException:
+        if not (run / "log.jsonl").exists():  # training has not begun
+            if new_store:
+                shutil.rmtree(run / "store", ignore_errors=True)
+            with contextlib.suppress(OSError):
+                (run / "config.yaml").unlink(missing_ok=True)
+                for folder in new:
+                    folder.rmdir()
+        raise
 
 
 def _resume(run: Path, overrides: Sequence[str], quiet: bool) -> Trained:
     """Go on with a run: its own configuration, its own stores, the latest whole checkpoint."""
-    if not (run / "config.yaml").is_file() or not list_checkpoints(run / "checkpoints"):
-        raise BundleError(f"{run}: nothing to resume (no checkpoint yet); start the run without --resume")
+    if not list_checkpoints(run / "checkpoints"):
+        what = "no checkpoint yet; delete it" if (run / "config.yaml").is_file() else "no such run; leave out --resume"
+        raise BundleError(f"{run}: nothing to resume, {what} to start anew")
     saved = Config.from_yaml(run / "config.yaml")
     config = Config.from_yaml(run / "config.yaml", overrides)
     for name in Config.model_fields:
@@ -143,12 +199,16 @@ def _resume(run: Path, overrides: Sequence[str], quiet: bool) -> Trained:
                 f"--set {name}.{changed[0]} cannot change when a run is resumed (that would be another run); "
                 f"of train, {', '.join(RESUMABLE)} can"
             )
+    tokenizers = load_tokenizers(run)
     for name in ("train", "valid"):
-        for path, noted in Store.open(run / "store" / name).sources.items():
+        store = Store.open(run / "store" / name)
+        for path, noted in store.sources.items():
             if Path(path).exists() and fingerprint(path) != noted:
                 raise DataError(f"{path} has changed since {run} began: put the old text back, or train a new run")
+        if tuple(tokenizer.fingerprint for tokenizer in tokenizers) != store.tokenizers:
+            raise DataError(f"{run}/store: the subwords are not those that {name} was encoded with; train a new run")
     write_text(run / "config.yaml", config.to_yaml())
-    return _train(config, run, load_tokenizers(run), quiet, resume=True)
+    return _train(config, run, tokenizers, quiet, resume=True)
 
 
 def _train(config: Config, run: Path, tokenizers: tuple[Tokenizer, Tokenizer], quiet: bool, resume: bool) -> Trained:
@@ -160,7 +220,6 @@ def _train(config: Config, run: Path, tokenizers: tuple[Tokenizer, Tokenizer], q
     train_store, valid_store = Store.open(run / "store/train"), Store.open(run / "store/valid")
     validate = validator(config, valid_store, tokenizers[1])
     with (
-        RunLog(run, config.train.tensorboard, quiet) as log,
         BatchStream(
             train_store,
             config.train.batch_tokens,
@@ -168,6 +227,7 @@ def _train(config: Config, run: Path, tokenizers: tuple[Tokenizer, Tokenizer], q
             sampling=config.data.tokenizer.sampling,
             tokenizers=tokenizers,
         ) as batches,
+        RunLog(run, config.train.tensorboard, quiet) as log,
     ):
         n_parameters = sum(parameter.numel() for parameter in model.parameters())
         where = f"{config.train.precision} on {config.train.device}"
@@ -175,10 +235,9 @@ def _train(config: Config, run: Path, tokenizers: tuple[Tokenizer, Tokenizer], q
         outcome = fit(model, model_config, batches, config.train, run, log, validate, resume)
         step = outcome.state.step
         if outcome.signal is not None:
-            log.say(
-                f"stopped at step {step:,}, saved. Go on: dragoman train --out {run} --resume\n"
-                f"Or end it here: dragoman train --out {run} --resume --set train.max_steps={step}"
-            )
+            log.say(f"stopped at step {step:,}, saved. Go on: dragoman train --out {run} --resume")
+            if config.train.schedule != "cosine" or step > config.train.warmup_steps:
+                log.say(f"Or end it here: dragoman train --out {run} --resume --set train.max_steps={step}")
             return Trained(run, outcome.reason, step, outcome.state.seconds, None, outcome.signal)
         kept, weights = kept_weights(config, run, outcome, model)
         load_into(model, weights)
@@ -196,14 +255,20 @@ def _train(config: Config, run: Path, tokenizers: tuple[Tokenizer, Tokenizer], q
 
 def kept_weights(config: Config, run: Path, outcome: Outcome, model: nn.Module) -> tuple[str, Mapping[str, Tensor]]:
     """Which weights the bundle holds, in words and tensors: averaged if asked for, else EMA, else the best by BLEU."""
-    checkpoints = list_checkpoints(run / "checkpoints")[-config.train.average :] if config.train.average > 1 else []
-    if len(checkpoints) > 1:
-        return f"average of the last {len(checkpoints)} checkpoints", average_checkpoints(checkpoints)
+    if config.train.average > 1:
+        checkpoints = whole_checkpoints(run / "checkpoints", outcome.state.step)[-config.train.average :]
+        if len(checkpoints) > 1:
+            return f"average of the last {len(checkpoints)} checkpoints", average_checkpoints(checkpoints)
     if outcome.ema is not None:
         return f"exponential moving average, decay {config.train.ema}", outcome.ema
-    best = run / "checkpoints/best/model.safetensors"
-    if best.is_file():
-        return f"best by BLEU, step {outcome.state.best_step}", read_weights(best, untied(model))
+    best, step = run / "checkpoints/best", outcome.state.best_step
+    if step:
+        try:
+            if check_sealed(best, "checkpoint").get("step") != step:
+                raise BundleError(f"{best}: not the weights of step {step}, which were the best")
+            return f"best by BLEU, step {step}", read_weights(best / "model.safetensors", untied(model))
+        except BundleError as error:
+            logger.warning("%s; taking the last weights", error)
     return f"last, step {outcome.state.step}", untied(model)
 
 

@@ -18,6 +18,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from dragoman import __version__
 from dragoman.config import Config, ModelConfig
@@ -50,16 +51,35 @@ def untied(model: torch.nn.Module) -> dict[str, Tensor]:
     return kept
 
 
+class _Undrawn(TorchFunctionMode):
+    """Leave out the drawing of random weights: it takes time, and on the meta device loads torch's compiler."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if getattr(func, "__name__", "") in ("normal_", "uniform_", "kaiming_uniform_"):
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **kwargs)
+
+
+def shapes(config: ModelConfig) -> dict[str, Tensor]:
+    """What ``untied`` would give for a model of ``config``, without memory behind the tensors."""
+    with torch.device("meta"), _Undrawn():
+        return untied(Transformer(config))
+
+
 def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
     """Write tensors as safetensors.
 
     Raises:
         OSError: The disk is full or the file cannot be written.
     """
+    path.touch()
+    mode = path.stat().st_mode
     try:
         save_file({name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}, path)
     except SafetensorError as error:
         raise OSError(str(error)) from None
+    path.chmod(mode)  # safetensors makes files that only their owner can read
 
 
 def read_weights(path: Path, expected: Mapping[str, Tensor] | None = None) -> dict[str, Tensor]:
@@ -143,10 +163,12 @@ def load_bundle(path: Path | str, device: str | torch.device = "cpu") -> Bundle:
     """
     folder = find_bundle(Path(path))
     manifest = check_sealed(folder, "bundle")
-    if manifest.get("format") != FORMAT:
+    if "format" not in manifest:
         raise BundleError(
-            f"{folder}: bundle format {manifest.get('format')!r}, this dragoman reads {FORMAT}: upgrade it"
+            f"{folder}: a checkpoint and no bundle, which a run makes when it ends: give the run's folder"
         )
+    if manifest["format"] != FORMAT:
+        raise BundleError(f"{folder}: bundle format {manifest['format']!r}, this dragoman reads {FORMAT}: upgrade it")
     try:
         config = Config.from_yaml(folder / "config.yaml")
         model_config = ModelConfig(
@@ -164,10 +186,9 @@ def load_bundle(path: Path | str, device: str | torch.device = "cpu") -> Bundle:
         model_config.tgt_vocab_size,
     ):
         raise BundleError(f"{folder}: the subword models are not the ones this model was trained with")
-    with torch.device("meta"):
-        shapes = untied(Transformer(model_config))
-    weights = read_weights(folder / "model.safetensors", shapes)  # before anything large is allocated
-    model = Transformer(model_config)
+    weights = read_weights(folder / "model.safetensors", shapes(model_config))  # before anything large is allocated
+    with _Undrawn():
+        model = Transformer(model_config)
     load_into(model, weights)
     return Bundle(config, model.to(device).eval(), src_tokenizer, tgt_tokenizer, manifest)
 

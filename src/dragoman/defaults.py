@@ -38,6 +38,7 @@ def resolve(
             raise ConfigError("nothing to train on: give a configuration, or --src and --tgt")
         given = choose_sizes(sum(1 for _ in read_pairs(src, tgt)))
         given["data"]["train"] = {}
+        given["train"]["warmup_steps"] = 1  # until choose_steps knows better
     elif isinstance(config, Config):
         given = config.model_dump()
     else:
@@ -84,9 +85,9 @@ def choose_steps(config: Config, store: Store, overrides: Sequence[str]) -> Conf
     longest = np.maximum(store.src_lengths(), store.tgt_lengths()) + 1
     steps_an_epoch = max(1.0, int(longest.sum()) / config.train.batch_tokens / config.train.accumulate)
     epochs = 30 if len(store) < 200_000 else 10 if len(store) < 2_000_000 else 3
-    steps = max(2000, round(epochs * steps_an_epoch))
-    every = max(100, min(2000, steps // 12))
-    chosen = {"max_steps": steps, "warmup_steps": min(4000, steps // 10), "validate_every": every, "save_every": every}
-    said = {name.partition("=")[0] for name in overrides}
+    said = {name.partition("=")[0].strip() for name in overrides}
+    steps = config.train.max_steps if "train.max_steps" in said else max(2000, round(epochs * steps_an_epoch))
+    every, warmup = max(100, min(2000, steps // 12)), max(1, min(4000, steps // 10))
+    chosen = {"max_steps": steps, "warmup_steps": warmup, "validate_every": every, "save_every": every}
     update = {name: value for name, value in chosen.items() if f"train.{name}" not in said}
     return config.model_copy(update={"train": config.train.model_copy(update=update)})

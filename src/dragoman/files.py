@@ -25,12 +25,18 @@ def sha256(path: Path) -> str:
 def write_text(path: Path, text: str) -> None:
     """Replace ``path`` by ``text`` in one step: after a crash it holds the old text or the new one."""
     aside = path.with_name(f".{path.name}.tmp")
-    with explained(path), aside.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    aside.replace(path)
-    _flush_folder(path.parent)
+    with explained(path):
+        try:
+            with aside.open("w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            aside.replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                aside.unlink()
+            raise
+        _flush_folder(path.parent)
 
 
 @contextlib.contextmanager
@@ -49,8 +55,8 @@ def sealed_folder(folder: Path, facts: dict[str, Any]) -> Iterator[Path]:
     """Write a folder that appears whole or not at all.
 
     The body fills the folder it is given, which lies beside ``folder``. When it ends, each file is flushed, the
-    manifest (``facts`` and the SHA-256 and size of every file) is written last, and the folder takes its place; an
-    older one of that name is replaced. If the body raises, nothing remains.
+    manifest (``facts``, the SHA-256 and size of every file, and a SHA-256 of all this) is written last, and the folder
+    takes its place; an older one of that name is replaced. If the body raises, nothing remains.
 
     Raises:
         DragomanError: The disk is full or the folder cannot be written.
@@ -66,11 +72,19 @@ def sealed_folder(folder: Path, facts: dict[str, Any]) -> Iterator[Path]:
                 with path.open("rb") as file:
                     os.fsync(file.fileno())
                 sums[path.name] = {"bytes": path.stat().st_size, "sha256": sha256(path)}
-            write_text(aside / MANIFEST, json.dumps({**facts, "files": sums}, indent=2, ensure_ascii=False) + "\n")
+            manifest = {**facts, "files": sums}
+            manifest["sha256"] = _own_sum(manifest)
+            write_text(aside / MANIFEST, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
             _replace_folder(aside, folder)
         except BaseException:
             shutil.rmtree(aside, ignore_errors=True)
             raise
+
+
+def _own_sum(manifest: dict[str, Any]) -> str:
+    """SHA-256 of what a manifest says, its own sum left out."""
+    said = {key: value for key, value in manifest.items() if key != "sha256"}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
 def _replace_folder(aside: Path, folder: Path) -> None:
@@ -109,6 +123,9 @@ def check_sealed(folder: Path, what: str) -> dict[str, Any]:
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         sums = {name: (entry["bytes"], entry["sha256"]) for name, entry in manifest["files"].items()}
+        own = _own_sum(manifest)
+        if manifest.get("sha256", own) != own:
+            raise ValueError
     except FileNotFoundError:
         raise BundleError(f"{folder}: not a {what} of dragoman, or an unfinished one (no {MANIFEST})") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -117,6 +134,10 @@ def check_sealed(folder: Path, what: str) -> dict[str, Any]:
         file = folder / name
         if Path(name).name != name or not file.is_file():
             raise BundleError(f"{file}: missing from this {what}; copy it again or take another one")
-        if file.stat().st_size != size or sha256(file) != digest:
+        try:
+            whole = file.stat().st_size == size and sha256(file) == digest
+        except OSError as error:
+            raise BundleError(f"{file}: cannot be read ({error.strerror or error})") from None
+        if not whole:
             raise BundleError(f"{file}: damaged (its SHA-256 is not the manifest's); copy it again or take another one")
     return manifest

@@ -13,13 +13,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Self
 
+from pydantic import ValidationError
+
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import DecodeConfig
 from dragoman.data.corpus import Line, read_lines_leniently
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from dragoman.decoding.batches import search_all
 from dragoman.decoding.search import Hypothesis, Specials, length_penalty
-from dragoman.device import resolve_device
+from dragoman.device import bound_cpu_caches, resolve_device
 from dragoman.errors import ConfigError, DecodeError
 
 READ_AHEAD = 2048
@@ -52,6 +54,7 @@ class Translator:
             BundleError: There is none, or it is damaged.
             ConfigError: The device is not here.
         """
+        bound_cpu_caches()
         return cls(load_bundle(path, resolve_device(device)))
 
     def translate(
@@ -112,8 +115,11 @@ class Translator:
         update = {name: value for name, value in zip(names, given, strict=True) if value is not None}
         try:
             return DecodeConfig(**{**self.config.decode.model_dump(), **update})
-        except ValueError:
-            raise ConfigError(f"impossible decoding settings: {update}") from None
+        except ValidationError as error:
+            wrong = (
+                f"decode.{problem['loc'][0]} = {problem['input']!r}: {problem['msg']}" for problem in error.errors()
+            )
+            raise ConfigError("; ".join(wrong)) from None
 
     def _split(self, text: str, ids: list[int]) -> list[list[int]]:
         """The ids of a text, or of its parts where it is too long."""
@@ -122,8 +128,8 @@ class Translator:
         pieces = self.src_tokenizer.encode(split_text(text, self.max_tokens, self._n_tokens))
         return [piece for piece in pieces if piece]
 
-    def _n_tokens(self, text: str) -> int:
-        return len(self.src_tokenizer.encode([text])[0])
+    def _n_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [len(ids) for ids in self.src_tokenizer.encode(texts)]
 
     def _join(self, grouped: list[list[Hypothesis]], alpha: float) -> list[Translation]:
         between = "" if self.config.data.tgt_lang in UNSPACED else " "
@@ -207,31 +213,35 @@ _UNSPACED_END = re.compile(r"[。！？；](?!\s)")
 _SPACE = re.compile(r"\s+")
 
 
-def split_text(text: str, max_tokens: int, n_tokens: Callable[[str], int]) -> list[str]:
+def split_text(text: str, max_tokens: int, n_tokens: Callable[[Sequence[str]], list[int]]) -> list[str]:
     """Cut ``text`` into parts of at most ``max_tokens``: at sentence ends, else at spaces, else anywhere.
 
-    Neighbouring pieces are packed together as long as they fit.
+    Neighbouring pieces are packed together as long as they fit. ``n_tokens`` counts the tokens of each of some texts.
     """
     text = text.strip()
-    if n_tokens(text) <= max_tokens or len(text) < 2:
+    if n_tokens([text])[0] <= max_tokens or len(text) < 2:
         return [text]
     for boundary in (_SENTENCE_END, _SPACE):
         pieces = [piece for piece in boundary.split(text) if piece]
         if len(pieces) > 1:
             between = "" if boundary is _SENTENCE_END and _UNSPACED_END.search(text) else " "
             packed = pack(pieces, between, max_tokens, n_tokens)
+            if packed == [text]:  # its parts fit, and yet the whole does not: cut elsewhere
+                continue
             return [part for piece in packed for part in split_text(piece, max_tokens, n_tokens)]
     middle = len(text) // 2
     halves = text[:middle], text[middle:]
     return [part for half in halves for part in split_text(half, max_tokens, n_tokens)]
 
 
-def pack(pieces: Sequence[str], between: str, max_tokens: int, n_tokens: Callable[[str], int]) -> list[str]:
+def pack(
+    pieces: Sequence[str], between: str, max_tokens: int, n_tokens: Callable[[Sequence[str]], list[int]]
+) -> list[str]:
     """Join neighbouring pieces while their tokens (and one for what is put between) stay within ``max_tokens``."""
     packed: list[list[str]] = [[]]
     size = 0
-    for piece in pieces:
-        more = n_tokens(piece) + 1
+    for piece, n in zip(pieces, n_tokens(pieces), strict=True):
+        more = n + 1
         if size and size + more > max_tokens:
             packed.append([])
             size = 0

@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections.abc import Sequence
+from typing import Any
 
 import typer
 
@@ -18,7 +20,6 @@ from dragoman.errors import DragomanError
 app = typer.Typer(
     name="dragoman",
     help='The Transformer of "Attention Is All You Need": train on two text files, translate, evaluate, explain.',
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -41,15 +42,38 @@ def _version(version: bool = typer.Option(False, "--version", help="Print the ve
 
 def main() -> None:
     """Run the command line and turn errors into exit statuses."""
-    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    logging.basicConfig(level=logging.WARNING, format="warning: %(message)s", stream=sys.stderr)
+    sys.exit(run(sys.argv[1:] or ["--help"]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit status."""
+    usage_error: Any = typer.BadParameter.__base__  # UsageError, wherever this version of typer keeps it
     try:
-        app()
+        status = app(arguments, prog_name="dragoman", standalone_mode=False)
+        sys.stdout.flush()
+        return status if isinstance(status, int) else 0
+    except usage_error as error:
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "dragoman"
+        return _refused(f"{error.format_message()} (see {command} --help)")
     except DragomanError as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
-        sys.exit(2)
+        return _refused(str(error))
     except BrokenPipeError:
-        # the reader has gone; keep Python from complaining again when it flushes at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        _drop_output()
+        return 1
+    except OSError as error:  # of the world and not of ours, such as a full disk behind stdout
+        _drop_output()
+        return _refused(f"{error.filename or 'reading or writing'}: {error.strerror or error}")
     except KeyboardInterrupt:
-        sys.exit(130)
+        return 130
+
+
+def _refused(message: str) -> int:
+    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    return 2
+
+
+def _drop_output() -> None:
+    """Keep Python from complaining again when it flushes stdout at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

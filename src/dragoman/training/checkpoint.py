@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -84,6 +85,9 @@ def load_checkpoint(
         state = TrainState(**{f.name: saved[f.name] for f in fields(TrainState)})
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BundleError(f"{folder}/state.json: damaged ({error})") from None
+    _check_moments(folder / "optimizer.safetensors", model, moments)
+    if "cpu" not in random:
+        raise BundleError(f"{folder}/random.safetensors: holds no random state; take another checkpoint")
     load_into(model, weights)
     _restore_optimizer(model, optimizer, moments)
     if ema is not None:
@@ -111,14 +115,34 @@ def latest_checkpoint(folder: Path) -> Path:
     raise BundleError(f"{folder}: no usable checkpoint to resume from; start anew without --resume")
 
 
-def list_checkpoints(folder: Path) -> list[Path]:
-    """Checkpoint folders, oldest first."""
-    return sorted(folder.glob("step_*"))
+def whole_checkpoints(folder: Path, up_to: int) -> list[Path]:
+    """The undamaged ones of ``list_checkpoints``; the others are named in a warning."""
+    whole = []
+    for path in list_checkpoints(folder, up_to):
+        try:
+            check_sealed(path, "checkpoint")
+        except BundleError as error:
+            logger.warning("%s; left out", error)
+        else:
+            whole.append(path)
+    return whole
 
 
-def prune_checkpoints(folder: Path, keep: int, every: int) -> None:
-    """Delete all but the last ``keep`` scheduled checkpoints and the newest, whatever made it."""
-    paths = list_checkpoints(folder)
+def list_checkpoints(folder: Path, up_to: int | None = None) -> list[Path]:
+    """Checkpoint folders, oldest first; with ``up_to`` none of a later step."""
+    paths = sorted(path for path in folder.glob("step_*") if re.fullmatch(r"step_\d{8,}", path.name))
+    return [path for path in paths if up_to is None or step_of(path) <= up_to]
+
+
+def prune_checkpoints(folder: Path, keep: int, every: int, step: int) -> None:
+    """Delete all but the last ``keep`` scheduled checkpoints and that of ``step``, whatever made it.
+
+    Later ones are left alone: they were damaged, or the run would not have gone back to before them. What a killed
+    process left half-written goes too.
+    """
+    for rest in (*folder.glob(".step_*.tmp"), *folder.glob(".step_*.old")):
+        shutil.rmtree(rest)
+    paths = list_checkpoints(folder, step)
     scheduled = [path for path in paths if step_of(path) % every == 0]
     kept = {*scheduled[-keep:], *paths[-1:]}
     for path in paths:
@@ -143,12 +167,18 @@ def _optimizer_tensors(model: torch.nn.Module, optimizer: torch.optim.Optimizer)
     return tensors
 
 
+def _check_moments(path: Path, model: torch.nn.Module, moments: Mapping[str, Tensor]) -> None:
+    shapes = {name: parameter.shape for name, parameter in _parameters(model)}
+    for full_name, tensor in moments.items():
+        key, _, name = full_name.partition(".")
+        if name not in shapes or (key != "step" and tensor.shape != shapes[name]):
+            raise BundleError(f"{path}: {full_name} {tuple(tensor.shape)} belongs to no parameter of this model")
+
+
 def _restore_optimizer(model: torch.nn.Module, optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
     by_name = dict(_parameters(model))
     for full_name, tensor in tensors.items():
         key, _, name = full_name.partition(".")
-        if name not in by_name:
-            raise BundleError(f"optimizer.safetensors: {full_name} belongs to no parameter of this model")
         parameter = by_name[name]
         device = "cpu" if tensor.dim() == 0 and not parameter.is_cuda else parameter.device
         optimizer.state[parameter][key] = tensor.to(device)

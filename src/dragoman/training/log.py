@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
+import re
 import sys
 from pathlib import Path
 from types import TracebackType
@@ -48,16 +51,29 @@ class RunLog:
                 continue  # a line that a crash cut short
         self._file.close()
         write_text(self.path, "".join(kept))
-        self._file = self.path.open("a", encoding="utf-8")
+        samples = self.path.with_name("samples.txt")
+        if samples.is_file():
+            blocks = re.split(r"^(?=step \d+)", samples.read_text(encoding="utf-8"), flags=re.MULTILINE)
+            write_text(samples, "".join(b for b in blocks if (m := re.match(r"step (\d+)", b)) and int(m[1]) <= step))
+        with explained(self.path):
+            self._file = self.path.open("a", encoding="utf-8")
 
     def event(self, event: str, step: int, **facts: Any) -> None:
-        """Write one line of JSON, and each number to TensorBoard."""
-        self._file.write(json.dumps({"event": event, "step": step, **facts}, ensure_ascii=False) + "\n")
-        self._file.flush()
+        """Write one line of JSON, and each number to TensorBoard; what is not finite is written as a word."""
+        words = {k: str(v) if isinstance(v, float) and not math.isfinite(v) else v for k, v in facts.items()}
+        with explained(self.path):
+            self._file.write(json.dumps({"event": event, "step": step, **words}, ensure_ascii=False) + "\n")
+            self._file.flush()
         if self._writer is not None:
             for name, value in facts.items():
                 if isinstance(value, int | float) and not isinstance(value, bool):
                     self._writer.add_scalar(f"{event}/{name}", value, step)
+
+    def samples(self, text: str) -> None:
+        """Append to ``samples.txt``."""
+        path = self.path.with_name("samples.txt")
+        with explained(path), path.open("a", encoding="utf-8") as file:
+            file.write(text)
 
     def say(self, text: str) -> None:
         """Print a line for people to stderr."""
@@ -66,7 +82,8 @@ class RunLog:
 
     def close(self) -> None:
         """Flush and close."""
-        self._file.close()
+        with contextlib.suppress(OSError):  # of a full disk, which the event told of already
+            self._file.close()
         if self._writer is not None:
             self._writer.close()
 

@@ -124,7 +124,7 @@ def fit(
                 reason = reason or ended(state, config, batches)
             if state.step % config.save_every == 0 or reason:
                 save_checkpoint(checkpoints, model, optimizer, ema, state)
-                prune_checkpoints(checkpoints, max(config.average, 1), config.save_every)
+                prune_checkpoints(checkpoints, max(config.average, 1), config.save_every, state.step)
                 saved_step = state.step
     if saved_step != state.step:  # resumed beyond its own end
         save_checkpoint(checkpoints, model, optimizer, ema, state)
@@ -212,8 +212,9 @@ def note_bad_step(
     log.say(f"step {state.step:,}: loss or gradient not finite, update skipped (pairs {pairs[:4]} ...)")
     if state.bad_steps >= config.max_bad_steps:
         raise DragomanError(
-            f"step {state.step}: {state.bad_steps} updates in a row had a non-finite loss or gradient; the weights are "
-            "as they were before. Lower train.lr, raise train.warmup_steps, or set train.clip_norm=1, and --resume"
+            f"step {state.step}: {state.bad_steps} updates in a row had a non-finite loss or gradient; none "
+            "touched the weights, and the checkpoints are whole. Train a new run with a lower train.lr, more "
+            "train.warmup_steps or train.clip_norm=1; or look at the pairs named in log.jsonl"
         )
 
 
@@ -235,8 +236,7 @@ def note_validation(found: Validation, state: TrainState, log: RunLog) -> None:
     )
     lines = [f"    src: {src}\n    ref: {ref}\n    hyp: {hyp}" for src, ref, hyp in found.samples]
     log.say("\n".join(lines))
-    with (log.path.parent / "samples.txt").open("a", encoding="utf-8") as file:
-        file.write(f"step {state.step}{early}\n" + "\n".join(lines) + "\n")
+    log.samples(f"step {state.step}{early}\n" + "\n".join(lines) + "\n")
 
 
 def save_best(checkpoints: Path, model: nn.Module, state: TrainState) -> None:
@@ -285,7 +285,7 @@ class Window:
     def report(self, state: TrainState, config: TrainConfig, epoch: int, rate: float, log: RunLog) -> Window:
         """Log and say what happened since the last report; returns the next window."""
         seconds = max(state.seconds - self.seconds, 1e-9)
-        loss = self.plain / max(self.tokens, 1)
+        loss = self.plain / self.tokens if self.tokens else math.nan  # all were skipped
         speed = self.tokens / seconds
         eta = (config.max_steps - state.step) * state.seconds / max(state.step, 1)
         if config.max_minutes is not None:

@@ -1,0 +1,337 @@
+"""What is refused: exit status 2, one line on stderr that says what to do, and nothing half-written."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dragoman.files import MANIFEST, sealed_folder
+
+Command = Callable[..., Any]
+Listing = Callable[[Path], list[str]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, make_corpus: Callable[..., Any]) -> Path:
+    """A folder with a toy corpus, in which the commands run."""
+    make_corpus(tmp_path, 120)
+    return tmp_path
+
+
+@pytest.fixture
+def refused(command: Command, folder: Path, listing: Listing) -> Callable[..., str]:
+    """A function that runs a command, checks that it is refused and leaves nothing, and returns its one line."""
+
+    def run(*args: Any, stdin: bytes = b"") -> str:
+        before = {name: (folder / name).stat().st_mtime_ns for name in listing(folder)}
+        done = command(*args, stdin=stdin, cwd=folder)
+        assert done.status == 2, done
+        assert done.out == b""
+        assert {name: (folder / name).stat().st_mtime_ns for name in listing(folder) if name in before} == before
+        assert listing(folder) == list(before)
+        return done.error
+
+    return run
+
+
+TRAIN = ("train", "--src", "train.en", "--tgt", "train.de", "--out", "runs/new/x")
+
+
+@pytest.mark.parametrize(
+    ("side", "content", "says"),
+    [
+        ("train.en", None, ["train.en: no such file", "give the path of a text file"]),
+        ("train.de", None, ["train.de: no such file"]),
+        ("train.en", b"", ["train.en: the file is empty", "one sentence in each line"]),
+        ("train.de", b"ein hund\n" * 119, ["train.en has 120 lines but train.de has 119", "find where they part"]),
+        ("train.en", b"a dog\n" * 7, ["train.en has 7 lines but train.de has 120"]),
+        ("train.de", b"ein hund\n" * 50 + b"gr\xfcn\n" + b"haus\n" * 69, ["train.de:51:3: byte 0xfc is not UTF-8"]),
+        ("train.en", b"a dog\n" * 9 + b"a\0dog\n" + b"x\n" * 110, ["train.en:10:2: NUL byte"]),
+        (
+            "train.en",
+            b" \n" * 120,
+            ["no pair is left to work with: 119 pairs read, 0 kept; dropped: 119 with an empty side"],
+        ),
+    ],
+    ids=["no source", "no target", "empty", "one line short", "source short", "not UTF-8", "NUL", "blank"],
+)
+@pytest.mark.parametrize("with_config", [False, True], ids=["from files", "from a configuration"])
+def test_training_refuses_what_is_no_parallel_text(
+    refused: Callable[..., str], folder: Path, side: str, content: bytes | None, says: list[str], with_config: bool
+) -> None:
+    if content is None:
+        (folder / side).unlink()
+    else:
+        (folder / side).write_bytes(content)
+    if with_config:
+        data = {"train": {"src": "train.en", "tgt": "train.de"}, "tokenizer": {"vocab_size": 400}}
+        (folder / "config.yaml").write_text(yaml.safe_dump({"data": data}), encoding="utf-8")
+        error = refused("train", "config.yaml")
+    else:
+        error = refused(*TRAIN)
+    for words in says:
+        assert words in error
+
+
+def test_training_refuses_a_folder_for_a_file(refused: Callable[..., str], folder: Path) -> None:
+    (folder / "train.de").unlink()
+    (folder / "train.de").mkdir()
+    assert "train.de is a folder; give the path of a text file in it" in refused(*TRAIN)
+
+
+def test_training_refuses_a_truncated_archive(refused: Callable[..., str], folder: Path) -> None:
+    import gzip
+
+    whole = gzip.compress((folder / "train.en").read_bytes())
+    (folder / "train.en.gz").write_bytes(whole[:-20])
+    error = refused("train", "--src", "train.en.gz", "--tgt", "train.de", "--out", "x")
+    assert "train.en.gz: reading broke off" in error
+    assert "cut or damaged" in error
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["--set", "model.n_head=3"], "unknown setting model.n_head. Did you mean model.n_heads|n_heads?"),
+        (["--set", "train.max_step=3"], "Did you mean max_steps?"),
+        (["--set", "modle.d_model=3"], "unknown setting modle. Did you mean model?"),
+        (["--set", "train.max_steps"], "write section.key=value"),
+        (["--set", "train.max_steps=0"], "train.max_steps = 0: input should be greater than or equal to 1"),
+        (["--set", "train.max_steps=many"], "train.max_steps = 'many'"),
+        (["--set", "train.batch_tokens=-5"], "train.batch_tokens = -5"),
+        (["--set", "train.batch_tokens=4"], "more than batch_tokens = 4. Set batch_tokens to at least"),
+        (["--set", "model.n_heads=7"], "model.n_heads = 7 does not divide model.d_model = 128"),
+        (["--set", "model.d_model=7", "--set", "model.n_heads=7"], "model.d_model = 7 is odd"),
+        (["--set", "model.preset=huge"], "model.preset = 'huge' is unknown"),
+        (
+            ["--set", "model.d_model=65536", "--set", "model.d_ff=1048576", "--set", "model.n_encoder_layers=100"],
+            "GiB to be trained, and there are",
+        ),
+        (["--set", "model.n_decoder_layers=0"], "a translator needs both"),
+        (["--set", "data.tokenizer.joint=false"], "model.share_embeddings = 'all' needs one vocabulary"),
+        (["--set", "data.tokenizer.vocab_size=100"], "tokenizer.vocab_size = 100 is too small: this text needs"),
+        (["--set", "train.schedule=linear"], "train.schedule = 'linear'"),
+        (["--set", "train.device=tpu"], "train.device = 'tpu'"),
+        (["--set", "data.max_tokens=1"], "no pair is left to work with: 119 pairs read, 0 kept; dropped: 119 too long"),
+        (["--valid-src", "valid.en"], "give both sides of the validation text: --valid-src and --valid-tgt"),
+        (["--valid-src", "valid.en", "--valid-tgt", "no"], "no: no such file"),
+        (["--valid-src", "valid.en", "--valid-tgt", "train.de"], "valid.en has 20 lines but train.de has 120"),
+        (["--out", "train.en"], "train.en: cannot write there"),
+        (["--out", "train.en/x"], "train.en/x: cannot write there"),
+        (["--out", "/proc/x/y"], "/proc/x/y: cannot write there"),
+        (["--resume"], "runs/new/x: nothing to resume, no such run"),
+        (["--bogus"], "No such option: --bogus"),
+    ],
+    ids=lambda value: " ".join(value).replace("/", "-") if isinstance(value, list) else "",
+)
+def test_training_refuses_settings_that_are_unknown_or_impossible(
+    refused: Callable[..., str], args: list[str], says: str
+) -> None:
+    error = refused(*TRAIN, *args)
+    assert any(words in error for words in says.split("|")), error
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, "config.yaml: no such file; give the path of a .yaml configuration"),
+        ("data: [", "config.yaml:1: not valid YAML"),
+        ("just words", "the top level must be the sections model, data, train, decode"),
+        ("model: {preset: tiny}", "data.train is missing"),
+        ("data: {train: {src: train.en}}", "data.train.tgt is missing"),
+        ("data: {train: {src: train.en, tgt: train.de}}\ntrian: {}", "unknown setting trian. Did you mean train?"),
+        ("data: {trian: {src: a, tgt: b}}", "unknown setting data.trian. Did you mean train?"),
+        ("data: {train: {src: train.en, tgt: train.de}}\ntrain: {shedule: noam}", "Did you mean schedule?"),
+        ("data: {train: 7}", "data.train"),
+    ],
+)
+def test_training_refuses_a_configuration_that_is_none(
+    refused: Callable[..., str], folder: Path, text: str | None, says: str
+) -> None:
+    if text is not None:
+        (folder / "config.yaml").write_text(text, encoding="utf-8")
+    error = refused("train", "config.yaml", "--out", "x")
+    assert says in error
+    assert "config.yaml" in error
+
+
+def test_training_without_anything_to_train_on_says_what_to_give(refused: Callable[..., str]) -> None:
+    assert "nothing to train on: give a configuration, or --src and --tgt" in refused("train")
+    assert "give both sides of the training text: --src and --tgt" in refused("train", "--src", "train.en")
+    assert "to resume, name the run" in refused("train", "--resume")
+
+
+def test_too_few_pairs_to_hold_some_out_are_refused(refused: Callable[..., str], folder: Path) -> None:
+    for name in ("train.en", "train.de"):
+        lines = (folder / name).read_bytes().split(b"\n")
+        (folder / name).write_bytes(b"\n".join(lines[:99]) + b"\n")
+    assert "99 pairs are too few to hold out 1% for validation: give a validation set" in refused(*TRAIN)
+
+
+def test_a_folder_that_holds_a_run_is_not_written_over(
+    refused: Callable[..., str], folder: Path, tiny_run: Path
+) -> None:
+    shutil.copytree(tiny_run, folder / "runs/new/x")
+    assert "runs/new/x already holds a run: go on with --resume, or choose another --out" in refused(*TRAIN)
+    shutil.rmtree(folder / "runs/new/x/checkpoints")
+    assert "holds a run without a checkpoint: delete it if it has ended" in refused(*TRAIN)
+    assert "nothing to resume, no checkpoint yet; delete it to start anew" in refused(*TRAIN, "--resume")
+
+
+def test_a_run_with_damaged_checkpoints_alone_cannot_be_resumed(command: Command, folder: Path, tiny_run: Path) -> None:
+    run = folder / "x"
+    shutil.copytree(tiny_run, run)
+    for path in (run / "checkpoints").glob("step_*"):
+        (path / "model.safetensors").write_bytes(b"foreign")
+    done = command("train", "--out", run, "--resume", cwd=folder)
+    assert done.status == 2
+    assert "no usable checkpoint to resume from" in done.error
+    assert done.err.count("damaged (its SHA-256 is not the manifest's)") == len(list(run.glob("checkpoints/step_*")))
+
+
+@pytest.mark.parametrize("setting", ["train.lr=1", "train.seed=7", "train.batch_tokens=99", "model.dropout=0.5",
+                                     "data.max_tokens=7", "train.ema=0.5"])  # fmt: skip
+def test_a_setting_that_would_make_it_another_run_cannot_change_on_resume(
+    refused: Callable[..., str], folder: Path, tiny_run: Path, setting: str
+) -> None:
+    shutil.copytree(tiny_run, folder / "x")
+    error = refused("train", "--out", "x", "--resume", "--set", setting)
+    assert f"--set {setting.partition('=')[0]} cannot change when a run is resumed" in error
+    assert "max_steps" in error
+
+
+@pytest.mark.parametrize("which", ["train.en", "train.de", "valid.en", "valid.de"])
+def test_a_corpus_that_changed_by_one_byte_is_named_on_resume(command: Command, folder: Path, which: str) -> None:
+    done = command(
+        "train", "--src", "train.en", "--tgt", "train.de", "--valid-src", "valid.en", "--valid-tgt", "valid.de",
+        "--out", "x", "--set", "train.max_steps=3", "--set", "model.d_model=8", "--set", "model.n_heads=1",
+        "--set", "model.d_ff=8", "--set", "data.tokenizer.vocab_size=400", "--quiet", cwd=folder,
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    content = bytearray((folder / which).read_bytes())
+    content[5] ^= 1
+    (folder / which).write_bytes(content)
+    again = command("train", "--out", "x", "--resume", "--set", "train.max_steps=4", cwd=folder)
+    assert again.status == 2
+    assert f"{which} has changed since x began: put the old text back, or train a new run" in again.error
+
+
+@pytest.mark.parametrize("ending", ["truncated", "flipped", "missing", "unsealed", "pickle", "other sizes", "newer"])
+def test_a_bundle_that_is_damaged_or_foreign_is_refused(
+    refused: Callable[..., str], folder: Path, tiny_run: Path, ending: str
+) -> None:
+    bundle = folder / "bundle"
+    shutil.copytree(tiny_run / "bundle", bundle)
+    weights = bundle / "model.safetensors"
+    content = weights.read_bytes()
+    says = "damaged (its SHA-256 is not the manifest's); copy it again"
+    if ending == "truncated":
+        weights.write_bytes(content[:-1])
+    elif ending == "flipped":
+        weights.write_bytes(content[:-9] + bytes([content[-9] ^ 4]) + content[-8:])
+    elif ending == "missing":
+        (bundle / "joint.spm").unlink()
+        says = "joint.spm: missing from this bundle"
+    elif ending == "unsealed":
+        (bundle / MANIFEST).unlink()
+        says = "neither a run nor a bundle of dragoman"
+    else:
+        manifest = json.loads((bundle / MANIFEST).read_text(encoding="utf-8"))
+        facts = {key: value for key, value in manifest.items() if key not in ("files", "sha256")}
+        with sealed_folder(folder / "other", facts | ({"format": 2} if ending == "newer" else {})) as aside:
+            for name in manifest["files"]:
+                shutil.copy(bundle / name, aside)
+            if ending == "pickle":
+                (aside / "model.safetensors").write_bytes(b"PK\x03\x04" + bytes(500))
+                says = "cannot be read as safetensors|not a model of dragoman"
+            elif ending == "newer":
+                says = "bundle format 2, this dragoman reads 1: upgrade it"
+            else:
+                text = (aside / "config.yaml").read_text(encoding="utf-8").replace("d_model: 48", "d_model: 50")
+                (aside / "config.yaml").write_text(text, encoding="utf-8")
+                says = "but the configuration says"
+        bundle = folder / "other"
+    for args in (["translate", bundle], ["evaluate", bundle, "--src", "valid.en", "--ref", "valid.de"]):
+        error = refused(*args, stdin=b"a dog\n")
+        assert any(words in error for words in says.split("|")), error
+
+
+def test_translating_refuses_what_is_no_run_and_what_is_no_text(
+    refused: Callable[..., str], folder: Path, tiny_run: Path
+) -> None:
+    assert "nowhere: no such run; train one with `dragoman train`" in refused("translate", "nowhere")
+    assert "neither a run nor a bundle" in refused("translate", ".")
+    assert "neither a run nor a bundle" in refused("translate", "train.en")
+    assert "nothing.txt: no such file" in refused("translate", tiny_run, "nothing.txt")
+    assert "is a folder; give the path of a text file in it" in refused("translate", tiny_run, ".")
+    assert "decode.beam_size = 0" in refused("translate", tiny_run, "--beam-size", "0", stdin=b"a\n")
+    assert "device = 'tpu' is unknown: use auto, cpu or cuda" in refused("translate", tiny_run, "--device", "tpu")
+    assert "leave out one of them" in refused("translate", tiny_run, "train.en", "-i")
+    (folder / "checkpoints").mkdir()
+    assert "this run has no bundle yet; finish it with `dragoman train --out . --resume`" in refused("translate", ".")
+
+
+def test_evaluating_refuses_files_that_do_not_belong_together(
+    refused: Callable[..., str], folder: Path, tiny_run: Path
+) -> None:
+    error = refused("evaluate", tiny_run, "--src", "valid.en", "--ref", "train.de")
+    assert "valid.en has 20 lines but train.de has 120" in error
+    (folder / "empty").write_bytes(b"")
+    assert "empty: the file is empty" in refused("evaluate", tiny_run, "--src", "empty", "--ref", "empty")
+    assert "Missing option '--ref'" in refused("evaluate", tiny_run, "--src", "valid.en")
+    out = refused("evaluate", tiny_run, "--src", "valid.en", "--ref", "valid.de", "--out", "no/such/folder")
+    assert "no/such/folder: cannot be written" in out
+
+
+def test_a_command_that_does_not_exist_names_the_nearest(refused: Callable[..., str]) -> None:
+    assert "No such command 'trian'" in refused("trian")
+    assert "train" in refused("trian").partition("trian")[2]
+
+
+def test_the_installed_command_refuses_likewise(folder: Path) -> None:
+    """The same through a real process of its own, not a fork of one that knows torch."""
+    done = subprocess.run(
+        [sys.executable, "-m", "dragoman", *TRAIN[:2], "nowhere.en", *TRAIN[3:]], cwd=folder, capture_output=True
+    )
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"error: nowhere.en: no such file; give the path of a text file (plain, .gz or .zst)\n"
+    assert not (folder / "runs").exists()
+
+
+def test_a_full_disk_while_preparing_is_one_line_and_leaves_nothing(tmp_path: Path, corpus: Any) -> None:
+    if not shutil.which("unshare") or subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode:
+        pytest.skip("needs user namespaces, to mount a small file system")
+    script = 'mount -t tmpfs -o size=16k none /mnt && "$@"; status=$?; ls -A /mnt | grep . && exit 99; exit $status'
+    args = [sys.executable, "-m", "dragoman", "train", "--src", corpus.src, "--tgt", corpus.tgt, "--out", "/mnt/x",
+            "--set", "data.tokenizer.vocab_size=400"]  # fmt: skip
+    done = subprocess.run(["unshare", "-rm", "bash", "-c", script, "bash", *args], capture_output=True, text=True)
+    assert done.returncode == 2, (done.stdout, done.stderr)
+    errors = [line for line in done.stderr.split("\n") if line.startswith("error:")]
+    assert len(errors) == 1
+    assert "/mnt/x/store" in errors[0]
+    assert "No space left on device" in errors[0]
+    assert "Traceback" not in done.stderr
+
+
+def test_an_interrupt_while_preparing_leaves_nothing(folder: Path, listing: Listing) -> None:
+    before = listing(folder)
+    script = """
+import os, signal
+from dragoman import preparation
+from dragoman.cli import main
+preparation.learn_tokenizers = lambda *args: os.kill(os.getpid(), signal.SIGINT)
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", script, *TRAIN], cwd=folder, capture_output=True, env=os.environ)
+    assert done.returncode == 130, done.stderr
+    assert b"Traceback" not in done.stderr
+    assert listing(folder) == before

@@ -1,0 +1,201 @@
+"""``dragoman translate``: lines in, lines out, as they come, whatever stands at either end of the pipe."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Command = Callable[..., Any]
+
+DRAGOMAN = [sys.executable, "-m", "dragoman"]
+
+
+def start(*args: Any, **options: Any) -> subprocess.Popen[bytes]:
+    pipes: dict[str, Any] = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.Popen([*DRAGOMAN, *map(str, args)], **pipes | options)
+
+
+@pytest.mark.parametrize(
+    ("content", "count"),
+    [
+        (b"", 0),
+        (b"\n", 1),
+        (b"a dog\n", 1),
+        (b"a dog", 1),
+        (b"a dog\n\n \nthe cat\n", 4),
+        (b"a\rdog\x0bsees\x0c\x1c\x1d\x1ea\xc2\x85cat\xe2\x80\xa8here\xe2\x80\xa9today\nthe cat\n", 2),
+        (b"\xef\xbb\xbfa dog\r\nthe cat\r\n", 2),
+        (b"a\0dog\n\xff\xfe\n\xe2\x82\n", 3),
+    ],
+    ids=["nothing", "one blank", "one", "no final newline", "blank ones", "other line ends", "BOM, CRLF", "bad bytes"],
+)
+def test_as_many_lines_come_out_as_go_in(command: Command, tiny_run: Path, content: bytes, count: int) -> None:
+    done = command("translate", tiny_run, stdin=content)
+    assert (done.status, done.out.count(b"\n")) == (0, count), done.err
+    assert done.out == b"" or done.out.endswith(b"\n")
+    done.out.decode()
+    blank = [not line.strip() for line in content.decode("utf-8", "replace").split("\n")][:count]
+    assert [line == b"" for line in done.out.split(b"\n")[:-1]] == blank
+
+
+def test_a_file_is_translated_like_stdin_and_the_bundle_like_the_run(
+    command: Command, tiny_run: Path, corpus: Any
+) -> None:
+    content = corpus.valid_src.read_bytes()
+    from_stdin = command("translate", tiny_run, stdin=content)
+    from_file = command("translate", tiny_run / "bundle", corpus.valid_src)
+    assert from_stdin.out == from_file.out
+    assert (from_stdin.err, from_file.err) == ("", "")
+    want = corpus.valid_tgt.read_text(encoding="utf-8").split("\n")
+    right = sum(a == b for a, b in zip(from_file.out.decode().split("\n"), want, strict=True))
+    assert right > 1  # it is the target language that comes out
+    assert command("translate", tiny_run, corpus.valid_src, "--deterministic").out == from_file.out
+
+
+def test_warnings_name_file_and_line_and_the_exit_status_is_0(command: Command, tiny_run: Path, tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes(b"a dog\ngr\xfcn\nthe cat\na\0b\n" + b"the dog sees " * 200 + b"\nthe cat\n")
+    done = command("translate", tiny_run, "text", "--beam-size", "1", cwd=tmp_path)
+    assert done.status == 0
+    assert done.out.count(b"\n") == 6
+    assert [line.split(" ")[:2] for line in done.err.split("\n")[:-1]] == [
+        ["warning:", "text:2:3:"], ["warning:", "text:4:2:"], ["warning:", "text:5:"],
+    ]  # fmt: skip
+    assert "not UTF-8, U+FFFD put in 1 places" in done.err
+    assert "tokens are more than 256; split into" in done.err
+    alone = command("translate", tiny_run, "--beam-size", "1", stdin=b"the cat\n").out.rstrip(b"\n")
+    assert [done.out.split(b"\n")[i] for i in (2, 5)] == [alone, alone]
+
+
+def test_json_has_one_object_a_line_with_text_score_and_parts(command: Command, tiny_run: Path) -> None:
+    done = command("translate", tiny_run, "--json", stdin=b"the dog\n\n")
+    first, blank = [json.loads(line) for line in done.out.decode().split("\n")[:-1]]
+    assert first["text"] == command("translate", tiny_run, stdin=b"the dog\n").out.decode().rstrip("\n")
+    assert first["parts"] == 1
+    assert -50 < first["score"] < 0
+    assert math.isfinite(first["score"])
+    assert blank == {"text": "", "score": 0.0, "parts": 0}
+
+
+def test_an_answer_comes_before_the_input_ends(tiny_run: Path) -> None:
+    with start("translate", tiny_run) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for text in (b"the dog\n", b"\n", b"a cat\n"):
+            process.stdin.write(text)
+            process.stdin.flush()
+            assert select.select([process.stdout], [], [], 30)[0], "no answer while the input is open"
+            assert process.stdout.readline().endswith(b"\n")
+        process.stdin.close()
+        assert process.wait(30) == 0
+        assert process.stdout.read() == b""
+
+
+@pytest.mark.parametrize("still_open", [False, True], ids=["input at its end", "input still open"])
+def test_a_reader_that_goes_away_ends_the_command_without_noise(tiny_run: Path, still_open: bool) -> None:
+    """As ``head -1`` does; with an input that stays open a thread is waiting on it."""
+    with start("translate", tiny_run) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(b"the dog\n")
+        process.stdin.flush()
+        assert process.stdout.readline()
+        process.stdout.close()
+        process.stdin.write(b"the dog\n" * 5)
+        process.stdin.flush()
+        if not still_open:
+            process.stdin.close()
+        assert process.wait(30) == 1
+        assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize("still_open", [False, True], ids=["input at its end", "input still open"])
+def test_a_full_disk_behind_stdout_is_one_line_and_a_status_that_is_not_0(tiny_run: Path, still_open: bool) -> None:
+    with Path("/dev/full").open("wb") as full, start("translate", tiny_run, stdout=full) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.write(b"the dog\n")
+        process.stdin.flush()
+        if not still_open:
+            process.stdin.close()
+        assert process.wait(30) == 2
+        assert process.stderr.read() == b"error: reading or writing: No space left on device\n"
+
+
+def test_an_interrupt_ends_the_command_without_a_traceback(tiny_run: Path) -> None:
+    with start("translate", tiny_run) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(b"the dog\n")
+        process.stdin.flush()
+        assert process.stdout.readline()
+        time.sleep(0.1)
+        process.send_signal(2)
+        assert process.wait(30) == 130
+        assert b"Traceback" not in process.stderr.read()
+
+
+def test_the_prompt_goes_to_stderr_in_a_pipe_and_stdout_holds_translations_alone(
+    command: Command, tiny_run: Path
+) -> None:
+    content = b"the dog\nthe\rcat\n\n\xff\n"
+    done = command("translate", tiny_run, "-i", stdin=content)
+    assert done.status == 0
+    assert done.out.count(b"\n") == 4
+    assert done.out.split(b"\n")[0] == command("translate", tiny_run, stdin=b"the dog\n").out.rstrip(b"\n")
+    assert done.out.split(b"\n")[2] == b""
+    assert b"en>" not in done.out
+    assert done.err.count("en> ") == 5
+    assert "warning: stdin:4:1: not UTF-8" in done.err
+
+
+def test_the_prompt_works_on_a_terminal(tiny_run: Path) -> None:
+    pty = pytest.importorskip("pty")
+    child, terminal = pty.fork()
+    if not child:
+        os.execv(sys.executable, [*DRAGOMAN, "translate", str(tiny_run), "-i"])
+    said = b""
+
+    def wait_for(what: bytes) -> None:
+        nonlocal said
+        while what not in said:
+            assert select.select([terminal], [], [], 30)[0], said
+            said += os.read(terminal, 1000)
+
+    wait_for(b"en> ")
+    os.write(terminal, b"the dog sees a cat\n")
+    wait_for(b"der hund sieht ein katze")
+    os.write(terminal, b"\x04")  # Ctrl-D
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    os.close(terminal)
+
+
+def test_evaluate_gives_scores_with_signature_and_interval_and_writes_the_translations(
+    command: Command, tiny_run: Path, corpus: Any, tmp_path: Path
+) -> None:
+    files = ("--src", corpus.valid_src, "--ref", corpus.valid_tgt)
+    done = command("evaluate", tiny_run, *files, "--json", "--out", "hyps", cwd=tmp_path)
+    assert done.status == 0, done.err
+    found = json.loads(done.out)
+    assert found["lines"] == 20
+    assert [score["name"] for score in found["scores"]] == ["BLEU", "chrF2", "TER"]
+    for score in found["scores"]:
+        assert score["low"] <= score["value"] <= score["high"]
+        assert "version:" in score["signature"]
+    assert (tmp_path / "hyps").read_bytes() == command("translate", tiny_run, corpus.valid_src).out
+    plain = command("evaluate", tiny_run, *files, "--old-style", "--beam-size", "1")
+    lines = plain.out.decode().split("\n")[:-1]
+    assert [line.split(" ")[0] for line in lines] == ["BLEU", "chrF2", "TER", "old-style"]
+    assert "tok:13a" in lines[0]
+    assert "20 lines in" in plain.err

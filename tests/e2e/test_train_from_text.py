@@ -1,0 +1,172 @@
+"""Two text files in, a translator out: what is chosen, held out, dropped and written down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import dragoman
+from dragoman.data.store import Store
+
+Command = Callable[..., Any]
+
+SMALL = ("--set", "model.d_model=16", "--set", "model.d_ff=16", "--set", "model.n_encoder_layers=1",
+         "--set", "model.n_decoder_layers=1", "--set", "data.tokenizer.vocab_size=400", "--set", "train.device=cpu",
+         "--set", "decode.max_extra_tokens=5")  # fmt: skip
+
+
+def events(run: Path, name: str) -> list[dict[str, Any]]:
+    lines = (run / "log.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
+    return [event for event in map(json.loads, lines) if event["event"] == name]
+
+
+def test_from_two_files_alone_sizes_are_chosen_and_one_percent_is_held_out(
+    command: Command, tmp_path: Path, make_corpus: Callable[..., Any]
+) -> None:
+    make_corpus(tmp_path, 400)
+    done = command("train", "--src", "train.en", "--tgt", "train.de", *SMALL, "--set", "train.max_steps=12",
+                   cwd=tmp_path)  # fmt: skip
+    assert done.status == 0, done.err
+    assert done.out == b"runs/train\n"
+    assert "no validation set: every 100th pair, 4 of 400, is held out" in done.err
+    assert "train: 396 pairs read, 396 kept" in done.err
+    assert "valid: 4 pairs read, 4 kept" in done.err
+    run = tmp_path / "runs/train"
+    held_out = Store.open(run / "store/valid").texts(range(4))
+    for side, name in zip(held_out, ("train.en", "train.de"), strict=True):
+        lines = (tmp_path / name).read_text(encoding="utf-8").split("\n")
+        assert side == [lines[99], lines[199], lines[299], lines[399]]
+    config = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
+    assert (config["data"]["src_lang"], config["data"]["tgt_lang"]) == ("en", "de")
+    assert config["data"]["valid"] is None
+    assert (config["model"]["d_model"], config["model"]["n_heads"], config["model"]["dropout"]) == (16, 4, 0.3)
+    assert (config["train"]["max_steps"], config["train"]["warmup_steps"]) == (12, 1)
+    assert config["train"]["precision"] in ("fp32", "bf16")  # no longer "auto"
+    assert sorted(path.name for path in run.iterdir()) == [
+        "bundle", "checkpoints", "config.yaml", "log.jsonl", "samples.txt", "store",
+    ]  # fmt: skip
+    assert command("translate", "runs/train", stdin=b"a dog\n", cwd=tmp_path).out.count(b"\n") == 1
+    assert (run / "bundle/config.yaml").read_bytes() == (run / "config.yaml").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("n_pairs", "preset", "vocab_size"), [(300, 128, 2000), (20_000, 256, 8000), (200_000, 256, 16000)]
+)
+def test_more_text_gets_a_larger_model(n_pairs: int, preset: int, vocab_size: int) -> None:
+    from dragoman.config import Config
+    from dragoman.defaults import choose_sizes
+
+    given = choose_sizes(n_pairs)
+    given["data"]["train"] = {"src": "a.en", "tgt": "a.de"}
+    config = Config.from_mapping(given)
+    assert (config.model.d_model, config.data.tokenizer.vocab_size) == (preset, vocab_size)
+
+
+def test_how_long_to_train_follows_the_corpus_and_what_was_said(tiny_run: Path) -> None:
+    from dragoman.config import Config
+    from dragoman.defaults import choose_steps
+
+    store = Store.open(tiny_run / "store/train")
+    config = Config.from_mapping({"data": {"train": {"src": "a", "tgt": "b"}}, "train": {"batch_tokens": 50}})
+    n_tokens = sum(max(len(side) for side in store.pair(i)) + 1 for i in range(len(store)))
+    chosen = choose_steps(config, store, ()).train
+    assert chosen.max_steps == max(2000, round(30 * n_tokens / 50))
+    assert chosen.warmup_steps == min(4000, chosen.max_steps // 10)
+    assert chosen.validate_every == chosen.save_every == max(100, chosen.max_steps // 12)
+    said = ["train.max_steps=50", "train.save_every=7"]
+    config = Config.from_mapping({**config.model_dump(), "train": {"max_steps": 50, "save_every": 7}})
+    kept = choose_steps(config, store, said).train
+    assert (kept.max_steps, kept.warmup_steps, kept.save_every, kept.validate_every) == (50, 5, 7, 100)
+
+
+def test_an_over_long_line_is_dropped_and_counted(
+    command: Command, tmp_path: Path, make_corpus: Callable[..., Any]
+) -> None:
+    make_corpus(tmp_path, 150)
+    for name in ("train.en", "train.de"):
+        lines = (tmp_path / name).read_text(encoding="utf-8").split("\n")
+        lines[3] = "dog " * 100_000 if name == "train.en" else "hund"
+        lines[5] = " "
+        (tmp_path / name).write_bytes("\n".join(lines).encode())
+    done = command(
+        "train", "--src", "train.en", "--tgt", "train.de", "--valid-src", "valid.en", "--valid-tgt", "valid.de", *SMALL,
+        "--set", "train.max_steps=2", "--out", "x", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    assert "train: 150 pairs read, 148 kept; dropped: 1 with an empty side, 1 too long" in done.err
+    assert len(Store.open(tmp_path / "x/store/train")) == 148
+
+
+def test_a_python_call_trains_evaluates_and_translates_as_the_command_line_does(
+    tmp_path: Path, corpus: Any, tiny: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    trained = dragoman.train(dragoman.Config.from_mapping(tiny(max_steps=20)), out=tmp_path / "x", quiet=True)
+    assert capsys.readouterr() == ("", "")
+    assert (trained.run, trained.reason, trained.step, trained.signal) == (tmp_path / "x", "max_steps", 20, None)
+    assert trained.validation is not None
+    translator = dragoman.Translator.load(trained.run)
+    found = translator.translate(["the dog", ""], beam_size=5)
+    assert [type(translation) for translation in found] == [dragoman.Translation] * 2
+    assert found[1].text == ""
+    evaluation = dragoman.evaluate(translator, src=corpus.valid_src, ref=corpus.valid_tgt)
+    assert [score.name for score in evaluation.scores] == ["BLEU", "chrF2", "TER"]
+    assert len(evaluation.translations) == 20
+    again = dragoman.evaluate(str(trained.run), src=corpus.valid_src, ref=corpus.valid_tgt, beam_size=1)
+    validation = trained.validation
+    assert again.scores[0].value == pytest.approx(validation.bleu)  # validation is greedy, on the same set
+    assert again.scores[1].value == pytest.approx(validation.chrf)
+
+
+def test_the_bundle_says_which_weights_it_holds(tmp_path: Path, tiny: Callable[..., Any]) -> None:
+    for settings, says in (
+        (dict(average=2, ema=0.9), "average of the last 2 checkpoints"),
+        (dict(average=0, ema=0.9), "exponential moving average, decay 0.9"),
+        (dict(average=0), "best by BLEU, step "),
+    ):
+        run = tmp_path / says
+        mapping = tiny(max_steps=20, **settings)
+        config = tmp_path / "config.yaml"
+        config.write_text(yaml.safe_dump(mapping), encoding="utf-8")
+        dragoman.train(config, out=run, quiet=True)
+        manifest = dragoman.Translator.load(run).manifest
+        assert manifest["weights"].startswith(says)
+        assert events(run, "bundle")[0]["weights"] == manifest["weights"]
+        assert manifest["validation"]["bleu"] == events(run, "bundle")[0]["bleu"]
+
+
+def test_the_same_seed_gives_the_same_run_and_another_one_does_not(tmp_path: Path, tiny: Callable[..., Any]) -> None:
+    weights = []
+    for name, seed in (("a", 5), ("b", 5), ("c", 6)):
+        config = dragoman.Config.from_mapping(tiny(max_steps=10, seed=seed))
+        dragoman.train(config, out=tmp_path / name, quiet=True)
+        weights.append((tmp_path / name / "bundle/model.safetensors").read_bytes())
+    assert weights[0] == weights[1] != weights[2]
+
+
+def test_separate_vocabularies_and_sampling_work_end_to_end(tmp_path: Path, tiny: Callable[..., Any]) -> None:
+    mapping = tiny(max_steps=10)
+    mapping["model"]["share_embeddings"] = "decoder"
+    mapping["data"]["tokenizer"] |= {"joint": False, "sampling": 0.1, "kind": "unigram", "vocab_size": 300}
+    run = dragoman.train(dragoman.Config.from_mapping(mapping), out=tmp_path / "x", quiet=True).run
+    assert sorted(path.name for path in (run / "bundle").iterdir()) == [
+        "config.yaml", "manifest.json", "model.safetensors", "src.spm", "tgt.spm",
+    ]  # fmt: skip
+    assert len(dragoman.Translator.load(run).translate(["the dog", "a cat"])) == 2
+
+
+def test_resuming_says_that_the_files_that_were_named_are_not_read_again(
+    command: Command, tmp_path: Path, tiny: Callable[..., Any]
+) -> None:
+    config = tmp_path / "first.yaml"
+    config.write_text(yaml.safe_dump(tiny(max_steps=10)), encoding="utf-8")
+    assert command("train", config, cwd=tmp_path).out == b"runs/first\n"
+    done = command("train", config, "--resume", "--set", "train.max_steps=20", cwd=tmp_path)
+    assert done.status == 0, done.err
+    assert "resuming by runs/first/config.yaml and --set alone" in done.err
+    assert "resuming at step 10" in done.err
+    assert [event["step"] for event in events(tmp_path / "runs/first", "train")] == [5, 10, 15, 20]

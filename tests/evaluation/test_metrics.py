@@ -1,0 +1,127 @@
+"""Scores: comparable, with signature and interval, and named as what they are."""
+
+from __future__ import annotations
+
+import builtins
+import random
+from typing import Any
+
+import pytest
+import sacrebleu
+
+from dragoman.errors import ConfigError, DataError
+from dragoman.evaluation.metrics import (
+    bleu,
+    bleu_tokenizer,
+    chrf,
+    moses_tokens,
+    old_style_bleu,
+    ter,
+    tokenized_bleu,
+)
+
+REFS = ["The old man's dog sleeps, doesn't it?", "A cat (black) runs.", "Two women see the big house today.", "No."]
+HYPS = ["The old man's dog sleeps , does it?", "A black cat runs.", "Two women see a big house today.", "No."]
+ZH_REFS = ["那只大狗在房子里睡觉。", "两个女人今天看见了一只猫。", "他没有买红色的书。"]
+ZH_HYPS = ["那只狗在房子里睡觉。", "两个女人今天看见一只猫。", "他没有买书。"]
+
+
+def test_bleu_chrf_and_ter_are_sacrebleus_with_signatures() -> None:
+    assert bleu(HYPS, REFS).value == sacrebleu.corpus_bleu(HYPS, [REFS]).score
+    assert chrf(HYPS, REFS).value == sacrebleu.corpus_chrf(HYPS, [REFS]).score
+    assert ter(HYPS, REFS).value == sacrebleu.corpus_ter(HYPS, [REFS]).score
+    version = sacrebleu.__version__
+    assert bleu(HYPS, REFS).signature == f"nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:{version}"
+    assert chrf(HYPS, REFS).signature == f"nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:{version}"
+    assert ter(HYPS, REFS).signature == f"nrefs:1|case:lc|tok:tercom|norm:no|punct:yes|asian:no|version:{version}"
+    with_interval = bleu(HYPS, REFS, interval=True)
+    assert (
+        with_interval.signature == f"nrefs:1|bs:1000|seed:12345|case:mixed|eff:no|tok:13a|smooth:exp|version:{version}"
+    )
+    assert with_interval.value == bleu(HYPS, REFS).value
+
+
+def test_the_same_text_scores_100_and_has_no_edits() -> None:
+    assert bleu(REFS[:3], REFS[:3]).value == pytest.approx(100)
+    assert chrf(REFS, REFS).value == pytest.approx(100)
+    assert ter(REFS, REFS).value == 0
+    assert bleu(["x"] * 4, REFS).value < 1
+
+
+def test_case_counts_unless_asked_otherwise() -> None:
+    lower = [ref.lower() for ref in REFS]
+    assert bleu(lower, REFS).value < 100
+    assert bleu(lower, REFS, lowercase=True).value == pytest.approx(100)
+
+
+def test_chinese_is_scored_by_characters() -> None:
+    for lang in ("zh", "zh-CN", "zh_TW", "ZH", "cmn", "yue"):
+        assert bleu_tokenizer(lang) == "zh"
+    for lang in ("de", "en", None, "ja", "zhx"):
+        assert bleu_tokenizer(lang) == "13a"
+    score = bleu(ZH_HYPS, ZH_REFS, "zh")
+    assert "tok:zh" in score.signature
+    assert score.value == sacrebleu.corpus_bleu(ZH_HYPS, [ZH_REFS], tokenize="zh").score > 30
+    assert bleu(ZH_HYPS, ZH_REFS, "de").value < 10  # without it a sentence is one word
+    edits = ter(ZH_HYPS, ZH_REFS, "zh")
+    assert "asian:yes" in edits.signature
+    assert 0 < edits.value < 40 < ter(ZH_HYPS, ZH_REFS).value
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_interval_contains_the_value_and_shrinks_with_more_lines(seed: int) -> None:
+    chance = random.Random(seed)
+    words = [f"{onset}{rime}" for onset in "bdgk" for rime in ("an", "ot", "il")]
+    refs = [" ".join(chance.choices(words, k=chance.randint(4, 12))) for _ in range(120)]
+    hyps = [" ".join(word if chance.random() < 0.8 else chance.choice(words) for word in ref.split()) for ref in refs]
+    for metric in (bleu, chrf, ter):
+        few, many = (metric(hyps[:n], refs[:n], interval=True) for n in (12, 120))
+        for score in (few, many):
+            assert score.low is not None
+            assert score.high is not None
+            assert score.low <= score.value <= score.high
+        assert many.high - many.low < few.high - few.low  # type: ignore[operator]
+        assert metric(hyps[:12], refs[:12], interval=True) == few  # the same samples each time
+
+
+def test_old_style_bleu_equals_bleu_on_tokens_written_by_hand() -> None:
+    refs = ["the old man &apos;s dog sleeps , doesn &apos;t it ?", "a cat ( black ) runs .",
+            "two women see the big house today .", "no ."]  # fmt: skip
+    hyps = ["the old man &apos;s dog sleeps , does it ?", "a black cat runs .",
+            "two women see a big house today .", "no ."]  # fmt: skip
+    assert moses_tokens(REFS, "en") == refs
+    assert moses_tokens(HYPS, "en") == hyps
+    found = old_style_bleu(HYPS, REFS, "en")
+    assert found == tokenized_bleu(hyps, refs)
+    assert found.value == sacrebleu.corpus_bleu(hyps, [refs], tokenize="none", force=True).score
+    assert "old-style" in found.name
+    assert "tok:none" in found.signature
+    assert found.value != bleu(HYPS, REFS).value
+
+
+def test_old_style_bleu_without_sacremoses_says_which_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name == "sacremoses":
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ConfigError, match=r"pip install 'dragoman\[moses\]'"):
+        old_style_bleu(HYPS, REFS, "en")
+
+
+@pytest.mark.parametrize("metric", [bleu, chrf, ter, tokenized_bleu, lambda h, r: old_style_bleu(h, r, "en")])
+def test_unequal_counts_and_nothing_to_score_are_refused(metric: Any) -> None:
+    with pytest.raises(DataError, match="3 translations but 4 references"):
+        metric(HYPS[:3], REFS)
+    with pytest.raises(DataError, match="nothing to score"):
+        metric([], [])
+
+
+def test_a_score_reads_as_one_line() -> None:
+    score = bleu(HYPS, REFS, interval=True)
+    assert str(score).startswith(f"BLEU {score.value:.2f}  [{score.low:.2f}, {score.high:.2f}]  nrefs:1|")
+    assert "[" not in str(bleu(HYPS, REFS))
+    assert "\n" not in str(score)

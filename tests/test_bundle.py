@@ -1,0 +1,177 @@
+"""A trained model on disk: read exactly, or refused before anything large is made."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dragoman.bundle import find_bundle, load_bundle, load_into, read_weights, save_weights, shapes, untied
+from dragoman.config import ModelConfig
+from dragoman.errors import BundleError
+from dragoman.files import MANIFEST, sealed_folder
+from dragoman.model.transformer import Transformer
+
+Reseal = Callable[..., Path]
+
+
+@pytest.fixture
+def reseal(tiny_run: Path, tmp_path: Path) -> Reseal:
+    """A function that copies the bundle with files or facts changed, under a seal that is right."""
+
+    def copy(facts: dict[str, Any] | None = None, **files: bytes | None) -> Path:
+        manifest = json.loads((tiny_run / "bundle" / MANIFEST).read_text(encoding="utf-8"))
+        kept = {key: value for key, value in manifest.items() if key not in ("files", "sha256")} | (facts or {})
+        with sealed_folder(tmp_path / "resealed", kept) as aside:
+            for name in manifest["files"]:
+                content = files.get(name.partition(".")[0], (tiny_run / "bundle" / name).read_bytes())
+                if content is not None:
+                    (aside / name).write_bytes(content)
+        return tmp_path / "resealed"
+
+    return copy
+
+
+def test_a_run_and_its_bundle_load_alike(tiny_run: Path) -> None:
+    run, bundle = load_bundle(tiny_run), load_bundle(tiny_run / "bundle")
+    stored = read_weights(tiny_run / "bundle/model.safetensors")
+    for loaded in (run, bundle):
+        torch.testing.assert_close(untied(loaded.model), stored, rtol=0, atol=0)
+        assert not loaded.model.training
+        assert loaded.src_tokenizer is loaded.tgt_tokenizer
+    assert run.config == bundle.config
+    assert (run.manifest["src_lang"], run.manifest["tgt_lang"], run.manifest["format"]) == ("en", "de", 1)
+
+
+def test_of_tied_tensors_only_the_first_is_stored_and_loading_ties_them_again(tiny_run: Path) -> None:
+    names = set(read_weights(tiny_run / "bundle/model.safetensors"))
+    assert "src_embed.weight" in names
+    assert not {"tgt_embed.weight", "generator.weight"} & names
+    model = load_bundle(tiny_run).model
+    assert model.src_embed.weight is model.tgt_embed.weight is model.generator.weight
+
+
+@pytest.mark.parametrize("share", ["all", "decoder", "none"])
+def test_weights_survive_the_disk_in_every_sharing(tmp_path: Path, share: str) -> None:
+    sizes: dict[str, Any] = dict(d_model=6, n_heads=2, d_ff=7, n_encoder_layers=1, n_decoder_layers=2)
+    config = ModelConfig(**sizes, share_embeddings=share, src_vocab_size=11, tgt_vocab_size=11)
+    old, new = Transformer(config), Transformer(config)
+    save_weights(tmp_path / "x", untied(old))
+    load_into(new, read_weights(tmp_path / "x", shapes(config)))
+    torch.testing.assert_close(new.state_dict(), old.state_dict(), rtol=0, atol=0)
+    assert new.state_dict().keys() == old.state_dict().keys()
+
+
+def test_loading_draws_no_random_numbers_and_does_not_load_the_compiler(tiny_run: Path) -> None:
+    before = torch.get_rng_state()
+    load_bundle(tiny_run)
+    assert torch.equal(torch.get_rng_state(), before)
+    script = "import sys; from dragoman import Translator; Translator.load(sys.argv[1], 'cpu').translate(['a dog']); "
+    script += "print([name for name in ('torch._dynamo', 'sympy', 'sacrebleu', 'matplotlib') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script, str(tiny_run)], capture_output=True, text=True)
+    assert done.stdout == "[]\n", done.stderr
+
+
+def test_sizes_that_are_impossible_are_refused_before_memory_is_asked_for(reseal: Reseal, tiny_run: Path) -> None:
+    config = (tiny_run / "bundle/config.yaml").read_text(encoding="utf-8")
+    huge = config.replace("d_model: 48", "d_model: 65536").replace("d_ff: 64", "d_ff: 1048576")
+    with pytest.raises(BundleError, match=r"model\.safetensors: .* is \(\d+, 48\), but the configuration says \("):
+        load_bundle(reseal(config=huge.encode()))
+
+
+@pytest.mark.parametrize(
+    ("facts", "says"),
+    [
+        ({"format": 2}, "bundle format 2, this dragoman reads 1: upgrade it"),
+        ({"format": None}, "bundle format None"),
+        ({"src_vocab_size": 7}, "its configuration cannot be used|subword models are not the ones"),
+        ({"src_vocab_size": "many"}, "its configuration cannot be used"),
+        ({"src_vocab_size": [3]}, "its configuration cannot be used"),
+        ({"src_vocab_size": 10**30, "tgt_vocab_size": 10**30}, "its configuration cannot be used"),
+        ({"src_vocab_size": 5000, "tgt_vocab_size": 5000}, "subword models are not the ones"),
+    ],
+)
+def test_facts_that_do_not_fit_are_refused(reseal: Reseal, facts: dict[str, Any], says: str) -> None:
+    with pytest.raises(BundleError, match=says):
+        load_bundle(reseal(facts))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("config", b""), ("config", b"model: ["), ("config", b"model: {d_model: -1}"), ("config", None),
+        ("config", b"\xff"), ("config", b"!!python/object/apply:os.system ['true']"), ("joint", b""),
+        ("joint", b"garbage" * 99), ("joint", None), ("model", None), ("model", b""), ("model", b"\0" * 7),
+        ("model", (20 * 2**20).to_bytes(8, "little") + bytes(100)),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_missing_or_none_of_ours_is_one_clear_error(
+    reseal: Reseal, name: str, content: bytes | None
+) -> None:
+    with pytest.raises(BundleError) as caught:
+        load_bundle(reseal(**{name: content}))
+    assert "resealed" in str(caught.value)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_mutated_safetensors_are_read_whole_or_refused(tiny_run: Path, tmp_path: Path, data: st.DataObject) -> None:
+    whole = (tiny_run / "bundle/model.safetensors").read_bytes()
+    expected = read_weights(tiny_run / "bundle/model.safetensors")
+    n_header = 8 + int.from_bytes(whole[:8], "little")
+    content = bytearray(whole)
+    for _ in range(data.draw(st.integers(1, 3))):
+        content[data.draw(st.integers(0, n_header - 1))] = data.draw(st.integers(0, 255))
+    (tmp_path / "x").write_bytes(content)
+    try:
+        found = read_weights(tmp_path / "x", expected)
+    except BundleError as error:
+        assert str(tmp_path / "x") in str(error)  # noqa: PT017
+    else:  # only spaces of the header, or the order of what is in it
+        assert {name: tensor.shape for name, tensor in found.items()} == {n: t.shape for n, t in expected.items()}
+
+
+def test_other_names_shapes_and_dtypes_are_refused(tmp_path: Path) -> None:
+    path, good = tmp_path / "x", {"a": torch.zeros(2, 3), "b": torch.zeros(5)}
+    for bad, says in (
+        ({"a": good["a"]}, r"missing \['b'\], unexpected \[\]"),
+        ({**good, "c": torch.zeros(1)}, r"missing \[\], unexpected \['c'\]"),
+        ({**good, "a": torch.zeros(3, 2)}, r"a is \(3, 2\), but the configuration says \(2, 3\)"),
+        ({**good, "b": torch.zeros(5, dtype=torch.float64)}, r"b is torch.float64, expected torch.float32"),
+    ):
+        save_weights(path, bad)
+        with pytest.raises(BundleError, match=says):
+            read_weights(path, good)
+    save_weights(path, good)
+    assert read_weights(path, good).keys() == good.keys()
+    with pytest.raises(BundleError, match="nowhere"):
+        read_weights(tmp_path / "nowhere")
+
+
+def test_weights_in_memory_do_not_change_with_the_file(tiny_run: Path, tmp_path: Path) -> None:
+    """A server goes on when its model's file is replaced or cut: nothing stays mapped."""
+    shutil.copy(tiny_run / "bundle/model.safetensors", tmp_path / "x")
+    weights = read_weights(tmp_path / "x")
+    before = {name: tensor.clone() for name, tensor in weights.items()}
+    with (tmp_path / "x").open("r+b") as file:
+        file.truncate(0)
+    torch.testing.assert_close(weights, before, rtol=0, atol=0)
+
+
+def test_the_bundle_is_found_or_what_is_there_instead_is_said(tiny_run: Path, tmp_path: Path) -> None:
+    assert find_bundle(tiny_run) == find_bundle(tiny_run / "bundle") == tiny_run / "bundle"
+    with pytest.raises(BundleError, match="neither a run nor a bundle"):
+        find_bundle(tmp_path)
+    with pytest.raises(BundleError, match="no such run"):
+        find_bundle(tmp_path / "nowhere")
+    with pytest.raises(BundleError, match="a checkpoint and no bundle, which a run makes when it ends"):
+        load_bundle(tiny_run / "checkpoints/best")

@@ -1,0 +1,120 @@
+"""Files and folders that are whole or absent."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman.errors import BundleError, DragomanError
+from dragoman.files import MANIFEST, check_sealed, sealed_folder, sha256, write_text
+
+Listing = Callable[[Path], list[str]]
+
+
+def no_space(*args: Any, **kwargs: Any) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_text_replaces_the_file_with_lf_and_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    write_text(path, "old")
+    write_text(path, "größer\nals\r\n")
+    assert path.read_bytes() == "größer\nals\r\n".encode()
+    assert [p.name for p in tmp_path.iterdir()] == ["x"]
+
+
+@pytest.mark.parametrize(("owner", "name"), [(os, "fsync"), (Path, "replace")])
+def test_a_text_that_cannot_be_written_leaves_the_old_one_and_no_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str
+) -> None:
+    path = tmp_path / "x"
+    write_text(path, "old")
+    monkeypatch.setattr(owner, name, no_space)
+    with pytest.raises(DragomanError, match=r"x: cannot be written \(No space left on device\); free some space"):
+        write_text(path, "new")
+    assert path.read_text(encoding="utf-8") == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["x"]
+
+
+def test_a_text_for_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DragomanError, match=r"cannot be written \(No such file or directory\)"):
+        write_text(tmp_path / "no/x", "text")
+
+
+def test_a_sealed_folder_appears_when_its_body_ends_and_its_manifest_sums_every_file(tmp_path: Path) -> None:
+    folder = tmp_path / "deep/er/x"
+    with sealed_folder(folder, {"step": 7, "name": "größer"}) as aside:
+        (aside / "a").write_bytes(b"abc")
+        (aside / "b").write_bytes(b"")
+        assert not folder.exists()
+    manifest = check_sealed(folder, "bundle")
+    assert manifest["step"] == 7
+    assert manifest["files"] == {
+        "a": {"bytes": 3, "sha256": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+        "b": {"bytes": 0, "sha256": sha256(folder / "b")},
+    }
+    assert [path.name for path in folder.parent.iterdir()] == ["x"]
+
+
+def test_a_sealed_folder_replaces_an_older_one_and_what_raises_leaves_the_older(
+    tmp_path: Path, listing: Listing
+) -> None:
+    for content in (b"1", b"2"):
+        with sealed_folder(tmp_path / "x", {}) as aside:
+            (aside / "a").write_bytes(content)
+    with pytest.raises(KeyError), sealed_folder(tmp_path / "x", {}) as aside:  # noqa: PT012
+        (aside / "a").write_bytes(b"3")
+        raise KeyError
+    assert (tmp_path / "x/a").read_bytes() == b"2"
+    assert listing(tmp_path) == ["x", "x/a", f"x/{MANIFEST}"]
+    check_sealed(tmp_path / "x", "bundle")
+
+
+def test_what_a_killed_process_left_aside_does_not_hinder_the_next(tmp_path: Path, listing: Listing) -> None:
+    for name in (".x.tmp", ".x.old"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "rest").write_bytes(b"rest")
+    with sealed_folder(tmp_path / "x", {}) as aside:
+        (aside / "a").write_bytes(b"1")
+    assert listing(tmp_path) == ["x", "x/a", f"x/{MANIFEST}"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"{", b"[]", b"null", b"7", b'"files"', b"{}", b'{"files": 3}', b'{"files": {"a": 3}}', b"\xff\xfe",
+        b'{"files": {"a": {"bytes": 3}}}', b"[" * 100_000, b'{"files": {"a": {"bytes": "x", "sha256": null}}}',
+        b'{"files": {"../a": {"bytes": 3, "sha256": ""}}}', b'{"files": {"/etc/passwd": {"bytes": 3, "sha256": ""}}}',
+        b'{"files": {"": {"bytes": 3, "sha256": ""}}}', b'{"files": {"a": {"bytes": 3, "sha256": "0"}}}',
+    ],
+)  # fmt: skip
+def test_a_manifest_that_is_damaged_or_leads_elsewhere_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a").write_bytes(b"abc")
+    (tmp_path / MANIFEST).write_bytes(content)
+    with pytest.raises(BundleError, match=r"damaged|missing from this bundle"):
+        check_sealed(tmp_path, "bundle")
+
+
+def test_a_fact_that_was_changed_in_the_manifest_is_noticed(tmp_path: Path) -> None:
+    with sealed_folder(tmp_path / "x", {"src_lang": "en"}) as aside:
+        (aside / "a").write_bytes(b"abc")
+    path = tmp_path / "x" / MANIFEST
+    path.write_text(path.read_text(encoding="utf-8").replace('"en"', '"de"'), encoding="utf-8")
+    with pytest.raises(BundleError, match="the manifest is damaged"):
+        check_sealed(tmp_path / "x", "bundle")
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    del manifest["sha256"]
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+    assert check_sealed(tmp_path / "x", "bundle")["src_lang"] == "de"  # unsealed facts, as in the first bundles
+
+
+def test_no_folder_and_no_manifest_are_told_apart(tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match="nowhere: no such bundle"):
+        check_sealed(tmp_path / "nowhere", "bundle")
+    with pytest.raises(BundleError, match=r"not a bundle of dragoman, or an unfinished one \(no manifest.json\)"):
+        check_sealed(tmp_path, "bundle")

@@ -1,0 +1,76 @@
+"""The public names: complete, sorted, lazily imported, as design and docs promise."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import subprocess
+import sys
+
+import pytest
+
+import dragoman
+
+
+def test_the_public_names_are_sorted_and_each_can_be_imported() -> None:
+    assert dragoman.__all__ == sorted(dragoman.__all__)
+    assert len(set(dragoman.__all__)) == len(dragoman.__all__)
+    for name in dragoman.__all__:
+        value = getattr(dragoman, name)
+        assert value.__name__ == name
+        assert inspect.getdoc(value)
+        assert getattr(importlib.import_module(value.__module__), name) is value
+    assert set(dragoman.__all__) <= set(dir(dragoman))
+    assert {"ModelConfig", "Transformer", "Translator", "evaluate", "train"} <= set(dragoman.__all__)
+
+
+def test_the_names_for_type_checkers_are_those_at_run_time() -> None:
+    source = inspect.getsource(dragoman)
+    checked = [line.split(" as ")[-1] for line in source.split("\n") if line.startswith("    from dragoman.")]
+    assert sorted(checked) == dragoman.__all__
+
+
+def test_a_name_that_is_not_public_says_which_are() -> None:
+    with pytest.raises(AttributeError, match=r"no attribute 'Transfromer'; its public names are .*Transformer"):
+        dragoman.Transfromer  # noqa: B018
+
+
+def test_importing_dragoman_and_its_errors_loads_nothing_heavy() -> None:
+    script = """
+import json, sys
+import dragoman
+dragoman.DragomanError, dragoman.__version__, dir(dragoman)
+print(json.dumps([name for name in ("torch", "numpy", "pydantic", "yaml", "typer") if name in sys.modules]))
+dragoman.ModelConfig
+print(json.dumps([name for name in ("torch", "numpy") if name in sys.modules]))
+dragoman.Transformer
+print("torch" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout == "[]\n[]\nTrue\n", done.stderr
+
+
+def test_every_error_is_a_dragoman_error_and_a_wrong_setting_a_value_error_too() -> None:
+    errors = [getattr(dragoman, name) for name in dragoman.__all__ if name.endswith("Error")]
+    assert len(errors) == 6
+    assert all(issubclass(error, dragoman.DragomanError) for error in errors)
+    assert issubclass(dragoman.ConfigError, ValueError)
+    with pytest.raises(ValueError, match="Did you mean n_heads"):
+        dragoman.ModelConfig(src_vocab_size=9, tgt_vocab_size=9, n_head=3)  # type: ignore[call-arg]
+
+
+def test_train_and_evaluate_take_what_the_design_says() -> None:
+    given = inspect.signature(dragoman.train).parameters
+    assert {"config", "src", "tgt", "valid_src", "valid_tgt", "out", "resume"} <= set(given)
+    assert all(parameter.default is not inspect.Parameter.empty for parameter in given.values())
+    given = inspect.signature(dragoman.Translator.translate).parameters
+    assert {"texts", "beam_size", "length_penalty", "deterministic"} <= set(given)
+
+
+def test_the_distribution_is_typed_and_its_version_is_the_packages() -> None:
+    from importlib.metadata import version
+    from importlib.resources import files
+
+    assert version("dragoman") == dragoman.__version__
+    assert json.dumps(files("dragoman").joinpath("py.typed").is_file()) == "true"

@@ -1,0 +1,168 @@
+"""The loop: limits, validation, what is not finite, the log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from dragoman.bundle import read_weights, untied
+from dragoman.config import ModelConfig, TrainConfig
+from dragoman.data.batching import BatchStream
+from dragoman.data.store import Store
+from dragoman.errors import DragomanError
+from dragoman.model.transformer import Transformer
+from dragoman.training.checkpoint import latest_checkpoint, list_checkpoints
+from dragoman.training.log import RunLog
+from dragoman.training.loop import Outcome, Validation, fit
+
+Fit = Callable[..., Outcome]
+
+
+class Poisoned(Transformer):
+    """Gives NaN in the forward passes that ``bad`` names, counted from 1."""
+
+    bad: Iterable[int] = ()
+    calls = 0
+
+    def features(self, *args: Any, **kwargs: Any) -> torch.Tensor:
+        self.calls += 1
+        found = super().features(*args, **kwargs)
+        return found * float("nan") if self.calls in self.bad else found
+
+
+@pytest.fixture
+def run_fit(tiny_run: Path, tmp_path: Path) -> Fit:
+    store = Store.open(tiny_run / "store/train")
+
+    def run(
+        bad: Iterable[int] = (), validate: Any = None, resume: bool = False, quiet: bool = True, **settings: Any
+    ) -> Outcome:
+        torch.manual_seed(0)
+        sizes: dict[str, Any] = dict(d_model=8, d_ff=8, n_heads=2, n_encoder_layers=1, n_decoder_layers=1)
+        vocab = store.vocab_sizes[0]
+        model = Poisoned(ModelConfig(**sizes, src_vocab_size=vocab, tgt_vocab_size=vocab))
+        model.bad = bad
+        config = TrainConfig(**{**dict(precision="fp32", max_steps=20, save_every=5, log_every=5), **settings})
+        with BatchStream(store, 1000, 1) as batches, RunLog(tmp_path, quiet=quiet) as log:
+            return fit(model, model.config, batches, config, tmp_path, log, validate, resume)
+
+    return run
+
+
+def read_log(folder: Path, event: str) -> list[dict[str, Any]]:
+    def refuse(word: str) -> None:
+        raise AssertionError(f"{word} is not JSON")
+
+    lines = (folder / "log.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
+    events = [json.loads(line, parse_constant=refuse) for line in lines]
+    return [found for found in events if found["event"] == event]
+
+
+def steps(folder: Path) -> list[int]:
+    return [int(path.name[5:]) for path in list_checkpoints(folder / "checkpoints")]
+
+
+def test_a_step_that_is_not_finite_is_skipped_and_logged_with_its_pairs(
+    run_fit: Fit, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome = run_fit(bad={7}, quiet=False)
+    assert (outcome.reason, outcome.state.step, outcome.state.skipped, outcome.state.bad_steps) == (
+        "max_steps", 20, 1, 0,
+    )  # fmt: skip
+    (skipped,) = read_log(tmp_path, "skipped")
+    assert skipped["step"] == 7
+    assert skipped["loss"] == "nan"
+    assert len(skipped["pairs"]) >= 1
+    assert all(0 <= pair < 400 for pair in skipped["pairs"])
+    assert "step 7: loss or gradient not finite, update skipped (pairs [" in capsys.readouterr().err
+    for name in ("model", "optimizer"):
+        tensors = read_weights(latest_checkpoint(tmp_path / "checkpoints") / f"{name}.safetensors")
+        assert all(tensor.isfinite().all() for tensor in tensors.values())
+
+
+def test_too_many_steps_in_a_row_that_are_not_finite_end_the_run_with_usable_checkpoints(
+    run_fit: Fit, tmp_path: Path
+) -> None:
+    with pytest.raises(DragomanError, match="step 14: 3 updates in a row had a non-finite loss or gradient"):
+        run_fit(bad=range(12, 100), max_bad_steps=3, ema=0.9)
+    assert [skipped["step"] for skipped in read_log(tmp_path, "skipped")] == [12, 13, 14]
+    assert steps(tmp_path) == [5, 10]
+    outcome = run_fit(resume=True, ema=0.9)
+    assert (outcome.state.step, outcome.state.skipped, outcome.reason) == (20, 0, "max_steps")
+    for name in ("model", "optimizer", "ema"):
+        tensors = read_weights(latest_checkpoint(tmp_path / "checkpoints") / f"{name}.safetensors")
+        assert all(tensor.isfinite().all() for tensor in tensors.values())
+    assert read_log(tmp_path, "skipped") == []  # they came after step 10, and did not happen again
+
+
+def test_bad_steps_count_in_a_row_only(run_fit: Fit, tmp_path: Path) -> None:
+    outcome = run_fit(bad={2, 3, 5, 6, 8, 9}, max_bad_steps=3)
+    assert (outcome.state.step, outcome.state.skipped) == (20, 6)
+
+
+def test_the_log_stays_json_where_nothing_was_finite(run_fit: Fit, tmp_path: Path) -> None:
+    run_fit(bad=range(100), max_bad_steps=100, max_steps=5)
+    (report,) = read_log(tmp_path, "train")
+    assert report["grad_norm"] == "nan"
+    assert report["tokens_per_s"] == 0
+    assert report["loss"] == "nan"  # no loss, and not a perfect one
+
+
+@pytest.mark.parametrize(
+    ("limit", "reason"),
+    [({"max_epochs": 2}, "max_epochs"), ({"max_minutes": 1e-6}, "max_minutes"), ({"max_steps": 3}, "max_steps")],
+)
+def test_each_limit_ends_the_run_and_saves(run_fit: Fit, tmp_path: Path, limit: dict[str, Any], reason: str) -> None:
+    outcome = run_fit(**{"max_steps": 500, "save_every": 500, **limit})
+    assert outcome.reason == reason
+    assert outcome.signal is None
+    assert steps(tmp_path) == [outcome.state.step]
+    assert read_log(tmp_path, "end")[0]["reason"] == reason
+    if reason == "max_epochs":
+        assert outcome.state.data["epoch"] + outcome.state.data["pairs"] / 400 >= 2
+        assert 2 < outcome.state.step < 100
+
+
+def test_patience_ends_the_run_and_the_best_weights_are_those_of_the_best_bleu(run_fit: Fit, tmp_path: Path) -> None:
+    seen = []
+
+    def validate(model: torch.nn.Module) -> Validation:
+        assert not model.training
+        seen.append({name: tensor.clone() for name, tensor in untied(model).items()})
+        return Validation(1.0, [1.0, 3.0, 2.0, 3.0][len(seen) - 1], 5.0, [("a", "b", "c")])
+
+    outcome = run_fit(validate=validate, validate_every=2, patience=2)
+    assert (outcome.reason, outcome.state.step, outcome.state.best_step, outcome.state.best_bleu) == (
+        "patience", 8, 4, 3.0,
+    )  # fmt: skip
+    torch.testing.assert_close(read_weights(tmp_path / "checkpoints/best/model.safetensors"), seen[1], rtol=0, atol=0)
+    assert [event["best"] for event in read_log(tmp_path, "validation")] == [True, True, False, False]
+    assert "normal this early" in (tmp_path / "samples.txt").read_text(encoding="utf-8")
+
+
+def test_validation_sees_the_moving_average_and_training_goes_on_with_the_weights(run_fit: Fit, tmp_path: Path) -> None:
+    seen = []
+
+    def validate(model: torch.nn.Module) -> Validation:
+        seen.append({name: tensor.clone() for name, tensor in untied(model).items()})
+        return Validation(1.0, 50.0, 50.0, [])
+
+    run_fit(validate=validate, validate_every=10, save_every=10, max_steps=10, ema=0.99)
+    path = latest_checkpoint(tmp_path / "checkpoints")
+    average, weights = (read_weights(path / f"{name}.safetensors") for name in ("ema", "model"))
+    torch.testing.assert_close(seen[0], average, rtol=0, atol=0)
+    assert any(not torch.equal(tensor, weights[name]) for name, tensor in average.items())
+
+
+def test_validation_does_not_disturb_training(run_fit: Fit, tmp_path: Path) -> None:
+    """Neither the weights nor the random numbers of dropout: the run is the same without it."""
+    run_fit(validate=lambda model: Validation(1.0, 50.0, 50.0, []), validate_every=3, ema=0.9)
+    path = latest_checkpoint(tmp_path / "checkpoints")
+    with_validation = {name: (path / f"{name}.safetensors").read_bytes() for name in ("model", "ema", "random")}
+    run_fit(ema=0.9)
+    assert {name: (path / f"{name}.safetensors").read_bytes() for name in ("model", "ema", "random")} == with_validation

@@ -1,0 +1,187 @@
+"""One update: accumulation, clipping, what is not finite; averages of weights; counted operations."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from dragoman.bundle import save_weights, untied
+from dragoman.config import ModelConfig, TrainConfig
+from dragoman.data.batching import Batch, collate
+from dragoman.device import resolve_device, resolve_precision
+from dragoman.errors import ConfigError
+from dragoman.model.transformer import Transformer
+from dragoman.training.averaging import average_checkpoints, start_ema, update_ema
+from dragoman.training.flops import training_flops
+from dragoman.training.log import duration, quantity
+from dragoman.training.loop import train_step
+from dragoman.training.loss import label_smoothed_loss
+
+PAIRS = [([4, 5, 6], [7, 8]), ([9], [10, 11, 12, 4, 5, 6, 7]), ([4, 4], [5]), ([6, 7, 8, 9, 10], [11, 12, 4])]
+
+
+def a_model(**changes: Any) -> Transformer:
+    torch.manual_seed(3)
+    sizes = dict(d_model=10, d_ff=14, n_heads=2, n_encoder_layers=2, n_decoder_layers=1, dropout=0.0)
+    return Transformer(ModelConfig(**{**sizes, "src_vocab_size": 13, "tgt_vocab_size": 13, **changes})).double()
+
+
+def batch_of(*which: int) -> Batch:
+    return collate([PAIRS[i][0] for i in which], [PAIRS[i][1] for i in which], which)
+
+
+def one_update(model: Transformer, batches: list[Batch], rate: float = 1.0, **settings: Any) -> Any:
+    """Plain gradient descent, so that the weights move by the gradient itself."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    return train_step(model, batches, optimizer, rate, TrainConfig(precision="fp32", **settings), 0)
+
+
+def moved(before: Transformer, after: Transformer) -> torch.Tensor:
+    pairs = zip(before.parameters(), after.parameters(), strict=True)
+    return torch.cat([(old - new).detach().flatten() for old, new in pairs])
+
+
+def test_accumulated_micro_batches_equal_one_batch() -> None:
+    whole, parts = a_model(), a_model()
+    one = one_update(whole, [batch_of(0, 1, 2, 3)])
+    many = one_update(parts, [batch_of(1), batch_of(2, 0), batch_of(3)])  # 8, 5 and 4 target tokens
+    assert many.tokens == one.tokens == 17
+    assert [many.smoothed, many.plain, many.grad_norm] == pytest.approx(
+        [one.smoothed, one.plain, one.grad_norm], rel=1e-12
+    )
+    assert moved(a_model(), whole).norm() > 0.1
+    torch.testing.assert_close(moved(a_model(), parts), moved(a_model(), whole), rtol=1e-12, atol=1e-12)
+
+
+def test_the_loss_is_divided_by_the_tokens_and_padding_does_not_count() -> None:
+    once, twice = a_model(), a_model()
+    one_update(once, [batch_of(0, 1)])
+    one_update(twice, [batch_of(0, 1), batch_of(0, 1)])  # twice the tokens, twice the loss
+    torch.testing.assert_close(moved(a_model(), twice), moved(a_model(), once), rtol=1e-12, atol=1e-12)
+
+
+def test_clipping_bounds_the_norm_of_the_whole_gradient_and_keeps_its_direction() -> None:
+    free, clipped, roomy = a_model(), a_model(), a_model()
+    norm = one_update(free, [batch_of(0, 1)]).grad_norm
+    assert one_update(clipped, [batch_of(0, 1)], clip_norm=norm / 7).grad_norm == pytest.approx(norm)  # told unclipped
+    one_update(roomy, [batch_of(0, 1)], clip_norm=7 * norm)
+    full = moved(a_model(), free)
+    assert full.norm().item() == pytest.approx(norm)
+    torch.testing.assert_close(moved(a_model(), clipped), full / 7, rtol=1e-5, atol=0)
+    torch.testing.assert_close(moved(a_model(), roomy), full, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("where", ["loss", "gradient"])
+@pytest.mark.parametrize("what", [float("nan"), float("inf")])
+def test_what_is_not_finite_reaches_neither_weights_nor_optimiser(where: str, what: float) -> None:
+    model = a_model()
+    optimizer = torch.optim.Adam(model.parameters(), fused=True)
+    config = TrainConfig(precision="fp32", clip_norm=1.0)
+    assert train_step(model, [batch_of(0, 1)], optimizer, 1e-2, config, 0).finite
+    before, moments = copy.deepcopy(model.state_dict()), copy.deepcopy(optimizer.state_dict()["state"])
+    features = model.features
+    if where == "loss":
+        model.features = lambda *args: features(*args) * what  # type: ignore[method-assign]
+    else:
+        hook = model.encoder.layers[0].feed_forward.w_1.weight.register_hook(lambda gradient: gradient * what)
+    assert not train_step(model, [batch_of(2), batch_of(3)], optimizer, 1e-2, config, 0).finite
+    torch.testing.assert_close(model.state_dict(), before, rtol=0, atol=0)
+    torch.testing.assert_close(optimizer.state_dict()["state"], moments, rtol=0, atol=0)
+    assert all(parameter.grad is None for parameter in model.parameters())
+    if where == "loss":
+        model.features = features  # type: ignore[method-assign]
+    else:
+        hook.remove()
+    assert train_step(model, [batch_of(2), batch_of(3)], optimizer, 1e-2, config, 0).finite
+    assert all(tensor.isfinite().all() for tensor in model.state_dict().values())
+
+
+def test_the_padding_row_is_never_trained_where_it_is_no_output() -> None:
+    model = a_model(share_embeddings="none")
+    for _ in range(3):
+        one_update(model, [batch_of(0, 1, 2, 3)])
+    assert not model.src_embed.weight[0].any()
+    assert not model.tgt_embed.weight[0].any()
+    assert model.tgt_embed.weight[5].any()
+
+
+def test_the_moving_average_follows_its_formula() -> None:
+    model = a_model()
+    ema = start_ema(model)
+    want = {name: tensor.clone() for name, tensor in untied(model).items()}
+    for step in range(1, 40):
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter += 0.1 * step
+        update_ema(ema, model, 0.7, step)
+        decay = min(0.7, (1 + step) / (10 + step))  # 2/11, 3/12 ... and from step 20 on 0.7
+        want = {name: decay * want[name] + (1 - decay) * tensor for name, tensor in untied(model).items()}
+    torch.testing.assert_close(ema, want, rtol=1e-12, atol=1e-12)
+
+
+def test_averaged_checkpoints_are_the_mean_in_any_order(tmp_path: Path) -> None:
+    folders, weights = [], []
+    for i in range(3):
+        gen = torch.Generator().manual_seed(i)
+        weights.append({"a.weight": torch.randn(5, 7, generator=gen), "b.bias": torch.randn(3, generator=gen)})
+        folders.append(tmp_path / f"step_{i}")
+        folders[-1].mkdir()
+        save_weights(folders[-1] / "model.safetensors", weights[-1])
+    mean = {name: torch.stack([w[name] for w in weights]).double().mean(0).float() for name in weights[0]}
+    torch.testing.assert_close(average_checkpoints(folders), mean, rtol=1e-7, atol=1e-7)
+    backwards = average_checkpoints(reversed(folders))
+    assert all(torch.equal(tensor, backwards[name]) for name, tensor in average_checkpoints(folders).items())
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        {},
+        {"activation": "swiglu", "share_embeddings": "none", "norm": "pre"},
+        {"n_heads": 5, "d_k": 6, "d_v": 7, "n_encoder_layers": 3},
+        {"n_encoder_layers": 0, "share_embeddings": "decoder"},
+    ],
+)
+def test_counted_operations_are_those_that_torch_counts(variant: dict[str, Any]) -> None:
+    model = a_model(**variant)
+    rows, src_len, tgt_len = 3, 7, 5
+    gen = torch.Generator().manual_seed(0)
+    src, tgt = (torch.randint(4, 13, (rows, n), generator=gen) for n in (src_len, tgt_len))
+    with FlopCounterMode(display=False) as counter:
+        logits = model(src if model.config.n_encoder_layers else None, tgt)
+        torch.autograd.backward(label_smoothed_loss(logits, tgt, 0, 0.1)[0])
+    assert training_flops(model.config, rows, src_len, tgt_len) == counter.get_total_flops()
+
+
+def test_an_unknown_or_absent_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert resolve_device("auto").type == resolve_device("cpu").type == "cpu"
+    with pytest.raises(ConfigError, match="device = 'cuda', but torch sees no GPU"):
+        resolve_device("cuda")
+    with pytest.raises(ConfigError, match="device = 'gpu' is unknown: use auto, cpu or cuda"):
+        resolve_device("gpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert [resolve_device(name).type for name in ("auto", "cuda", "cpu")] == ["cuda", "cuda", "cpu"]
+
+
+def test_precision_auto_asks_the_processor_and_bf16_is_refused_where_the_gpu_has_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cpu, cuda = torch.device("cpu"), torch.device("cuda")
+    for facts, auto in (({"avx512_bf16": True}, "bf16"), ({"amx_bf16": True}, "bf16"), ({"avx2": True}, "fp32")):
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda facts=facts: facts)
+        assert [resolve_precision(name, cpu) for name in ("auto", "fp32", "bf16")] == [auto, "fp32", "bf16"]
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
+    assert resolve_precision("auto", cuda) == "fp32"
+    with pytest.raises(ConfigError, match="this GPU has no bf16"):
+        resolve_precision("bf16", cuda)
+
+
+def test_durations_and_quantities_are_short() -> None:
+    assert [duration(s) for s in (0, 59.6, 75, 3675)] == ["0:00", "1:00", "1:15", "1:01:15"]
+    assert [quantity(x) for x in (7, 999.6, 1.5e15, 2e22)] == ["7", "1k", "1.5P", "20Z"]
