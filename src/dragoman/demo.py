@@ -23,10 +23,10 @@ LANGUAGES = {"de": "German", "zh": "Chinese"}
 
 RECIPE: dict[str, Any] = {
     "model": {"preset": "tiny", "d_ff": 512, "n_encoder_layers": 3, "n_decoder_layers": 3, "dropout": 0.0},
-    "data": {"src_lang": "en", "tokenizer": {"vocab_size": 1000}},
+    "data": {"src_lang": "en", "tokenizer": {"vocab_size": 1600}},
     "train": {
-        "max_steps": 1600, "batch_tokens": 3072, "schedule": "cosine", "lr": 3e-3, "warmup_steps": 200,
-        "clip_norm": 1.0, "ema": 0.998, "average": 0, "validate_every": 400, "save_every": 400, "log_every": 100,
+        "max_steps": 2000, "batch_tokens": 3072, "schedule": "cosine", "lr": 3e-3, "warmup_steps": 200,
+        "clip_norm": 1.0, "ema": 0.998, "average": 0, "validate_every": 500, "save_every": 500, "log_every": 100,
     },
     "decode": {"beam_size": 4},
 }  # fmt: skip
@@ -98,7 +98,7 @@ def report(translator: Translator, files: dict[str, dict[str, Path]], tgt_lang: 
 
 def draw(translator: Translator, run: Path, ticker: Ticker) -> None:
     """Save an attention map of one sentence, where matplotlib (and a font) is there."""
-    text = "The old teacher who lives in the village did not buy the red books."
+    text = "Yesterday the clever girl did not open the white box."
     try:
         save_cross_attention(trace(translator, text), run / "attention.svg")
         save_cross_attention(trace(translator, text), run / "attention.png")

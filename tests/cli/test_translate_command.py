@@ -162,23 +162,28 @@ def test_the_prompt_goes_to_stderr_in_a_pipe_and_stdout_holds_translations_alone
 
 def test_the_prompt_works_on_a_terminal(tiny_run: Path) -> None:
     pty = pytest.importorskip("pty")
-    child, terminal = pty.fork()
-    if not child:
-        os.execv(sys.executable, [*DRAGOMAN, "translate", str(tiny_run), "-i"])
+    master, slave = pty.openpty()
     said = b""
 
-    def wait_for(what: bytes) -> None:
+    def wait_for(count: int, what: bytes) -> None:
         nonlocal said
-        while what not in said:
-            assert select.select([terminal], [], [], 30)[0], said
-            said += os.read(terminal, 1000)
+        while said.count(what) < count:
+            assert select.select([master], [], [], 30)[0], said
+            said += os.read(master, 1000)
 
-    wait_for(b"en> ")
-    os.write(terminal, b"the dog sees a cat\n")
-    wait_for(b"der hund sieht ein katze")
-    os.write(terminal, b"\x04")  # Ctrl-D
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    os.close(terminal)
+    process = start("translate", tiny_run, "-i", stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
+    try:
+        wait_for(1, b"en> ")
+        os.write(master, b"the dog sees a cat\n")
+        wait_for(1, b"der hund sieht ein katze")
+        wait_for(2, b"en> ")  # not before: only a terminal that is being read knows what Ctrl-D means
+        os.write(master, b"\x04")
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(slave)
+        os.close(master)
 
 
 def test_evaluate_gives_scores_with_signature_and_interval_and_writes_the_translations(

@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 import dragoman
+from dragoman.files import sealed_folder
 from dragoman.training.checkpoint import latest_checkpoint
 
 LAST = 30
@@ -236,6 +237,27 @@ def test_a_run_killed_while_it_writes_and_resumed_equals_the_uninterrupted_one(
     deaths = [facts for facts in found.values() if facts["died"]]
     assert len(deaths) >= 5
     assert sum(bool(facts["half"]) for facts in deaths) >= 3
+
+
+@pytest.mark.parametrize("how", ["damaged", "of another step"])
+def test_best_weights_that_are_not_what_they_were_are_never_put_into_a_bundle(
+    how: str, straight: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config, _ = straight("best of accumulated steps")
+    run = tmp_path / "run"
+    dragoman.train(config, out=run, overrides=["train.max_steps=10"], quiet=True)
+    best = run / "checkpoints/best"
+    weights = best / "model.safetensors"
+    content = weights.read_bytes()
+    if how == "damaged":
+        weights.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    else:  # as when a later validation was the best, and the run went back to before it
+        with sealed_folder(best, {"step": 11, "bleu": 50.0}) as aside:
+            (aside / "model.safetensors").write_bytes(content)
+    dragoman.train(out=run, resume=True, quiet=True)
+    assert "taking the last weights" in caplog.text
+    manifest = json.loads((run / "bundle/manifest.json").read_text(encoding="utf-8"))
+    assert manifest["weights"] == "last, step 10"
 
 
 def test_a_damaged_newest_checkpoint_costs_only_the_steps_since_the_one_before(

@@ -159,6 +159,21 @@ def test_validation_sees_the_moving_average_and_training_goes_on_with_the_weight
     assert any(not torch.equal(tensor, weights[name]) for name, tensor in average.items())
 
 
+def test_the_moving_average_is_updated_at_every_step(run_fit: Fit, tmp_path: Path) -> None:
+    weights = []
+    for n_steps in (1, 2, 3):
+        outcome = run_fit(max_steps=n_steps, ema=0.999)
+        weights.append(read_weights(latest_checkpoint(tmp_path / "checkpoints") / "model.safetensors"))
+        assert outcome.ema is not None
+        if n_steps == 1:
+            want = outcome.ema
+        else:
+            decay = (1 + n_steps) / (10 + n_steps)
+            want = {name: decay * want[name] + (1 - decay) * tensor for name, tensor in weights[-1].items()}
+        torch.testing.assert_close(outcome.ema, want)
+    assert not torch.equal(weights[0]["src_embed.weight"], weights[1]["src_embed.weight"])
+
+
 def test_validation_does_not_disturb_training(run_fit: Fit, tmp_path: Path) -> None:
     """Neither the weights nor the random numbers of dropout: the run is the same without it."""
     run_fit(validate=lambda model: Validation(1.0, 50.0, 50.0, []), validate_every=3, ema=0.9)
