@@ -18,11 +18,11 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.record import save, spread
+from dragoman import environment
 from dragoman.config import ModelConfig, TokenizerConfig, TrainConfig
 from dragoman.data import phrasebook
 from dragoman.data.batching import Batch, collate, epoch_batches
 from dragoman.data.tokenizer import Tokenizer, learn_tokenizers
-from dragoman.device import bound_cpu_caches
 from dragoman.model.transformer import Transformer
 from dragoman.training import loop
 from dragoman.training.loss import label_smoothed_loss, loss_from_features
@@ -97,7 +97,7 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=16)
     parser.add_argument("--batch-tokens", type=int, default=4096)
     args = parser.parse_args()
-    bound_cpu_caches()
+    environment.set_defaults()
     batches, vocab_size = batches_of(args.data, args.batches + 2, args.batch_tokens)
     config = ModelConfig(preset=args.preset, src_vocab_size=vocab_size, tgt_vocab_size=vocab_size, dropout=0.1)
     systems: dict[str, tuple[Callable[[ModelConfig], nn.Module], str, bool]] = {

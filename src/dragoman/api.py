@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from dragoman import environment
 from dragoman.bundle import load_into, read_weights, save_bundle, shapes, untied
 from dragoman.config import Config, ModelConfig
 from dragoman.data.batching import BatchStream, all_batches
@@ -35,7 +36,7 @@ from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer
 from dragoman.decoding.batches import search_all
 from dragoman.decoding.search import Specials
 from dragoman.defaults import choose_steps, resolve
-from dragoman.device import bound_cpu_caches, resolve_device, resolve_precision
+from dragoman.device import resolve_device, resolve_precision
 from dragoman.errors import BundleError, ConfigError, DataError
 from dragoman.evaluation.metrics import Score, bleu, chrf, old_style_bleu, ter
 from dragoman.files import check_sealed, write_text
@@ -103,7 +104,7 @@ def train(
     Raises:
         ConfigError, DataError, BundleError: What is wrong and what to do; nothing is half-written.
     """
-    bound_cpu_caches()
+    environment.set_defaults()
     ticker = Ticker(quiet)
     name = Path(config).stem if isinstance(config, str | Path) else "train"
     run = Path(out) if out is not None else Path("runs") / name

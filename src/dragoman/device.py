@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Literal
 
 import torch
@@ -10,16 +9,6 @@ import torch
 from dragoman.errors import ConfigError
 
 Precision = Literal["fp32", "bf16"]
-
-
-def bound_cpu_caches() -> None:
-    """Keep oneDNN and PyTorch from hoarding a compiled product, and its memory, for each of a thousand batch shapes.
-
-    Both read these variables when they first multiply, so this comes before; what the environment says stays.
-    In training on sentences it holds resident memory at half, flat, and is faster (docs/log.md).
-    """
-    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
-        os.environ.setdefault(name, "32")
 
 
 def resolve_device(name: str = "auto") -> torch.device:

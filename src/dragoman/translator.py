@@ -15,13 +15,14 @@ from typing import Any, BinaryIO, NamedTuple, Self
 
 from pydantic import ValidationError
 
+from dragoman import environment
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import DecodeConfig
 from dragoman.data.corpus import Line, read_lines_leniently
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from dragoman.decoding.batches import search_all
 from dragoman.decoding.search import Hypothesis, Specials, length_penalty
-from dragoman.device import bound_cpu_caches, resolve_device
+from dragoman.device import resolve_device
 from dragoman.errors import ConfigError, DecodeError
 
 READ_AHEAD = 2048
@@ -54,7 +55,7 @@ class Translator:
             BundleError: There is none, or it is damaged.
             ConfigError: The device is not here.
         """
-        bound_cpu_caches()
+        environment.set_defaults()
         return cls(load_bundle(path, resolve_device(device)))
 
     def translate(

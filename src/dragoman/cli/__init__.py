@@ -14,6 +14,7 @@ from typing import Any
 
 import typer
 
+from dragoman import environment
 from dragoman.cli import demo, evaluate, explain, train, translate
 from dragoman.errors import DragomanError
 
@@ -42,6 +43,7 @@ def _version(version: bool = typer.Option(False, "--version", help="Print the ve
 
 def main() -> None:
     """Run the command line and turn errors into exit statuses."""
+    environment.set_defaults()
     logging.basicConfig(level=logging.WARNING, format="warning: %(message)s", stream=sys.stderr)
     sys.exit(run(sys.argv[1:] or ["--help"]))
 
