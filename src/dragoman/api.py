@@ -219,7 +219,7 @@ def _train(config: Config, run: Path, tokenizers: tuple[Tokenizer, Tokenizer], q
     )
     model = Transformer(model_config).to(config.train.device)
     train_store, valid_store = Store.open(run / "store/train"), Store.open(run / "store/valid")
-    validate = validator(config, valid_store, tokenizers[1])
+    validate = validator(config, valid_store, tokenizers[1], Ticker(quiet))
     with (
         BatchStream(
             train_store,
@@ -273,7 +273,7 @@ def kept_weights(config: Config, run: Path, outcome: Outcome, model: nn.Module) 
     return f"last, step {outcome.state.step}", untied(model)
 
 
-def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer) -> Callable[[Any], Validation]:
+def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ticker) -> Callable[[Any], Validation]:
     """A function that measures a model on a store: unsmoothed loss, and BLEU and chrF of greedy translations."""
     sources, references = store.texts(range(len(store)))
     src_ids = [store.pair(i)[0].tolist() for i in range(len(store))]
@@ -282,7 +282,7 @@ def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer) -> Callabl
     greedy = config.decode.model_copy(update={"beam_size": 1})
 
     @torch.inference_mode()
-    def validate(model: Any) -> Validation:
+    def measure(model: Any) -> Validation:
         device = next(model.parameters()).device
         loss, tokens = 0.0, 0
         for batch in (batch.to(device) for batch in batches):
@@ -296,6 +296,10 @@ def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer) -> Callabl
         lang = config.data.tgt_lang
         return Validation(loss / tokens, bleu(hyps, references, lang).value, chrf(hyps, references).value, samples)
 
+    def validate(model: Any) -> Validation:
+        with ticker.task("validating"):
+            return measure(model)
+
     return validate
 
 
@@ -308,6 +312,7 @@ def evaluate(
     length_penalty: float | None = None,
     old_style: bool = False,
     device: str = "auto",
+    quiet: bool = False,
 ) -> Evaluation:
     """Translate a test set and score it.
 
@@ -316,6 +321,7 @@ def evaluate(
         src, ref: Two text files, line by line the same.
         beam_size, length_penalty: None takes the run's settings.
         old_style: Also the lower-cased, Moses-tokenised BLEU of older papers (needs ``dragoman[moses]``).
+        quiet: No progress on stderr.
 
     Raises:
         DataError: The files cannot be used, or their counts differ.
@@ -326,7 +332,7 @@ def evaluate(
         raise DataError(f"{src}: there is nothing to evaluate: no lines")
     sources, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     started = time.perf_counter()
-    found = translator.translate(sources, beam_size=beam_size, length_penalty=length_penalty)
+    found = translator.translate(sources, beam_size=beam_size, length_penalty=length_penalty, progress=Ticker(quiet))
     seconds = time.perf_counter() - started
     return Evaluation(score(found, references, translator.config.data.tgt_lang, old_style), found, seconds)
 

@@ -18,7 +18,7 @@ class Ticker:
         self.quiet = quiet
         self.console = Console(file=sys.stderr, highlight=False, markup=False, soft_wrap=True)
         self.every_s = 0.2 if self.console.is_terminal else every_s
-        self._last, self._open = time.monotonic(), False
+        self._last = time.monotonic()
 
     def __call__(self, done: int, total: int | None, what: str) -> None:
         """Report how far something is; the end is always reported."""

@@ -67,6 +67,7 @@ class Translator:
         batch_tokens: int | None = None,
         deterministic: bool = False,
         warn: Callable[[str], None] | None = None,
+        progress: Callable[[int, int, str], object] = lambda done, total, what: None,
     ) -> list[Translation]:
         """Translate ``texts``, one translation for each, in order.
 
@@ -77,6 +78,7 @@ class Translator:
             batch_tokens: Rows x longest source of one batch.
             deterministic: Decode each sentence alone, so that nothing beside it can touch its last bits.
             warn: Called with one line for each text that had to be split.
+            progress: Told after each batch how many sentences are done, of how many.
 
         Raises:
             ConfigError: A setting is impossible.
@@ -96,7 +98,8 @@ class Translator:
                 )
             parts += split
             owners += [number] * len(split)
-        found = search_all(self.model, parts, config, self.device, specials=Specials(PAD_ID, BOS_ID, EOS_ID))
+        specials = Specials(PAD_ID, BOS_ID, EOS_ID)
+        found = search_all(self.model, parts, config, self.device, specials=specials, progress=progress)
         grouped: list[list[Hypothesis]] = [[] for _ in texts]
         for owner, hypotheses in zip(owners, found, strict=True):
             grouped[owner].append(hypotheses[0])

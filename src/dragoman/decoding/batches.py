@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
@@ -30,17 +30,20 @@ def search_all(
     device: torch.device,
     n_best: int = 1,
     specials: Specials = DEFAULT,
+    progress: Callable[[int, int, str], object] = lambda done, total, what: None,
 ) -> list[list[Hypothesis]]:
     """Translate ids to ids.
 
     Args:
         src_ids: Sources without eos; none may be empty.
         config: Beam, length penalty, and how many tokens a translation may have beyond its source's.
+        progress: Told after each batch how many sentences are done, of how many.
 
     Returns:
         For each source, in order, its ``n_best`` hypotheses (one when greedy), best first.
     """
     found: list[list[Hypothesis]] = [[] for _ in src_ids]
+    done = 0
     for batch in length_batches([len(ids) + 1 for ids in src_ids], config.batch_tokens):
         rows = [torch.tensor([*src_ids[i], specials.eos_id]) for i in batch]
         src = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=specials.pad_id).to(device)
@@ -51,4 +54,6 @@ def search_all(
             results = beam_search(model, src, max_lens, config.beam_size, config.length_penalty, n_best, specials)
         for i, hypotheses in zip(batch, results, strict=True):
             found[i] = hypotheses
+        done += len(batch)
+        progress(done, len(src_ids), "sentences translated")
     return found

@@ -64,6 +64,7 @@ def save_cross_attention(trace: Trace, path: Path) -> None:
     axes.set_xticks(range(len(src)), src, rotation=50, ha="left", rotation_mode="anchor")
     axes.set_yticks(range(len(tgt)), tgt)
     axes.xaxis.tick_top()
+    axes.xaxis.set_label_position("top")
     axes.tick_params(length=0)
     axes.set_xlabel("source subwords")
     axes.set_ylabel("target subwords, first to last")

@@ -1,0 +1,39 @@
+"""The log of a run, and what people read of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dragoman.training.log import RunLog, duration, quantity
+
+
+def test_each_event_is_one_line_of_json(tmp_path: Path) -> None:
+    with RunLog(tmp_path, quiet=True) as log:
+        log.event("train", 3, loss=1.5, note="ü")
+        log.event("end", 4)
+    lines = (tmp_path / "log.jsonl").read_text(encoding="utf-8").split("\n")
+    assert [json.loads(line) for line in lines[:-1]] == [
+        {"event": "train", "step": 3, "loss": 1.5, "note": "ü"},
+        {"event": "end", "step": 4},
+    ]
+
+
+def test_tensorboard_gets_every_number(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    with RunLog(tmp_path, tensorboard=True, quiet=True) as log:
+        for step in (1, 2):
+            log.event("train", step, loss=1.5 * step, best=True, words="no number")
+    events = EventAccumulator(str(tmp_path / "tensorboard"))
+    events.Reload()
+    assert events.Tags()["scalars"] == ["train/loss"]
+    assert [(e.step, e.value) for e in events.Scalars("train/loss")] == [(1, 1.5), (2, 3.0)]
+
+
+def test_durations_and_quantities_are_short() -> None:
+    assert [duration(s) for s in (0.4, 75, 3675)] == ["0:00", "1:15", "1:01:15"]
+    assert [quantity(v) for v in (0, 999, 1500, 2.5e15)] == ["0", "999", "1.5k", "2.5P"]
