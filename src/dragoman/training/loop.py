@@ -87,7 +87,6 @@ def fit(
         batches.load_state_dict(state.data)
         log.forget_after(state.step)
         log.say(f"resuming at step {state.step:,}")
-    saved_step = state.step if resume else -1
     window = Window(state)
     reason = ended(state, config, batches)
     with StopRequest() as stop:
@@ -125,9 +124,6 @@ def fit(
             if state.step % config.save_every == 0 or reason:
                 save_checkpoint(checkpoints, model, optimizer, ema, state)
                 prune_checkpoints(checkpoints, max(config.average, 1), config.save_every, state.step)
-                saved_step = state.step
-    if saved_step != state.step:  # resumed beyond its own end
-        save_checkpoint(checkpoints, model, optimizer, ema, state)
     log.event("end", state.step, reason=reason, seconds=state.seconds, tokens=state.tokens, flops=state.flops)
     return Outcome(state, reason, ema, stop.signal)
 
