@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import shlex
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,13 +33,12 @@ from dragoman.config import Config, ModelConfig
 from dragoman.data.batching import BatchStream, all_batches
 from dragoman.data.corpus import read_pairs
 from dragoman.data.store import Store, fingerprint
-from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer
+from dragoman.data.tokenizer import PAD_ID, Tokenizer
 from dragoman.decoding.batches import search_all
-from dragoman.decoding.search import Specials
 from dragoman.defaults import choose_steps, resolve
 from dragoman.device import resolve_device, resolve_precision
 from dragoman.errors import BundleError, ConfigError, DataError
-from dragoman.evaluation.metrics import Score, bleu, chrf, old_style_bleu, ter
+from dragoman.evaluation.metrics import Score, bleu, chrf, moses_tokens, old_style_bleu, ter
 from dragoman.files import check_sealed, write_text
 from dragoman.model.transformer import Transformer
 from dragoman.preparation import load_tokenizers, prepare
@@ -48,7 +48,7 @@ from dragoman.training.checkpoint import list_checkpoints, whole_checkpoints
 from dragoman.training.log import RunLog, duration
 from dragoman.training.loop import Outcome, Validation, fit
 from dragoman.training.loss import label_smoothed_loss, perplexity
-from dragoman.translator import Translation, Translator
+from dragoman.translator import Translation, Translator, one_line
 
 logger = logging.getLogger(__name__)
 
@@ -114,11 +114,15 @@ def train(
         if any(given is not None for given in (config, src, tgt, valid_src, valid_tgt)):
             ticker.say(f"resuming by {run}/config.yaml and --set alone; other files that were named are not read again")
         return _resume(run, overrides, quiet)
-    resolved, chosen = resolve(config, src, tgt, valid_src, valid_tgt, overrides)
+    resolved, chosen = resolve(config, src, tgt, valid_src, valid_tgt, overrides, ticker)
     device = resolve_device(resolved.train.device)
     settings = {"device": device.type, "precision": resolve_precision(resolved.train.precision, device)}
     resolved = resolved.model_copy(update={"train": resolved.train.model_copy(update=settings)})
     check_trainable(resolved)
+    langs = " -> ".join(lang or "unknown" for lang in (resolved.data.src_lang, resolved.data.tgt_lang))
+    ticker.say(f"languages: {langs}" + ("; say it with data.src_lang and data.tgt_lang" if "unknown" in langs else ""))
+    if resolved.train.ema and resolved.train.average > 1:
+        ticker.say("both train.ema and train.average are set: the bundle will hold the average of checkpoints")
     with _claimed(run):
         torch.manual_seed(resolved.train.seed)
         resolved, tokenizers = prepare(resolved, run, ticker)
@@ -141,6 +145,12 @@ def check_trainable(config: Config) -> None:
         raise ConfigError(
             "model.share_embeddings = 'all' needs one vocabulary, but data.tokenizer.joint = false: "
             "set model.share_embeddings to decoder or none, or data.tokenizer.joint to true"
+        )
+    longest = config.data.max_tokens + config.decode.max_extra_tokens
+    if model.positions == "learned" and longest > model.max_len:
+        raise ConfigError(
+            f"model.max_len = {model.max_len} binds learned positions, but data.max_tokens + decode.max_extra_tokens = "
+            f"{longest}: raise model.max_len, or lower data.max_tokens"
         )
     size = tokenizer.vocab_size
     sizes = ModelConfig(**model.model_dump(), src_vocab_size=size, tgt_vocab_size=size)
@@ -190,6 +200,9 @@ def _resume(run: Path, overrides: Sequence[str], quiet: bool) -> Trained:
     if not list_checkpoints(run / "checkpoints"):
         what = "no checkpoint yet; delete it" if (run / "config.yaml").is_file() else "no such run; leave out --resume"
         raise BundleError(f"{run}: nothing to resume, {what} to start anew")
+    for name in overrides:
+        if name.strip().startswith(("model", "data")):
+            raise ConfigError(f"--set {name}: the model and the data of a run stay as they are when it is resumed")
     saved = Config.from_yaml(run / "config.yaml")
     config = Config.from_yaml(run / "config.yaml", overrides)
     for name in Config.model_fields:
@@ -200,6 +213,7 @@ def _resume(run: Path, overrides: Sequence[str], quiet: bool) -> Trained:
                 f"--set {name}.{changed[0]} cannot change when a run is resumed (that would be another run); "
                 f"of train, {', '.join(RESUMABLE)} can"
             )
+    resolve_device(config.train.device)  # is the one of the run here?
     tokenizers = load_tokenizers(run)
     for name in ("train", "valid"):
         store = Store.open(run / "store" / name)
@@ -236,9 +250,10 @@ def _train(config: Config, run: Path, tokenizers: tuple[Tokenizer, Tokenizer], q
         outcome = fit(model, model_config, batches, config.train, run, log, validate, resume)
         step = outcome.state.step
         if outcome.signal is not None:
-            log.say(f"stopped at step {step:,}, saved. Go on: dragoman train --out {run} --resume")
+            where = shlex.quote(str(run))
+            log.say(f"stopped at step {step:,}, saved. Go on: dragoman train --out {where} --resume")
             if config.train.schedule != "cosine" or step > config.train.warmup_steps:
-                log.say(f"Or end it here: dragoman train --out {run} --resume --set train.max_steps={step}")
+                log.say(f"Or end it here: dragoman train --out {where} --resume --set train.max_steps={step}")
             return Trained(run, outcome.reason, step, outcome.state.seconds, None, outcome.signal)
         kept, weights = kept_weights(config, run, outcome, model)
         load_into(model, weights)
@@ -278,7 +293,8 @@ def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ti
     sources, references = store.texts(range(len(store)))
     src_ids = [store.pair(i)[0].tolist() for i in range(len(store))]
     longest = int(max(store.src_lengths().max(), store.tgt_lengths().max())) + 1
-    batches = list(all_batches(store, max(config.train.batch_tokens, longest)))
+    # all logits are held here, so batches are smaller than those of training may be
+    batches = list(all_batches(store, max(longest, min(config.train.batch_tokens, 4096))))
     greedy = config.decode.model_copy(update={"beam_size": 1})
 
     @torch.inference_mode()
@@ -288,10 +304,13 @@ def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ti
         for batch in (batch.to(device) for batch in batches):
             loss += label_smoothed_loss(model(batch.src, batch.tgt_in), batch.tgt_out, PAD_ID, 0.0)[1].item()
             tokens += batch.n_tgt_tokens
-        found = search_all(model, src_ids, greedy, device, specials=Specials(PAD_ID, BOS_ID, EOS_ID))
-        hyps = [
-            " ".join(text.split("\n")) for text in tgt_tokenizer.decode([hypotheses[0].ids for hypotheses in found])
-        ]
+        found = search_all(
+            model,
+            src_ids,
+            greedy,
+            device,
+        )
+        hyps = [one_line(text) for text in tgt_tokenizer.decode([hypotheses[0].ids for hypotheses in found])]
         samples = [(sources[i], references[i], hyps[i]) for i in range(min(3, len(hyps)))]
         lang = config.data.tgt_lang
         return Validation(loss / tokens, bleu(hyps, references, lang).value, chrf(hyps, references).value, samples)
@@ -326,13 +345,23 @@ def evaluate(
     Raises:
         DataError: The files cannot be used, or their counts differ.
     """
+    ticker = Ticker(quiet)
     translator = run if isinstance(run, Translator) else Translator.load(run, device)
     pairs = list(read_pairs(src, ref))
+    if old_style:
+        moses_tokens([], "en")  # is it installed? better known now than after translating
     if not pairs:
         raise DataError(f"{src}: there is nothing to evaluate: no lines")
     sources, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     started = time.perf_counter()
-    found = translator.translate(sources, beam_size=beam_size, length_penalty=length_penalty, progress=Ticker(quiet))
+    found = translator.translate(
+        sources,
+        beam_size=beam_size,
+        length_penalty=length_penalty,
+        progress=ticker,
+        warn=lambda text: ticker.say(f"warning: {text}"),
+        label=lambda i: f"{src}:{i + 1}",
+    )
     seconds = time.perf_counter() - started
     return Evaluation(score(found, references, translator.config.data.tgt_lang, old_style), found, seconds)
 

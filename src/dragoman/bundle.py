@@ -9,7 +9,6 @@ bundle/
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -208,8 +207,3 @@ def find_bundle(path: Path) -> Path:
     if not path.exists():
         raise BundleError(f"{path}: no such run; train one with `dragoman train`, or `dragoman demo`")
     raise BundleError(f"{path}: neither a run nor a bundle of dragoman")
-
-
-def describe(manifest: Mapping[str, Any]) -> str:
-    """The manifest without its file list, as JSON for people."""
-    return json.dumps({key: value for key, value in manifest.items() if key != "files"}, ensure_ascii=False)

@@ -12,6 +12,8 @@ from dragoman.config import Config, read_yaml, with_overrides
 from dragoman.data.corpus import read_pairs
 from dragoman.data.store import Store
 from dragoman.errors import ConfigError
+from dragoman.languages import language_of
+from dragoman.progress import Ticker
 
 
 def resolve(
@@ -21,6 +23,7 @@ def resolve(
     valid_src: Path | str | None,
     valid_tgt: Path | str | None,
     overrides: Sequence[str],
+    ticker: Ticker,
 ) -> tuple[Config, bool]:
     """One configuration from all that was given; also whether sizes were left to us.
 
@@ -36,8 +39,9 @@ def resolve(
     if config is None:
         if src is None or tgt is None:
             raise ConfigError("nothing to train on: give a configuration, or --src and --tgt")
-        given = choose_sizes(sum(1 for _ in read_pairs(src, tgt)))
-        given["data"]["train"] = {}
+        with ticker.task("counting the pairs"):
+            n_pairs = sum(1 for _ in read_pairs(src, tgt))
+        given = choose_sizes(n_pairs, with_overrides({}, overrides).get("model", {}).get("preset"))
         given["train"]["warmup_steps"] = 1  # until choose_steps knows better
     elif isinstance(config, Config):
         given = config.model_dump()
@@ -59,16 +63,13 @@ def resolve(
     return resolved.model_copy(update={"data": data_config.model_copy(update=langs)}), config is None
 
 
-def language_of(path: Path) -> str | None:
-    """``en`` from ``train.en``, ``train.en.gz`` or ``en.txt``: a last part of two or three letters, if there is one."""
-    parts = [part for part in path.name.lower().split(".") if part not in ("gz", "zst", "txt")]
-    last = parts[-1] if parts else ""
-    return last if last.isascii() and last.isalpha() and len(last) in (2, 3) else None
+def choose_sizes(n_pairs: int, preset: str | None = None) -> dict[str, Any]:
+    """Settings that fit a corpus of ``n_pairs``: smaller text, smaller model, more dropout; larger model, lower rate.
 
-
-def choose_sizes(n_pairs: int) -> dict[str, Any]:
-    """Settings that fit a corpus of ``n_pairs``: smaller text, smaller model, more dropout."""
-    preset = "tiny" if n_pairs < 10_000 else "small" if n_pairs < 500_000 else "base"
+    Args:
+        preset: The size of the model, if somebody said it.
+    """
+    preset = preset or ("tiny" if n_pairs < 10_000 else "small" if n_pairs < 500_000 else "base")
     vocab_size = next(
         (v for limit, v in ((10_000, 2000), (100_000, 8000), (1_000_000, 16000)) if n_pairs < limit), 32000
     )
@@ -76,7 +77,13 @@ def choose_sizes(n_pairs: int) -> dict[str, Any]:
     return {
         "model": {"preset": preset, "dropout": dropout},
         "data": {"tokenizer": {"vocab_size": vocab_size}},
-        "train": {"schedule": "cosine", "lr": 7e-4 if preset == "base" else 1.5e-3, "clip_norm": 1.0},
+        "train": {
+            "schedule": "cosine",
+            "lr": 7e-4 if preset in ("base", "big") else 1.5e-3,
+            "clip_norm": 1.0,
+            "ema": 0.998,
+            "average": 0,  # a mean of checkpoints along a cosine would hold unfinished ones
+        },
     }
 
 
@@ -90,4 +97,5 @@ def choose_steps(config: Config, store: Store, overrides: Sequence[str]) -> Conf
     every, warmup = max(100, min(2000, steps // 12)), max(1, min(4000, steps // 10))
     chosen = {"max_steps": steps, "warmup_steps": warmup, "validate_every": every, "save_every": every}
     update = {name: value for name, value in chosen.items() if f"train.{name}" not in said}
-    return config.model_copy(update={"train": config.train.model_copy(update=update)})
+    train = {**config.train.model_dump(), **update}
+    return Config.from_mapping({**config.model_dump(), "train": train}, "the settings chosen and given")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,13 @@ from dragoman.translator import Translator
 
 TRAIN_PAIRS = 120_000
 TEST_PAIRS = 1000
+SPLITS = {  # of the corpus: how many pairs, of which split of the phrasebook, from which seed
+    "train": (TRAIN_PAIRS, "train", 1),
+    "valid": (300, "held_out", 2),
+    "held_out": (TEST_PAIRS, "held_out", 3),
+    "deeper": (TEST_PAIRS, "deeper", 4),
+}
+Files = Mapping[str, Mapping[str, Path]]
 LANGUAGES = {"de": "German", "zh": "Chinese"}
 
 RECIPE: dict[str, Any] = {
@@ -44,41 +51,34 @@ def run_demo(tgt_lang: str = "de", out: Path | None = None, overrides: Sequence[
     if tgt_lang not in LANGUAGES:
         raise ConfigError(f"--to {tgt_lang}: the embedded corpus translates English to {' or '.join(LANGUAGES)}")
     run = out or Path("runs/demo" if tgt_lang == "de" else f"runs/demo-{tgt_lang}")
-    if (run / "config.yaml").exists():
+    if any((run / name).exists() for name in ("config.yaml", "checkpoints", "bundle")):
         raise ConfigError(f"{run} already holds a run: delete it, or choose another --out")
+    files = {name: {"src": run / f"corpus/{name}.en", "tgt": run / f"corpus/{name}.{tgt_lang}"} for name in SPLITS}
+    data = {**RECIPE["data"], "tgt_lang": tgt_lang, "train": files["train"], "valid": files["valid"]}
+    config = Config.from_mapping(with_overrides({**RECIPE, "data": data}, overrides))
     ticker = Ticker()
-    ticker.say(f"The embedded corpus: {TRAIN_PAIRS:,} English sentences with their {LANGUAGES[tgt_lang]} translations.")
-    files = write_corpus(run / "corpus", tgt_lang)
-    data = {"train": files["train"], "valid": files["valid"]}
-    recipe = with_overrides({**RECIPE, "data": {**RECIPE["data"], **data, "tgt_lang": tgt_lang}}, overrides)
-    trained = train(Config.from_mapping(recipe), out=run)
+    ticker.say(f"The embedded corpus: English sentences with their {LANGUAGES[tgt_lang]} translations.")
+    write_corpus(files, tgt_lang, ticker)
+    trained = train(config, out=run)
     if trained.signal is not None:
         return trained.signal
     translator = Translator.load(run)
-    report(translator, files, tgt_lang)
+    report(translator, files, tgt_lang, ticker)
     draw(translator, run, ticker)
     print(f"\nNow you:  dragoman translate {run} -i")
     return None
 
 
-def write_corpus(folder: Path, tgt_lang: str) -> dict[str, dict[str, Path]]:
-    """Write the splits as plain text files and return their paths."""
-    splits = {
-        "train": (TRAIN_PAIRS, "train", 1),
-        "valid": (300, "held_out", 2),
-        "held_out": (TEST_PAIRS, "held_out", 3),
-        "deeper": (TEST_PAIRS, "deeper", 4),
-    }
-    files = {}
-    with explained(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, (count, split, seed) in splits.items():
-            files[name] = {"src": folder / f"{name}.en", "tgt": folder / f"{name}.{tgt_lang}"}
-            phrasebook.write(count, files[name]["src"], files[name]["tgt"], seed=seed, tgt_lang=tgt_lang, split=split)
-    return files
+def write_corpus(files: Files, tgt_lang: str, ticker: Ticker) -> None:
+    """Write the splits as plain text files."""
+    for name, (count, split, seed) in SPLITS.items():
+        src, tgt = files[name]["src"], files[name]["tgt"]
+        with explained(src.parent), ticker.task(f"writing {count:,} sentences: {name}"):
+            src.parent.mkdir(parents=True, exist_ok=True)
+            phrasebook.write(count, src, tgt, seed=seed, tgt_lang=tgt_lang, split=split)
 
 
-def report(translator: Translator, files: dict[str, dict[str, Path]], tgt_lang: str) -> None:
+def report(translator: Translator, files: Files, tgt_lang: str, ticker: Ticker) -> None:
     """Print how many sentences are exactly right, and a few of them."""
     for name, what in (
         ("held_out", "combinations of words never seen together"),
@@ -86,7 +86,7 @@ def report(translator: Translator, files: dict[str, dict[str, Path]], tgt_lang: 
     ):
         sources = files[name]["src"].read_text(encoding="utf-8").split("\n")[:-1]
         references = files[name]["tgt"].read_text(encoding="utf-8").split("\n")[:-1]
-        found = translator.translate(sources)
+        found = translator.translate(sources, progress=ticker)
         right = sum(translation.text == reference for translation, reference in zip(found, references, strict=True))
         print(f"\n{what}: {right / len(found):.1%} of {len(found):,} exactly right, "
               f"BLEU {score(found, references, tgt_lang)[0].value:.1f}")  # fmt: skip
@@ -100,8 +100,9 @@ def draw(translator: Translator, run: Path, ticker: Ticker) -> None:
     """Save an attention map of one sentence, where matplotlib (and a font) is there."""
     text = "Yesterday the clever girl did not open the white box."
     try:
-        save_cross_attention(trace(translator, text), run / "attention.svg")
-        save_cross_attention(trace(translator, text), run / "attention.png")
+        found = trace(translator, text)
+        save_cross_attention(found, run / "attention.svg")
+        save_cross_attention(found, run / "attention.png")
         print(f"\nattention map: {run / 'attention.svg'}")
     except ConfigError as error:
         ticker.say(f"no attention map: {error}")

@@ -19,17 +19,14 @@ from dragoman import environment
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import DecodeConfig
 from dragoman.data.corpus import Line, read_lines_leniently
-from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from dragoman.decoding.batches import search_all
-from dragoman.decoding.search import Hypothesis, Specials, length_penalty
+from dragoman.decoding.search import Hypothesis, length_penalty
 from dragoman.device import resolve_device
 from dragoman.errors import ConfigError, DecodeError
+from dragoman.languages import UNSPACED, primary
 
 READ_AHEAD = 2048
 """How many lines are read before they are sorted by length and translated."""
-
-UNSPACED = ("zh", "ja", "th", "lo", "km", "my")
-"""Languages written without spaces between sentences: parts of a long line are joined with nothing between."""
 
 
 class Translation(NamedTuple):
@@ -67,6 +64,7 @@ class Translator:
         batch_tokens: int | None = None,
         deterministic: bool = False,
         warn: Callable[[str], None] | None = None,
+        label: Callable[[int], str] = lambda i: f"line {i + 1}",
         progress: Callable[[int, int, str], object] = lambda done, total, what: None,
     ) -> list[Translation]:
         """Translate ``texts``, one translation for each, in order.
@@ -78,6 +76,7 @@ class Translator:
             batch_tokens: Rows x longest source of one batch.
             deterministic: Decode each sentence alone, so that nothing beside it can touch its last bits.
             warn: Called with one line for each text that had to be split.
+            label: What a warning calls text number ``i``.
             progress: Told after each batch how many sentences are done, of how many.
 
         Raises:
@@ -93,13 +92,10 @@ class Translator:
                 continue
             split = self._split(texts[number], ids)
             if len(split) > 1 and warn is not None:
-                warn(
-                    f"line {number + 1}: {len(ids):,} tokens are more than {self.max_tokens:,}; split into {len(split)}"
-                )
+                warn(f"{label(number)}: {len(ids):,} tokens are more than {self.max_tokens:,}; split into {len(split)}")
             parts += split
             owners += [number] * len(split)
-        specials = Specials(PAD_ID, BOS_ID, EOS_ID)
-        found = search_all(self.model, parts, config, self.device, specials=specials, progress=progress)
+        found = search_all(self.model, parts, config, self.device, progress=progress)
         grouped: list[list[Hypothesis]] = [[] for _ in texts]
         for owner, hypotheses in zip(owners, found, strict=True):
             grouped[owner].append(hypotheses[0])
@@ -136,11 +132,11 @@ class Translator:
         return [len(ids) for ids in self.src_tokenizer.encode(texts)]
 
     def _join(self, grouped: list[list[Hypothesis]], alpha: float) -> list[Translation]:
-        between = "" if self.config.data.tgt_lang in UNSPACED else " "
+        between = "" if primary(self.config.data.tgt_lang) in UNSPACED else " "
         texts = iter(self.tgt_tokenizer.decode([h.ids for group in grouped for h in group]))
         result = []
         for group in grouped:
-            text = between.join(" ".join(next(texts).split("\n")) for _ in group)  # never a line more than came in
+            text = between.join(one_line(next(texts)) for _ in group)
             log_prob, n = sum(h.log_prob for h in group), sum(len(h.ids) + 1 for h in group)
             result.append(Translation(text, log_prob / length_penalty(n, alpha) if group else 0.0, len(group)))
         return result
@@ -172,10 +168,10 @@ class Translator:
                 if line.warning:
                     warn(line.warning)
 
-            def renumbered(text: str, offset: int = done) -> None:
-                warn(re.sub(r"^line (\d+)", lambda m: f"{name}:{int(m[1]) + offset}", text))
+            def label(i: int, before: int = done) -> str:
+                return f"{name}:{before + i + 1}"
 
-            yield from self.translate([line.text for line in lines], warn=renumbered, **settings)
+            yield from self.translate([line.text for line in lines], warn=warn, label=label, **settings)
             flush()
             done += len(lines)
 
@@ -210,6 +206,11 @@ def windows(lines: Iterable[Line], size: int, pause_s: float = 0.05) -> Iterator
             raise item
         if item is None:
             return
+
+
+def one_line(text: str) -> str:
+    """A translation on one line: a model can make an LF out of bytes, and would add a line that never came in."""
+    return " ".join(text.split("\n"))
 
 
 _SENTENCE_END = re.compile(r"(?<=[.!?;:…])\s+|(?<=[。！？；])")

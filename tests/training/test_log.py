@@ -34,6 +34,19 @@ def test_tensorboard_gets_every_number(tmp_path: Path) -> None:
     assert [(e.step, e.value) for e in events.Scalars("train/loss")] == [(1, 1.5), (2, 3.0)]
 
 
+def test_a_line_that_a_crash_cut_inside_a_character_is_dropped_on_resuming(tmp_path: Path) -> None:
+    with RunLog(tmp_path, quiet=True) as log:
+        log.event("validation", 1, hyp="这")
+        log.samples("step 1\n    hyp: 这\n")
+    for name in ("log.jsonl", "samples.txt"):
+        with (tmp_path / name).open("ab") as file:
+            file.write('{"event": "train", "step": 1, "hyp": "那'.encode()[:-1])
+    with RunLog(tmp_path, quiet=True) as log:
+        log.forget_after(1)
+    lines = (tmp_path / "log.jsonl").read_text(encoding="utf-8").split("\n")
+    assert [json.loads(line)["hyp"] for line in lines if line] == ["这"]
+
+
 def test_durations_and_quantities_are_short() -> None:
     assert [duration(s) for s in (0.4, 75, 3675)] == ["0:00", "1:15", "1:01:15"]
     assert [quantity(v) for v in (0, 999, 1500, 2.5e15)] == ["0", "999", "1.5k", "2.5P"]

@@ -37,3 +37,11 @@ def test_cosine_rises_linearly_and_ends_at_zero() -> None:
     assert learning_rate(35, config, 64) == pytest.approx(1e-3 * 0.5 * (1 + math.cos(math.pi / 4)))
     assert learning_rate(110, config, 64) == pytest.approx(0, abs=1e-18)
     assert learning_rate(500, config, 64) == pytest.approx(0, abs=1e-18)
+
+
+def test_cosine_follows_the_clock_where_it_is_ahead_of_the_steps() -> None:
+    config = TrainConfig(schedule="cosine", lr=1e-3, warmup_steps=10, max_steps=110, max_minutes=2)
+    assert learning_rate(35, config, 64, seconds=60) == pytest.approx(5e-4)  # half of the time, a quarter of the steps
+    assert learning_rate(60, config, 64, seconds=30) == pytest.approx(5e-4)
+    assert learning_rate(35, config, 64, seconds=120) == pytest.approx(0, abs=1e-18)
+    assert learning_rate(5, config, 64, seconds=60) == pytest.approx(5e-4)  # the warm-up goes by steps

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import typer
@@ -44,7 +44,11 @@ def _version(version: bool = typer.Option(False, "--version", help="Print the ve
 def main() -> None:
     """Run the command line and turn errors into exit statuses."""
     environment.set_defaults()
-    logging.basicConfig(level=logging.WARNING, format="warning: %(message)s", stream=sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Plain())
+    handler.addFilter(_once())
+    logging.getLogger("dragoman").addHandler(handler)
+    logging.getLogger("dragoman").setLevel(logging.INFO)
     sys.exit(run(sys.argv[1:] or ["--help"]))
 
 
@@ -61,6 +65,10 @@ def run(arguments: Sequence[str]) -> int:
         return _refused(f"{error.format_message()} (see {command} --help)")
     except DragomanError as error:
         return _refused(str(error))
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and "out of memory" not in str(error) and "alloc" not in str(error):
+            raise
+        return _refused("out of memory: lower train.batch_tokens or decode.batch_tokens, or take a smaller model")
     except BrokenPipeError:
         _drop_output()
         return 1
@@ -69,6 +77,25 @@ def run(arguments: Sequence[str]) -> int:
         return _refused(f"{error.filename or 'reading or writing'}: {error.strerror or error}")
     except KeyboardInterrupt:
         return 130
+
+
+class _Plain(logging.Formatter):
+    """The message; warnings are marked as such."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return ("warning: " if record.levelno >= logging.WARNING else "") + record.getMessage()
+
+
+def _once() -> Callable[[logging.LogRecord], bool]:
+    """Let each message through once: a corpus is read several times, and its oddities are noticed each time."""
+    seen: set[str] = set()
+
+    def first_time(record: logging.LogRecord) -> bool:
+        is_new = record.getMessage() not in seen
+        seen.add(record.getMessage())
+        return is_new
+
+    return first_time
 
 
 def _refused(message: str) -> int:

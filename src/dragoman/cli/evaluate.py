@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -25,8 +26,10 @@ def evaluate(
 ) -> None:
     """Translate a test set and score it: sacreBLEU with signature and interval, chrF, TER."""
     from dragoman import api
-    from dragoman.files import write_text
+    from dragoman.errors import ConfigError
 
+    if out is not None and not os.access(out if out.exists() else out.parent, os.W_OK):
+        raise ConfigError(f"{out}: cannot be written; choose another --out")
     found = api.evaluate(
         run,
         src=src,
@@ -36,8 +39,6 @@ def evaluate(
         old_style=old_style,
         device=device,
     )
-    if out is not None:
-        write_text(out, "".join(translation.text + "\n" for translation in found.translations))
     lines = len(found.translations)
     if as_json:
         scores = [score._asdict() for score in found.scores]
@@ -46,3 +47,6 @@ def evaluate(
         for score in found.scores:
             print(score)
         print(f"{lines:,} lines in {found.seconds:.1f} s", file=sys.stderr)
+    if out is not None:
+        text = "".join(translation.text + "\n" for translation in found.translations)
+        out.write_text(text, encoding="utf-8", newline="\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Annotated
 
@@ -27,6 +28,8 @@ def train(
     """
     from dragoman import api
 
+    if quiet:
+        logging.getLogger("dragoman").setLevel(logging.ERROR)
     trained = api.train(
         config,
         src=src,

@@ -134,7 +134,7 @@ def _write(
         "text_bytes": [column.size for column in texts] or None,
         "report": asdict(report),
         "tokenizers": [tokenizer.fingerprint for tokenizer in tokenizers],
-        "sources": {str(path): fingerprint(path) for path in sources},
+        "sources": {str(Path(path).resolve()): fingerprint(path) for path in sources},
     }
     with (folder / "store.json").open("w", encoding="utf-8") as file:
         json.dump(about, file, indent=2, ensure_ascii=False)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import torch
 from torch import Tensor
 
+from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from dragoman.errors import DecodeError
 
 
@@ -42,9 +43,9 @@ class Model(Protocol):
 class Specials(NamedTuple):
     """The ids that search must know."""
 
-    pad_id: int = 0
-    bos_id: int = 2
-    eos_id: int = 3
+    pad_id: int = PAD_ID
+    bos_id: int = BOS_ID
+    eos_id: int = EOS_ID
 
 
 DEFAULT = Specials()

@@ -14,6 +14,7 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from dragoman.errors import ConfigError, DataError
+from dragoman.languages import CHINESE, primary
 
 BOOTSTRAP_SAMPLES = 1000
 
@@ -43,7 +44,7 @@ class _ChrF(CHRF):
 
 def bleu_tokenizer(lang: str | None) -> str:
     """sacreBLEU's tokeniser for a target language: Chinese by characters, all others as WMT does (13a)."""
-    return "zh" if lang is not None and lang.lower().split("-")[0].split("_")[0] in ("zh", "cmn", "yue") else "13a"
+    return "zh" if primary(lang) in CHINESE else "13a"
 
 
 def bleu(

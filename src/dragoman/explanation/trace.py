@@ -8,11 +8,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
+from dragoman.data.tokenizer import BOS_ID, EOS_ID
 from dragoman.decoding.batches import search_all
-from dragoman.decoding.search import Specials
 from dragoman.errors import DecodeError
-from dragoman.translator import Translator
+from dragoman.translator import Translator, one_line
 
 
 class Trace(NamedTuple):
@@ -38,20 +37,23 @@ def trace(translator: Translator, text: str) -> Trace:
     """Translate ``text`` with the run's own beam, then run the model once more on the result with a recorder.
 
     Raises:
-        DecodeError: ``text`` is blank.
+        DecodeError: ``text`` is blank, or longer than the model was trained on.
     """
     ids = translator.src_tokenizer.encode([text])[0]
     if not text.strip():
         raise DecodeError("there is nothing to explain: the text is blank")
-    specials = Specials(PAD_ID, BOS_ID, EOS_ID)
-    best = search_all(translator.model, [ids], translator.config.decode, translator.device, specials=specials)[0][0]
+    if len(ids) > translator.max_tokens:
+        raise DecodeError(
+            f"{len(ids):,} tokens are too many to explain in one piece: at most {translator.max_tokens:,}"
+        )
+    best = search_all(translator.model, [ids], translator.config.decode, translator.device)[0][0]
     src = torch.tensor([[*ids, EOS_ID]], device=translator.device)
     tgt_in = torch.tensor([[BOS_ID, *best.ids]], device=translator.device)
     weights: dict[str, NDArray[np.float32]] = {}
     translator.model(src, tgt_in, record=lambda name, w: weights.update({name: w[0].float().cpu().numpy()}))
     return Trace(
         source=text,
-        translation=translator.tgt_tokenizer.decode([best.ids])[0],
+        translation=one_line(translator.tgt_tokenizer.decode([best.ids])[0]),
         src_pieces=translator.src_tokenizer.pieces([*ids, EOS_ID]),
         tgt_pieces=translator.tgt_tokenizer.pieces([*best.ids, EOS_ID]),
         weights=weights,

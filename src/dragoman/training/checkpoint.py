@@ -16,7 +16,7 @@ import json
 import logging
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -155,20 +155,16 @@ def step_of(path: Path) -> int:
     return int(path.name.removeprefix("step_"))
 
 
-def _parameters(model: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Parameter]]:
-    return model.named_parameters()
-
-
 def _optimizer_tensors(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     tensors = {}
-    for name, parameter in _parameters(model):
+    for name, parameter in model.named_parameters():
         for key, value in optimizer.state.get(parameter, {}).items():
             tensors[f"{key}.{name}"] = torch.as_tensor(value)
     return tensors
 
 
 def _check_moments(path: Path, model: torch.nn.Module, moments: Mapping[str, Tensor]) -> None:
-    shapes = {name: parameter.shape for name, parameter in _parameters(model)}
+    shapes = {name: parameter.shape for name, parameter in model.named_parameters()}
     for full_name, tensor in moments.items():
         key, _, name = full_name.partition(".")
         if name not in shapes or (key != "step" and tensor.shape != shapes[name]):
@@ -176,7 +172,7 @@ def _check_moments(path: Path, model: torch.nn.Module, moments: Mapping[str, Ten
 
 
 def _restore_optimizer(model: torch.nn.Module, optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    by_name = dict(_parameters(model))
+    by_name = dict(model.named_parameters())
     for full_name, tensor in tensors.items():
         key, _, name = full_name.partition(".")
         parameter = by_name[name]

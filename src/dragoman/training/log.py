@@ -35,7 +35,8 @@ class RunLog:
                 from torch.utils.tensorboard import SummaryWriter
             except ImportError:
                 raise ConfigError("train.tensorboard needs an extra: pip install 'dragoman[tensorboard]'") from None
-            self._writer = SummaryWriter(str(folder / "tensorboard"))
+            self._new_writer: Any = lambda step: SummaryWriter(str(folder / "tensorboard"), purge_step=step)
+            self._writer = self._new_writer(None)
         with explained(self.path):
             self._file = self.path.open("a", encoding="utf-8")
 
@@ -43,7 +44,7 @@ class RunLog:
         """Drop what was logged after ``step``: a resumed run will say it again."""
         self._file.flush()
         kept = []
-        for line in self.path.read_text(encoding="utf-8").split("\n"):
+        for line in self.path.read_text(encoding="utf-8", errors="replace").split("\n"):
             try:
                 if line and json.loads(line)["step"] <= step:
                     kept.append(line + "\n")
@@ -53,10 +54,15 @@ class RunLog:
         write_text(self.path, "".join(kept))
         samples = self.path.with_name("samples.txt")
         if samples.is_file():
-            blocks = re.split(r"^(?=step \d+)", samples.read_text(encoding="utf-8"), flags=re.MULTILINE)
+            blocks = re.split(
+                r"^(?=step \d+)", samples.read_text(encoding="utf-8", errors="replace"), flags=re.MULTILINE
+            )
             write_text(samples, "".join(b for b in blocks if (m := re.match(r"step (\d+)", b)) and int(m[1]) <= step))
         with explained(self.path):
             self._file = self.path.open("a", encoding="utf-8")
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = self._new_writer(step + 1)
 
     def event(self, event: str, step: int, **facts: Any) -> None:
         """Write one line of JSON, and each number to TensorBoard; what is not finite is written as a word."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -68,7 +69,7 @@ def fit(
         batches: An endless stream that knows its position.
         config: How to train; ``precision`` is resolved ("fp32" or "bf16").
         folder: The run; checkpoints go to ``folder/checkpoints``.
-        validate: Called with the model that would be kept (the moving average, if there is one), in eval mode.
+        validate: Called with the model in eval mode, with the moving average for its weights, if there is one.
         resume: Go on from the latest whole checkpoint, bit for bit on a CPU with the same number of threads.
 
     Returns:
@@ -94,7 +95,7 @@ def fit(
             started = time.perf_counter()
             state.step += 1
             micro_batches = [next(batches) for _ in range(config.accumulate)]
-            rate = learning_rate(state.step, config, model_config.d_model)
+            rate = learning_rate(state.step, config, model_config.d_model, state.seconds)
             result = train_step(model, micro_batches, optimizer, rate, config, model_config.pad_id)
             if result.finite:
                 state.bad_steps = 0
@@ -102,24 +103,23 @@ def fit(
                     update_ema(ema, model, config.ema, state.step)
             else:
                 note_bad_step(state, config, log, result, micro_batches)
-            state.tokens += result.tokens
+            state.tokens += result.tokens if result.finite else 0
             state.flops += sum(training_flops(model_config, *shape_of(batch)) for batch in micro_batches)
             state.data = batches.state_dict()
             state.seconds += time.perf_counter() - started
             window.add(result)
 
-            reason = "signal" if stop.signal else ended(state, config, batches)
+            reason = ended(state, config, batches) or ("signal" if stop.signal else None)
             if state.step % config.log_every == 0 or reason:
                 window = window.report(state, config, batches.epoch, rate, log)
             if validate is not None and (state.step % config.validate_every == 0 or (reason and reason != "signal")):
                 started = time.perf_counter()
-                with swapped_weights(model, ema):
-                    found = validate(model)
-                    note_validation(found, state, log)
+                with ema_in_place(model, ema):  # what is measured is also what is kept as the best
+                    note_validation(validate(model), state, config, log)
                     if state.best_step == state.step:
                         save_best(checkpoints, model, state)
+                window.seconds += time.perf_counter() - started
                 state.seconds += time.perf_counter() - started
-                window = Window(state)
                 reason = reason or ended(state, config, batches)
             if state.step % config.save_every == 0 or reason:
                 save_checkpoint(checkpoints, model, optimizer, ema, state)
@@ -203,18 +203,18 @@ def note_bad_step(
     """
     state.bad_steps += 1
     state.skipped += 1
-    pairs = [int(i) for batch in batches for i in batch.indices[:8]]
+    pairs = [int(i) for batch in batches for i in batch.indices[:8]]  # their numbers in the store, from 0
     log.event("skipped", state.step, loss=str(result.smoothed), grad_norm=str(result.grad_norm), pairs=pairs)
-    log.say(f"step {state.step:,}: loss or gradient not finite, update skipped (pairs {pairs[:4]} ...)")
+    log.say(f"step {state.step:,}: loss or gradient not finite, update skipped (pairs {pairs[:4]} ... of store/train)")
     if state.bad_steps >= config.max_bad_steps:
         raise DragomanError(
             f"step {state.step}: {state.bad_steps} updates in a row had a non-finite loss or gradient; none "
             "touched the weights, and the checkpoints are whole. Train a new run with a lower train.lr, more "
-            "train.warmup_steps or train.clip_norm=1; or look at the pairs named in log.jsonl"
+            "train.warmup_steps or train.clip_norm=1"
         )
 
 
-def note_validation(found: Validation, state: TrainState, log: RunLog) -> None:
+def note_validation(found: Validation, state: TrainState, config: TrainConfig, log: RunLog) -> None:
     """Log a validation with three samples, and see whether it is the best so far."""
     better = found.bleu > state.best_bleu
     if better:
@@ -225,7 +225,8 @@ def note_validation(found: Validation, state: TrainState, log: RunLog) -> None:
         "validation", state.step, loss=found.loss, perplexity=perplexity(found.loss), bleu=found.bleu, chrf=found.chrf,
         best=better, samples=[dict(zip(("src", "ref", "hyp"), sample, strict=True)) for sample in found.samples],
     )  # fmt: skip
-    early = "  (samples look like nonsense: normal this early)" if found.bleu < 5 else ""
+    is_early = found.bleu < 5 and state.step < config.max_steps / 2
+    early = "  (samples look like nonsense: normal this early)" if is_early else ""
     log.say(
         f"  validation: perplexity {perplexity(found.loss):.2f}  BLEU {found.bleu:.2f}  chrF {found.chrf:.2f}"
         f"{'  best so far' if better else ''}{early}"
@@ -241,27 +242,23 @@ def save_best(checkpoints: Path, model: nn.Module, state: TrainState) -> None:
         save_weights(aside / "model.safetensors", untied(model))
 
 
-class swapped_weights:  # noqa: N801  (a context manager, used like a function)
-    """Evaluate with the moving average in the model's place; the trained weights come back afterwards."""
-
-    def __init__(self, model: nn.Module, ema: dict[str, Tensor] | None) -> None:
-        self.model, self.ema = model, ema
-
-    def __enter__(self) -> None:
-        self.model.eval()
-        self.swap()
-
-    def __exit__(self, *_: object) -> None:
-        self.swap()
+@contextlib.contextmanager
+def ema_in_place(model: nn.Module, ema: dict[str, Tensor] | None) -> Iterator[None]:
+    """Put the model in eval mode and the moving average in its weights' place; the weights come back afterwards."""
 
     @torch.no_grad()
-    def swap(self) -> None:
-        """Exchange the two."""
-        if self.ema is not None:
-            for mine, other in zip(untied(self.model).values(), self.ema.values(), strict=True):
-                kept = mine.clone()
-                mine.copy_(other)
-                other.copy_(kept)
+    def exchange() -> None:
+        for mine, other in zip(untied(model).values(), (ema or {}).values(), strict=ema is not None):
+            kept = mine.clone()
+            mine.copy_(other)
+            other.copy_(kept)
+
+    model.eval()
+    exchange()
+    try:
+        yield
+    finally:
+        exchange()
 
 
 class Window:
@@ -269,7 +266,7 @@ class Window:
 
     def __init__(self, state: TrainState) -> None:
         self.plain, self.tokens, self.grad_norm = 0.0, 0, 0.0
-        self.seconds, self.step = state.seconds, state.step
+        self.seconds = state.seconds
 
     def add(self, result: StepResult) -> None:
         """Count one update."""

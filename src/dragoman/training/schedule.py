@@ -7,12 +7,13 @@ import math
 from dragoman.config import TrainConfig
 
 
-def learning_rate(step: int, config: TrainConfig, d_model: int) -> float:
+def learning_rate(step: int, config: TrainConfig, d_model: int, seconds: float = 0.0) -> float:
     """The rate of update ``step``, counted from 1.
 
     ``noam`` is the paper's (section 5.3): ``d_model^-0.5 * min(step^-0.5, step * warmup^-1.5)``, times ``lr`` if
     given. ``inverse_sqrt`` rises linearly to the peak ``lr`` and falls as ``step^-0.5``; ``cosine`` rises likewise
-    and falls along half a cosine to 0 at ``max_steps``.
+    and falls along half a cosine to 0 at ``max_steps``, or at ``max_minutes`` if the clock is ahead: then the rate
+    depends on ``seconds``, those trained so far, and two runs are no longer alike to the bit.
     """
     warmup = config.warmup_steps
     if config.schedule == "noam":
@@ -22,5 +23,8 @@ def learning_rate(step: int, config: TrainConfig, d_model: int) -> float:
         return peak * step / warmup
     if config.schedule == "inverse_sqrt":
         return peak * math.sqrt(warmup / step)
-    done = min(1.0, (step - warmup) / max(1, config.max_steps - warmup))
+    done = (step - warmup) / max(1, config.max_steps - warmup)
+    if config.max_minutes is not None:
+        done = max(done, seconds / (60 * config.max_minutes))
+    done = min(1.0, done)
     return peak * 0.5 * (1 + math.cos(math.pi * done))
