@@ -18,6 +18,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--to", default="de", choices=("de", "zh"))
     parser.add_argument("--out", type=Path, required=True, help="a run folder that does not exist yet")
+    parser.add_argument("--install-s", type=float, help="seconds that `make .venv/ready` took on a fresh clone")
     args = parser.parse_args()
     dragoman = str(Path(sys.executable).with_name("dragoman"))
     started = time.perf_counter()
@@ -31,6 +32,7 @@ def main() -> None:
         "exactly_right": {what: {"percent": float(p), "sentences": n, "bleu": float(b)} for what, p, n, b in shares},
         "training_s": round(end["seconds"], 1),
         "wall_s": round(wall, 1),
+        "install_s": args.install_s,
         "steps": end["step"],
         "target_tokens": end["tokens"],
         "training_flops": end["flops"],

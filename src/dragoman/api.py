@@ -57,6 +57,11 @@ RESUMABLE = (
 )  # fmt: skip
 """Settings of ``train`` that may change when a run is resumed; any other would make it another run."""
 
+ANOTHER_RUN = (
+    "cannot change when a run is resumed (that would be another run); "
+    f"of train, {', '.join(RESUMABLE)} can, and all of decode"
+)
+
 
 class Trained(NamedTuple):
     """What ``train`` leaves: the run folder, how it ended, and how the kept weights do on the validation set."""
@@ -200,19 +205,16 @@ def _resume(run: Path, overrides: Sequence[str], quiet: bool) -> Trained:
     if not list_checkpoints(run / "checkpoints"):
         what = "no checkpoint yet; delete it" if (run / "config.yaml").is_file() else "no such run; leave out --resume"
         raise BundleError(f"{run}: nothing to resume, {what} to start anew")
-    for name in overrides:
-        if name.strip().startswith(("model", "data")):
-            raise ConfigError(f"--set {name}: the model and the data of a run stay as they are when it is resumed")
+    for key in (override.partition("=")[0].strip() for override in overrides):
+        if key.partition(".")[0] in ("model", "data"):
+            raise ConfigError(f"--set {key} {ANOTHER_RUN}")
     saved = Config.from_yaml(run / "config.yaml")
     config = Config.from_yaml(run / "config.yaml", overrides)
     for name in Config.model_fields:
         before, now = getattr(saved, name).model_dump(), getattr(config, name).model_dump()
         changed = [key for key in before if before[key] != now[key] and not (name == "train" and key in RESUMABLE)]
         if changed and name != "decode":
-            raise ConfigError(
-                f"--set {name}.{changed[0]} cannot change when a run is resumed (that would be another run); "
-                f"of train, {', '.join(RESUMABLE)} can"
-            )
+            raise ConfigError(f"--set {name}.{changed[0]} {ANOTHER_RUN}")
     resolve_device(config.train.device)  # is the one of the run here?
     tokenizers = load_tokenizers(run)
     for name in ("train", "valid"):

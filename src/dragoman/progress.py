@@ -49,9 +49,10 @@ class Ticker:
             yield
         finally:
             over.set()
-            if not self.quiet:
+            if thread.is_alive():
                 thread.join()
-                self._write(f"{what}: {time.monotonic() - started:.1f} s", final=True)
+        if not self.quiet and time.monotonic() - started >= 1:
+            self._write(f"{what}: {time.monotonic() - started:.1f} s", final=True)
 
     def _write(self, text: str, final: bool) -> None:
         if self.console.is_terminal:

@@ -34,6 +34,10 @@ from dragoman.training.signals import StopRequest
 Reason = Literal["max_steps", "max_epochs", "max_minutes", "patience", "signal"]
 
 
+EARLY_TOKENS = 3_000_000
+"""Up to so many target tokens translations that make no sense are no cause for concern."""
+
+
 class Validation(NamedTuple):
     """What a validation found; ``loss`` in nats per target token, unsmoothed."""
 
@@ -115,7 +119,7 @@ def fit(
             if validate is not None and (state.step % config.validate_every == 0 or (reason and reason != "signal")):
                 started = time.perf_counter()
                 with ema_in_place(model, ema):  # what is measured is also what is kept as the best
-                    note_validation(validate(model), state, config, log)
+                    note_validation(validate(model), state, log)
                     if state.best_step == state.step:
                         save_best(checkpoints, model, state)
                 window.seconds += time.perf_counter() - started
@@ -214,7 +218,7 @@ def note_bad_step(
         )
 
 
-def note_validation(found: Validation, state: TrainState, config: TrainConfig, log: RunLog) -> None:
+def note_validation(found: Validation, state: TrainState, log: RunLog) -> None:
     """Log a validation with three samples, and see whether it is the best so far."""
     better = found.bleu > state.best_bleu
     if better:
@@ -225,7 +229,7 @@ def note_validation(found: Validation, state: TrainState, config: TrainConfig, l
         "validation", state.step, loss=found.loss, perplexity=perplexity(found.loss), bleu=found.bleu, chrf=found.chrf,
         best=better, samples=[dict(zip(("src", "ref", "hyp"), sample, strict=True)) for sample in found.samples],
     )  # fmt: skip
-    is_early = found.bleu < 5 and state.step < config.max_steps / 2
+    is_early = found.bleu < 5 and state.tokens < EARLY_TOKENS
     early = "  (samples look like nonsense: normal this early)" if is_early else ""
     log.say(
         f"  validation: perplexity {perplexity(found.loss):.2f}  BLEU {found.bleu:.2f}  chrF {found.chrf:.2f}"
