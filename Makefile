@@ -1,5 +1,5 @@
 # The same commands for people and for CI. Each makes .venv and installs what it needs.
-#   make demo    watch a Transformer learn to translate (about 6 minutes on two cores)
+#   make demo    watch a Transformer learn to translate (about 5 minutes on two cores)
 #   make test    the tests
 #   make check   formatting, lint, types, import layers
 SHELL := /bin/bash
@@ -42,7 +42,7 @@ bench: .venv/ready
 bench-data: .venv/ready
 	$(BIN)/python -m benchmarks.prepare --data $(DATA)
 	$(BIN)/python -m benchmarks.quality multi30k --data $(DATA) --out runs/bench-multi30k
-	$(BIN)/python -m benchmarks.quality tatoeba --data $(DATA) --out runs/bench-tatoeba --minutes 15
+	$(BIN)/python -m benchmarks.quality tatoeba --data $(DATA) --out runs/bench-tatoeba --minutes 5
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
