@@ -40,8 +40,9 @@ def test_cosine_rises_linearly_and_ends_at_zero() -> None:
 
 
 def test_cosine_follows_the_clock_where_it_is_ahead_of_the_steps() -> None:
-    config = TrainConfig(schedule="cosine", lr=1e-3, warmup_steps=10, max_steps=110, max_minutes=2)
-    assert learning_rate(35, config, 64, seconds=60) == pytest.approx(5e-4)  # half of the time, a quarter of the steps
-    assert learning_rate(60, config, 64, seconds=30) == pytest.approx(5e-4)
-    assert learning_rate(35, config, 64, seconds=120) == pytest.approx(0, abs=1e-18)
-    assert learning_rate(5, config, 64, seconds=60) == pytest.approx(5e-4)  # the warm-up goes by steps
+    config = TrainConfig(schedule="cosine", lr=1e-3, warmup_steps=10, max_steps=110, max_minutes=1)
+    assert learning_rate(1, config, 64, seconds=60 * 60 / 110) == pytest.approx(5e-4)  # as at step 60
+    assert learning_rate(60, config, 64, seconds=1) == pytest.approx(5e-4)
+    assert learning_rate(1, config, 64, seconds=60 * 5 / 110) == pytest.approx(5e-4)  # the warm-up too: step 5
+    assert learning_rate(35, config, 64, seconds=60) == pytest.approx(0, abs=1e-18)
+    assert learning_rate(35, config, 64, seconds=600) == pytest.approx(0, abs=1e-18)

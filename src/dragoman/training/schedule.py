@@ -12,19 +12,19 @@ def learning_rate(step: int, config: TrainConfig, d_model: int, seconds: float =
 
     ``noam`` is the paper's (section 5.3): ``d_model^-0.5 * min(step^-0.5, step * warmup^-1.5)``, times ``lr`` if
     given. ``inverse_sqrt`` rises linearly to the peak ``lr`` and falls as ``step^-0.5``; ``cosine`` rises likewise
-    and falls along half a cosine to 0 at ``max_steps``, or at ``max_minutes`` if the clock is ahead: then the rate
-    depends on ``seconds``, those trained so far, and two runs are no longer alike to the bit.
+    and falls along half a cosine to 0 at ``max_steps``. With ``max_minutes`` it follows the clock where that is ahead
+    of the steps: the rate depends on ``seconds``, those trained so far, and two runs are no longer alike to the bit.
     """
     warmup = config.warmup_steps
     if config.schedule == "noam":
         return (config.lr or 1.0) * d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
     peak = config.lr or 0.0
-    if step <= warmup:
-        return peak * step / warmup
+    place: float = step
+    if config.schedule == "cosine" and config.max_minutes is not None:
+        place = max(place, config.max_steps * min(1.0, seconds / (60 * config.max_minutes)))
+    if place <= warmup:
+        return peak * place / warmup
     if config.schedule == "inverse_sqrt":
-        return peak * math.sqrt(warmup / step)
-    done = (step - warmup) / max(1, config.max_steps - warmup)
-    if config.max_minutes is not None:
-        done = max(done, seconds / (60 * config.max_minutes))
-    done = min(1.0, done)
+        return peak * math.sqrt(warmup / place)
+    done = min(1.0, (place - warmup) / max(1, config.max_steps - warmup))
     return peak * 0.5 * (1 + math.cos(math.pi * done))
