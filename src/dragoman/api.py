@@ -216,6 +216,8 @@ def _resume(run: Path, overrides: Sequence[str], quiet: bool) -> Trained:
         if changed and name != "decode":
             raise ConfigError(f"--set {name}.{changed[0]} {ANOTHER_RUN}")
     resolve_device(config.train.device)  # is the one of the run here?
+    if config.train.schedule == "cosine" and config.train.max_steps != saved.train.max_steps:
+        Ticker(quiet).say("train.max_steps has changed: the rest of the cosine is another one than the run began with")
     tokenizers = load_tokenizers(run)
     for name in ("train", "valid"):
         store = Store.open(run / "store" / name)
