@@ -308,12 +308,7 @@ def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ti
         for batch in (batch.to(device) for batch in batches):
             loss += label_smoothed_loss(model(batch.src, batch.tgt_in), batch.tgt_out, PAD_ID, 0.0)[1].item()
             tokens += batch.n_tgt_tokens
-        found = search_all(
-            model,
-            src_ids,
-            greedy,
-            device,
-        )
+        found = search_all(model, src_ids, greedy, device)
         hyps = [one_line(text) for text in tgt_tokenizer.decode([hypotheses[0].ids for hypotheses in found])]
         samples = [(sources[i], references[i], hyps[i]) for i in range(min(3, len(hyps)))]
         lang = config.data.tgt_lang

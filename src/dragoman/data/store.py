@@ -15,7 +15,6 @@ It is built in a folder beside its place and moved there when it is complete.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import shutil
@@ -34,6 +33,7 @@ from dragoman.config import DataConfig
 from dragoman.data.corpus import Cleaner, Report
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import DataError
+from dragoman.files import sha256
 
 Progress = Callable[[int, int | None, str], None]
 """Called with how much is done, how much there is in all (None: not known) and what of; at most ten times a second."""
@@ -282,9 +282,7 @@ def fingerprint(path: Path | str) -> dict[str, Any]:
         DataError: The file cannot be read.
     """
     try:
-        with Path(path).open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-            return {"bytes": file.tell(), "sha256": digest}
+        return {"bytes": Path(path).stat().st_size, "sha256": sha256(Path(path))}
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
 

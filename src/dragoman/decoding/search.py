@@ -11,7 +11,7 @@ pad and bos are never chosen.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -20,23 +20,15 @@ from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from dragoman.errors import DecodeError
 
 
-class State(Protocol):
-    """What a model needs to know of the rows it continues."""
-
-    def select(self, rows: Tensor) -> Self:
-        """Keep these rows; repeats allowed."""
-        ...
-
-
 class Model(Protocol):
     """All that search knows of a model."""
 
     def start(self, src: Tensor) -> Any:
-        """Read the sources ``(B, S)``; returns a State of B rows."""
+        """Read the sources ``(B, S)``; returns a state of B rows, whose ``select(rows)`` keeps or repeats some."""
         ...
 
     def step(self, state: Any, last_ids: Tensor) -> tuple[Tensor, Any]:
-        """Append a token to each row: logits ``(B, V)`` and the next State."""
+        """Append a token to each row: logits ``(B, V)`` and the next state."""
         ...
 
 

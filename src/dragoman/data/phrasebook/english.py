@@ -6,7 +6,6 @@ from dragoman.data.phrasebook.grammar import And, Clause, NounPhrase, Phrase, Se
 from dragoman.data.phrasebook.lexicon import Mass, Verb, english_number
 
 _PLURAL_DETERMINERS = {"the": "the", "this": "these", "some": "some"}
-_QUESTION_WORDS = {"where": "where", "when": "when", "why": "why"}
 
 
 def english(sentence: Sentence) -> str:
@@ -25,7 +24,7 @@ def english(sentence: Sentence) -> str:
     elif kind == "polar":
         text = question(main) + "?"
     else:
-        text = f"{_QUESTION_WORDS[kind]} {question(main)}?"
+        text = f"{kind} {question(main)}?"  # where, when, why
     return sentence_case(text)
 
 

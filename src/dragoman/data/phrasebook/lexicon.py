@@ -61,7 +61,6 @@ class Verb(NamedTuple):
     case: str = "acc"  # of its object
     zh_coverb: str = ""  # 给: the object stands before the verb, behind this word
     relative: bool = True  # may its object be the head of a relative clause?
-    en_particle: str = ""  # such as "for" in "look for"
     fixed_zh: str = ""  # what follows 了, where the verb is a verb with its own object
 
 
