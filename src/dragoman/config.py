@@ -163,6 +163,7 @@ class TrainConfig(Section):
     lr: float | None = Field(None, gt=0)  # peak rate of inverse_sqrt and cosine; a factor, default 1, for noam
     warmup_steps: int = Field(4000, ge=1)
     label_smoothing: float = Field(0.1, ge=0, lt=1)
+    r_drop: float = Field(0.0, ge=0, le=100)  # alpha of R-Drop: two passes a step, which must agree; 0: one pass
     adam_betas: tuple[float, float] = (0.9, 0.98)
     adam_eps: float = Field(1e-9, gt=0)
     clip_norm: float | None = Field(None, gt=0)  # of the gradient of all parameters together

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from dragoman.training.loss import label_smoothed_loss, loss_from_features, perplexity
+from dragoman.training.loss import label_smoothed_loss, loss_from_features, perplexity, r_drop_loss
 
 
 def a_problem(bias: bool, dtype: torch.dtype = torch.float64) -> tuple[torch.Tensor, nn.Linear, torch.Tensor]:
@@ -67,3 +67,32 @@ def test_chunked_loss_in_bf16_stays_near_float32() -> None:
 def test_perplexity_is_the_exponential_and_never_overflows() -> None:
     assert perplexity(math.log(7)) == pytest.approx(7)
     assert perplexity(1e6) == math.inf
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_r_drop_is_two_losses_and_both_divergences(smoothing: float) -> None:
+    _, generator, tgt_out = a_problem(bias=True)
+    features = torch.randn(6, 7, 5, generator=torch.Generator().manual_seed(2), dtype=torch.float64, requires_grad=True)
+    keep = (tgt_out != 0).flatten()
+    results = []
+    for chunk in (3, 1000):
+        loss, plain = r_drop_loss(features, generator, tgt_out, 0, smoothing, alpha=5.0, chunk=chunk)
+        results.append((loss, plain, *torch.autograd.grad(loss, (features, *generator.parameters()))))
+    log_p, log_q = (generator(half).log_softmax(-1).flatten(0, 1)[keep] for half in features.chunk(2))
+    losses = [label_smoothed_loss(generator(half), tgt_out, 0, smoothing) for half in features.chunk(2)]
+    kl = nn.functional.kl_div
+    both = (kl(log_q, log_p, log_target=True, reduction="sum") + kl(log_p, log_q, log_target=True, reduction="sum")) / 2
+    want = (losses[0][0] + losses[1][0]) / 2 + 5.0 / 2 * both
+    results.append(
+        (want, (losses[0][1] + losses[1][1]) / 2, *torch.autograd.grad(want, (features, *generator.parameters())))
+    )
+    for got, again, plainly in zip(*results, strict=True):
+        torch.testing.assert_close(got, plainly, rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(again, plainly, rtol=1e-12, atol=1e-12)
+
+
+def test_r_drop_of_equal_passes_is_the_ordinary_loss() -> None:
+    features, generator, tgt_out = a_problem(bias=False)
+    got = r_drop_loss(features.repeat(2, 1, 1), generator, tgt_out, 0, 0.1, alpha=5.0)
+    for value, want in zip(got, loss_from_features(features, generator, tgt_out, 0, 0.1), strict=True):
+        torch.testing.assert_close(value, want, rtol=1e-12, atol=1e-12)

@@ -65,6 +65,16 @@ def test_the_loss_is_divided_by_the_tokens_and_padding_does_not_count() -> None:
     torch.testing.assert_close(moved(a_model(), twice), moved(a_model(), once), rtol=1e-12, atol=1e-12)
 
 
+def test_r_drop_asks_two_passes_to_agree() -> None:
+    plain, doubled = a_model(), a_model()
+    one = one_update(plain, [batch_of(0, 1, 2)])
+    two = one_update(doubled, [batch_of(0, 1, 2)], r_drop=5.0)  # without dropout both passes are one
+    assert [two.smoothed, two.plain, two.tokens] == pytest.approx([one.smoothed, one.plain, one.tokens], rel=1e-12)
+    torch.testing.assert_close(moved(a_model(), doubled), moved(a_model(), plain), rtol=1e-12, atol=1e-12)
+    losses = [one_update(a_model(dropout=0.3), [batch_of(0, 1, 2)], r_drop=alpha).smoothed for alpha in (1e-9, 5.0)]
+    assert losses[1] > losses[0]  # the same masks, and the disagreement is paid for
+
+
 def test_clipping_bounds_the_norm_of_the_whole_gradient_and_keeps_its_direction() -> None:
     free, clipped, roomy = a_model(), a_model(), a_model()
     norm = one_update(free, [batch_of(0, 1)]).grad_norm

@@ -27,7 +27,7 @@ from dragoman.training.checkpoint import (
 )
 from dragoman.training.flops import training_flops
 from dragoman.training.log import RunLog, duration, quantity
-from dragoman.training.loss import loss_from_features, perplexity
+from dragoman.training.loss import loss_from_features, perplexity, r_drop_loss
 from dragoman.training.schedule import learning_rate
 from dragoman.training.signals import StopRequest
 
@@ -108,7 +108,8 @@ def fit(
             else:
                 note_bad_step(state, config, log, result, micro_batches)
             state.tokens += result.tokens if result.finite else 0
-            state.flops += sum(training_flops(model_config, *shape_of(batch)) for batch in micro_batches)
+            passes = 2 if config.r_drop else 1
+            state.flops += passes * sum(training_flops(model_config, *shape_of(batch)) for batch in micro_batches)
             state.data = batches.state_dict()
             state.seconds += time.perf_counter() - started
             window.add(result)
@@ -162,8 +163,14 @@ def train_step(
     for batch in batches:
         batch = batch.to(device)
         with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16"):
-            features = model.features(batch.src, batch.tgt_in)  # (B, T, d_model)
-            loss, nll = loss_from_features(features, model.generator, batch.tgt_out, pad_id, config.label_smoothing)
+            if config.r_drop:
+                features = model.features(batch.src.repeat(2, 1), batch.tgt_in.repeat(2, 1))  # (2B, T, d_model)
+                loss, nll = r_drop_loss(
+                    features, model.generator, batch.tgt_out, pad_id, config.label_smoothing, config.r_drop
+                )
+            else:
+                features = model.features(batch.src, batch.tgt_in)  # (B, T, d_model)
+                loss, nll = loss_from_features(features, model.generator, batch.tgt_out, pad_id, config.label_smoothing)
         torch.autograd.backward(loss / tokens)
         smoothed, plain = smoothed + loss.detach(), plain + nll.detach()
     grads = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
