@@ -1,13 +1,14 @@
 # The same commands for people and for CI. Each makes .venv and installs what it needs.
-#   make demo    watch a Transformer learn to translate (about 5 minutes on two cores)
-#   make test    the tests
-#   make check   formatting, lint, types, import layers
+#   make demo         watch a Transformer learn to translate (about 5 minutes on two cores)
+#   make test         the tests
+#   make test-faults  the fault suite at its full figures, one line a row (15 minutes; its quick half is in `make test`)
+#   make check        formatting, lint, types, import layers
 SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 DATA ?= data
 
-.PHONY: demo demo-zh test test-slow check bench bench-data clean
+.PHONY: demo demo-zh test test-slow test-faults check bench bench-data clean
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"dragoman needs Python 3.11 or newer, {sys.executable} is {v.major}.{v.minor}: make PYTHON=...")'
@@ -28,6 +29,9 @@ test: .venv/ready
 test-slow: .venv/ready
 	$(BIN)/pytest -m slow
 
+test-faults: .venv/ready
+	$(BIN)/pytest tests/faults -m 'faults or not faults' -s --durations 10
+
 check: .venv/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -43,6 +47,7 @@ bench-data: .venv/ready
 	$(BIN)/python -m benchmarks.prepare --data $(DATA)
 	$(BIN)/python -m benchmarks.quality multi30k --data $(DATA) --out runs/bench-multi30k
 	$(BIN)/python -m benchmarks.quality tatoeba --data $(DATA) --out runs/bench-tatoeba --minutes 5
+	$(BIN)/python -m benchmarks.doctor --data $(DATA)
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -68,6 +68,12 @@ def write_pairs(pairs: Sequence[tuple[str, str]], src: Path, tgt: Path) -> None:
 
 
 @pytest.fixture(scope="session")
+def toy_sentences() -> Callable[[int, int], list[tuple[str, str]]]:
+    """The function ``toy_pairs`` for those that cannot import this file, for folders below have one of that name."""
+    return toy_pairs
+
+
+@pytest.fixture(scope="session")
 def make_corpus() -> Callable[..., Corpus]:
     """A function that writes a toy corpus into a folder."""
 
@@ -123,6 +129,24 @@ def tiny_run(tmp_path_factory: pytest.TempPathFactory, tiny: Callable[..., dict[
 def listing() -> Callable[[Path], list[str]]:
     """A function that lists all that is in a folder, hidden files too."""
     return lambda folder: sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+@pytest.fixture
+def reseal(tiny_run: Path, tmp_path: Path) -> Callable[..., Path]:
+    """A function that copies the tiny run's bundle with files or facts changed, under a seal that is right."""
+    from dragoman.files import MANIFEST, sealed_folder
+
+    def copy(facts: dict[str, Any] | None = None, **files: bytes | None) -> Path:
+        manifest = json.loads((tiny_run / "bundle" / MANIFEST).read_text(encoding="utf-8"))
+        kept = {key: value for key, value in manifest.items() if key not in ("files", "sha256")} | (facts or {})
+        with sealed_folder(tmp_path / "resealed", kept) as aside:
+            for name in manifest["files"]:
+                content = files.get(name.partition(".")[0], (tiny_run / "bundle" / name).read_bytes())
+                if content is not None:
+                    (aside / name).write_bytes(content)
+        return tmp_path / "resealed"
+
+    return copy
 
 
 _ZYGOTE = """

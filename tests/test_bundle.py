@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -18,27 +17,9 @@ from hypothesis import strategies as st
 from dragoman.bundle import find_bundle, load_bundle, load_into, read_weights, save_weights, shapes, untied
 from dragoman.config import ModelConfig
 from dragoman.errors import BundleError
-from dragoman.files import MANIFEST, sealed_folder
 from dragoman.model.transformer import Transformer
 
 Reseal = Callable[..., Path]
-
-
-@pytest.fixture
-def reseal(tiny_run: Path, tmp_path: Path) -> Reseal:
-    """A function that copies the bundle with files or facts changed, under a seal that is right."""
-
-    def copy(facts: dict[str, Any] | None = None, **files: bytes | None) -> Path:
-        manifest = json.loads((tiny_run / "bundle" / MANIFEST).read_text(encoding="utf-8"))
-        kept = {key: value for key, value in manifest.items() if key not in ("files", "sha256")} | (facts or {})
-        with sealed_folder(tmp_path / "resealed", kept) as aside:
-            for name in manifest["files"]:
-                content = files.get(name.partition(".")[0], (tiny_run / "bundle" / name).read_bytes())
-                if content is not None:
-                    (aside / name).write_bytes(content)
-        return tmp_path / "resealed"
-
-    return copy
 
 
 def test_a_run_and_its_bundle_load_alike(tiny_run: Path) -> None:

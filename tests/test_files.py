@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 
 from dragoman.errors import BundleError, DragomanError
-from dragoman.files import MANIFEST, check_sealed, sealed_folder, sha256, write_text
+from dragoman.files import MANIFEST, check_sealed, sealed_folder, sha256, standing, write_text
 
 Listing = Callable[[Path], list[str]]
+NO_SPACE = (
+    r"x: cannot be written \(No space left on device\); about 3 bytes are needed, [\d,]+ bytes are free; free some"
+)
 
 
 def no_space(*args: Any, **kwargs: Any) -> None:
@@ -35,7 +38,7 @@ def test_a_text_that_cannot_be_written_leaves_the_old_one_and_no_rest(
     path = tmp_path / "x"
     write_text(path, "old")
     monkeypatch.setattr(owner, name, no_space)
-    with pytest.raises(DragomanError, match=r"x: cannot be written \(No space left on device\); free some space"):
+    with pytest.raises(DragomanError, match=NO_SPACE):
         write_text(path, "new")
     assert path.read_text(encoding="utf-8") == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["x"]
@@ -73,6 +76,62 @@ def test_a_sealed_folder_replaces_an_older_one_and_what_raises_leaves_the_older(
     assert (tmp_path / "x/a").read_bytes() == b"2"
     assert listing(tmp_path) == ["x", "x/a", f"x/{MANIFEST}"]
     check_sealed(tmp_path / "x", "bundle")
+
+
+def test_the_older_folder_stands_when_a_process_died_between_two_renames(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listing: Listing
+) -> None:
+    def write(content: bytes) -> None:
+        with sealed_folder(tmp_path / "x", {}) as aside:
+            (aside / "a").write_bytes(content)
+
+    write(b"1")
+    assert standing(tmp_path / "x") == tmp_path / "x"
+    assert standing(tmp_path / "nothing") == tmp_path / "nothing"
+    (tmp_path / "x").rename(tmp_path / ".x.old")  # here it died; its own folder is still aside
+    (tmp_path / ".x.tmp").mkdir()
+    assert standing(tmp_path / "x") == tmp_path / ".x.old"
+    check_sealed(standing(tmp_path / "x"), "bundle")
+    with monkeypatch.context() as patch:  # the next one fails too: nothing is lost
+        patch.setattr(Path, "rename", no_space)
+        with pytest.raises(DragomanError, match="cannot be written"):
+            write(b"2")
+    assert (standing(tmp_path / "x") / "a").read_bytes() == b"1"
+    write(b"3")
+    assert (standing(tmp_path / "x") / "a").read_bytes() == b"3"
+    assert listing(tmp_path) == ["x", "x/a", f"x/{MANIFEST}"]
+
+
+def test_if_the_second_rename_fails_the_first_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for content in (b"1", b"2"):
+        calls: list[Path] = []
+        rename = Path.rename
+
+        def fails(path: Path, target: Path, calls: list[Path] = calls, rename: Any = rename) -> Any:
+            calls.append(path)
+            return no_space() if len(calls) == 2 else rename(path, target)
+
+        with monkeypatch.context() as patch:
+            if content == b"2":
+                patch.setattr(Path, "rename", fails)
+                with pytest.raises(DragomanError), sealed_folder(tmp_path / "x", {}) as aside:
+                    (aside / "a").write_bytes(content)
+            else:
+                with sealed_folder(tmp_path / "x", {}) as aside:
+                    (aside / "a").write_bytes(content)
+    assert len(calls) == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+    assert (tmp_path / "x/a").read_bytes() == b"1"
+
+
+def test_a_manifest_may_have_another_name_and_facts_that_the_body_adds(tmp_path: Path) -> None:
+    facts: dict[str, Any] = {}
+    with sealed_folder(tmp_path / "x", facts, name="store.json") as aside:
+        (aside / "a").write_bytes(b"1")
+        facts["pairs"] = 7
+    assert check_sealed(tmp_path / "x", "store", "store.json")["pairs"] == 7
+    with pytest.raises(BundleError, match=r"not a bundle of dragoman, or an unfinished one \(no manifest.json\)"):
+        check_sealed(tmp_path / "x", "bundle")
 
 
 def test_what_a_killed_process_left_aside_does_not_hinder_the_next(tmp_path: Path, listing: Listing) -> None:

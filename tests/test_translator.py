@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple, Self
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -20,7 +21,8 @@ from dragoman.bundle import Bundle, load_bundle
 from dragoman.data.corpus import BOM_BYTES, Line
 from dragoman.data.tokenizer import EOS_ID
 from dragoman.errors import ConfigError, DecodeError
-from dragoman.translator import Translation, Translator, pack, split_text, windows
+from dragoman.splitting import pack, split_text, windows
+from dragoman.translator import Translation, Translator
 
 SENTENCES = ["the dog sees a cat", "a man finds the house today", "here", "the red tree sleeps", "a big dog runs"]
 
@@ -57,8 +59,8 @@ class Echo(nn.Module):
 @pytest.fixture(scope="module")
 def echo(tiny_run: Path) -> Translator:
     real = load_bundle(tiny_run)
-    bundle = Bundle(real.config, Echo(real.src_tokenizer.vocab_size), *real[2:])  # type: ignore[arg-type]
-    return Translator(bundle)
+    model: Any = Echo(real.src_tokenizer.vocab_size)
+    return Translator(Bundle(real.config, model, *real[2:4], {}))  # what copies has no usual length
 
 
 @pytest.fixture(scope="module")
@@ -67,9 +69,9 @@ def translator(tiny_run: Path) -> Translator:
 
 
 def translate_bytes(translator: Translator, content: bytes, **settings: Any) -> tuple[list[str], list[str]]:
-    """The translations of a stream, and the warnings."""
+    """The translations of a stream, and the warnings; the guard is left out, as an Echo does nothing but copy."""
     warnings: list[str] = []
-    found = translator.translate_stream(io.BytesIO(content), "in", warnings.append, **settings)
+    found = translator.translate_stream(io.BytesIO(content), "in", warnings.append, **{"guard": False, **settings})
     return [translation.text for translation in found], warnings
 
 
@@ -120,7 +122,7 @@ def test_any_bytes_give_as_many_lines_as_came_in(echo: Translator, content: byte
 @given(st.lists(TEXT.map(lambda text: text.replace("\n", " ")), min_size=1, max_size=6))
 def test_the_trained_model_gives_as_many_lines_as_came_in(translator: Translator, texts: list[str]) -> None:
     content = "".join(text + "\n" for text in texts).encode()
-    lines, _ = translate_bytes(translator, content, beam_size=2)
+    lines, _ = translate_bytes(translator, content, beam_size=2, guard=True)
     assert len(lines) == len(texts)
     assert not any("\n" in line for line in lines)
     first = texts[0].removeprefix("\ufeff")
@@ -151,7 +153,23 @@ def test_a_line_of_100_000_tokens_is_split_with_a_warning_and_its_neighbours_sta
     assert len(warnings) == 1
     n_tokens = len(echo.src_tokenizer.encode([words])[0])
     assert n_tokens >= 100_000
-    assert warnings[0].startswith(f"in:2: {n_tokens:,} tokens are more than 256; split into ")
+    assert warnings[0].startswith(f"in:2: {n_tokens:,} tokens are more than {echo.usual_tokens}; split into ")
+
+
+def test_parts_are_as_long_as_the_usual_training_sentence_and_a_sentence_stays_whole(tiny_run: Path) -> None:
+    real = load_bundle(tiny_run)
+    lengths = np.diff(np.fromfile(tiny_run / "store/train/src.offsets", "<i8"))
+    assert real.manifest["usual_src_tokens"] == np.sort(lengths)[-1]  # of 400 pairs the longest
+    model: Any = Echo(real.src_tokenizer.vocab_size)
+    echo = Translator(Bundle(real.config, model, *real[2:]))
+    assert echo.usual_tokens == 32  # the least
+    sentence = "the dog sees the cat."
+    one = len(echo.src_tokenizer.encode([sentence])[0])
+    joined = " ".join([sentence] * 20)
+    found = echo.translate([joined, joined.replace(".", "")[: 4 * len(sentence)], sentence], guard=False)
+    assert [each.text for each in found] == [joined, joined.replace(".", "")[: 4 * len(sentence)], sentence]
+    assert found[0].n_parts >= 20 * one // 32 > 1
+    assert [each.n_parts for each in found[1:]] == [1, 1]
 
 
 def test_a_long_line_is_named_by_its_number_in_the_whole_stream(echo: Translator) -> None:
@@ -237,6 +255,11 @@ def test_a_text_is_split_into_parts_that_fit_and_nothing_but_spaces_is_lost(
 
 def test_splitting_ends_where_the_whole_has_more_tokens_than_its_parts() -> None:
     assert split_text("ab cd", 8, each(lambda text: 9 if " " in text else 1)) == ["ab", "cd"]
+
+
+def test_one_sentence_stays_whole_while_that_is_bearable() -> None:
+    assert split_text("One two. Three four five.", 12, each(len), bearable=24) == ["One two.", "Three four five."]
+    assert split_text("One two. Three four five.", 12, each(len), bearable=15) == ["One two.", "Three four", "five."]
 
 
 def test_sentences_are_packed_together_while_they_fit() -> None:

@@ -9,17 +9,22 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dragoman.api import evaluate as evaluate
     from dragoman.api import train as train
+    from dragoman.assessment import compare as compare
+    from dragoman.assessment import evaluate as evaluate
+    from dragoman.assessment import stress as stress
     from dragoman.config import Config as Config
     from dragoman.config import ModelConfig as ModelConfig
+    from dragoman.decoding.sampling import Sampling as Sampling
     from dragoman.errors import BundleError as BundleError
     from dragoman.errors import ConfigError as ConfigError
     from dragoman.errors import DataError as DataError
     from dragoman.errors import DecodeError as DecodeError
     from dragoman.errors import DragomanError as DragomanError
     from dragoman.errors import ServeError as ServeError
+    from dragoman.glossary import Glossary as Glossary
     from dragoman.model.transformer import Transformer as Transformer
+    from dragoman.reading import Scored as Scored
     from dragoman.translator import Translation as Translation
     from dragoman.translator import Translator as Translator
 
@@ -32,12 +37,17 @@ _HOME = {
     "DataError": "errors",
     "DecodeError": "errors",
     "DragomanError": "errors",
+    "Glossary": "glossary",
     "ModelConfig": "config",
+    "Sampling": "decoding.sampling",
+    "Scored": "reading",
     "ServeError": "errors",
     "Transformer": "model.transformer",
     "Translation": "translator",
     "Translator": "translator",
-    "evaluate": "api",
+    "compare": "assessment",
+    "evaluate": "assessment",
+    "stress": "assessment",
     "train": "api",
 }
 

@@ -1,7 +1,6 @@
-"""What the commands do, as functions: ``train`` and ``evaluate``.
+"""What ``dragoman train`` does, as a function.
 
     dragoman.train(src="train.en", tgt="train.de", out="runs/x")
-    dragoman.evaluate("runs/x", src="test.en", ref="test.de")
 
 A run folder:
 
@@ -19,41 +18,51 @@ import logging
 import os
 import shlex
 import shutil
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from dragoman import environment
-from dragoman.bundle import load_into, read_weights, save_bundle, shapes, untied
+from dragoman.adaptation import PARENT, adapt, parent_of
+from dragoman.bundle import Bundle, load_bundle, load_into, read_weights, save_bundle, shapes, untied
+from dragoman.confidence import MIN_SENTENCES
 from dragoman.config import Config, ModelConfig
 from dragoman.data.batching import BatchStream, all_batches
-from dragoman.data.corpus import read_pairs
-from dragoman.data.store import Store, fingerprint
+from dragoman.data.store import Store
 from dragoman.data.tokenizer import PAD_ID, Tokenizer
 from dragoman.decoding.batches import search_all
 from dragoman.defaults import choose_steps, resolve
 from dragoman.device import resolve_device, resolve_precision
-from dragoman.errors import BundleError, ConfigError, DataError
-from dragoman.evaluation.metrics import Score, bleu, chrf, moses_tokens, old_style_bleu, ter
-from dragoman.files import check_sealed, write_text
+from dragoman.errors import BundleError, ConfigError
+from dragoman.evaluation.calibration import learn_confidence
+from dragoman.evaluation.metrics import bleu, chrf
+from dragoman.files import check_sealed, standing, write_text
+from dragoman.lock import locked, refuse_if_locked
 from dragoman.model.transformer import Transformer
-from dragoman.preparation import load_tokenizers, prepare
+from dragoman.preparation import check_prepared, load_lexicon, load_tokenizers, prepare
 from dragoman.progress import Ticker
 from dragoman.training.averaging import average_checkpoints
 from dragoman.training.checkpoint import list_checkpoints, whole_checkpoints
+from dragoman.training.distributed import World, joined, launch_name, of_rank_0, on_rank_0, open_group
 from dragoman.training.log import RunLog, duration
 from dragoman.training.loop import Outcome, Validation, fit
 from dragoman.training.loss import label_smoothed_loss, perplexity
-from dragoman.translator import Translation, Translator, one_line
+from dragoman.translator import Translator, one_line
 
 logger = logging.getLogger(__name__)
 
+LAUNCH = "launch"
+"""Which call of torchrun began the run, so that a restart by the same call goes on with it."""
+
+File = Path | str | None
+
 RESUMABLE = (
     "max_steps", "max_epochs", "max_minutes", "patience", "max_bad_steps", "validate_every", "log_every", "tensorboard",
+    "accumulate",
 )  # fmt: skip
 """Settings of ``train`` that may change when a run is resumed; any other would make it another run."""
 
@@ -72,14 +81,7 @@ class Trained(NamedTuple):
     seconds: float
     validation: Validation | None
     signal: int | None = None
-
-
-class Evaluation(NamedTuple):
-    """Scores of a run on a test set, the translations beside them."""
-
-    scores: list[Score]
-    translations: list[Translation]
-    seconds: float  # of translating
+    rank: int = 0  # of this process; the others than 0 know no validation
 
 
 def train(
@@ -91,6 +93,9 @@ def train(
     valid_tgt: Path | str | None = None,
     out: Path | str | None = None,
     resume: bool = False,
+    from_run: Path | str | None = None,
+    new_subwords: bool = False,
+    accept_changed_text: bool = False,
     overrides: Sequence[str] = (),
     quiet: bool = False,
 ) -> Trained:
@@ -103,6 +108,9 @@ def train(
         valid_src, valid_tgt: Likewise; without any, 1% of the training text (at most 2,000 pairs) is held out.
         out: The run folder; ``runs/NAME`` by default, NAME being the configuration's.
         resume: Go on with the run in ``out``, bit for bit, by the ``config.yaml`` in it and ``overrides``.
+        from_run: Fine-tune: start from the weights of this run (or bundle), with its sizes and its subwords.
+        new_subwords: Learn subwords from the new text nonetheless; embeddings are made from those of their pieces.
+        accept_changed_text: Resume although the text files have changed since: what was prepared from them is used.
         overrides: Such as ``["train.max_steps=2000"]``.
         quiet: Nothing on stderr.
 
@@ -113,28 +121,64 @@ def train(
     ticker = Ticker(quiet)
     name = Path(config).stem if isinstance(config, str | Path) else "train"
     run = Path(out) if out is not None else Path("runs") / name
-    if resume:
-        if out is None and config is None:
-            raise ConfigError("to resume, name the run: --out runs/NAME --resume")
-        if any(given is not None for given in (config, src, tgt, valid_src, valid_tgt)):
-            ticker.say(f"resuming by {run}/config.yaml and --set alone; other files that were named are not read again")
-        return _resume(run, overrides, quiet)
-    resolved, chosen = resolve(config, src, tgt, valid_src, valid_tgt, overrides, ticker)
+    with joined() as world:
+        if world.rank:
+            return _follow(run, world)
+        if new_subwords and from_run is None:
+            raise ConfigError("--new-subwords belongs to fine-tuning: name the run to start from with --from")
+        if accept_changed_text and not resume:
+            raise ConfigError("--accept-changed-text belongs to --resume: a new run reads the text as it is")
+        if not resume and _restarted(run, ticker):
+            return _resume(run, (), quiet, accept_changed_text, world)
+        if resume:
+            if out is None and config is None:
+                raise ConfigError("to resume, name the run: --out runs/NAME --resume")
+            if any(given is not None for given in (config, src, tgt, valid_src, valid_tgt, from_run)):
+                ticker.say(
+                    f"resuming by {run}/config.yaml and --set alone; other files that were named are not read again"
+                )
+            refuse_if_locked(run)
+            return _resume(run, overrides, quiet, accept_changed_text, world)
+        texts = (src, tgt, valid_src, valid_tgt)
+        return _begin(run, config, texts, from_run, new_subwords, overrides, quiet, world)
+
+
+def _begin(
+    run: Path,
+    config: Config | Path | str | None,
+    texts: tuple[File, File, File, File],
+    from_run: Path | str | None,
+    new_subwords: bool,
+    overrides: Sequence[str],
+    quiet: bool,
+    world: World,
+) -> Trained:
+    """Prepare a new run and train it; the arguments are those of ``train``."""
+    ticker = Ticker(quiet)
+    parent = None if from_run is None else load_bundle(from_run)
+    resolved, chosen = resolve(config, *texts, overrides, ticker, parent and parent.config, new_subwords)
     device = resolve_device(resolved.train.device)
     settings = {"device": device.type, "precision": resolve_precision(resolved.train.precision, device)}
     resolved = resolved.model_copy(update={"train": resolved.train.model_copy(update=settings)})
     check_trainable(resolved)
     langs = " -> ".join(lang or "unknown" for lang in (resolved.data.src_lang, resolved.data.tgt_lang))
-    ticker.say(f"languages: {langs}" + ("; say it with data.src_lang and data.tgt_lang" if "unknown" in langs else ""))
+    unknown = "; say it with data.src_lang and data.tgt_lang" if "unknown" in langs else ""
+    ticker.say(f"languages: {langs}{unknown}")
     if resolved.train.ema and resolved.train.average > 1:
         ticker.say("both train.ema and train.average are set: the bundle will hold the average of checkpoints")
     with _claimed(run):
-        torch.manual_seed(resolved.train.seed)
-        resolved, tokenizers = prepare(resolved, run, ticker)
+        if launch := launch_name():
+            write_text(run / LAUNCH, launch)
+        kept = None if parent is None or new_subwords else (parent.src_tokenizer, parent.tgt_tokenizer)
+        resolved, tokenizers = prepare(resolved, run, ticker, kept)
         if chosen:
-            resolved = choose_steps(resolved, Store.open(run / "store/train"), overrides)
+            resolved = choose_steps(resolved, Store.open(run / "store/train"), overrides, parent is not None)
+        start = None
+        if parent is not None and from_run is not None:
+            start, said = adapt(parent, Path(from_run).resolve().name, tokenizers, run)
+            ticker.say(f"starting from {from_run}; {said}")
         write_text(run / "config.yaml", resolved.to_yaml())
-        return _train(resolved, run, tokenizers, quiet, resume=False)
+        return _train(resolved, run, tokenizers, quiet, False, world, start)
 
 
 def check_trainable(config: Config) -> None:
@@ -173,34 +217,51 @@ def check_trainable(config: Config) -> None:
 
 @contextlib.contextmanager
 def _claimed(run: Path) -> Iterator[None]:
-    """Make the run folder, unless a run is in it already; if the body fails before training begins, clear up."""
+    """Make the run folder, unless a run is in it or being made there; if the body fails before training, clear up.
+
+    While it is open, no other process trains there.
+    """
+    refuse_if_locked(run)
+    _refuse_a_run(run)
+    new = [folder for folder in (run, *run.parents) if not folder.exists()]
+    try:
+        try:
+            run.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(f"{run}: cannot write there ({error.strerror or error}); choose another --out") from None
+        with locked(run):
+            _refuse_a_run(run)  # which another process may have made by now
+            new_store = not (run / "store").exists()
+            try:
+                yield
+            except BaseException:
+                if not (run / "log.jsonl").exists():  # training has not begun
+                    if new_store:
+                        shutil.rmtree(run / "store", ignore_errors=True)
+                    with contextlib.suppress(OSError):
+                        for name in ("config.yaml", PARENT, LAUNCH):
+                            (run / name).unlink(missing_ok=True)
+                raise
+    except BaseException:
+        with contextlib.suppress(OSError):  # the first that is not empty
+            for folder in new:
+                folder.rmdir()
+        raise
+
+
+def _refuse_a_run(run: Path) -> None:
+    """Refuse a folder that holds a run.
+
+    Raises:
+        ConfigError: It does.
+    """
     if any((run / name).exists() for name in ("config.yaml", "checkpoints", "bundle")):
         if list_checkpoints(run / "checkpoints"):
             raise ConfigError(f"{run} already holds a run: go on with --resume, or choose another --out")
         raise ConfigError(f"{run} holds a run without a checkpoint: delete it if it has ended, or choose another --out")
-    new = [folder for folder in (run, *run.parents) if not folder.exists()]
-    new_store = not (run / "store").exists()
-    try:
-        try:
-            run.mkdir(parents=True, exist_ok=True)
-            probe = run / ".probe"
-            probe.touch()
-            probe.unlink()
-        except OSError as error:
-            raise ConfigError(f"{run}: cannot write there ({error.strerror or error}); choose another --out") from None
-        yield
-    except BaseException:
-        if not (run / "log.jsonl").exists():  # training has not begun
-            if new_store:
-                shutil.rmtree(run / "store", ignore_errors=True)
-            with contextlib.suppress(OSError):
-                (run / "config.yaml").unlink(missing_ok=True)
-                for folder in new:
-                    folder.rmdir()
-        raise
 
 
-def _resume(run: Path, overrides: Sequence[str], quiet: bool) -> Trained:
+def _resume(run: Path, overrides: Sequence[str], quiet: bool, accept_changed_text: bool, world: World) -> Trained:
     """Go on with a run: its own configuration, its own stores, the latest whole checkpoint."""
     if not list_checkpoints(run / "checkpoints"):
         what = "no checkpoint yet; delete it" if (run / "config.yaml").is_file() else "no such run; leave out --resume"
@@ -218,24 +279,62 @@ def _resume(run: Path, overrides: Sequence[str], quiet: bool) -> Trained:
     resolve_device(config.train.device)  # is the one of the run here?
     if config.train.schedule == "cosine" and config.train.max_steps != saved.train.max_steps:
         Ticker(quiet).say("train.max_steps has changed: the rest of the cosine is another one than the run began with")
-    tokenizers = load_tokenizers(run)
-    for name in ("train", "valid"):
-        store = Store.open(run / "store" / name)
-        for path, noted in store.sources.items():
-            if Path(path).exists() and fingerprint(path) != noted:
-                raise DataError(f"{path} has changed since {run} began: put the old text back, or train a new run")
-        if tuple(tokenizer.fingerprint for tokenizer in tokenizers) != store.tokenizers:
-            raise DataError(f"{run}/store: the subwords are not those that {name} was encoded with; train a new run")
-    write_text(run / "config.yaml", config.to_yaml())
-    return _train(config, run, tokenizers, quiet, resume=True)
+    tokenizers = check_prepared(run, accept_changed_text, Ticker(quiet))
+    with locked(run):
+        write_text(run / "config.yaml", config.to_yaml())
+        return _train(config, run, tokenizers, quiet, True, world)
 
 
-def _train(config: Config, run: Path, tokenizers: tuple[Tokenizer, Tokenizer], quiet: bool, resume: bool) -> Trained:
-    """Build the model, fit it, and write the bundle."""
+def _restarted(run: Path, ticker: Ticker) -> bool:
+    """Whether this very call of torchrun began the run and now tries again; without a checkpoint it begins anew."""
+    name, mark = launch_name(), run / LAUNCH
+    if name is None or not mark.is_file() or mark.read_text(encoding="utf-8", errors="replace") != name:
+        return False
+    if list_checkpoints(run / "checkpoints"):
+        ticker.say("started again by torchrun: going on from the last checkpoint, as with --resume")
+        return True
+    ticker.say("started again by torchrun before the first checkpoint: beginning anew")
+    refuse_if_locked(run)
+    for left in ("config.yaml", "log.jsonl", "samples.txt"):
+        (run / left).unlink(missing_ok=True)
+    for left in ("checkpoints", "store", "tensorboard"):
+        shutil.rmtree(run / left, ignore_errors=True)
+    return False
+
+
+def _follow(run: Path, world: World) -> Trained:
+    """What the ranks beside the first do: wait until rank 0 has made the run ready, and train along."""
+    on_rank_0(world, lambda: None)
+    try:
+        config = Config.from_yaml(run / "config.yaml")
+    except ConfigError as error:
+        raise ConfigError(f"{error}; the run folder must be on a file system that all machines share") from None
+    return _fit(config, run, load_tokenizers(run), True, False, world)
+
+
+def _train(
+    config: Config, run: Path, tokenizers: tuple[Tokenizer, Tokenizer], quiet: bool, resume: bool, world: World,
+    start: Mapping[str, Tensor] | None = None,
+) -> Trained:  # fmt: skip
+    """Tell the other ranks that the run is ready, and train."""
+    on_rank_0(world, lambda: None)
+    return _fit(config, run, tokenizers, quiet, resume, world, start)
+
+
+def _fit(
+    config: Config, run: Path, tokenizers: tuple[Tokenizer, Tokenizer], quiet: bool, resume: bool, world: World,
+    start: Mapping[str, Tensor] | None = None,
+) -> Trained:  # fmt: skip
+    """Build the model, fit it, and write the bundle; whether to resume, and from which weights, rank 0 knows."""
+    open_group(world, resolve_device(config.train.device))
+    resume = bool(of_rank_0(world, resume)[0])
+    torch.manual_seed(config.train.seed)
     model_config = ModelConfig(
         **config.model.model_dump(), src_vocab_size=tokenizers[0].vocab_size, tgt_vocab_size=tokenizers[1].vocab_size
     )
     model = Transformer(model_config).to(config.train.device)
+    if start is not None:
+        load_into(model, start)
     train_store, valid_store = Store.open(run / "store/train"), Store.open(run / "store/valid")
     validate = validator(config, valid_store, tokenizers[1], Ticker(quiet))
     with (
@@ -244,33 +343,79 @@ def _train(config: Config, run: Path, tokenizers: tuple[Tokenizer, Tokenizer], q
             config.train.batch_tokens,
             config.train.seed,
             sampling=config.data.tokenizer.sampling,
+            noise=config.data.noise,
+            lexicon=load_lexicon(run),
+            max_tokens=config.data.max_tokens,
             tokenizers=tokenizers,
+            rank=world.rank,
+            world_size=world.size,
         ) as batches,
-        RunLog(run, config.train.tensorboard, quiet) as log,
+        RunLog(None if world.rank else run, config.train.tensorboard, quiet) as log,
     ):
         n_parameters = sum(parameter.numel() for parameter in model.parameters())
         where = f"{config.train.precision} on {config.train.device}"
+        if world.size > 1:
+            n_batches = world.size * config.train.accumulate
+            where += f", {world.size} processes, {n_batches} batches of {config.train.batch_tokens:,} tokens an update"
         log.say(f"{n_parameters:,} parameters, {len(train_store):,} pairs, {where}")
-        outcome = fit(model, model_config, batches, config.train, run, log, validate, resume)
-        step = outcome.state.step
+        if not resume:
+            on_rank_0(world, lambda: None if start is None else _note_parent(validate(model.eval()), log))
+        outcome = fit(model, model_config, batches, config.train, run, log, validate, resume, world)
+        state = outcome.state
         if outcome.signal is not None:
-            where = shlex.quote(str(run))
-            log.say(f"stopped at step {step:,}, saved. Go on: dragoman train --out {where} --resume")
-            if config.train.schedule != "cosine" or step > config.train.warmup_steps:
-                log.say(f"Or end it here: dragoman train --out {where} --resume --set train.max_steps={step}")
-            return Trained(run, outcome.reason, step, outcome.state.seconds, None, outcome.signal)
-        kept, weights = kept_weights(config, run, outcome, model)
-        load_into(model, weights)
-        found = validate(model.eval())
-        scores = {"loss": found.loss, "bleu": found.bleu, "chrf": found.chrf}
-        facts = {"weights": kept, "step": step, "validation": scores}
-        save_bundle(run / "bundle", config, model_config, weights, *tokenizers, facts)
-        log.event("bundle", step, weights=kept, **scores)
-        log.say(
-            f"{run}/bundle: {kept}; validation perplexity {perplexity(found.loss):.2f}  BLEU {found.bleu:.2f}  "
-            f"chrF {found.chrf:.2f}; trained for {duration(outcome.state.seconds)}"
-        )
-    return Trained(run, outcome.reason, step, outcome.state.seconds, found)
+            program = "dragoman" if world.size == 1 else "torchrun ... -m dragoman"
+            again = f"{program} train --out {shlex.quote(str(run))}"
+            log.say(f"stopped at step {state.step:,}, saved. Go on: {again} --resume")
+            if config.train.schedule != "cosine" or state.step > config.train.warmup_steps:
+                log.say(f"Or end it here: {again} --resume --set train.max_steps={state.step}")
+            found = None
+        else:
+            found = on_rank_0(world, lambda: _keep(config, run, outcome, model, tokenizers, validate, log))
+    return Trained(run, outcome.reason, state.step, state.seconds, found, outcome.signal, world.rank)
+
+
+def _note_parent(found: Validation, log: RunLog) -> None:
+    """Say how the weights do that fine-tuning starts from."""
+    log.event("parent", 0, loss=found.loss, bleu=found.bleu, chrf=found.chrf)
+    log.say(
+        f"before fine-tuning: perplexity {perplexity(found.loss):.2f}  BLEU {found.bleu:.2f}  chrF {found.chrf:.2f}"
+    )
+
+
+def _keep(
+    config: Config, run: Path, outcome: Outcome, model: Transformer, tokenizers: tuple[Tokenizer, Tokenizer],
+    validate: Callable[[Any], Validation], log: RunLog,
+) -> Validation:  # fmt: skip
+    """Choose the weights, validate them and write the bundle."""
+    step = outcome.state.step
+    kept, weights = kept_weights(config, run, outcome, model)
+    load_into(model, weights)
+    found = validate(model.eval())
+    scores = {"loss": found.loss, "bleu": found.bleu, "chrf": found.chrf}
+    confidence = _learn_confidence(Bundle(config, model, *tokenizers, {}), run, log)
+    usual = int(np.quantile(Store.open(run / "store/train").src_lengths(), 0.999, method="higher"))
+    facts = {
+        "weights": kept, "step": step, "validation": scores, "usual_src_tokens": usual, **confidence, **parent_of(run)
+    }  # fmt: skip
+    save_bundle(run / "bundle", config, model.config, weights, *tokenizers, facts)
+    log.event("bundle", step, weights=kept, **scores)
+    log.say(
+        f"{run}/bundle: {kept}; validation perplexity {perplexity(found.loss):.2f}  BLEU {found.bleu:.2f}  "
+        f"chrF {found.chrf:.2f}; trained for {duration(outcome.state.seconds)}"
+    )
+    return found
+
+
+def _learn_confidence(bundle: Bundle, run: Path, log: RunLog) -> dict[str, Any]:
+    """What the manifest says of a confidence, learned from the validation set; nothing where that is too small."""
+    store = Store.open(run / "store/valid")
+    if len(store) < MIN_SENTENCES:
+        log.say(f"no confidence is learned: that needs {MIN_SENTENCES} validation pairs, and there are {len(store)}")
+        return {}
+    learned = learn_confidence(Translator(bundle), *store.texts(range(len(store))))
+    said = f"Spearman {learned.rank_correlation:.2f} with the chrF of {learned.sentences:,} validation sentences"
+    log.say(f"confidence learned: {said}")
+    return {"confidence": learned.model_dump(mode="json")}
 
 
 def kept_weights(config: Config, run: Path, outcome: Outcome, model: nn.Module) -> tuple[str, Mapping[str, Tensor]]:
@@ -281,7 +426,7 @@ def kept_weights(config: Config, run: Path, outcome: Outcome, model: nn.Module) 
             return f"average of the last {len(checkpoints)} checkpoints", average_checkpoints(checkpoints)
     if outcome.ema is not None:
         return f"exponential moving average, decay {config.train.ema}", outcome.ema
-    best, step = run / "checkpoints/best", outcome.state.best_step
+    best, step = standing(run / "checkpoints/best"), outcome.state.best_step
     if step:
         try:
             if check_sealed(best, "checkpoint").get("step") != step:
@@ -319,60 +464,3 @@ def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ti
             return measure(model)
 
     return validate
-
-
-def evaluate(
-    run: Path | str | Translator,
-    *,
-    src: Path | str,
-    ref: Path | str,
-    beam_size: int | None = None,
-    length_penalty: float | None = None,
-    old_style: bool = False,
-    device: str = "auto",
-    quiet: bool = False,
-) -> Evaluation:
-    """Translate a test set and score it.
-
-    Args:
-        run: A run folder, a bundle, or a loaded translator.
-        src, ref: Two text files, line by line the same.
-        beam_size, length_penalty: None takes the run's settings.
-        old_style: Also the lower-cased, Moses-tokenised BLEU of older papers (needs ``dragoman[moses]``).
-        quiet: No progress on stderr.
-
-    Raises:
-        DataError: The files cannot be used, or their counts differ.
-    """
-    ticker = Ticker(quiet)
-    translator = run if isinstance(run, Translator) else Translator.load(run, device)
-    pairs = list(read_pairs(src, ref))
-    if old_style:
-        moses_tokens([], "en")  # is it installed? better known now than after translating
-    if not pairs:
-        raise DataError(f"{src}: there is nothing to evaluate: no lines")
-    sources, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    started = time.perf_counter()
-    found = translator.translate(
-        sources,
-        beam_size=beam_size,
-        length_penalty=length_penalty,
-        progress=ticker,
-        warn=lambda text: ticker.say(f"warning: {text}"),
-        label=lambda i: f"{src}:{i + 1}",
-    )
-    seconds = time.perf_counter() - started
-    return Evaluation(score(found, references, translator.config.data.tgt_lang, old_style), found, seconds)
-
-
-def score(
-    found: Sequence[Translation], references: Sequence[str], tgt_lang: str | None, old_style: bool = False
-) -> list[Score]:
-    """BLEU, chrF and TER with their intervals; with ``old_style`` the BLEU of older papers too."""
-    hyps = [translation.text for translation in found]
-    scores = [
-        bleu(hyps, references, tgt_lang, interval=True),
-        chrf(hyps, references, interval=True),
-        ter(hyps, references, tgt_lang, interval=True),
-    ]
-    return [*scores, *([old_style_bleu(hyps, references, tgt_lang or "en")] if old_style else [])]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
@@ -23,8 +23,9 @@ from dragoman import __version__
 from dragoman.config import Config, ModelConfig
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError, ConfigError
-from dragoman.files import MANIFEST, check_sealed, sealed_folder
+from dragoman.files import MANIFEST, check_sealed, sealed_folder, standing
 from dragoman.model.transformer import Transformer
+from dragoman.tensor_file import Entry, read_header, read_tensor
 
 FORMAT = 1
 
@@ -85,37 +86,37 @@ def read_weights(path: Path, expected: Mapping[str, Tensor] | None = None) -> di
     """Read safetensors into memory (not mapped: a file replaced under a running server must not kill it).
 
     Args:
-        expected: If given, names, shapes and dtypes must be exactly these.
+        expected: If given, names, shapes and dtypes must be these; checked before anything is allocated.
 
     Raises:
         BundleError: The file is missing, damaged, or holds other tensors.
     """
     try:
-        with path.open("rb") as raw:
-            header_bytes = int.from_bytes(raw.read(8), "little")
-            if header_bytes > 16 * 2**20:
-                raise BundleError(f"{path}: not a model of dragoman (a header of {header_bytes:,} bytes)")
-        with safe_open(path, framework="pt") as file:
-            names = set(file.keys())
+        with path.open("rb") as file:
+            entries = read_header(file, path)
             if expected is not None:
-                _compare_names(path, names, set(expected))
-                for name, like in expected.items():
-                    if tuple(file.get_slice(name).get_shape()) != tuple(like.shape):
-                        found = tuple(file.get_slice(name).get_shape())
-                        raise BundleError(f"{path}: {name} is {found}, but the configuration says {tuple(like.shape)}")
-            weights = {name: file.get_tensor(name).clone() for name in sorted(names)}
-    except (OSError, SafetensorError, OverflowError) as error:
-        raise BundleError(f"{path}: cannot be read as safetensors ({error})") from None
-    for name, like in (expected or {}).items():
-        if weights[name].dtype != like.dtype:
-            raise BundleError(f"{path}: {name} is {weights[name].dtype}, expected {like.dtype}")
-    return weights
+                _compare(path, entries, expected)
+            return {name: read_tensor(file, path, entries[name]) for name in sorted(entries)}
+    except OSError as error:
+        raise BundleError(f"{path}: cannot be read as safetensors ({error.strerror or error})") from None
 
 
-def _compare_names(path: Path, found: set[str], wanted: set[str]) -> None:
-    if found != wanted:
-        missing, extra = sorted(wanted - found)[:3], sorted(found - wanted)[:3]
+def _compare(path: Path, found: Mapping[str, Entry], wanted: Mapping[str, Tensor]) -> None:
+    """Refuse other names, shapes or dtypes than those wanted; nothing has been allocated by then."""
+    if found.keys() != wanted.keys():
+        missing, extra = (sorted(a.keys() - b.keys())[:3] for a, b in ((wanted, found), (found, wanted)))
+        extra = [f"{name[:60]}..." if len(name) > 60 else name for name in extra]
         raise BundleError(f"{path}: does not fit the configuration (missing {missing}, unexpected {extra})")
+    for name, like in wanted.items():
+        if found[name].shape != tuple(like.shape):
+            raise BundleError(f"{path}: {name} is {found[name].shape}, but the configuration says {tuple(like.shape)}")
+        if found[name].dtype != like.dtype:
+            raise BundleError(f"{path}: {name} is {found[name].dtype}, expected {like.dtype}")
+
+
+def n_bytes(*groups: Mapping[str, Tensor]) -> int:
+    """What tensors take on disk, in bytes."""
+    return sum(tensor.numel() * tensor.element_size() for group in groups for tensor in group.values())
 
 
 def load_into(model: torch.nn.Module, weights: Mapping[str, Tensor]) -> None:
@@ -141,7 +142,7 @@ def save_bundle(
         "tgt_vocab_size": model_config.tgt_vocab_size,
         **facts,
     }
-    with sealed_folder(folder, manifest) as aside:
+    with sealed_folder(folder, manifest, n_bytes(weights)) as aside:
         (aside / "config.yaml").write_text(config.to_yaml(), encoding="utf-8")
         save_weights(aside / "model.safetensors", weights)
         if src_tokenizer is tgt_tokenizer:
@@ -198,8 +199,9 @@ def find_bundle(path: Path) -> Path:
     Raises:
         BundleError: There is neither.
     """
-    if (path / "bundle" / MANIFEST).is_file():
-        return path / "bundle"
+    bundle, path = standing(path / "bundle"), standing(path)
+    if (bundle / MANIFEST).is_file():
+        return bundle
     if (path / MANIFEST).is_file() and (path / "model.safetensors").is_file():
         return path
     if (path / "checkpoints").is_dir():

@@ -29,6 +29,10 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
+MAX_BYTES = 2**16
+"""A larger file is no configuration."""
+
+
 class Section(BaseModel):
     """A frozen group of settings that knows all its keys."""
 
@@ -138,6 +142,21 @@ class TokenizerConfig(Section):
     sampling: float = Field(0.0, ge=0, lt=1)  # subword regularisation: BPE-dropout rate, or alpha for unigram
 
 
+class NoiseConfig(Section):
+    """What share of the training sentences is noised, anew in each epoch, and how; see ``dragoman.data.noise``."""
+
+    case: float = Field(0.0, ge=0, le=1)  # source in capitals, in lower case, Each Word capitalised, initial changed
+    punctuation: float = Field(0.0, ge=0, le=1)  # final mark of the source left out, repeated or added
+    typos: float = Field(0.0, ge=0, le=1)  # typing errors and stray spaces in the source
+    one_word: float = Field(0.0, ge=0, le=1)  # only one word of the pair and its translation are left
+    inserts: float = Field(0.0, ge=0, le=1)  # the same emoji or address is put before or after both sides
+
+    @property
+    def is_on(self) -> bool:
+        """Whether any sentence is touched."""
+        return any(share > 0 for share in self.model_dump().values())
+
+
 class DataConfig(Section):
     """Where the text is, how it is cleaned and cut."""
 
@@ -146,6 +165,7 @@ class DataConfig(Section):
     src_lang: str | None = None
     tgt_lang: str | None = None
     tokenizer: TokenizerConfig = TokenizerConfig()
+    noise: NoiseConfig = NoiseConfig()
     max_tokens: int = Field(256, ge=1)  # longer sides (subwords, eos not counted) drop the pair, counted
     max_ratio: float | None = Field(None, gt=1)  # longer side over shorter side, in subwords
     drop_duplicates: bool = False  # of pairs that are the same on both sides the first stays
@@ -246,7 +266,11 @@ def read_yaml(path: Path | str) -> dict[str, Any]:
     """
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+        if len(raw) > MAX_BYTES:
+            raise ConfigError(f"{path}: more than {MAX_BYTES:,} bytes are no configuration; give the path of one")
+        text = raw.decode("utf-8")
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file; give the path of a .yaml configuration") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -263,7 +287,13 @@ def read_yaml(path: Path | str) -> dict[str, Any]:
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """YAML's plain data; a key that stands twice is an error, where YAML would let the last one win."""
+    """YAML's plain data; refused are keys that stand twice, and aliases, by which a few lines become gigabytes."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.MarkedYAMLError(problem="aliases (*name) are not read: write it out", problem_mark=mark)
+        return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dragoman.config import Config, read_yaml, with_overrides
+from dragoman.config import PRESETS, Config, read_yaml, with_overrides
 from dragoman.data.corpus import read_pairs
 from dragoman.data.store import Store
 from dragoman.errors import ConfigError
@@ -24,11 +24,17 @@ def resolve(
     valid_tgt: Path | str | None,
     overrides: Sequence[str],
     ticker: Ticker,
+    parent: Config | None = None,
+    new_subwords: bool = False,
 ) -> tuple[Config, bool]:
     """One configuration from all that was given; also whether sizes were left to us.
 
+    Args:
+        parent: The configuration of the run to start from: what is not given is taken from there.
+        new_subwords: The subwords may be others than those of ``parent``.
+
     Raises:
-        ConfigError: Something is missing, one side is, or the result does not fit the schema.
+        ConfigError: Something is missing, one side is, or the result does not fit the schema or ``parent``.
         DataError: The text cannot be read (without a configuration, it is read once to count it).
     """
     if (src is None) != (tgt is None):
@@ -39,12 +45,15 @@ def resolve(
     if config is None:
         if src is None or tgt is None:
             raise ConfigError("nothing to train on: give a configuration, or --src and --tgt")
-        with ticker.task("counting the pairs"):
-            n_pairs = sum(1 for _ in read_pairs(src, tgt))
-        given = choose_sizes(n_pairs, with_overrides({}, overrides).get("model", {}).get("preset"))
+        if parent is not None:
+            given = {"train": fine_tuning(parent)}
+        else:
+            with ticker.task("counting the pairs"):
+                n_pairs = sum(1 for _ in read_pairs(src, tgt))
+            given = choose_sizes(n_pairs, with_overrides({}, overrides).get("model", {}).get("preset"))
         given["train"]["warmup_steps"] = 1  # until choose_steps knows better
     elif isinstance(config, Config):
-        given = config.model_dump()
+        given = config.model_dump(exclude_unset=parent is not None)
     else:
         given = read_yaml(config)
     data = given.setdefault("data", {})
@@ -54,7 +63,10 @@ def resolve(
         if valid_src is not None:
             data["valid"] = {"src": valid_src, "tgt": valid_tgt}
     where = str(config) if isinstance(config, str | Path) else "configuration"
-    resolved = Config.from_mapping(with_overrides(given, overrides), where)
+    given = with_overrides(given, overrides)
+    resolved = Config.from_mapping(given if parent is None else inherit(given, parent), where)
+    if parent is not None:
+        refuse_another_shape(resolved, parent, new_subwords)
     data_config = resolved.data
     langs = {
         "src_lang": data_config.src_lang or language_of(data_config.train.src),
@@ -87,13 +99,60 @@ def choose_sizes(n_pairs: int, preset: str | None = None) -> dict[str, Any]:
     }
 
 
-def choose_steps(config: Config, store: Store, overrides: Sequence[str]) -> Config:
-    """How long to train when nobody says otherwise: about 30 epochs, fewer of a large corpus, at least 2,000 steps."""
+def fine_tuning(parent: Config) -> dict[str, Any]:
+    """Settings of ``train`` that suit weights which are good already: a fifth of the rate of training from scratch."""
+    return {**choose_sizes(0)["train"], "lr": 1.5e-4 if parent.model.d_model >= 512 else 3e-4}
+
+
+def inherit(given: Mapping[str, Any], parent: Config) -> dict[str, Any]:
+    """What is given, and below it what a fine-tuned run has from the one it starts from."""
+    old = parent.model_dump()
+    data = {key: old["data"][key] for key in ("tokenizer", "max_tokens", "src_lang", "tgt_lang")}
+    model = given.get("model")
+    if isinstance(model, dict) and isinstance(preset := model.get("preset"), str) and preset in PRESETS:
+        rest = {key: value for key, value in model.items() if key != "preset"}
+        given = {**given, "model": {**PRESETS[preset], **rest}}
+    return _over(given, {"model": old["model"], "data": data, "decode": old["decode"]})
+
+
+def _over(upper: Mapping[str, Any], lower: Mapping[str, Any]) -> dict[str, Any]:
+    """Two mappings of mappings as one; where both say something, the upper one counts."""
+    result = {**lower, **upper}
+    for key in lower.keys() & upper.keys():
+        if isinstance(lower[key], Mapping) and isinstance(upper[key], Mapping):
+            result[key] = _over(upper[key], lower[key])
+    return result
+
+
+def refuse_another_shape(config: Config, parent: Config, new_subwords: bool) -> None:
+    """Refuse a model, or without ``new_subwords`` subwords, that the weights of ``parent`` do not fit.
+
+    Raises:
+        ConfigError: A setting contradicts; dropout and subword sampling may differ.
+    """
+    sections = [("model", config.model.model_dump(), parent.model.model_dump(), "leave it out")]
+    if not new_subwords:
+        tokenizers = config.data.tokenizer.model_dump(), parent.data.tokenizer.model_dump()
+        sections.append(("data.tokenizer", *tokenizers, "leave it out, or learn new subwords with --new-subwords"))
+    for name, new, old, do in sections:
+        for key in old:
+            if new[key] != old[key] and "dropout" not in key and key != "sampling":
+                raise ConfigError(f"{name}.{key} = {new[key]!r}, but the run to start from has {old[key]!r}: {do}")
+
+
+def choose_steps(config: Config, store: Store, overrides: Sequence[str], fine_tuning: bool = False) -> Config:
+    """How long to train when nobody says otherwise: about 30 epochs, fewer of a large corpus, at least 2,000 steps.
+
+    Fine-tuning takes a third of the epochs, and at least 500 steps.
+    """
     longest = np.maximum(store.src_lengths(), store.tgt_lengths()) + 1
     steps_an_epoch = max(1.0, int(longest.sum()) / config.train.batch_tokens / config.train.accumulate)
     epochs = 30 if len(store) < 200_000 else 10 if len(store) < 2_000_000 else 3
+    least = 2000
+    if fine_tuning:
+        epochs, least = -(-epochs // 3), 500
     said = {name.partition("=")[0].strip() for name in overrides}
-    steps = config.train.max_steps if "train.max_steps" in said else max(2000, round(epochs * steps_an_epoch))
+    steps = config.train.max_steps if "train.max_steps" in said else max(least, round(epochs * steps_an_epoch))
     every, warmup = max(100, min(2000, steps // 12)), max(1, min(4000, steps // 10))
     chosen = {"max_steps": steps, "warmup_steps": warmup, "validate_every": every, "save_every": every}
     update = {name: value for name, value in chosen.items() if f"train.{name}" not in said}

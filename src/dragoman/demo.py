@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dragoman.api import score, train
+from dragoman.api import train
+from dragoman.assessment import score
 from dragoman.config import Config, with_overrides
 from dragoman.data import phrasebook
 from dragoman.errors import ConfigError

@@ -38,3 +38,11 @@ def resolve_precision(name: str, device: torch.device) -> Precision:
         facts = torch.cpu.get_capabilities()
         able = bool(facts.get("avx512_bf16") or facts.get("amx_bf16"))
     return "bf16" if name == "bf16" or (name == "auto" and able) else "fp32"
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that a tensor found no room, on whichever device."""
+    words = ("out of memory", "not enough memory", "can't allocate memory", "Cannot allocate memory")
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or (
+        isinstance(error, RuntimeError) and any(word in str(error) for word in words)
+    )

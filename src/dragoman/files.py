@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -24,45 +25,73 @@ def sha256(path: Path) -> str:
 
 def write_text(path: Path, text: str) -> None:
     """Replace ``path`` by ``text`` in one step: after a crash it holds the old text or the new one."""
+    with explained(path, len(text.encode())):
+        _write_text(path, text)
+
+
+def _write_text(path: Path, text: str) -> None:
     aside = path.with_name(f".{path.name}.tmp")
-    with explained(path):
-        try:
-            with aside.open("w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            aside.replace(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                aside.unlink()
-            raise
-        _flush_folder(path.parent)
+    try:
+        with aside.open("w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            aside.unlink()
+        raise
+    flush_folder(path.parent)
 
 
 @contextlib.contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Turn an operating-system error about ``path`` into one line with what to do."""
+def explained(path: Path, n_bytes: int | None = None) -> Iterator[None]:
+    """Turn an operating-system error about ``path`` into one line with what to do.
+
+    Args:
+        n_bytes: About how much is to be written, if that is known: said where the disk is full.
+    """
     try:
         yield
     except OSError as error:
+        size = ""
+        if error.errno in _NO_SPACE or any(os.strerror(number) in str(error) for number in _NO_SPACE):
+            needed = f"about {n_bytes:,} bytes are needed, " if n_bytes else ""
+            size = f"; {needed}{_free_bytes(path):,} bytes are free"
         raise DragomanError(
-            f"{path}: cannot be written ({error.strerror or error}); free some space or choose another folder"
+            f"{path}: cannot be written ({error.strerror or error}){size}; free some space or choose another folder"
         ) from error
 
 
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+
+
+def _free_bytes(path: Path) -> int:
+    """What is left for us on the disk of ``path``, which need not exist."""
+    there = next(folder for folder in (path, *path.absolute().parents) if folder.is_dir())
+    return shutil.disk_usage(there).free
+
+
 @contextlib.contextmanager
-def sealed_folder(folder: Path, facts: dict[str, Any]) -> Iterator[Path]:
+def sealed_folder(
+    folder: Path, facts: dict[str, Any], n_bytes: int | None = None, name: str = MANIFEST
+) -> Iterator[Path]:
     """Write a folder that appears whole or not at all.
 
     The body fills the folder it is given, which lies beside ``folder``. When it ends, each file is flushed, the
     manifest (``facts``, the SHA-256 and size of every file, and a SHA-256 of all this) is written last, and the folder
-    takes its place; an older one of that name is replaced. If the body raises, nothing remains.
+    takes its place; an older one of that name is replaced. If the body raises, the older one stays and nothing else.
+
+    Args:
+        facts: Read when the body has ended, so the body may add to it.
+        n_bytes: About how large the folder will be, if that is known: said where the disk is full.
+        name: Of the manifest.
 
     Raises:
         DragomanError: The disk is full or the folder cannot be written.
     """
     aside = folder.with_name(f".{folder.name}.tmp")
-    with explained(folder):
+    with explained(folder, n_bytes):
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir(parents=True)
         try:
@@ -74,7 +103,7 @@ def sealed_folder(folder: Path, facts: dict[str, Any]) -> Iterator[Path]:
                 sums[path.name] = {"bytes": path.stat().st_size, "sha256": sha256(path)}
             manifest = {**facts, "files": sums}
             manifest["sha256"] = _own_sum(manifest)
-            write_text(aside / MANIFEST, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+            _write_text(aside / name, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
             _replace_folder(aside, folder)
         except BaseException:
             shutil.rmtree(aside, ignore_errors=True)
@@ -88,16 +117,33 @@ def _own_sum(manifest: dict[str, Any]) -> str:
 
 
 def _replace_folder(aside: Path, folder: Path) -> None:
-    old = folder.with_name(f".{folder.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
-    if folder.exists():
+    """Put ``aside`` in its place. Between two renames an older folder stands at ``.NAME.old``: see ``standing``."""
+    old = _old(folder)
+    moved = folder.exists()
+    if moved:
+        shutil.rmtree(old, ignore_errors=True)
         folder.rename(old)
-    aside.rename(folder)
-    _flush_folder(folder.parent)
+    try:
+        aside.rename(folder)
+    except BaseException:
+        if moved:
+            old.rename(folder)
+        raise
+    flush_folder(folder.parent)
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _flush_folder(folder: Path) -> None:
+def _old(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.old")
+
+
+def standing(folder: Path) -> Path:
+    """``folder``; or, if a process died while it replaced it, the older one, which then stands beside its place."""
+    return folder if folder.exists() or not _old(folder).is_dir() else _old(folder)
+
+
+def flush_folder(folder: Path) -> None:
+    """Have the names in a folder written to the disk: a renaming survives a loss of power only then."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -105,11 +151,12 @@ def _flush_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def check_sealed(folder: Path, what: str) -> dict[str, Any]:
+def check_sealed(folder: Path, what: str, name: str = MANIFEST) -> dict[str, Any]:
     """Read the manifest of a sealed folder and check every file against it.
 
     Args:
         what: How to call the folder in an error, such as "bundle".
+        name: Of the manifest.
 
     Returns:
         The manifest.
@@ -117,22 +164,22 @@ def check_sealed(folder: Path, what: str) -> dict[str, Any]:
     Raises:
         BundleError: There is no such folder, no manifest, or a file is missing or changed.
     """
-    path = folder / MANIFEST
+    path = folder / name
     if not folder.is_dir():
         raise BundleError(f"{folder}: no such {what}")
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-        sums = {name: (entry["bytes"], entry["sha256"]) for name, entry in manifest["files"].items()}
+        sums = {file: (entry["bytes"], entry["sha256"]) for file, entry in manifest["files"].items()}
         own = _own_sum(manifest)
         if manifest.get("sha256", own) != own:
             raise ValueError
     except FileNotFoundError:
-        raise BundleError(f"{folder}: not a {what} of dragoman, or an unfinished one (no {MANIFEST})") from None
+        raise BundleError(f"{folder}: not a {what} of dragoman, or an unfinished one (no {name})") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BundleError(f"{path}: the manifest is damaged ({type(error).__name__})") from None
-    for name, (size, digest) in sums.items():
-        file = folder / name
-        if Path(name).name != name or not file.is_file():
+    for file_name, (size, digest) in sums.items():
+        file = folder / file_name
+        if Path(file_name).name != file_name or not file.is_file():
             raise BundleError(f"{file}: missing from this {what}; copy it again or take another one")
         try:
             whole = file.stat().st_size == size and sha256(file) == digest

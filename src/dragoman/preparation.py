@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from dragoman.config import Config, DataConfig
 from dragoman.data.corpus import open_corpus, read_pairs
-from dragoman.data.store import build_store
+from dragoman.data.noise import Lexicon, noised_pairs, sure_translations
+from dragoman.data.store import Store, build_store, check_store, fingerprint
 from dragoman.data.tokenizer import Tokenizer, learn_tokenizers
-from dragoman.errors import DataError
-from dragoman.files import explained
+from dragoman.errors import BundleError, DataError
+from dragoman.files import explained, write_text
 from dragoman.progress import Ticker
 
 Pairs = Callable[[], Iterator[tuple[str, str]]]
 """One pass over the text each time it is called."""
 
 
-def prepare(config: Config, run: Path, ticker: Ticker) -> tuple[Config, tuple[Tokenizer, Tokenizer]]:
+def prepare(
+    config: Config, run: Path, ticker: Ticker, tokenizers: tuple[Tokenizer, Tokenizer] | None = None
+) -> tuple[Config, tuple[Tokenizer, Tokenizer]]:
     """Learn the subwords and write the stores of ``run``.
+
+    Args:
+        tokenizers: Subwords to take instead of learning any; one and the same object twice where they are joint.
 
     Returns:
         The configuration with the vocabulary size that was really learned, and the source and target tokenizers.
@@ -29,16 +37,23 @@ def prepare(config: Config, run: Path, ticker: Ticker) -> tuple[Config, tuple[To
     data, folder = config.data, run / "store"
     with explained(folder):
         folder.mkdir(exist_ok=True)
+        for rest in (*folder.glob("*.spm"), *folder.glob("lexicon.json"), *folder.glob("*.tmp-*")):  # of one that died
+            shutil.rmtree(rest) if rest.is_dir() else rest.unlink()
     check_readable(data)
     train_pairs, valid_pairs, n_pairs = _split_off_validation(config, ticker)
-    with ticker.task("learning subwords"):
-        tokenizers = learn_tokenizers(train_pairs, data.tokenizer)
+    lexicon = _learn_lexicon(train_pairs, folder, ticker) if data.noise.one_word > 0 else {}
+    if tokenizers is None:
+        with ticker.task("learning subwords"):
+            # from noised text too, where there is noise: else a line in capitals would be spelt letter by letter
+            tokenizers = learn_tokenizers(
+                lambda: noised_pairs(train_pairs(), data.noise, lexicon, config.train.seed), data.tokenizer
+            )
     joint = tokenizers[0] is tokenizers[1]
     for tokenizer, side in zip(tokenizers, ("joint" if joint else "src", "joint" if joint else "tgt"), strict=True):
         with explained(folder):
             tokenizer.save(folder / f"{side}.spm")
     for name, pairs, files, keep_text in (
-        ("train", train_pairs, data.train, data.tokenizer.sampling > 0),
+        ("train", train_pairs, data.train, data.tokenizer.sampling > 0 or data.noise.is_on),
         ("valid", valid_pairs, data.valid or data.train, True),
     ):
         report = build_store(
@@ -84,6 +99,38 @@ def _split_off_validation(config: Config, ticker: Ticker) -> tuple[Pairs, Pairs,
     return part(False), part(True), n_pairs - n_pairs // every
 
 
+def _learn_lexicon(pairs: Pairs, folder: Path, ticker: Ticker) -> Lexicon:
+    """Which words translate each other, for ``data.noise.one_word``; written to ``lexicon.json``."""
+    with ticker.task("learning which words translate each other"):
+        lexicon = sure_translations(pairs())
+    if not lexicon:
+        raise DataError(
+            "data.noise.one_word: no two words of this corpus surely translate each other (it is small, or written "
+            "without spaces between words); set it to 0"
+        )
+    ticker.say(f"{len(lexicon):,} words have a sure translation; data.noise.one_word chooses among them")
+    write_text(folder / "lexicon.json", json.dumps(lexicon, ensure_ascii=False, indent=0))
+    return lexicon
+
+
+def load_lexicon(run: Path) -> Lexicon:
+    """The word pairs that ``prepare`` found; none if ``data.noise.one_word`` is 0.
+
+    Raises:
+        BundleError: They are damaged.
+    """
+    path = run / "store/lexicon.json"
+    try:
+        lexicon = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise BundleError(f"{path}: cannot be read as word pairs ({error}); train a new run") from None
+    if not isinstance(lexicon, dict) or not all(isinstance(word, str) for pair in lexicon.items() for word in pair):
+        raise BundleError(f"{path}: these are no word pairs; train a new run")
+    return lexicon
+
+
 def load_tokenizers(run: Path) -> tuple[Tokenizer, Tokenizer]:
     """The tokenizers that ``prepare`` saved; one and the same object twice where they are joint.
 
@@ -95,3 +142,34 @@ def load_tokenizers(run: Path) -> tuple[Tokenizer, Tokenizer]:
         joint = Tokenizer.load(folder / "joint.spm")
         return joint, joint
     return Tokenizer.load(folder / "src.spm"), Tokenizer.load(folder / "tgt.spm")
+
+
+def check_prepared(run: Path, accept_changed_text: bool, ticker: Ticker) -> tuple[Tokenizer, Tokenizer]:
+    """The tokenizers of ``run``, if text, subwords and stores are still what they were when it began.
+
+    Args:
+        accept_changed_text: Only say so if a text file has changed; what was prepared from it is used as it is.
+
+    Raises:
+        DataError, BundleError: A file is missing or has changed; it is named.
+    """
+    tokenizers = load_tokenizers(run)
+    for name in ("train", "valid"):
+        folder = run / "store" / name
+        with ticker.task(f"checking {folder}"):
+            if not check_store(folder):
+                ticker.say(f"{folder} was made by an older dragoman and has no checksums; it is used unchecked")
+            store = Store.open(folder)
+            for path, noted in store.sources.items():
+                if Path(path).exists() and fingerprint(path) != noted:
+                    if not accept_changed_text:
+                        raise DataError(
+                            f"{path} has changed since {run} began: put the old text back, or train a new run; "
+                            "--accept-changed-text goes on with what was prepared from the old text"
+                        )
+                    ticker.say(f"{path} has changed; going on with what was prepared from the old text")
+        for tokenizer, noted_sum, side in zip(tokenizers, store.tokenizers, ("src", "tgt"), strict=True):
+            if tokenizer.fingerprint != noted_sum:
+                file = run / "store" / ("joint.spm" if tokenizers[0] is tokenizers[1] else f"{side}.spm")
+                raise DataError(f"{file}: not the subwords that {folder} was encoded with; put the old file back")
+    return tokenizers

@@ -1,59 +1,84 @@
 """Text to text: N lines in, N lines out, in order.
 
 A blank line stays blank and the model is not asked. A line longer than the model was trained on is split at sentence
-ends (or, failing that, at spaces, or anywhere), its parts are translated and joined, and a warning says so.
+ends (or, failing that, at spaces, or anywhere), its parts are translated and joined, and a warning says so. A line for
+which there is no memory does not hold up the others.
 """
 
 from __future__ import annotations
 
-import queue
-import re
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Self
+from typing import Any, BinaryIO, Self
 
+import torch
 from pydantic import ValidationError
 
 from dragoman import environment
 from dragoman.bundle import Bundle, load_bundle
+from dragoman.confidence import Confidence, features
 from dragoman.config import DecodeConfig
 from dragoman.data.corpus import Line, read_lines_leniently
-from dragoman.decoding.batches import search_all
-from dragoman.decoding.search import Hypothesis, length_penalty
-from dragoman.device import resolve_device
-from dragoman.errors import ConfigError, DecodeError
+from dragoman.decoding.batches import NO_MEMORY, search_all
+from dragoman.decoding.ensemble import Ensemble
+from dragoman.decoding.sampling import Sampling
+from dragoman.decoding.search import Hypothesis
+from dragoman.device import resolve_device, resolve_precision
+from dragoman.errors import BundleError, ConfigError, DecodeError
+from dragoman.glossary import Glossary
+from dragoman.guard import Guard, Guarded
+from dragoman.journal import make_file
 from dragoman.languages import UNSPACED, primary
+from dragoman.model.transformer import Transformer
+from dragoman.parts import Part, align, cut, join, seamless
+from dragoman.parts import Translation as Translation
+from dragoman.parts import one_line as one_line
+from dragoman.reading import Pairs, Scored
+from dragoman.splitting import windows
+from dragoman.wording import Wording, WordingEncoder
 
 READ_AHEAD = 2048
 """How many lines are read before they are sorted by length and translated."""
 
 
-class Translation(NamedTuple):
-    """One translated line."""
-
-    text: str
-    score: float  # log-probability (nats, eos included) over the length penalty; 0 for a blank line
-    n_parts: int = 1  # more than 1 where the line was too long and was split; 0 for a blank line
-
-
 class Translator:
-    """A trained model that translates text."""
+    """A trained model, or several as one, that translates text."""
 
-    def __init__(self, bundle: Bundle) -> None:
-        self.config, self.model, self.src_tokenizer, self.tgt_tokenizer, self.manifest = bundle
+    def __init__(self, bundle: Bundle, *others: Bundle) -> None:
+        """Take a bundle; others make it an ensemble, and must have the same subwords (``load`` sees to that)."""
+        self.config, model, self.src_tokenizer, self.tgt_tokenizer, self.manifest = bundle
+        self._bundles = (bundle, *others)
+        self.model: Transformer | Ensemble = Ensemble([each.model for each in self._bundles]) if others else model
         self.device = next(self.model.parameters()).device
+        self._unspaced = primary(self.config.data.tgt_lang) in UNSPACED
+        learned = self.manifest.get("confidence")
+        self.confidence = (
+            None if learned is None or others else Confidence.from_mapping(learned, "the confidence in the bundle")
+        )
+        """How good its translations are likely to be; None: not known, as for an ensemble. May be set."""
 
     @classmethod
-    def load(cls, path: Path | str, device: str = "auto") -> Self:
-        """Load a run folder or a bundle.
+    def load(cls, path: Path | str | Sequence[Path | str], device: str = "auto") -> Self:
+        """Load a run folder or a bundle; of several an ensemble, with the settings of the first.
 
         Raises:
-            BundleError: There is none, or it is damaged.
+            BundleError: There is none, it is damaged, or the subwords of an ensemble differ.
             ConfigError: The device is not here.
         """
         environment.set_defaults()
-        return cls(load_bundle(path, resolve_device(device)))
+        paths = [path] if isinstance(path, Path | str) else list(path)
+        if not paths:
+            raise ConfigError("there is no run to load: name one, or several for an ensemble")
+        bundles = [load_bundle(each, resolve_device(device)) for each in paths]
+        for other, bundle in zip(paths[1:], bundles[1:], strict=True):
+            if (bundle.src_tokenizer, bundle.tgt_tokenizer) != (bundles[0].src_tokenizer, bundles[0].tgt_tokenizer):
+                raise BundleError(
+                    f"{other}: its subwords are not those of {paths[0]}; an ensemble needs runs that were trained on "
+                    "the same text with the same data.tokenizer"
+                )
+        return cls(*bundles)
 
     def translate(
         self,
@@ -62,8 +87,20 @@ class Translator:
         beam_size: int | None = None,
         length_penalty: float | None = None,
         batch_tokens: int | None = None,
+        n_best: int = 1,
+        sampling: Sampling | None = None,
+        prefix: str | Sequence[str] = "",
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        glossary: Glossary | None = None,
+        no_repeat_ngram: int = 0,
+        alignments: bool = False,
+        precision: str = "fp32",
         deterministic: bool = False,
+        guard: bool = True,
+        first_number: int = 0,
         warn: Callable[[str], None] | None = None,
+        failed: Callable[[str], None] | None = None,
         label: Callable[[int], str] = lambda i: f"line {i + 1}",
         progress: Callable[[int, int, str], object] = lambda done, total, what: None,
     ) -> list[Translation]:
@@ -74,41 +111,141 @@ class Translator:
             beam_size: 1 is greedy; None takes the run's setting, as with the others.
             length_penalty: GNMT's alpha.
             batch_tokens: Rows x longest source of one batch.
+            n_best: How many translations of each: ``Translation.alternatives`` holds the others.
+            sampling: Draw by chance instead of searching.
+            prefix: What each translation begins with: one for all, or one for each.
+            include: Words (or phrases) that must stand in each translation.
+            exclude: Words that must not.
+            glossary: For each of its terms in a text, the term's target must stand in the translation.
+            no_repeat_ngram: No so many subwords in a row come twice; 0: they may.
+            alignments: Also say which source word each word is a translation of.
+            precision: ``fp32``; ``bf16`` is faster where the processor has it, and less exact.
             deterministic: Decode each sentence alone, so that nothing beside it can touch its last bits.
-            warn: Called with one line for each text that had to be split.
+            guard: Search again for a translation that is a loop, a copy of its source, empty or far too long, and
+                say so in its ``notes``; see the module ``guard``.
+            first_number: The number of the first text, from which sampling derives its random numbers.
+            warn: Called with one line for each text that had to be split, and for each note of a translation.
+            failed: Called with one line for each text that found no memory; its translation is empty, with a note.
             label: What a warning calls text number ``i``.
             progress: Told after each batch how many sentences are done, of how many.
 
         Raises:
             ConfigError: A setting is impossible.
-            DecodeError: ``texts`` is a string instead of a sequence of strings.
+            DecodeError: ``texts`` is a string instead of a sequence of strings; or a text found no memory (raised when
+                the others are done, unless ``failed`` is given).
         """
         if isinstance(texts, str):
             raise DecodeError("translate takes a list of texts: write translate([text])")
         config = self._decode_config(beam_size, length_penalty, 1 if deterministic else batch_tokens)
-        parts, owners = [], []
-        for number, ids in enumerate(self.src_tokenizer.encode(list(texts))):
-            if not texts[number].strip():
-                continue
-            split = self._split(texts[number], ids)
-            if len(split) > 1 and warn is not None:
-                warn(f"{label(number)}: {len(ids):,} tokens are more than {self.max_tokens:,}; split into {len(split)}")
-            parts += split
-            owners += [number] * len(split)
-        found = search_all(self.model, parts, config, self.device, progress=progress)
-        grouped: list[list[Hypothesis]] = [[] for _ in texts]
-        for owner, hypotheses in zip(owners, found, strict=True):
-            grouped[owner].append(hypotheses[0])
-        return self._join(grouped, config.length_penalty)
+        prefixes = [prefix] * len(texts) if isinstance(prefix, str) else list(prefix)
+        if len(prefixes) != len(texts):
+            raise ConfigError(f"{len(prefixes):,} prefixes for {len(texts):,} texts: give one for all or one for each")
+        wording = Wording("", include, exclude, glossary, no_repeat_ngram)
+        wordings = [wording._replace(prefix=each).checked() for each in prefixes]
+        parts = self._parts(texts, None if all(each == Wording() for each in wordings) else wordings, warn, label)
+        lost: list[int] = []
+        with self._precision(precision):
+            found = search_all(
+                self.model,
+                [part.ids for part in parts],
+                config,
+                self.device,
+                n_best,
+                progress=progress,
+                rules=[part.demand.rules for part in parts if part.demand is not None] or None,
+                sampling=sampling,
+                keys=[(first_number + part.owner, part.start) for part in parts],
+                longest=self._longest,
+                failed=lost.append,
+            )
+            looked = self._look(parts, found, config) if guard else {}
+            aligned = align(texts, parts, found, looked, self._pairs, config.batch_tokens) if alignments else None
+        between = "" if self._unspaced else " "
+        result = join(texts, parts, found, looked, config.length_penalty, self.tgt_tokenizer, between)
+        if guard:
+            result = [seamless(text, one) for text, one in zip(texts, result, strict=True)]
+        result = self._sure(texts, result, parts, looked)
+        if aligned is not None:
+            result = [one._replace(alignment=links) for one, links in zip(result, aligned, strict=True)]
+        if warn is not None:
+            for number, one in enumerate(result):
+                for note in one.notes:
+                    if note != NO_MEMORY:  # which ``failed`` is for
+                        warn(f"{label(number)}: {note}")
+        for number in sorted({parts[i].owner for i in lost}):
+            if failed is None:
+                raise DecodeError(f"{label(number)}: {NO_MEMORY}")
+            failed(f"{label(number)}: {NO_MEMORY}")
+        return result
+
+    def score(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        *,
+        length_penalty: float | None = None,
+        batch_tokens: int | None = None,
+        alignments: bool = False,
+        precision: str = "fp32",
+        progress: Callable[[int, int, str], object] = lambda done, total, what: None,
+    ) -> list[Scored]:
+        """Say how probable given translations are.
+
+        A pair with a blank side, or one that finds no memory, is not scored: its numbers are nan, and a note says so.
+
+        Args:
+            sources, targets: Raw text; target ``i`` translates source ``i``.
+            alignments: Also say which source word each target word belongs to.
+
+        Raises:
+            ConfigError: A setting is impossible.
+            DecodeError: There are not as many targets as sources.
+        """
+        if isinstance(sources, str) or isinstance(targets, str) or len(sources) != len(targets):
+            raise DecodeError("score takes two lists of as many texts: target i translates source i")
+        config = self._decode_config(None, length_penalty, batch_tokens)
+        with self._precision(precision):
+            return self._pairs.score(sources, targets, config.batch_tokens, config.length_penalty, alignments, progress)
 
     @property
     def max_tokens(self) -> int:
-        """The longest source, in subwords, that is translated in one piece: the longest the model was trained on."""
-        longest = self.config.data.max_tokens
-        if self.model.config.positions == "learned":
-            extra = self.config.decode.max_extra_tokens
-            longest = max(1, min(longest, self.model.config.max_len - extra - 1))
+        """The longest source, in subwords, that is ever translated in one piece: ``data.max_tokens``."""
+        longest = min(bundle.config.data.max_tokens for bundle in self._bundles)
+        if self._longest is not None:
+            longest = max(1, min(longest, self._longest - self.config.decode.max_extra_tokens - 1))
         return longest
+
+    @property
+    def usual_tokens(self) -> int:
+        """What 999 of 1,000 training sources do not exceed, or 32; of longer lines a model leaves out a part."""
+        known = (bundle.manifest.get("usual_src_tokens", self.max_tokens) for bundle in self._bundles)
+        return min(self.max_tokens, max(32, min(known)))
+
+    @property
+    def _longest(self) -> int | None:
+        """The most tokens that the model has positions for; None where it has them for any."""
+        configs = [bundle.model.config for bundle in self._bundles]
+        return min((config.max_len for config in configs if config.positions == "learned"), default=None)
+
+    @cached_property
+    def _wording(self) -> WordingEncoder:
+        return WordingEncoder(self.tgt_tokenizer, self._unspaced)
+
+    @property
+    def _pairs(self) -> Pairs:
+        src_unspaced = primary(self.config.data.src_lang) in UNSPACED
+        return Pairs(
+            self.model, self.src_tokenizer, self.tgt_tokenizer, self.device, src_unspaced, self._unspaced,
+            self.max_tokens, self._longest,
+        )  # fmt: skip
+
+    def _precision(self, name: str) -> AbstractContextManager[Any]:
+        """Run what follows in ``fp32`` or ``bf16``; weights, norms and probabilities stay fp32 in either."""
+        if name not in ("fp32", "bf16"):
+            raise ConfigError(f"precision = {name!r} is unknown: use fp32 or bf16")
+        if resolve_precision(name, self.device) == "fp32":
+            return nullcontext()
+        return torch.autocast(self.device.type, torch.bfloat16)
 
     def _decode_config(self, *given: Any) -> DecodeConfig:
         names = ("beam_size", "length_penalty", "batch_tokens")
@@ -121,25 +258,60 @@ class Translator:
             )
             raise ConfigError("; ".join(wrong)) from None
 
-    def _split(self, text: str, ids: list[int]) -> list[list[int]]:
-        """The ids of a text, or of its parts where it is too long."""
-        if len(ids) <= self.max_tokens:
-            return [ids]
-        pieces = self.src_tokenizer.encode(split_text(text, self.max_tokens, self._n_tokens))
-        return [piece for piece in pieces if piece]
+    def _parts(
+        self,
+        texts: Sequence[str],
+        wordings: Sequence[Wording] | None,
+        warn: Callable[[str], None] | None,
+        label: Callable[[int], str],
+    ) -> list[Part]:
+        """What to search for, with its wishes; what each translation must say, its first part says."""
+        usual = self.usual_tokens
+        parts = cut(texts, self.src_tokenizer, usual, min(self.max_tokens, 2 * usual), warn, label)
+        if wordings is None:
+            return parts
+        asked = [wordings[part.owner] if part.start == 0 else wordings[part.owner].of_a_later_part() for part in parts]
+        return [
+            part._replace(demand=self._wording.demand(wording, part.text))
+            for part, wording in zip(parts, asked, strict=True)
+        ]
 
-    def _n_tokens(self, texts: Sequence[str]) -> list[int]:
-        return [len(ids) for ids in self.src_tokenizer.encode(texts)]
+    def _look(self, parts: Sequence[Part], found: list[list[Hypothesis]], config: DecodeConfig) -> dict[int, Guarded]:
+        """What the guard has to say of some parts; puts the hypotheses it chose first in ``found``."""
+        there = [i for i, hypotheses in enumerate(found) if hypotheses]
+        guard = Guard(
+            self.model, self.device, self.tgt_tokenizer, self._wording.spelling, self._longest,
+            self.config.data.src_lang, self.config.data.tgt_lang,
+        )  # fmt: skip
+        rules = [demand.rules if (demand := parts[i].demand) is not None else None for i in there]
+        sources, ids = [parts[i].text for i in there], [parts[i].ids for i in there]
+        seen = guard.look(sources, ids, rules, [found[i][0] for i in there], config)
+        looked = {i: one for i, one in zip(there, seen, strict=True) if one.note}
+        for i, one in looked.items():
+            found[i] = [one.hypothesis, *(other for other in found[i][1:] if other.ids != one.hypothesis.ids)]
+        return looked
 
-    def _join(self, grouped: list[list[Hypothesis]], alpha: float) -> list[Translation]:
-        between = "" if primary(self.config.data.tgt_lang) in UNSPACED else " "
-        texts = iter(self.tgt_tokenizer.decode([h.ids for group in grouped for h in group]))
-        result = []
-        for group in grouped:
-            text = between.join(one_line(next(texts)) for _ in group)
-            log_prob, n = sum(h.log_prob for h in group), sum(len(h.ids) + 1 for h in group)
-            result.append(Translation(text, log_prob / length_penalty(n, alpha) if group else 0.0, len(group)))
-        return result
+    def features(self, texts: Sequence[str], found: Sequence[Translation]) -> list[list[float]]:
+        """What is known of translations without a reference, for a ``Confidence``; blank lines are left out."""
+        rare, rows = self.src_tokenizer.rare_ids, []
+        for ids, one in zip(self.src_tokenizer.encode(list(texts)), found, strict=True):
+            if one.n_tokens:
+                rows.append(features(one.log_prob, one.n_tokens, len(ids), sum(i in rare for i in ids)))
+        return rows
+
+    def _sure(
+        self, texts: Sequence[str], result: list[Translation], parts: Sequence[Part], looked: Mapping[int, Guarded]
+    ) -> list[Translation]:
+        """The translations with their confidence, where it is known."""
+        if self.confidence is None:
+            return result
+        unsound = {parts[i].owner for i, one in looked.items() if not one.sound}
+        known = iter(self.confidence.of(self.features(texts, result)))
+        values = [next(known) if one.n_tokens else None for one in result]
+        return [
+            one._replace(confidence=0.0 if number in unsound else value)
+            for number, (one, value) in enumerate(zip(result, values, strict=True))
+        ]
 
     def translate_stream(
         self,
@@ -161,8 +333,12 @@ class Translator:
             warn: Called with one line of text for each oddity.
             flush: Called when all lines that have arrived are translated.
             settings: As for ``translate``.
+
+        Raises:
+            DecodeError: Lines found no memory; raised at the end, each being blank and named by a warning.
         """
-        done = 0
+        failed: list[str] = []
+        done = n_failed = 0
         for lines in windows(read_lines_leniently(stream, name), read_ahead):
             for line in lines:
                 if line.warning:
@@ -171,85 +347,71 @@ class Translator:
             def label(i: int, before: int = done) -> str:
                 return f"{name}:{before + i + 1}"
 
-            yield from self.translate([line.text for line in lines], warn=warn, label=label, **settings)
+            texts = [line.text for line in lines]
+            yield from self.translate(
+                texts, warn=warn, failed=failed.append, label=label, first_number=done, **settings
+            )
+            for said in failed[n_failed:]:
+                warn(said)
+            n_failed = len(failed)
             flush()
             done += len(lines)
+        _raise_if(failed, name)
+
+    def translate_file(
+        self,
+        src: Path | str,
+        out: Path | str,
+        *,
+        restart: bool = False,
+        warn: Callable[[str], None] = lambda text: None,
+        render: Callable[[int, Translation], str] = lambda number, translation: translation.text,
+        form: str = "text",
+        read_ahead: int = READ_AHEAD,
+        **settings: Any,
+    ) -> int:
+        """Translate a file into another, which appears when it is whole; after a kill the same call goes on.
+
+        Args:
+            src: Text, plain, ``.gz`` or ``.zst``. Bad bytes become U+FFFD, with a warning that names the line.
+            out: Until it is whole, ``out.partial`` and ``out.journal`` lie beside it.
+            restart: Forget such a partial file.
+            warn: Called with one line of text for each oddity; those of an earlier part are repeated.
+            render: Makes the line to write of a line's number, from 1, and its translation.
+            form: What ``render`` makes; a partial file of another form is refused.
+            read_ahead: So many lines are sorted by length and translated together.
+            settings: As for ``translate``.
+
+        Returns:
+            How many lines there were.
+
+        Raises:
+            DataError: ``src`` cannot be read.
+            DragomanError: ``out`` cannot be written, or was begun from another input, model or settings.
+            DecodeError: Lines found no memory; ``out`` is whole, they are blank, and a warning names each.
+        """
+        failed: list[str] = []
+
+        def listen(text: str) -> None:
+            warn(text)
+            if text.endswith(NO_MEMORY):  # now, or in an earlier process
+                failed.append(text)
+
+        def work(lines: list[Line], before: int, say: Callable[[str], None]) -> list[str]:
+            def label(i: int) -> str:
+                return f"{src}:{before + i + 1}"
+
+            texts = [line.text for line in lines]
+            found = self.translate(texts, warn=say, failed=say, label=label, first_number=before, **settings)
+            return [render(before + i, translation) for i, translation in enumerate(found, 1)]
+
+        models = [bundle.manifest.get("sha256") for bundle in self._bundles]
+        facts = {"models": models, "device": self.device.type, "form": form, **settings}
+        n_lines = make_file(Path(src), Path(out), facts, work, listen, restart, read_ahead)
+        _raise_if(failed, str(src))
+        return n_lines
 
 
-def windows(lines: Iterable[Line], size: int, pause_s: float = 0.05) -> Iterator[list[Line]]:
-    """Group lines as they come: up to ``size`` of them, fewer when none arrives for ``pause_s`` seconds."""
-    arrived: queue.Queue[Line | BaseException | None] = queue.Queue(maxsize=2 * size)
-
-    def read() -> None:
-        try:
-            for line in lines:
-                arrived.put(line)
-            arrived.put(None)
-        except BaseException as error:
-            arrived.put(error)
-
-    threading.Thread(target=read, daemon=True, name="read-ahead").start()
-    window: list[Line] = []
-    while True:
-        try:
-            item = arrived.get(timeout=pause_s if window else None)
-        except queue.Empty:
-            yield window
-            window = []
-            continue
-        if isinstance(item, Line):
-            window.append(item)
-        if window and (len(window) == size or not isinstance(item, Line)):
-            yield window
-            window = []
-        if isinstance(item, BaseException):
-            raise item
-        if item is None:
-            return
-
-
-def one_line(text: str) -> str:
-    """A translation on one line: a model can make an LF out of bytes, and would add a line that never came in."""
-    return " ".join(text.split("\n"))
-
-
-_SENTENCE_END = re.compile(r"(?<=[.!?;:…])\s+|(?<=[。！？；])")
-_UNSPACED_END = re.compile(r"[。！？；](?!\s)")
-_SPACE = re.compile(r"\s+")
-
-
-def split_text(text: str, max_tokens: int, n_tokens: Callable[[Sequence[str]], list[int]]) -> list[str]:
-    """Cut ``text`` into parts of at most ``max_tokens``: at sentence ends, else at spaces, else anywhere.
-
-    Neighbouring pieces are packed together as long as they fit. ``n_tokens`` counts the tokens of each of some texts.
-    """
-    text = text.strip()
-    if n_tokens([text])[0] <= max_tokens or len(text) < 2:
-        return [text]
-    for boundary in (_SENTENCE_END, _SPACE):
-        pieces = [piece for piece in boundary.split(text) if piece]
-        if len(pieces) > 1:
-            between = "" if boundary is _SENTENCE_END and _UNSPACED_END.search(text) else " "
-            packed = pack(pieces, between, max_tokens, n_tokens)
-            if packed == [text]:  # its parts fit, and yet the whole does not: cut elsewhere
-                continue
-            return [part for piece in packed for part in split_text(piece, max_tokens, n_tokens)]
-    middle = len(text) // 2
-    halves = text[:middle], text[middle:]
-    return [part for half in halves for part in split_text(half, max_tokens, n_tokens)]
-
-
-def pack(
-    pieces: Sequence[str], between: str, max_tokens: int, n_tokens: Callable[[Sequence[str]], list[int]]
-) -> list[str]:
-    """Join neighbouring pieces while their tokens (and one for what is put between) stay within ``max_tokens``."""
-    packed: list[list[str]] = [[]]
-    size = 0
-    for piece, n in zip(pieces, n_tokens(pieces), strict=True):
-        more = n + 1
-        if size and size + more > max_tokens:
-            packed.append([])
-            size = 0
-        packed[-1].append(piece)
-        size += more
-    return [between.join(group) for group in packed]
+def _raise_if(failed: Sequence[str], name: str) -> None:
+    if failed:
+        raise DecodeError(f"{name}: {len(failed):,} lines found no memory and are blank; the warnings name them")

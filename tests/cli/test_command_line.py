@@ -39,7 +39,7 @@ def test_without_arguments_the_help_is_shown(command: Command) -> None:
         assert name in asked.out
 
 
-@pytest.mark.parametrize("name", ["demo", "train", "translate", "evaluate", "explain"])
+@pytest.mark.parametrize("name", ["demo", "train", "translate", "evaluate", "explain", "doctor"])
 def test_each_command_has_help(command: Command, name: str) -> None:
     done = command(name, "--help")
     assert (done.status, done.err) == (0, "")

@@ -276,6 +276,9 @@ def test_translating_refuses_what_is_no_run_and_what_is_no_text(
     assert "decode.beam_size = 0" in refused("translate", tiny_run, "--beam-size", "0", stdin=b"a\n")
     assert "device = 'tpu' is unknown: use auto, cpu or cuda" in refused("translate", tiny_run, "--device", "tpu")
     assert "leave out one of them" in refused("translate", tiny_run, "train.en", "-i")
+    assert "--out can go on after a kill only with a FILE" in refused("translate", tiny_run, "--out", "x")
+    assert "--restart begins the file of --out anew" in refused("translate", tiny_run, "train.en", "--restart")
+    assert "train.en: is the input" in refused("translate", tiny_run, "train.en", "--out", "train.en")
     (folder / "checkpoints").mkdir()
     assert "this run has no bundle yet; finish it with `dragoman train --out . --resume`" in refused("translate", ".")
 

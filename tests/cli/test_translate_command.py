@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import select
 import subprocess
 import sys
@@ -64,15 +65,15 @@ def test_a_file_is_translated_like_stdin_and_the_bundle_like_the_run(
 
 def test_warnings_name_file_and_line_and_the_exit_status_is_0(command: Command, tiny_run: Path, tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(b"a dog\ngr\xfcn\nthe cat\na\0b\n" + b"the dog sees " * 200 + b"\nthe cat\n")
-    done = command("translate", tiny_run, "text", "--beam-size", "1", cwd=tmp_path)
+    done = command("translate", tiny_run, "text", "--beam-size", "1", "--no-guard", cwd=tmp_path)
     assert done.status == 0
     assert done.out.count(b"\n") == 6
     assert [line.split(" ")[:2] for line in done.err.split("\n")[:-1]] == [
         ["warning:", "text:2:3:"], ["warning:", "text:4:2:"], ["warning:", "text:5:"],
     ]  # fmt: skip
     assert "not UTF-8, U+FFFD put in 1 places" in done.err
-    assert "tokens are more than 256; split into" in done.err
-    alone = command("translate", tiny_run, "--beam-size", "1", stdin=b"the cat\n").out.rstrip(b"\n")
+    assert re.search(r"tokens are more than \d+; split into", done.err)
+    alone = command("translate", tiny_run, "--beam-size", "1", "--no-guard", stdin=b"the cat\n").out.rstrip(b"\n")
     assert [done.out.split(b"\n")[i] for i in (2, 5)] == [alone, alone]
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import itertools
 import json
+import random
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,9 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dragoman.config import DataConfig, TokenizerConfig
+from dragoman.config import DataConfig, NoiseConfig, TokenizerConfig
 from dragoman.data import batching
 from dragoman.data.batching import Batch, BatchStream, all_batches, collate, epoch_batches
+from dragoman.data.noise import noised, of_one_batch
 from dragoman.data.store import Store, build_store
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError, ConfigError
@@ -27,6 +30,8 @@ TOKENIZER = Tokenizer.learn(
     ["a quick brown fox jumps over the lazy dog and runs away"] * 5, TokenizerConfig(vocab_size=300)
 )
 BUDGET = 97
+NOISE = NoiseConfig(case=0.2, punctuation=0.2, typos=0.2, one_word=0.1, inserts=0.1)
+LEXICON = {"fox": "fox", "lazy": "lazy"}
 
 
 @pytest.fixture(scope="module")
@@ -171,9 +176,15 @@ def test_a_pair_longer_than_a_batch_is_refused_by_name(store: Store) -> None:
 
 @pytest.mark.parametrize("ahead", [0, 3])
 @pytest.mark.parametrize("sampling", [0.0, 0.3])
-def test_resuming_at_any_step_equals_going_on(store: Store, ahead: int, sampling: float) -> None:
+@pytest.mark.parametrize("noise", [None, NOISE])
+def test_resuming_at_any_step_equals_going_on(
+    store: Store, ahead: int, sampling: float, noise: NoiseConfig | None
+) -> None:
     def stream() -> BatchStream:
-        return BatchStream(store, BUDGET, 7, sampling=sampling, tokenizers=(TOKENIZER, TOKENIZER), ahead=ahead)
+        return BatchStream(
+            store, BUDGET, 7, sampling=sampling, noise=noise, lexicon=LEXICON, tokenizers=(TOKENIZER, TOKENIZER),
+            ahead=ahead,
+        )  # fmt: skip
 
     n = 2 * len(list(epoch_batches(store.src_lengths(), store.tgt_lengths(), BUDGET, 7, 0))) + 5
     states, batches = [], []
@@ -229,6 +240,75 @@ def test_sampled_batches_hold_the_same_text_cut_otherwise(store: Store) -> None:
     assert otherwise > 5
 
 
+def noisy(store: Store, **changes: Any) -> BatchStream:
+    usual = {"ahead": 0, "noise": NOISE, "lexicon": LEXICON, "tokenizers": (TOKENIZER, TOKENIZER)}
+    return BatchStream(store, BUDGET, 1, **usual | changes)
+
+
+def decoded(batch: Batch) -> list[tuple[str, str]]:
+    return list(zip(TOKENIZER.decode(batch.src.tolist()), TOKENIZER.decode(batch.tgt_out.tolist()), strict=True))
+
+
+@pytest.mark.parametrize("sampling", [0.0, 0.4])
+def test_noisy_batches_hold_the_text_as_the_plain_function_noises_it(store: Store, sampling: float) -> None:
+    stream, touched = noisy(store, max_epochs=2, sampling=sampling), 0
+    for batch in stream:
+        seeds = np.random.SeedSequence((1, stream.epoch, stream.state_dict()["position"] - 1))  # type: ignore[operator]
+        chance = random.Random(int(seeds.generate_state(3)[2]))
+        plain = list(zip(*store.texts(batch.indices.tolist()), strict=True))
+        noise = of_one_batch(NOISE, chance)
+        wanted = [noised(*pair, noise, LEXICON, chance) for pair in plain]
+        assert decoded(batch) == wanted
+        touched += sum(one != other for one, other in zip(plain, wanted, strict=True))
+        if not sampling:
+            assert [row[row > 3].tolist() for row in batch.src] == TOKENIZER.encode([src for src, _ in wanted])
+    assert 0.4 < touched / 202 < 0.75
+
+
+def test_noise_leaves_the_order_and_comes_anew_in_each_epoch(store: Store) -> None:
+    epochs: list[dict[int, tuple[str, str]]] = [{}, {}]
+    stream, plain = noisy(store, max_epochs=2), BatchStream(store, BUDGET, 1, max_epochs=2, ahead=0)
+    for one, other in zip(stream, plain, strict=True):
+        assert torch.equal(one.indices, other.indices)
+        epochs[stream.epoch] |= dict(zip(one.indices.tolist(), decoded(one), strict=True))
+    assert sum(epochs[0][i] != epochs[1][i] for i in range(101)) > 40
+
+
+def test_seeds_of_the_sides_do_not_depend_on_that_of_the_noise() -> None:
+    # so that a run with sampling, begun before there was noise, goes on with the same batches
+    for count in (2, 3):
+        assert np.random.SeedSequence((7, 1, 4)).generate_state(count)[:2].tolist() == [3443324636, 3834610989]
+
+
+def test_ranks_share_one_noise(store: Store) -> None:
+    wanted = list(itertools.islice(noisy(store), 30))
+    ranks = [noisy(store, rank=rank, world_size=2) for rank in (0, 1)]
+    assert_same([next(stream) for _ in range(15) for stream in ranks], wanted)
+
+
+def test_pairs_that_grow_too_long_come_as_they_are(store: Store) -> None:
+    most = int(store.src_lengths().max())
+    capitals = NoiseConfig(case=1.0)
+    plain, grown = 0, 0
+    for batch in noisy(store, max_epochs=1, noise=capitals, max_tokens=most):
+        assert batch.src.shape[1] <= most + 1
+        texts = zip(*store.texts(batch.indices.tolist()), strict=True)
+        for (src, tgt), (plain_src, plain_tgt) in zip(decoded(batch), texts, strict=True):
+            assert tgt == plain_tgt
+            plain += src == plain_src
+    for batch in noisy(store, max_epochs=1, noise=capitals):
+        grown += int((batch.src > 3).sum(1).max()) > most
+    assert plain > 5
+    assert grown > 0
+
+
+def test_another_noise_is_another_run(store: Store) -> None:
+    stream = noisy(store)
+    for other in (noisy(store, noise=NoiseConfig(case=0.3)), noisy(store, lexicon={})):
+        with pytest.raises(BundleError, match="was taken with noise = "):
+            other.load_state_dict(stream.state_dict())
+
+
 @pytest.mark.parametrize("world_size", [1, 2, 3, 5])
 def test_the_ranks_share_one_order(store: Store, world_size: int) -> None:
     with BatchStream(store, BUDGET, 1, ahead=0) as alone:
@@ -278,8 +358,10 @@ def test_a_damaged_place_is_refused(store: Store, change: dict[str, object]) -> 
 def test_arguments_that_do_not_fit_are_refused(store: Store) -> None:
     with pytest.raises(ConfigError, match="rank = 2"):
         BatchStream(store, BUDGET, 1, rank=2, world_size=2)
-    with pytest.raises(ConfigError, match="both tokenizers"):
-        BatchStream(store, BUDGET, 1, sampling=0.1)
+    needing_text: list[dict[str, Any]] = [{"sampling": 0.1}, {"noise": NOISE}]
+    for arguments in needing_text:
+        with pytest.raises(ConfigError, match="both tokenizers"):
+            BatchStream(store, BUDGET, 1, **arguments)
     other = Tokenizer.learn(["something else"] * 3, TokenizerConfig(vocab_size=275))
     with pytest.raises(ConfigError, match="that the store was built with"):
         BatchStream(store, BUDGET, 1, sampling=0.1, tokenizers=(TOKENIZER, other))

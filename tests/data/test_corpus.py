@@ -252,11 +252,11 @@ before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
     list(read_lines(sys.argv[1]))
 except DataError as error:
-    assert "longer than 16,777,216 bytes" in str(error), error
+    assert "longer than 1,048,576 bytes" in str(error), error
 else:
     raise SystemExit("no error")
 with open_corpus(sys.argv[1]) as stream:
-    assert [len(line.text) for line in read_lines_leniently(stream, "x")] == [16_777_216]
+    assert [len(line.text) for line in read_lines_leniently(stream, "x")] == [1_048_576]
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 """
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import random
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,9 +18,9 @@ from hypothesis import strategies as st
 from dragoman.config import DataConfig, TokenizerConfig
 from dragoman.data import store as module
 from dragoman.data.corpus import Report
-from dragoman.data.store import FORMAT, Store, build_store, fingerprint, throttled
+from dragoman.data.store import FORMAT, Store, build_store, check_store, fingerprint, throttled
 from dragoman.data.tokenizer import Tokenizer
-from dragoman.errors import DataError
+from dragoman.errors import DataError, DragomanError
 
 SRC = Tokenizer.learn(["a quick brown fox jumps over the lazy dog"] * 5, TokenizerConfig(vocab_size=300))
 TGT = Tokenizer.learn(["ein flinker brauner Fuchs springt über den faulen Hund"] * 5, TokenizerConfig(vocab_size=310))
@@ -137,14 +139,14 @@ def test_a_corpus_of_which_nothing_is_left_is_refused(tmp_path: Path) -> None:
 
 def test_a_full_disk_and_a_bad_place_are_data_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(DataError, match="cannot be written"):
+    with pytest.raises(DragomanError, match="cannot be written"):
         build_store(tmp_path / "file" / "s", PAIRS, SRC, TGT, config())
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(module, "_flush", full)
-    with pytest.raises(DataError, match="No space left on device"):
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(DragomanError, match=r"s: cannot be written .No space left on device.; .* bytes are free"):
         build_store(tmp_path / "s", PAIRS, SRC, TGT, config())
     assert names(tmp_path) == ["file"]
 
@@ -155,7 +157,7 @@ def test_a_store_that_is_cut_anywhere_is_refused(tmp_path: Path) -> None:
     assert len(names(folder)) == 9
     for path in sorted(folder.iterdir()):
         whole = path.read_bytes()
-        for content in (whole[:-1], whole[: len(whole) // 2], b""):
+        for content in (whole[:-2], whole[: len(whole) // 2], b""):
             path.write_bytes(content)
             with pytest.raises(DataError, match="cannot be used"):
                 Store.open(folder)
@@ -164,6 +166,43 @@ def test_a_store_that_is_cut_anywhere_is_refused(tmp_path: Path) -> None:
             Store.open(folder)
         path.write_bytes(whole)
     Store.open(folder)
+
+
+def test_every_flipped_bit_is_noticed_when_the_sums_are_compared(tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    build_store(folder, PAIRS, SRC, TGT, config(), keep_text=True)
+    assert check_store(folder)
+    chance = random.Random(0)
+    for path in sorted(folder.iterdir()):
+        whole = path.read_bytes()
+        for _ in range(30):
+            place, bit = chance.randrange(len(whole)), 1 << chance.randrange(8)
+            path.write_bytes(whole[:place] + bytes([whole[place] ^ bit]) + whole[place + 1 :])
+            with pytest.raises(DataError, match=f"s/{path.name}: (the manifest is )?damaged"):
+                check_store(folder)
+        path.unlink()
+        with pytest.raises(DataError, match=path.name):
+            check_store(folder)
+        path.write_bytes(whole)
+    assert check_store(folder)
+
+
+def test_a_store_without_sums_says_so(tmp_path: Path) -> None:
+    """As dragoman 0.1 wrote them."""
+    build_store(tmp_path / "s", PAIRS, SRC, TGT, config())
+    path = tmp_path / "s/store.json"
+    about = json.loads(path.read_text(encoding="utf-8"))
+    del about["files"], about["sha256"]
+    path.write_text(json.dumps(about), encoding="utf-8")
+    assert len(Store.open(tmp_path / "s")) == len(PAIRS)
+    assert not check_store(tmp_path / "s")
+
+
+def test_what_a_killed_build_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    (tmp_path / ".s.tmp").mkdir()
+    (tmp_path / ".s.tmp/src.ids").write_bytes(bytes(99))
+    build_store(tmp_path / "s", PAIRS, SRC, TGT, config())
+    assert names(tmp_path) == ["s"]
 
 
 @pytest.mark.parametrize(

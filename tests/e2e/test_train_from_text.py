@@ -116,9 +116,9 @@ def test_a_python_call_trains_evaluates_and_translates_as_the_command_line_does(
     evaluation = dragoman.evaluate(translator, src=corpus.valid_src, ref=corpus.valid_tgt)
     assert [score.name for score in evaluation.scores] == ["BLEU", "chrF2", "TER"]
     assert len(evaluation.translations) == 20
-    again = dragoman.evaluate(str(trained.run), src=corpus.valid_src, ref=corpus.valid_tgt, beam_size=1)
+    again = dragoman.evaluate(str(trained.run), src=corpus.valid_src, ref=corpus.valid_tgt, beam_size=1, guard=False)
     validation = trained.validation
-    assert again.scores[0].value == pytest.approx(validation.bleu)  # validation is greedy, on the same set
+    assert again.scores[0].value == pytest.approx(validation.bleu)  # greedy, on the same set, as it is found
     assert again.scores[1].value == pytest.approx(validation.chrf)
 
 

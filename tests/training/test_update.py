@@ -19,8 +19,8 @@ from dragoman.model.transformer import Transformer
 from dragoman.training.averaging import average_checkpoints, start_ema, update_ema
 from dragoman.training.flops import training_flops
 from dragoman.training.log import duration, quantity
-from dragoman.training.loop import train_step
 from dragoman.training.loss import label_smoothed_loss
+from dragoman.training.update import train_step
 
 PAIRS = [([4, 5, 6], [7, 8]), ([9], [10, 11, 12, 4, 5, 6, 7]), ([4, 4], [5]), ([6, 7, 8, 9, 10], [11, 12, 4])]
 

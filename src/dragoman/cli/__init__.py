@@ -15,7 +15,7 @@ from typing import Any
 import typer
 
 from dragoman import environment
-from dragoman.cli import demo, evaluate, explain, train, translate
+from dragoman.cli import demo, doctor, evaluate, explain, score, train, translate
 from dragoman.errors import DragomanError
 
 app = typer.Typer(
@@ -28,8 +28,10 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("train")(train.train)
 app.command("translate")(translate.translate)
+app.command("score")(score.score)
 app.command("evaluate")(evaluate.evaluate)
 app.command("explain")(explain.explain)
+app.command("doctor")(doctor.doctor)
 
 
 @app.callback(invoke_without_command=True)
@@ -44,6 +46,8 @@ def _version(version: bool = typer.Option(False, "--version", help="Print the ve
 def main() -> None:
     """Run the command line and turn errors into exit statuses."""
     environment.set_defaults()
+    if sys.stdout is None:  # closed by who started us: the next file opened would be fd 1
+        sys.exit(_refused("stdout is closed: leave it open, or redirect it to /dev/null"))
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Plain())
     handler.addFilter(_once())

@@ -5,48 +5,107 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+if TYPE_CHECKING:
+    from dragoman.assessment import Compared, Evaluation
+    from dragoman.evaluation.stress import Stressed
+
 
 def evaluate(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or its bundle.")],
-    src: Annotated[Path, typer.Option(help="Source side of the test set.")],
+    systems: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN", help="A run, its bundle, or a text file of translations; two are compared."),
+    ],
     ref: Annotated[Path, typer.Option(help="References, line by line.")],
+    src: Annotated[Path | None, typer.Option(help="Source side of the test set; a run needs it.")] = None,
     beam_size: Annotated[int | None, typer.Option(help="1 is greedy [default: the run's].")] = None,
     length_penalty: Annotated[float | None, typer.Option(help="GNMT's alpha [default: the run's].")] = None,
     old_style: Annotated[
         bool, typer.Option("--old-style", help="Also the lower-cased, Moses-tokenised BLEU of older papers.")
     ] = False,
+    no_guard: Annotated[bool, typer.Option("--no-guard", help="Leave loops, copies, empty output as found.")] = False,
+    stress: Annotated[
+        bool, typer.Option("--stress", help="Also translate it in capitals, with typing errors, on one line, ...")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Also write the translations to this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
 ) -> None:
-    """Translate a test set and score it: sacreBLEU with signature and interval, chrF, TER."""
-    from dragoman import api
+    """Translate a test set and score it: sacreBLEU, chrF, TER, with intervals. Of two runs, say which is better."""
+    from dragoman import assessment
     from dragoman.errors import ConfigError
 
+    if len(systems) > 2:
+        raise ConfigError(f"{len(systems)} systems: compare two at a time")
+    if (len(systems) == 2 or stress) and out is not None:
+        raise ConfigError("--out is for the translations of one run; leave it out here")
     if out is not None and not os.access(out if out.exists() else out.parent, os.W_OK):
         raise ConfigError(f"{out}: cannot be written; choose another --out")
-    found = api.evaluate(
-        run,
-        src=src,
-        ref=ref,
-        beam_size=beam_size,
-        length_penalty=length_penalty,
-        old_style=old_style,
-        device=device,
-    )
+    search: dict[str, Any] = {
+        "beam_size": beam_size, "length_penalty": length_penalty, "guard": not no_guard, "device": device,
+    }  # fmt: skip
+    if stress:
+        if len(systems) == 2 or old_style or src is None:
+            raise ConfigError("--stress takes one run, with --src and --ref, and no --old-style")
+        _print_stress(assessment.stress(systems[0], src=src, ref=ref, **search), as_json)
+    elif len(systems) == 2:
+        compared = assessment.compare(*systems, src=src, ref=ref, old_style=old_style, **search)
+        _print_compared(compared, [str(system) for system in systems], as_json)
+    else:
+        found = assessment.evaluate(systems[0], src=src, ref=ref, old_style=old_style, **search)
+        _print_evaluation(found, as_json)
+        if out is not None:
+            text = "".join(translation.text + "\n" for translation in found.translations)
+            out.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _print_evaluation(found: Evaluation, as_json: bool) -> None:
     lines = len(found.translations)
     if as_json:
-        scores = [score._asdict() for score in found.scores]
-        print(json.dumps({"lines": lines, "seconds": found.seconds, "scores": scores}, ensure_ascii=False, indent=2))
-    else:
-        for score in found.scores:
-            print(score)
+        _print_json({"lines": lines, "seconds": found.seconds, "scores": _mappings(found.scores)})
+        return
+    for score in found.scores:
+        print(score)
+    if found.seconds:
         print(f"{lines:,} lines in {found.seconds:.1f} s", file=sys.stderr)
-    if out is not None:
-        text = "".join(translation.text + "\n" for translation in found.translations)
-        out.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _print_compared(found: Compared, names: Sequence[str], as_json: bool) -> None:
+    both = list(zip(names, (found.a, found.b), strict=True))
+    if as_json:
+        systems = [{"name": name, "seconds": one.seconds, "scores": _mappings(one.scores)} for name, one in both]
+        comparisons = [{**one._asdict(), "verdict": one.verdict()} for one in found.comparisons]
+        _print_json({"lines": len(found.a.translations), "systems": systems, "comparisons": comparisons})
+        return
+    for letter, (name, one) in zip("AB", both, strict=True):
+        print(f"{letter}: {name}")
+        for score in one.scores:
+            print(f"   {score}")
+    print()
+    for comparison in found.comparisons:
+        print(comparison)
+    print()
+    for comparison in found.comparisons:
+        print(comparison.verdict())
+
+
+def _print_stress(results: Sequence[Stressed], as_json: bool) -> None:
+    from dragoman.evaluation.stress import table
+
+    if as_json:
+        _print_json({"variants": _mappings(results)})
+    else:
+        print("\n".join(table(results)))
+
+
+def _mappings(rows: Sequence[Any]) -> list[dict[str, Any]]:
+    return [row._asdict() for row in rows]
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, ensure_ascii=False, indent=2))

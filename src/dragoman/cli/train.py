@@ -20,11 +20,24 @@ def train(
         list[str] | None, typer.Option("--set", metavar="A.B=C", help="Change a setting; may be repeated.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    from_run: Annotated[
+        Path | None, typer.Option("--from", metavar="RUN", help="Fine-tune: start from the weights of this run.")
+    ] = None,
+    new_subwords: Annotated[
+        bool, typer.Option("--new-subwords", help="With --from: learn subwords from the new text.")
+    ] = False,
+    accept_changed_text: Annotated[
+        bool,
+        typer.Option(
+            "--accept-changed-text", help="Resume with what was prepared, although the text files have changed."
+        ),
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Nothing on stderr but errors.")] = False,
 ) -> None:
     """Train a translator from two text files.
 
-    With --src and --tgt alone, sizes are chosen from the corpus and written to OUT/config.yaml.
+    With --src and --tgt alone, sizes are chosen from the corpus and written to OUT/config.yaml. With --from, sizes,
+    subwords and first weights are those of another run.
     """
     from dragoman import api
 
@@ -38,9 +51,13 @@ def train(
         valid_tgt=valid_tgt,
         out=out,
         resume=resume,
+        from_run=from_run,
+        new_subwords=new_subwords,
+        accept_changed_text=accept_changed_text,
         overrides=overrides or (),
         quiet=quiet,
     )
     if trained.signal is not None:
         raise typer.Exit(128 + trained.signal)
-    print(trained.run)
+    if trained.rank == 0:
+        print(trained.run)

@@ -18,39 +18,113 @@ def translate(
     interactive: Annotated[bool, typer.Option("-i", "--interactive", help="A prompt.")] = False,
     beam_size: Annotated[int | None, typer.Option(help="1 is greedy [default: the run's].")] = None,
     length_penalty: Annotated[float | None, typer.Option(help="GNMT's alpha [default: the run's].")] = None,
+    n_best: Annotated[int, typer.Option(help="So many translations a line, each as NUMBER, SCORE, TEXT.")] = 1,
+    ensemble: Annotated[list[Path] | None, typer.Option(help="Another run to average with; may be repeated.")] = None,
+    sample: Annotated[bool, typer.Option("--sample", help="Draw by chance instead of searching.")] = False,
+    temperature: Annotated[float | None, typer.Option(help="Of --sample: below 1 is sharper.")] = None,
+    top_k: Annotated[int | None, typer.Option(help="Of --sample: only from so many tokens.")] = None,
+    top_p: Annotated[float | None, typer.Option(help="Of --sample: only from tokens of so much probability.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of --sample.")] = None,
+    prefix: Annotated[str, typer.Option(help="What each translation begins with.")] = "",
+    include: Annotated[list[str] | None, typer.Option(help="A word that must be there; may be repeated.")] = None,
+    exclude: Annotated[list[str] | None, typer.Option(help="A word that must not be there; may be repeated.")] = None,
+    glossary: Annotated[Path | None, typer.Option(help="Terms: source TAB target, or a source to copy.")] = None,
+    no_repeat_ngram: Annotated[int, typer.Option(help="No so many subwords in a row twice.")] = 0,
+    alignments: Annotated[Path | None, typer.Option(help="Write word alignments to this file, as 0-0 1-2.")] = None,
+    precision: Annotated[str, typer.Option(help="fp32 or bf16.")] = "fp32",
     deterministic: Annotated[bool, typer.Option("--deterministic", help="Decode each sentence alone.")] = False,
+    no_guard: Annotated[bool, typer.Option("--no-guard", help="Leave loops, copies, empty output as found.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with the score.")] = False,
+    out: Annotated[Path | None, typer.Option(help="File to write; after a kill the same command goes on.")] = None,
+    restart: Annotated[bool, typer.Option("--restart", help="Begin --out anew.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
 ) -> None:
     """Translate stdin or FILE to stdout, one line out for each line in."""
     from dragoman.data.corpus import open_corpus
+    from dragoman.decoding.alignment import pharaoh
     from dragoman.errors import ConfigError
+    from dragoman.glossary import Glossary
     from dragoman.translator import Translation, Translator
 
     if interactive and file is not None:
         raise ConfigError(f"-i asks for text, and {file} was given too: leave out one of them")
-    translator = Translator.load(run, device)
-    settings: dict[str, Any] = dict(beam_size=beam_size, length_penalty=length_penalty, deterministic=deterministic)
+    if out is not None and file is None:
+        raise ConfigError("--out can go on after a kill only with a FILE to read again: give one, or redirect stdout")
+    if restart and out is None:
+        raise ConfigError("--restart begins the file of --out anew: give --out too")
+    if alignments is not None and out is not None:
+        raise ConfigError("--alignments cannot go on after a kill as --out does: leave out one, or redirect stdout")
+    sampling = _sampling(sample, {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed})
+    terms = None if glossary is None else Glossary.load(glossary)
+    translator = Translator.load([run, *(ensemble or ())], device)
+    settings: dict[str, Any] = dict(
+        beam_size=beam_size, length_penalty=length_penalty, n_best=n_best, sampling=sampling, prefix=prefix,
+        include=tuple(include or ()), exclude=tuple(exclude or ()), glossary=terms, no_repeat_ngram=no_repeat_ngram,
+        alignments=alignments is not None, precision=precision, deterministic=deterministic, guard=not no_guard,
+    )  # fmt: skip
 
-    def show(translation: Translation) -> None:
-        fields = {"text": translation.text, "score": translation.score, "parts": translation.n_parts}
-        line = json.dumps(fields, ensure_ascii=False) if as_json else translation.text
-        sys.stdout.buffer.write(line.encode() + b"\n")
+    def render(number: int, translation: Translation) -> str:
+        if as_json:
+            return json.dumps(_fields(translation, n_best), ensure_ascii=False)
+        if n_best == 1:
+            return translation.text
+        return "\n".join(f"{number}\t{one.score:.6f}\t{one.text}" for one in (translation, *translation.alternatives))
 
     def warn(text: str) -> None:
         print(f"warning: {text}", file=sys.stderr, flush=True)
 
-    if interactive:
-        for text in _typed(f"{translator.config.data.src_lang or 'source'}> ", warn):
-            for translation in translator.translate([text], warn=warn, **settings):
-                show(translation)
-            sys.stdout.flush()
+    if out is not None and file is not None:
+        form = "json" if as_json else "text"
+        translator.translate_file(file, out, restart=restart, warn=warn, render=render, form=form, **settings)
         return
-    stream = _stdin() if file is None else open_corpus(file)
-    name = "stdin" if file is None else str(file)
-    for translation in translator.translate_stream(stream, name, warn, flush=sys.stdout.flush, **settings):
-        show(translation)
+    with contextlib.nullcontext() if alignments is None else alignments.open("wb") as links:
+
+        def show(number: int, translation: Translation) -> None:
+            sys.stdout.buffer.write(render(number, translation).encode() + b"\n")
+            if links is not None:
+                links.write(pharaoh(translation.alignment or ()).encode() + b"\n")
+
+        if interactive:
+            prompt = f"{translator.config.data.src_lang or 'source'}> "
+            for number, text in enumerate(_typed(prompt, warn)):
+                found = translator.translate(
+                    [text], warn=warn, failed=warn, label=f"line {number + 1}".format, first_number=number, **settings
+                )
+                show(number + 1, found[0])
+                sys.stdout.flush()
+            return
+        stream = _stdin() if file is None else open_corpus(file)
+        name = "stdin" if file is None else str(file)
+        translations = translator.translate_stream(stream, name, warn, flush=sys.stdout.flush, **settings)
+        for number, translation in enumerate(translations, 1):
+            show(number, translation)
     sys.stdout.flush()
+
+
+def _sampling(sample: bool, given: dict[str, Any]) -> Any:
+    """The options of --sample, None without it."""
+    from dragoman.decoding.sampling import Sampling
+    from dragoman.errors import ConfigError
+
+    options = {name: value for name, value in given.items() if value is not None}
+    if options and not sample:
+        named = ", ".join(f"--{name.replace('_', '-')}" for name in options)
+        raise ConfigError(f"{named}: only for sampling; give --sample too")
+    return Sampling(**options).checked() if sample else None
+
+
+def _fields(translation: Any, n_best: int) -> dict[str, Any]:
+    """A translation as JSON shows it: beside its text, score and parts only what was asked for, or must be said."""
+    fields = {"text": translation.text, "score": translation.score, "parts": translation.n_parts}
+    if n_best > 1:
+        fields["alternatives"] = [{"text": one.text, "score": one.score} for one in translation.alternatives]
+    if translation.alignment is not None:
+        fields["alignment"] = translation.alignment
+    if translation.confidence is not None:
+        fields["confidence"] = translation.confidence
+    if translation.notes:
+        fields["notes"] = translation.notes
+    return fields
 
 
 def _stdin() -> BinaryIO:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import queue
+import random
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,6 +32,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from dragoman.config import NoiseConfig
+from dragoman.data.noise import Lexicon, fingerprint, noised, of_one_batch
 from dragoman.data.store import Ids, Store
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer
 from dragoman.errors import BundleError, ConfigError
@@ -187,21 +190,46 @@ def _plain(store: Store, indices: Indices) -> Batch:
 
 
 class _Sampling(NamedTuple):
-    """Subword regularisation: cut the text anew each time."""
+    """Regularisation of text: noise is put on it, and it is cut into subwords, anew each time."""
 
-    rate: float
-    src_tokenizer: Tokenizer
-    tgt_tokenizer: Tokenizer
+    rate: float  # of subword sampling; 0: none
+    noise: NoiseConfig
+    lexicon: Lexicon
+    tokenizers: tuple[Tokenizer, Tokenizer]  # source, target
+    max_tokens: int | None  # a side that became longer comes as it is in the store
 
     def batch(self, store: Store, indices: Indices, seed: int, epoch: int, position: int) -> Batch:
         """A function of its arguments alone: the randomness comes from the place in the order."""
-        src_seed, tgt_seed = np.random.SeedSequence((seed, epoch, position)).generate_state(2).tolist()
-        src, tgt = store.texts(indices)
-        return collate(
-            self.src_tokenizer.sample(src, self.rate, src_seed),
-            self.tgt_tokenizer.sample(tgt, self.rate, tgt_seed),
-            indices,
+        *seeds, noise_seed = np.random.SeedSequence((seed, epoch, position)).generate_state(3).tolist()
+        plain = list(map(store.pair, indices.tolist()))
+        texts = store.texts(indices)
+        noisy: Sequence[Sequence[str]] = texts
+        if self.noise.is_on:
+            chance = random.Random(noise_seed)
+            noise = of_one_batch(self.noise, chance)
+            pairs = zip(*texts, strict=True)
+            noisy = list(zip(*(noised(*pair, noise, self.lexicon, chance) for pair in pairs), strict=True))
+        src, tgt = (
+            self._cut(side, [pair[side] for pair in plain], texts[side], noisy[side], seeds[side]) for side in (0, 1)
         )
+        if self.max_tokens is not None:
+            for row, pair in enumerate(plain):  # both sides or none: they belong together
+                if max(len(src[row]), len(tgt[row])) > self.max_tokens:
+                    src[row], tgt[row] = pair
+        return collate(src, tgt, indices)
+
+    def _cut(
+        self, side: int, ids: Sequence[Ids], old: Sequence[str], new: Sequence[str], seed: int
+    ) -> list[Ids | Sequence[int]]:
+        """The subwords of one side's texts; without sampling only those that changed are cut again."""
+        tokenizer = self.tokenizers[side]
+        if self.rate > 0:
+            return list(tokenizer.sample(new, self.rate, seed))
+        changed = [row for row in range(len(new)) if new[row] != old[row]]
+        result: list[Ids | Sequence[int]] = list(ids)
+        for row, again in zip(changed, tokenizer.encode([new[row] for row in changed]), strict=True):
+            result[row] = again
+        return result
 
 
 class _Place(NamedTuple):
@@ -270,7 +298,10 @@ class BatchStream:
         *,
         max_epochs: int | None = None,
         sampling: float = 0.0,
+        noise: NoiseConfig | None = None,
+        lexicon: Lexicon | None = None,
         tokenizers: tuple[Tokenizer, Tokenizer] | None = None,
+        max_tokens: int | None = None,
         rank: int = 0,
         world_size: int = 1,
         ahead: int = 4,
@@ -282,6 +313,9 @@ class BatchStream:
             seed: At least 0.
             sampling: Rate of subword regularisation; above 0 it needs ``tokenizers`` (source, target) and a store with
                 text. The budget counts the subwords of plain encoding, which are fewer.
+            noise: What share of the pairs is noised, with the same needs and the same remark.
+            lexicon: The word pairs that ``noise.one_word`` chooses from.
+            max_tokens: Pairs that sampling or noise makes longer than this on a side come as they are.
             rank: Which of ``world_size`` processes this is.
             ahead: How many batches a background thread makes before they are asked for; 0: no thread.
 
@@ -290,17 +324,21 @@ class BatchStream:
         """
         if not 0 <= rank < world_size:
             raise ConfigError(f"rank = {rank} must be at least 0 and below world_size = {world_size}")
-        if sampling > 0 and (tokenizers is None or not store.has_text):
-            raise ConfigError("subword sampling needs both tokenizers and a store that was built with keep_text=True")
-        if sampling > 0 and tokenizers and tuple(t.fingerprint for t in tokenizers) != store.tokenizers:
-            raise ConfigError("subword sampling needs the tokenizers that the store was built with")
+        noise = noise or NoiseConfig()
+        anew = sampling > 0 or noise.is_on
+        if anew and (tokenizers is None or not store.has_text):
+            raise ConfigError(
+                "subword sampling and noise need both tokenizers and a store that was built with keep_text=True"
+            )
+        if anew and tokenizers and tuple(t.fingerprint for t in tokenizers) != store.tokenizers:
+            raise ConfigError("subword sampling and noise need the tokenizers that the store was built with")
         check_budget(store.src_lengths(), store.tgt_lengths(), batch_tokens)
         self._plan = _Plan(
             store=store,
             batch_tokens=batch_tokens,
             seed=seed,
             max_epochs=max_epochs,
-            sampling=_Sampling(sampling, *tokenizers) if sampling > 0 and tokenizers else None,
+            sampling=_Sampling(sampling, noise, lexicon or {}, tokenizers, max_tokens) if anew and tokenizers else None,
             rank=rank,
             world_size=world_size,
         )
@@ -330,10 +368,11 @@ class BatchStream:
 
     def state_dict(self) -> dict[str, int | str]:
         """The place after the batch handed out last: plain numbers, fit for JSON."""
-        store = self._plan.store
+        store, sampling = self._plan.store, self._plan.sampling
         return {
             "seed": self._plan.seed,
             "batch_tokens": self._plan.batch_tokens,
+            **({"noise": fingerprint(sampling.noise, sampling.lexicon)} if sampling and sampling.noise.is_on else {}),
             "corpus": f"{len(store)} pairs of {store.n_tokens[0]} and {store.n_tokens[1]} subwords",
             **self._place._asdict(),
         }

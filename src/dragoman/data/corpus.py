@@ -21,26 +21,26 @@ Memory stays bounded by a few times ``MAX_LINE_BYTES``, whatever the file holds.
 from __future__ import annotations
 
 import codecs
-import gzip
 import hashlib
-import io
 import logging
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.config import DataConfig
+from dragoman.data.opening import broken_off
+from dragoman.data.opening import open_corpus as open_corpus
 from dragoman.errors import DataError
 
 logger = logging.getLogger(__name__)
 
-MAX_LINE_BYTES = 16 * 2**20
-"""A longer line, its LF not counted, is no line of text."""
+MAX_LINE_BYTES = 2**20
+"""A longer line, its LF not counted, is no line of text; it would be some 250,000 subwords."""
 
 BOM = "\ufeff"
 BOM_BYTES = BOM.encode()
@@ -183,7 +183,7 @@ def _read_line(stream: BinaryIO, name: str) -> bytes:
     try:
         return stream.readline(MAX_LINE_BYTES + 2)  # room for CR LF
     except (EOFError, OSError, zlib.error) as error:
-        raise DataError(f"{name}: reading broke off ({error}); the file is cut or damaged, get it again") from None
+        raise broken_off(name, error) from None
 
 
 def _without_ending(raw: bytes) -> bytes:
@@ -191,77 +191,6 @@ def _without_ending(raw: bytes) -> bytes:
     if raw.endswith(b"\r\n"):
         return raw[:-2]
     return raw.removesuffix(b"\n")
-
-
-def open_corpus(path: Path | str) -> BinaryIO:
-    """Open a plain, ``.gz`` or ``.zst`` file for reading the bytes of its text.
-
-    Raises:
-        DataError: The file is missing, a folder or unreadable, or ``.zst`` needs the extra.
-    """
-    path = Path(path)
-    if path.is_dir():
-        raise DataError(f"{path} is a folder; give the path of a text file in it")
-    try:
-        if path.suffix == ".gz":
-            return cast(BinaryIO, gzip.open(path, "rb"))
-        if path.suffix == ".zst":
-            return cast(BinaryIO, io.BufferedReader(_ZstdFile(path), 2**17))
-        return path.open("rb")
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file; give the path of a text file (plain, .gz or .zst)") from None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
-
-
-class _ZstdFile(io.RawIOBase):
-    """A ``.zst`` file that says so when it is cut, which ``zstandard.open`` does not.
-
-    Fed in small steps, because a few bytes of a decompression bomb become 128 KiB.
-    """
-
-    STEP = 1024  # at most 32 MiB come out of so few bytes
-
-    def __init__(self, path: Path) -> None:
-        try:
-            import zstandard
-        except ImportError:
-            raise DataError(f"{path}: reading .zst needs one more package: pip install 'dragoman[zst]'") from None
-        self._new_frame = zstandard.ZstdDecompressor().decompressobj
-        self._error = zstandard.ZstdError
-        self._file = path.open("rb")
-        self._frame = self._new_frame()
-        self._inside = False  # a frame has begun and not ended
-        self._compressed = b""
-        self._text = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._text:
-            step = self._compressed or self._file.read(self.STEP)
-            if not step:
-                if self._inside:
-                    raise EOFError("the last zstd frame does not end")
-                return 0
-            try:
-                self._text = memoryview(self._frame.decompress(step))
-            except self._error as error:
-                raise OSError(str(error)) from None
-            self._inside = not self._frame.eof
-            self._compressed = b""
-            if self._frame.eof:  # another frame may follow
-                self._compressed = self._frame.unused_data
-                self._frame = self._new_frame()
-        n = min(len(buffer), len(self._text))
-        buffer[:n] = self._text[:n]
-        self._text = self._text[n:]
-        return n
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ A store is a folder. All numbers are little-endian and nothing stands before or 
     src.offsets  tgt.offsets    int64, one more than pairs: pair i is ids[offsets[i]:offsets[i + 1]]
     src.text  tgt.text          UTF-8, in the same way; only where training samples subwords anew
     src.ends  tgt.ends          int64, offsets into the text, in bytes
-    store.json                  counts, types, fingerprints; written last
+    store.json                  counts, types, fingerprints, the SHA-256 of each file; written last
 
 It is built in a folder beside its place and moved there when it is complete.
 """
@@ -16,8 +16,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -32,8 +30,8 @@ from numpy.typing import NDArray
 from dragoman.config import DataConfig
 from dragoman.data.corpus import Cleaner, Report
 from dragoman.data.tokenizer import Tokenizer
-from dragoman.errors import DataError
-from dragoman.files import sha256
+from dragoman.errors import BundleError, DataError
+from dragoman.files import check_sealed, sealed_folder, sha256
 
 Progress = Callable[[int, int | None, str], None]
 """Called with how much is done, how much there is in all (None: not known) and what of; at most ten times a second."""
@@ -41,6 +39,7 @@ Progress = Callable[[int, int | None, str], None]
 Ids = NDArray[np.integer[Any]]
 
 FORMAT = 1
+ABOUT = "store.json"
 CHUNK_PAIRS = 10_000
 CHUNK_CHARACTERS = 2**23  # a chunk of long lines ends sooner, so that memory stays bounded
 
@@ -69,25 +68,19 @@ def build_store(
         progress: Told the number of pairs read.
 
     Raises:
-        DataError: No pair is left, the folder cannot be written, or holds something else than a store; and whatever
-            reading ``pairs`` finds wrong. Nothing is left behind.
+        DataError: No pair is left, or the folder holds something else than a store; and whatever reading ``pairs``
+            finds wrong. Nothing is left behind.
+        DragomanError: The disk is full or the folder cannot be written.
     """
     folder = Path(folder)
-    if folder.exists() and not (folder / "store.json").is_file():
+    if folder.exists() and not (folder / ABOUT).is_file():
         raise DataError(f"{folder} exists and is not a store; remove it, or choose another place")
-    aside = folder.with_name(f"{folder.name}.tmp-{os.urandom(4).hex()}")
-    try:
-        aside.mkdir(parents=True)
-        try:
-            report = _write(aside, pairs, (src_tokenizer, tgt_tokenizer), config, keep_text, sources, total, progress)
-            _move(aside, folder)
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
-    except OSError as error:
-        raise DataError(
-            f"{error.filename or folder}: the store cannot be written ({error.strerror or error}); "
-            "free some space, or choose a folder that can be written to"
-        ) from None
+    about: dict[str, Any] = {}
+    with sealed_folder(folder, about, name=ABOUT) as aside:
+        report, facts = _write(
+            aside, pairs, (src_tokenizer, tgt_tokenizer), config, keep_text, sources, total, progress
+        )
+        about.update(facts)
     return report
 
 
@@ -100,8 +93,8 @@ def _write(
     sources: Iterable[Path | str],
     total: int | None,
     progress: Progress | None,
-) -> Report:
-    """Write all files of a store into ``folder``, ``store.json`` last."""
+) -> tuple[Report, dict[str, Any]]:
+    """Write the columns of a store into ``folder``; returns also what ``store.json`` says of them."""
     tell = throttled(progress)
     cleaner = Cleaner(config)
     with ExitStack() as files:
@@ -136,10 +129,7 @@ def _write(
         "tokenizers": [tokenizer.fingerprint for tokenizer in tokenizers],
         "sources": {str(Path(path).resolve()): fingerprint(path) for path in sources},
     }
-    with (folder / "store.json").open("w", encoding="utf-8") as file:
-        json.dump(about, file, indent=2, ensure_ascii=False)
-        _flush(file.fileno(), file.flush)
-    return report
+    return report, about
 
 
 def id_dtype(vocab_size: int) -> np.dtype[Any]:
@@ -166,7 +156,7 @@ class _Column:
         try:
             if failure[0] is None:
                 for file in self._files:
-                    _flush(file.fileno(), file.flush)
+                    file.flush()
         finally:
             for file in self._files:
                 with contextlib.suppress(OSError):  # of a full disk, which the write or flush told of already
@@ -220,7 +210,7 @@ class Store:
         """
         folder = Path(folder)
         try:
-            about = json.loads((folder / "store.json").read_text(encoding="utf-8"))
+            about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
             if about["format"] != FORMAT:
                 raise DataError(f"{folder}: a store of format {about['format']}, not {FORMAT}; remove it to rebuild it")
             return cls(folder, about)
@@ -275,6 +265,28 @@ class Store:
         return src, tgt
 
 
+def check_store(folder: Path | str) -> bool:
+    """Read every file of a store and compare it with the SHA-256 noted when it was built: about two seconds for a GB.
+
+    Returns:
+        Whether there was something to compare with: stores of dragoman 0.1 note no sums.
+
+    Raises:
+        DataError: A file is missing or not what it was.
+    """
+    folder = Path(folder)
+    try:
+        if not {"files", "sha256"} & json.loads((folder / ABOUT).read_text(encoding="utf-8")).keys():
+            return False
+    except (OSError, ValueError, AttributeError):
+        pass  # check_sealed says what is wrong
+    try:
+        check_sealed(folder, "store", ABOUT)
+    except BundleError as error:
+        raise DataError(str(error)) from None
+    return True
+
+
 def fingerprint(path: Path | str) -> dict[str, Any]:
     """Size and sha256 of a file, to notice when a corpus changes under a run.
 
@@ -313,20 +325,3 @@ def _chunks(pairs: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]
             chunk, n_characters = [], 0
     if chunk:
         yield chunk
-
-
-def _flush(descriptor: int, flush: Callable[[], None]) -> None:
-    """Bring a file to the disk itself."""
-    flush()
-    os.fsync(descriptor)
-
-
-def _move(aside: Path, folder: Path) -> None:
-    """Put a complete folder in its place, in that of an older store if there is one."""
-    if folder.exists():
-        old = folder.with_name(f"{folder.name}.old-{os.urandom(4).hex()}")
-        folder.rename(old)
-        aside.rename(folder)
-        shutil.rmtree(old, ignore_errors=True)
-    else:
-        aside.rename(folder)

@@ -18,7 +18,6 @@ import io
 import logging
 import random
 import re
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
@@ -27,6 +26,8 @@ from pathlib import Path
 import sentencepiece
 
 from dragoman.config import TokenizerConfig
+from dragoman.data.sampling import Sampler, Vocabulary
+from dragoman.data.spm_check import check_model, is_unigram
 from dragoman.errors import BundleError, ConfigError, DataError
 
 logger = logging.getLogger(__name__)
@@ -42,7 +43,6 @@ MIN_CHARACTER_COUNT = 5
 _N_THREADS = 2  # a constant, for what is learned depends on it
 _PART = 4000  # characters; learning sees a longer line in parts, as SentencePiece would leave it out
 _RESERVED = str.maketrans({"\0": " ", "\u2585": " ", "\n": " "})  # SentencePiece would leave out lines with these
-_sampling = threading.Lock()
 
 
 class Tokenizer:
@@ -60,14 +60,15 @@ class Tokenizer:
         if len(proto) > MAX_MODEL_BYTES:
             raise BundleError(f"{name}: {len(proto):,} bytes is too much for a tokenizer (at most {MAX_MODEL_BYTES:,})")
         if not proto:
-            raise BundleError(f"{name}: the tokenizer is empty; copy the file again")
+            raise BundleError(f"{name}: the tokenizer is empty; copy it again")
         self.proto = proto
+        self._samplers: dict[float, Sampler] = {}  # by rate
         self._processor = sentencepiece.SentencePieceProcessor()
         try:
+            check_model(proto)  # SentencePiece trusts what it is given
             self._processor.LoadFromSerializedProto(proto)
-            self.pieces(range(self.vocab_size))  # each is UTF-8
         except (RuntimeError, ValueError) as error:
-            raise BundleError(f"{name}: not a SentencePiece model, or damaged ({error}); copy the file again") from None
+            raise BundleError(f"{name}: not a SentencePiece model, or damaged ({error}); copy it again") from None
         model = self._processor
         ids = model.pad_id(), model.unk_id(), model.bos_id(), model.eos_id()
         if ids != (PAD_ID, UNK_ID, BOS_ID, EOS_ID):
@@ -143,39 +144,39 @@ class Tokenizer:
             raise _lone_surrogate(texts) or error from None
 
     def sample(self, texts: Sequence[str], rate: float, seed: int) -> list[list[int]]:
-        """Cut each text in a random one of the possible ways: subword regularisation.
+        """Cut each text in a random one of the possible ways: subword regularisation, see ``Sampler``.
 
-        Byte pairs: each merge is left out with probability ``rate`` (BPE-dropout, https://arxiv.org/abs/1910.13267).
-        Unigram: a segmentation is drawn with its probability to the power ``rate``
-        (https://arxiv.org/abs/1804.10959). The result is a function of the arguments alone.
+        The result is a function of the arguments alone.
 
         Args:
             rate: At least 0.
-            seed: At least 0; of larger ones the lowest 32 bits count.
+            seed: At least 0.
 
         Raises:
             DataError: As ``encode``.
         """
-        result: list[list[int]] = []
-        failure: list[Exception] = []
+        if (problem := _lone_surrogate(texts)) is not None:
+            raise problem
+        return self._sampler(rate).cut(texts, seed)
 
-        def encode() -> None:
-            try:  # one thread, this one: a pool's threads keep generators of their own
-                result.extend(
-                    self._processor.encode(list(texts), enable_sampling=True, alpha=rate, nbest_size=-1, num_threads=1)
-                )
-            except Exception as error:  # raised again in the thread that asked
-                failure.append(error)
-
-        # SentencePiece seeds a thread's generator when the thread first samples: a new thread starts it afresh.
-        with _sampling:
-            sentencepiece.set_random_generator_seed(seed % (2**32 - 1))  # 2**32 - 1 would mean: seed by chance
-            thread = threading.Thread(target=encode, name="dragoman-sample")
-            thread.start()
-            thread.join()
-        if failure:
-            raise _lone_surrogate(texts) or failure[0] from None
-        return result
+    def _sampler(self, rate: float) -> Sampler:
+        if rate not in self._samplers:
+            model = self._processor
+            pieces = self.pieces(range(self.vocab_size))
+            byte_ids = [i for i in range(len(pieces)) if model.is_byte(i)]
+            special = {PAD_ID, UNK_ID, BOS_ID, EOS_ID, *byte_ids}
+            ids = {piece: i for i, piece in enumerate(pieces) if i not in special}
+            self._samplers[rate] = Sampler(
+                Vocabulary(
+                    ids,
+                    {piece: model.get_score(i) for piece, i in ids.items()},
+                    sorted(byte_ids, key=lambda i: pieces[i]),
+                    UNK_ID,
+                    is_unigram(self.proto),
+                ),
+                rate,
+            )
+        return self._samplers[rate]
 
     def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
         """Join subwords to text; pad, bos and eos are dropped, wherever they stand.
@@ -194,6 +195,35 @@ class Tokenizer:
                 )
             rows.append([int(i) for i in row if i not in special])
         return self._processor.decode(rows) if rows else []
+
+    @cached_property
+    def spelled(self) -> tuple[bytes, ...]:
+        """What each id puts into a text, in UTF-8, perhaps a part of a character; nothing for pad, bos and eos.
+
+        A text stands after one space more, which ``decode`` takes off: ``b"".join(spelled of its ids)[1:]``.
+        """
+        model, spelled = self._processor, []
+        for i, piece in enumerate(self.pieces(range(self.vocab_size))):
+            if model.is_byte(i):
+                spelled.append(bytes([int(piece[1:-1], 16)]))
+            elif i == UNK_ID:
+                spelled.append(" \u2047 ".encode())  # as SentencePiece decodes it
+            else:
+                spelled.append(b"" if model.is_control(i) else piece.replace("\u2581", " ").encode())
+        return tuple(spelled)
+
+    @cached_property
+    def rare_ids(self) -> frozenset[int]:
+        """The unknown, and the bytes in which characters are spelt that were hardly ever seen."""
+        return frozenset(i for i in range(self.vocab_size) if i == UNK_ID or self._processor.is_byte(i))
+
+    @cached_property
+    def shadowed(self) -> frozenset[int]:
+        """Ids of single bytes that are pieces too, which is what ``encode`` gives for them; a space among them."""
+        bytes_ = {spelt: i for i, spelt in enumerate(self.spelled) if self._processor.is_byte(i)}
+        return frozenset(
+            bytes_[spelt] for i, spelt in enumerate(self.spelled) if spelt in bytes_ and i != bytes_[spelt]
+        ) | {i for spelt, i in bytes_.items() if spelt == b" "}
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Show each id as its piece, spaces as U+2581, bytes as ``<0x41>``; special ids by name."""
@@ -306,8 +336,13 @@ def _coverage(lines: Iterable[str], most: int) -> float:
     return max(0.98, common / counts.total())
 
 
-def _lone_surrogate(texts: Iterable[str]) -> DataError | None:
+def _lone_surrogate(texts: Sequence[str]) -> DataError | None:
     """Say which text cannot be written as UTF-8, if one cannot."""
+    try:
+        "".join(texts).encode()
+        return None
+    except UnicodeEncodeError:
+        pass  # which one?
     for number, text in enumerate(texts, 1):
         for place, character in enumerate(text, 1):
             if "\ud800" <= character <= "\udfff":

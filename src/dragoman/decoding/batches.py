@@ -1,13 +1,27 @@
-"""Many sentences: sorted by length, cut into batches by tokens, searched, and put back in order."""
+"""Many sentences: sorted by length, cut into batches by tokens, searched, and put back in order.
+
+A batch that finds no memory is halved, down to single sentences. One that fails alone is reported after all others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import partial
 
 import torch
+from torch import Tensor
 
 from dragoman.config import DecodeConfig
+from dragoman.decoding.rules import Rules
+from dragoman.decoding.sampling import Sampling, sample_search
 from dragoman.decoding.search import DEFAULT, Hypothesis, Model, Specials, beam_search, greedy_search
+from dragoman.device import is_out_of_memory
+from dragoman.errors import DecodeError
+
+CONSTRAINED_BEAM = 10
+"""The least beam for a sentence with words to place, among which it is shared out."""
+
+NO_MEMORY = "there is not enough memory for it, even alone: take a smaller beam, or make it shorter"
 
 
 def length_batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
@@ -23,6 +37,40 @@ def length_batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[i
         yield batch
 
 
+def run_halving(batch: list[int], run: Callable[[list[int]], None]) -> list[int]:
+    """Run a batch; where memory is short, its halves. Returns those that failed alone."""
+    pending, failed = [batch], []
+    while pending:
+        part = pending.pop()
+        try:
+            run(part)
+            continue
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+        # the error is gone by now, and with it the tensors that its frames held
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        if len(part) == 1:
+            failed += part
+        else:
+            middle = len(part) // 2
+            pending += [part[middle:], part[:middle]]
+    return failed
+
+
+def padded(rows: Sequence[Sequence[int]], pad_id: int, device: torch.device) -> Tensor:
+    """Rows of ids as one tensor ``(B, L)`` int64, padded on the right."""
+    tensors = [torch.tensor(row, dtype=torch.int64) for row in rows]
+    return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True, padding_value=pad_id).to(device)
+
+
+def most_tokens(n_src: int, rules: Rules | None, config: DecodeConfig, longest: int | None) -> int:
+    """How many tokens the translation of ``n_src`` tokens may have, eos counted."""
+    most = max(n_src, rules.room if rules else 0) + config.max_extra_tokens
+    return min(most, longest or most)
+
+
 def search_all(
     model: Model,
     src_ids: Sequence[Sequence[int]],
@@ -31,29 +79,81 @@ def search_all(
     n_best: int = 1,
     specials: Specials = DEFAULT,
     progress: Callable[[int, int, str], object] = lambda done, total, what: None,
+    *,
+    rules: Sequence[Rules] | None = None,
+    sampling: Sampling | None = None,
+    keys: Sequence[Hashable] | None = None,
+    longest: int | None = None,
+    failed: Callable[[int], None] | None = None,
 ) -> list[list[Hypothesis]]:
     """Translate ids to ids.
 
     Args:
         src_ids: Sources without eos; none may be empty.
         config: Beam, length penalty, and how many tokens a translation may have beyond its source's.
+        n_best: How many hypotheses of each; with a beam at most so many as that.
         progress: Told after each batch how many sentences are done, of how many.
+        rules: For each source what its translation must and must not be. Words to place are searched for with a beam
+            of at least ``CONSTRAINED_BEAM``, and of one more than their tokens.
+        sampling: Draw translations by chance instead of searching.
+        keys: What names each source in sampling's random numbers; None: its index.
+        longest: No translation may have more tokens, eos counted, whatever ``config`` and ``rules`` say.
+        failed: Called with the index of each source that found no memory even alone; its list stays empty.
 
     Returns:
-        For each source, in order, its ``n_best`` hypotheses (one when greedy), best first.
+        For each source, in order, its hypotheses, best first.
+
+    Raises:
+        ConfigError: ``sampling`` is impossible.
+        DecodeError: A source found no memory even alone (raised after the others, unless ``failed`` is given);
+            ``n_best`` is more than the beam; sampling is to place words.
     """
+    if n_best < 1:
+        raise DecodeError(f"n_best = {n_best} must be 1 or more")
+    if sampling is not None:
+        sampling.checked()
+        if rules is not None and any(rule.include for rule in rules):
+            raise DecodeError("sampling cannot place words that must appear: leave out either")
+    elif n_best > config.beam_size:
+        raise DecodeError(f"n_best = {n_best} must lie between 1 and beam_size = {config.beam_size}")
     found: list[list[Hypothesis]] = [[] for _ in src_ids]
-    done = 0
-    for batch in length_batches([len(ids) + 1 for ids in src_ids], config.batch_tokens):
-        rows = [torch.tensor([*src_ids[i], specials.eos_id]) for i in batch]
-        src = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=specials.pad_id).to(device)
-        max_lens = [len(src_ids[i]) + config.max_extra_tokens for i in batch]
-        if config.beam_size == 1:
-            results = [[h] for h in greedy_search(model, src, max_lens, config.length_penalty, specials)]
+
+    def search(batch: list[int], beam_size: int) -> None:
+        src = padded([[*src_ids[i], specials.eos_id] for i in batch], specials.pad_id, device)
+        rule = None if rules is None else [rules[i] for i in batch]
+        max_lens = [most_tokens(len(src_ids[i]), rules[i] if rules else None, config, longest) for i in batch]
+        alpha = config.length_penalty
+        if sampling is not None:
+            names = [i if keys is None else keys[i] for i in batch]
+            results = sample_search(model, src, max_lens, sampling, names, n_best, alpha, specials, rule)
+        elif beam_size == 1:
+            results = [[h] for h in greedy_search(model, src, max_lens, alpha, specials, rule)]
         else:
-            results = beam_search(model, src, max_lens, config.beam_size, config.length_penalty, n_best, specials)
+            results = beam_search(model, src, max_lens, beam_size, alpha, n_best, specials, rule)
         for i, hypotheses in zip(batch, results, strict=True):
             found[i] = hypotheses
-        done += len(batch)
-        progress(done, len(src_ids), "sentences translated")
+
+    lost: list[int] = []
+    done = 0
+    for beam_size, members in _by_beam(len(src_ids), config.beam_size, rules):
+        budget = config.batch_tokens * config.beam_size // beam_size
+        for chosen in length_batches([len(src_ids[i]) + 1 for i in members], budget):
+            batch = [members[j] for j in chosen]
+            lost += run_halving(batch, partial(search, beam_size=beam_size))
+            done += len(batch)
+            progress(done, len(src_ids), "sentences translated")
+    for i in sorted(lost):
+        if failed is None:
+            raise DecodeError(f"sentence {i + 1}: {NO_MEMORY}")
+        failed(i)
     return found
+
+
+def _by_beam(n: int, beam_size: int, rules: Sequence[Rules] | None) -> list[tuple[int, list[int]]]:
+    """Sentences by the beam they need."""
+    groups: dict[int, list[int]] = {}
+    for i in range(n):
+        n_wanted = sum(map(len, rules[i].include)) if rules is not None else 0
+        beam = max(beam_size, CONSTRAINED_BEAM, n_wanted + 1) if n_wanted else beam_size
+        groups.setdefault(beam, []).append(i)
+    return sorted(groups.items())

@@ -6,17 +6,21 @@ every token. Of the ``2 * beam_size`` best extensions those that end in eos are 
 score ``log P / ((5 + n) / 6) ** alpha`` (GNMT, https://arxiv.org/abs/1609.08144, Eq. 14). A sentence is done when
 nothing unfinished can come to a better score any more, whatever it still adds; at ``max_len`` only eos may follow.
 pad and bos are never chosen.
+
+Rules (``rules``) take away tokens before the best are chosen; where words are prescribed, ``constraints`` chooses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
+from dragoman.decoding.constraints import share_out
+from dragoman.decoding.rules import Rules, restrict
 from dragoman.errors import DecodeError
 
 
@@ -56,17 +60,28 @@ def length_penalty(n: int, alpha: float) -> float:
     return float(((5 + n) / 6) ** alpha)
 
 
+Choose = Callable[[Tensor, list[int], int], Tensor]
+"""Given log-probabilities ``(R, V)``, which row of the sources each is, and the step (from 1): ``(R,)`` tokens."""
+
+
 @torch.inference_mode()
 def greedy_search(
-    model: Model, src: Tensor, max_lens: Sequence[int], alpha: float = 0.0, specials: Specials = DEFAULT
+    model: Model,
+    src: Tensor,
+    max_lens: Sequence[int],
+    alpha: float = 0.0,
+    specials: Specials = DEFAULT,
+    rules: Sequence[Rules] | None = None,
+    choose: Choose | None = None,
 ) -> list[Hypothesis]:
-    """Take the likeliest token at each step.
+    """Take the likeliest token at each step, or the one that ``choose`` chooses.
 
     Args:
         model: On the device of ``src``.
         src: ``(B, S)`` int64, each row ended by eos and padded.
         max_lens: For each row the most tokens it may have, eos counted; the last one is then eos.
         alpha: Length penalty of the score (it does not change which tokens are taken).
+        rules: For each row what its translation must and must not be; words that must stand in it need a beam.
 
     Returns:
         One hypothesis for each row.
@@ -80,8 +95,17 @@ def greedy_search(
     while len(rows):
         n += 1
         logits, state = model.step(state, last)
-        scores, last = next_log_probs(logits, limits[rows] == n, specials).max(dim=-1)
-        for row, token, log_prob in zip(rows.tolist(), last.tolist(), scores.tolist(), strict=True):
+        log_p = next_log_probs(logits, limits[rows] == n, specials)
+        open_rows = rows.tolist()
+        if rules is not None:
+            histories, rooms = [ids[row] for row in open_rows], [max_lens[row] - n + 1 for row in open_rows]
+            restrict(log_p, histories, [rules[row] for row in open_rows], rooms, specials.eos_id)
+        if choose is None:
+            scores, last = log_p.max(dim=-1)
+        else:
+            last = choose(log_p, open_rows, n)
+            scores = log_p.gather(1, last[:, None])[:, 0]
+        for row, token, log_prob in zip(open_rows, last.tolist(), scores.tolist(), strict=True):
             log_probs[row] += log_prob
             if token != specials.eos_id:
                 ids[row].append(token)
@@ -102,6 +126,7 @@ def beam_search(
     alpha: float = 0.6,
     n_best: int = 1,
     specials: Specials = DEFAULT,
+    rules: Sequence[Rules] | None = None,
 ) -> list[list[Hypothesis]]:
     """Search with ``beam_size`` hypotheses for each row of ``src``, as the module's head describes.
 
@@ -112,6 +137,7 @@ def beam_search(
         beam_size: K; with 1 take ``greedy_search``.
         alpha: Length penalty.
         n_best: How many hypotheses to return for each row, at most ``beam_size``.
+        rules: For each row what its translation must and must not be.
 
     Returns:
         For each row its hypotheses, best first.
@@ -136,7 +162,16 @@ def beam_search(
         at_limit = torch.tensor([max_lens[s] == n for s in sentences], device=device).repeat_interleave(k)
         log_p = next_log_probs(logits, at_limit, specials).view(len(sentences), k, -1)
         n_vocab = log_p.size(-1)
-        best, where = (scores[:, :, None] + log_p).flatten(1).topk(min(2 * k, k * n_vocab))  # (B, 2K)
+        open_rules = None if rules is None else [rules[s] for s in sentences]
+        if open_rules is not None:
+            past = history.flatten(0, 1).tolist()
+            rooms = [max_lens[s] - n + 1 for s in sentences for _ in range(k)]
+            each = [rule for rule in open_rules for _ in range(k)]
+            restrict(log_p.view(-1, n_vocab), past, each, rooms, specials.eos_id)
+        totals = scores[:, :, None] + log_p  # (B, K, V)
+        best, where = totals.flatten(1).topk(min(2 * k, k * n_vocab))  # (B, 2K)
+        if open_rules is not None:
+            share_out_rows(best, where, totals, history, open_rules, specials.eos_id)
         beams, tokens = where // n_vocab, where % n_vocab
         ends = tokens == specials.eos_id
         for row, rank in (ends & best.isfinite())[:, :k].nonzero().tolist():
@@ -148,7 +183,7 @@ def beam_search(
         scores, beams, tokens = (x.gather(1, going) for x in (best.masked_fill(ends, -torch.inf), beams, tokens))
         history = torch.cat((history.gather(1, beams[:, :, None].expand(-1, -1, n - 1)), tokens[:, :, None]), dim=-1)
         is_open = []
-        for row, (sentence, best_open) in enumerate(zip(sentences, scores[:, 0].tolist(), strict=True)):
+        for row, (sentence, best_open) in enumerate(zip(sentences, scores.amax(1).tolist(), strict=True)):
             done = finished[sentence]
             done.sort(key=lambda hypothesis: -hypothesis.score)  # stable: of equals the one found earlier
             del done[k:]
@@ -160,6 +195,18 @@ def beam_search(
         last, scores, history = tokens[rows].flatten(), scores[rows], history[rows]
         sentences = [sentences[row] for row in is_open]
     return [hypotheses[:n_best] for hypotheses in finished]
+
+
+def share_out_rows(
+    best: Tensor, where: Tensor, totals: Tensor, history: Tensor, rules: Sequence[Rules], eos_id: int
+) -> None:
+    """Where a sentence has words to place, put the choice of ``share_out`` in its row of ``best`` and ``where``."""
+    for row, rule in enumerate(rules):
+        if rule.include:
+            chosen = share_out(totals[row], history[row].tolist(), rule.include, eos_id)[: best.size(1)]
+            chosen += [(-torch.inf, 0)] * (best.size(1) - len(chosen))
+            best[row] = torch.tensor([total for total, _ in chosen], dtype=best.dtype)
+            where[row] = torch.tensor([place for _, place in chosen])
 
 
 def next_log_probs(logits: Tensor, at_limit: Tensor, specials: Specials) -> Tensor:

@@ -17,6 +17,7 @@ from dragoman.errors import ConfigError, DataError
 from dragoman.languages import CHINESE, primary
 
 BOOTSTRAP_SAMPLES = 1000
+OLD_STYLE = "old-style BLEU (lower-cased Moses tokens)"
 
 
 class Score(NamedTuple):
@@ -42,6 +43,27 @@ class _ChrF(CHRF):
         return score
 
 
+def bleu_metric(tgt_lang: str | None, **options: Any) -> BLEU:
+    """sacreBLEU's BLEU as ``bleu`` uses it."""
+    return BLEU(**{"tokenize": bleu_tokenizer(tgt_lang), **options})
+
+
+def chrf_metric() -> CHRF:
+    """sacreBLEU's chrF2 as ``chrf`` uses it."""
+    return _ChrF()
+
+
+def ter_metric(tgt_lang: str | None) -> TER:
+    """sacreBLEU's TER as ``ter`` uses it."""
+    by_characters = bleu_tokenizer(tgt_lang) == "zh"
+    return TER(asian_support=by_characters, normalized=by_characters)
+
+
+def token_metric() -> BLEU:
+    """sacreBLEU's BLEU on text that is tokenised already."""
+    return BLEU(tokenize="none", force=True)
+
+
 def bleu_tokenizer(lang: str | None) -> str:
     """sacreBLEU's tokeniser for a target language: Chinese by characters, all others as WMT does (13a)."""
     return "zh" if primary(lang) in CHINESE else "13a"
@@ -63,7 +85,7 @@ def bleu(
         DataError: The counts differ or there are none.
     """
     _check(hyps, refs)
-    return _score("BLEU", BLEU(**{"tokenize": bleu_tokenizer(tgt_lang), **options}), hyps, refs, interval)
+    return _score("BLEU", bleu_metric(tgt_lang, **options), hyps, refs, interval)
 
 
 def chrf(hyps: Sequence[str], refs: Sequence[str], interval: bool = False) -> Score:
@@ -73,7 +95,18 @@ def chrf(hyps: Sequence[str], refs: Sequence[str], interval: bool = False) -> Sc
         DataError: The counts differ or there are none.
     """
     _check(hyps, refs)
-    return _score("chrF2", _ChrF(), hyps, refs, interval)
+    return _score("chrF2", chrf_metric(), hyps, refs, interval)
+
+
+def sentence_chrf(hyps: Sequence[str], refs: Sequence[str]) -> list[float]:
+    """chrF2 of each sentence by itself, in per cent.
+
+    Raises:
+        DataError: The counts differ or there are none.
+    """
+    _check(hyps, refs)
+    metric = chrf_metric()
+    return [float(metric.sentence_score(hyp, [ref]).score) for hyp, ref in zip(hyps, refs, strict=True)]
 
 
 def ter(hyps: Sequence[str], refs: Sequence[str], tgt_lang: str | None = None, interval: bool = False) -> Score:
@@ -83,8 +116,7 @@ def ter(hyps: Sequence[str], refs: Sequence[str], tgt_lang: str | None = None, i
         DataError: The counts differ or there are none.
     """
     _check(hyps, refs)
-    by_characters = bleu_tokenizer(tgt_lang) == "zh"
-    return _score("TER", TER(asian_support=by_characters, normalized=by_characters), hyps, refs, interval)
+    return _score("TER", ter_metric(tgt_lang), hyps, refs, interval)
 
 
 def old_style_bleu(hyps: Sequence[str], refs: Sequence[str], tgt_lang: str) -> Score:
@@ -105,7 +137,7 @@ def old_style_bleu(hyps: Sequence[str], refs: Sequence[str], tgt_lang: str) -> S
 def tokenized_bleu(hyps: Sequence[str], refs: Sequence[str]) -> Score:
     """BLEU on text that is already tokenised: spaces part tokens, nothing else is done."""
     _check(hyps, refs)
-    return _score("old-style BLEU (lower-cased Moses tokens)", BLEU(tokenize="none", force=True), hyps, refs, False)
+    return _score(OLD_STYLE, token_metric(), hyps, refs, False)
 
 
 def moses_tokens(texts: Sequence[str], lang: str) -> list[str]:

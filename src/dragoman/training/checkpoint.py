@@ -4,7 +4,7 @@ checkpoints/step_00002000/
   model.safetensors       the weights being trained
   optimizer.safetensors   Adam's two moments, under ``exp_avg.NAME`` and ``exp_avg_sq.NAME``
   ema.safetensors         if there is a moving average
-  random.safetensors      the state of torch's generators
+  random.safetensors      the state of torch's generators; those of rank 1, 2 ... as ``cpu.1``, ``cuda.1`` ...
   state.json              step, counters, the best so far, position in the data
   manifest.json           written last: SHA-256 of each file
 checkpoints/best/         the weights of the best validation alone
@@ -24,9 +24,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dragoman.bundle import load_into, read_weights, save_weights, untied
+from dragoman.bundle import load_into, n_bytes, read_weights, save_weights, untied
 from dragoman.errors import BundleError
 from dragoman.files import check_sealed, sealed_folder
+from dragoman.training.distributed import ALONE, World, gathered
 
 logger = logging.getLogger(__name__)
 
@@ -49,28 +50,35 @@ class TrainState:
 
 def save_checkpoint(
     folder: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer, ema: Mapping[str, Tensor] | None,
-    state: TrainState,
+    state: TrainState, random: Mapping[str, Tensor] | None = None,
 ) -> Path:  # fmt: skip
     """Write ``folder/step_XXXXXXXX`` in one step and return it.
+
+    Args:
+        random: What ``random_state`` found; by default that of this process alone.
 
     Raises:
         DragomanError: The disk is full or the folder cannot be written; earlier checkpoints stay as they are.
     """
-    target = folder / f"step_{state.step:08d}"
-    with sealed_folder(target, {"step": state.step}) as aside:
-        save_weights(aside / "model.safetensors", untied(model))
-        save_weights(aside / "optimizer.safetensors", _optimizer_tensors(model, optimizer))
+    target = step_folder(folder, state.step)
+    weights, moments = untied(model), _optimizer_tensors(model, optimizer)
+    with sealed_folder(target, {"step": state.step}, n_bytes(weights, moments, ema or {})) as aside:
+        save_weights(aside / "model.safetensors", weights)
+        save_weights(aside / "optimizer.safetensors", moments)
         if ema is not None:
             save_weights(aside / "ema.safetensors", ema)
-        save_weights(aside / "random.safetensors", _random_state())
+        save_weights(aside / "random.safetensors", random or random_state())
         (aside / "state.json").write_text(json.dumps(asdict(state), indent=2) + "\n", encoding="utf-8")
     return target
 
 
 def load_checkpoint(
-    folder: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer, ema: dict[str, Tensor] | None
-) -> TrainState:
+    folder: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer, ema: dict[str, Tensor] | None,
+    world: World = ALONE,
+) -> TrainState:  # fmt: skip
     """Restore everything from one checkpoint folder.
+
+    With another number of ranks than it was made by, dropout goes on with other random numbers; a warning says so.
 
     Raises:
         BundleError: It is damaged or belongs to another configuration; nothing was changed then.
@@ -86,17 +94,45 @@ def load_checkpoint(
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BundleError(f"{folder}/state.json: damaged ({error})") from None
     _check_moments(folder / "optimizer.safetensors", model, moments)
-    if "cpu" not in random:
+    n_ranks = sum(name.partition(".")[0] == "cpu" for name in random)
+    if _of_rank("cpu", 0) not in random or _of_rank("cpu", n_ranks - 1) not in random:
         raise BundleError(f"{folder}/random.safetensors: holds no random state; take another checkpoint")
     load_into(model, weights)
     _restore_optimizer(model, optimizer, moments)
     if ema is not None:
         for name, tensor in averages.items():
             ema[name].copy_(tensor)
-    torch.set_rng_state(random["cpu"])
-    if "cuda" in random and torch.cuda.is_available():
-        torch.cuda.set_rng_state(random["cuda"])
+    mine = world.rank if n_ranks == world.size else 0
+    torch.set_rng_state(random[_of_rank("cpu", mine)])
+    if _of_rank("cuda", mine) in random and torch.cuda.is_available():
+        torch.cuda.set_rng_state(random[_of_rank("cuda", mine)])
+    if n_ranks != world.size:
+        logger.warning(
+            "the checkpoint of step %d was made by %d ranks, now there are %d: no pair is lost or repeated, but "
+            "dropout masks differ from now on, and an update takes %g times the batches (unless train.accumulate makes "
+            "up for it)",
+            state.step, n_ranks, world.size, world.size / n_ranks,
+        )  # fmt: skip
+        seed_apart(world)
     return state
+
+
+def seed_apart(world: World) -> None:
+    """From one random state that all ranks share, give each rank but the first another; the same in each run."""
+    if world.rank:
+        torch.manual_seed(int(torch.randint(2**62, ())) + world.rank)
+
+
+def random_state(world: World = ALONE) -> dict[str, Tensor]:
+    """The state of torch's generators on all ranks; all must ask for it together."""
+    states = {"cpu": gathered(world, torch.get_rng_state())}
+    if torch.cuda.is_available():
+        states["cuda"] = gathered(world, torch.cuda.get_rng_state())
+    return {_of_rank(kind, rank): state for kind, ranks in states.items() for rank, state in enumerate(ranks)}
+
+
+def _of_rank(kind: str, rank: int) -> str:
+    return f"{kind}.{rank}" if rank else kind
 
 
 def latest_checkpoint(folder: Path) -> Path:
@@ -150,6 +186,11 @@ def prune_checkpoints(folder: Path, keep: int, every: int, step: int) -> None:
             shutil.rmtree(path)
 
 
+def step_folder(folder: Path, step: int) -> Path:
+    """Where the checkpoint of a step is."""
+    return folder / f"step_{step:08d}"
+
+
 def step_of(path: Path) -> int:
     """The step in the name of a checkpoint folder."""
     return int(path.name.removeprefix("step_"))
@@ -178,10 +219,3 @@ def _restore_optimizer(model: torch.nn.Module, optimizer: torch.optim.Optimizer,
         parameter = by_name[name]
         device = "cpu" if tensor.dim() == 0 and not parameter.is_cuda else parameter.device
         optimizer.state[parameter][key] = tensor.to(device)
-
-
-def _random_state() -> dict[str, Tensor]:
-    state = {"cpu": torch.get_rng_state()}
-    if torch.cuda.is_available():
-        state["cuda"] = torch.cuda.get_rng_state()
-    return state

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import re
 import sys
 from pathlib import Path
@@ -21,16 +22,19 @@ class RunLog:
     Every event has ``event`` and ``step``; numbers are in the units that their names carry.
     """
 
-    def __init__(self, folder: Path, tensorboard: bool = False, quiet: bool = False) -> None:
+    def __init__(self, folder: Path | None, tensorboard: bool = False, quiet: bool = False) -> None:
         """Open the log.
+
+        Args:
+            folder: The run; None for the ranks beside the first, whose log goes nowhere.
 
         Raises:
             ConfigError: TensorBoard is asked for and not installed.
         """
-        self.path = folder / "log.jsonl"
-        self.quiet = quiet
+        self.path = folder / "log.jsonl" if folder else Path(os.devnull)
+        self.quiet = quiet or folder is None
         self._writer: Any = None
-        if tensorboard:
+        if tensorboard and folder:
             try:
                 from torch.utils.tensorboard import SummaryWriter
             except ImportError:
@@ -42,6 +46,8 @@ class RunLog:
 
     def forget_after(self, step: int) -> None:
         """Drop what was logged after ``step``: a resumed run will say it again."""
+        if not self.path.is_file():  # of another rank
+            return
         self._file.flush()
         kept = []
         for line in self.path.read_text(encoding="utf-8", errors="replace").split("\n"):
@@ -67,8 +73,9 @@ class RunLog:
     def event(self, event: str, step: int, **facts: Any) -> None:
         """Write one line of JSON, and each number to TensorBoard; what is not finite is written as a word."""
         words = {k: str(v) if isinstance(v, float) and not math.isfinite(v) else v for k, v in facts.items()}
-        with explained(self.path):
-            self._file.write(json.dumps({"event": event, "step": step, **words}, ensure_ascii=False) + "\n")
+        line = json.dumps({"event": event, "step": step, **words}, ensure_ascii=False) + "\n"
+        with explained(self.path, len(line.encode())):
+            self._file.write(line)
             self._file.flush()
         if self._writer is not None:
             for name, value in facts.items():
@@ -78,7 +85,7 @@ class RunLog:
     def samples(self, text: str) -> None:
         """Append to ``samples.txt``."""
         path = self.path.with_name("samples.txt")
-        with explained(path), path.open("a", encoding="utf-8") as file:
+        with explained(path, len(text.encode())), path.open("a", encoding="utf-8") as file:
             file.write(text)
 
     def say(self, text: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from dragoman.bundle import save_weights, untied
+from dragoman.bundle import n_bytes, save_weights, untied
 from dragoman.config import ModelConfig, TrainConfig
 from dragoman.data.batching import Batch, BatchStream
 from dragoman.errors import DragomanError
@@ -23,13 +23,28 @@ from dragoman.training.checkpoint import (
     latest_checkpoint,
     load_checkpoint,
     prune_checkpoints,
+    random_state,
     save_checkpoint,
+    seed_apart,
+    step_folder,
+    step_of,
+)
+from dragoman.training.distributed import (
+    ALONE,
+    World,
+    check_alike,
+    gathered,
+    of_rank_0,
+    on_rank_0,
+    start_alike,
+    total,
 )
 from dragoman.training.flops import training_flops
 from dragoman.training.log import RunLog, duration, quantity
-from dragoman.training.loss import loss_from_features, perplexity, r_drop_loss
+from dragoman.training.loss import perplexity
 from dragoman.training.schedule import learning_rate
 from dragoman.training.signals import StopRequest
+from dragoman.training.update import StepResult, train_step
 
 Reason = Literal["max_steps", "max_epochs", "max_minutes", "patience", "signal"]
 
@@ -65,6 +80,7 @@ def fit(
     log: RunLog,
     validate: Callable[[nn.Module], Validation] | None = None,
     resume: bool = False,
+    world: World = ALONE,
 ) -> Outcome:
     """Train ``model`` as in section 5 of the paper, with checkpoints, validation and logs.
 
@@ -75,23 +91,28 @@ def fit(
         folder: The run; checkpoints go to ``folder/checkpoints``.
         validate: Called with the model in eval mode, with the moving average for its weights, if there is one.
         resume: Go on from the latest whole checkpoint, bit for bit on a CPU with the same number of threads.
+        world: With other ranks: each calls this with its own model, batches and log; validation, checkpoints and log
+            are rank 0's.
 
     Returns:
         How it ended; the last checkpoint holds the last step.
 
     Raises:
-        DragomanError: Too many updates in a row were not finite, or the disk is full.
+        DragomanError: Too many updates in a row were not finite, the disk is full, or another rank has failed.
         BundleError: ``resume`` finds no usable checkpoint.
     """
+    start_alike(world, model)
     checkpoints = folder / "checkpoints"
     optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=config.adam_betas, eps=config.adam_eps, fused=True)
     ema = start_ema(model) if config.ema else None
     state = TrainState(data=batches.state_dict())
     if resume:
-        state = load_checkpoint(latest_checkpoint(checkpoints), model, optimizer, ema)
+        state = load_checkpoint(_same_checkpoint(world, checkpoints), model, optimizer, ema, world)
         batches.load_state_dict(state.data)
         log.forget_after(state.step)
         log.say(f"resuming at step {state.step:,}")
+    else:
+        seed_apart(world)
     window = Window(state)
     reason = ended(state, config, batches)
     with StopRequest() as stop:
@@ -100,90 +121,81 @@ def fit(
             state.step += 1
             micro_batches = [next(batches) for _ in range(config.accumulate)]
             rate = learning_rate(state.step, config, model_config.d_model, state.seconds)
-            result = train_step(model, micro_batches, optimizer, rate, config, model_config.pad_id)
+            result = train_step(model, micro_batches, optimizer, rate, config, model_config.pad_id, world)
             if result.finite:
                 state.bad_steps = 0
                 if ema is not None:
                     update_ema(ema, model, config.ema, state.step)
             else:
-                note_bad_step(state, config, log, result, micro_batches)
+                note_bad_step(state, config, log, result, micro_batches, world)
             state.tokens += result.tokens if result.finite else 0
-            passes = 2 if config.r_drop else 1
-            state.flops += passes * sum(training_flops(model_config, *shape_of(batch)) for batch in micro_batches)
             state.data = batches.state_dict()
             state.seconds += time.perf_counter() - started
+            asked = agree(world, state, stop, flops_of(micro_batches, model_config, config))
             window.add(result)
 
-            reason = ended(state, config, batches) or ("signal" if stop.signal else None)
+            reason = ended(state, config, batches) or ("signal" if asked else None)
             if state.step % config.log_every == 0 or reason:
-                window = window.report(state, config, batches.epoch, rate, log)
+                window = window.report(state, config, batches, rate, log)
             if validate is not None and (state.step % config.validate_every == 0 or (reason and reason != "signal")):
-                started = time.perf_counter()
-                with ema_in_place(model, ema):  # what is measured is also what is kept as the best
-                    note_validation(validate(model), state, log)
-                    if state.best_step == state.step:
-                        save_best(checkpoints, model, state)
-                window.seconds += time.perf_counter() - started
-                state.seconds += time.perf_counter() - started
+                window.seconds += validated(world, validate, model, ema, state, log, checkpoints)
                 reason = reason or ended(state, config, batches)
             if state.step % config.save_every == 0 or reason:
-                save_checkpoint(checkpoints, model, optimizer, ema, state)
-                prune_checkpoints(checkpoints, max(config.average, 1), config.save_every, state.step)
+                saved(world, checkpoints, config, model, optimizer, ema, state)
+        asked = agree(world, state, stop)
     log.event("end", state.step, reason=reason, seconds=state.seconds, tokens=state.tokens, flops=state.flops)
-    return Outcome(state, reason, ema, stop.signal)
+    return Outcome(state, reason, ema, stop.signal if asked else None)
 
 
-class StepResult(NamedTuple):
-    """One update: losses summed over ``tokens`` target tokens, in nats."""
-
-    smoothed: float
-    plain: float
-    tokens: int
-    grad_norm: float
-    finite: bool
+def _same_checkpoint(world: World, checkpoints: Path) -> Path:
+    """The newest whole checkpoint that rank 0 finds."""
+    path = on_rank_0(world, lambda: latest_checkpoint(checkpoints))
+    return step_folder(checkpoints, int(of_rank_0(world, step_of(path) if path else 0)[0]))
 
 
-def train_step(
-    model: Any,
-    batches: Sequence[Batch],
-    optimizer: torch.optim.Optimizer,
-    rate: float,
-    config: TrainConfig,
-    pad_id: int,
-) -> StepResult:
-    """Make one update from one or more micro-batches, as if they were one batch.
+def agree(world: World, state: TrainState, stop: StopRequest, flops: float = 0.0) -> bool:
+    """Count what all ranks did, go by the clock of rank 0, and say whether any rank was asked to stop."""
+    seconds = state.seconds if world.rank == 0 else 0.0
+    flops, state.seconds, n_asked = total(world, flops, seconds, stop.signal is not None)
+    state.flops += flops
+    if n_asked:
+        stop.others_were_asked()
+    return n_asked > 0
 
-    The loss is divided by the tokens of all of them before any backward pass. Where the loss or the gradient is not
-    finite, the weights and the optimiser stay as they are.
-    """
-    model.train()
-    device = next(model.parameters()).device
-    tokens = sum(batch.n_tgt_tokens for batch in batches)
-    smoothed = plain = torch.zeros((), device=device)
-    for batch in batches:
-        batch = batch.to(device)
-        with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16"):
-            if config.r_drop:
-                features = model.features(batch.src.repeat(2, 1), batch.tgt_in.repeat(2, 1))  # (2B, T, d_model)
-                loss, nll = r_drop_loss(
-                    features, model.generator, batch.tgt_out, pad_id, config.label_smoothing, config.r_drop
-                )
-            else:
-                features = model.features(batch.src, batch.tgt_in)  # (B, T, d_model)
-                loss, nll = loss_from_features(features, model.generator, batch.tgt_out, pad_id, config.label_smoothing)
-        torch.autograd.backward(loss / tokens)
-        smoothed, plain = smoothed + loss.detach(), plain + nll.detach()
-    grads = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
-    grad_norm = torch.nn.utils.get_total_norm(grads)
-    finite = math.isfinite(smoothed.item()) and math.isfinite(grad_norm.item())
-    if finite:
-        if config.clip_norm is not None:
-            torch.nn.utils.clip_grads_with_norm_(model.parameters(), config.clip_norm, grad_norm)
-        for group in optimizer.param_groups:
-            group["lr"] = rate
-        optimizer.step()
-    optimizer.zero_grad(set_to_none=True)
-    return StepResult(smoothed.item(), plain.item(), tokens, grad_norm.item(), finite)
+
+def validated(
+    world: World, validate: Callable[[nn.Module], Validation], model: nn.Module, ema: dict[str, Tensor] | None,
+    state: TrainState, log: RunLog, checkpoints: Path,
+) -> float:  # fmt: skip
+    """Validate on rank 0, and keep the weights if they are the best so far; returns the seconds that took."""
+
+    def work() -> None:
+        with ema_in_place(model, ema):  # what is measured is also what is kept as the best
+            note_validation(validate(model), state, log)
+            if state.best_step == state.step:
+                save_best(checkpoints, model, state)
+
+    started = time.perf_counter()
+    on_rank_0(world, work)
+    seconds, since_best = of_rank_0(world, time.perf_counter() - started, state.since_best)
+    state.since_best = int(since_best)
+    state.seconds += seconds
+    return seconds
+
+
+def saved(
+    world: World, checkpoints: Path, config: TrainConfig, model: nn.Module, optimizer: torch.optim.Optimizer,
+    ema: dict[str, Tensor] | None, state: TrainState,
+) -> None:  # fmt: skip
+    """Write a checkpoint and delete those that are not needed any more."""
+    check_alike(world, model)
+    random = random_state(world)
+
+    def work() -> None:
+        save_checkpoint(checkpoints, model, optimizer, ema, state, random)
+        prune_checkpoints(checkpoints, max(config.average, 1), config.save_every, state.step)
+
+    on_rank_0(world, work)
 
 
 def ended(state: TrainState, config: TrainConfig, batches: BatchStream) -> Reason | None:
@@ -199,24 +211,50 @@ def ended(state: TrainState, config: TrainConfig, batches: BatchStream) -> Reaso
     return None
 
 
+def seconds_left(state: TrainState, config: TrainConfig, epochs_done: float) -> float:
+    """Until the first limit is reached, at the speed so far; when patience ends nobody can know."""
+    left = [(config.max_steps - state.step) / max(state.step, 1) * state.seconds]
+    if config.max_epochs is not None and epochs_done:
+        left.append((config.max_epochs - epochs_done) / epochs_done * state.seconds)
+    if config.max_minutes is not None:
+        left.append(60 * config.max_minutes - state.seconds)
+    return max(0.0, min(left))
+
+
 def shape_of(batch: Batch) -> tuple[int, int, int]:
     """Rows, source length and target length."""
     return batch.src.size(0), batch.src.size(1), batch.tgt_in.size(1)
 
 
+def flops_of(batches: Sequence[Batch], model_config: ModelConfig, config: TrainConfig) -> float:
+    """What this rank computes in one step."""
+    passes = 2 if config.r_drop else 1
+    return passes * sum(training_flops(model_config, *shape_of(batch)) for batch in batches)
+
+
 def note_bad_step(
-    state: TrainState, config: TrainConfig, log: RunLog, result: StepResult, batches: Sequence[Batch]
-) -> None:
-    """Count and log a skipped update.
+    state: TrainState, config: TrainConfig, log: RunLog, result: StepResult, batches: Sequence[Batch],
+    world: World = ALONE,
+) -> None:  # fmt: skip
+    """Count and log a skipped update, with the ranks where something was not finite, and their pairs.
 
     Raises:
         DragomanError: It was one too many in a row.
     """
     state.bad_steps += 1
     state.skipped += 1
-    pairs = [int(i) for batch in batches for i in batch.indices[:8]]  # their numbers in the store, from 0
-    log.event("skipped", state.step, loss=str(result.smoothed), grad_norm=str(result.grad_norm), pairs=pairs)
-    log.say(f"step {state.step:,}: loss or gradient not finite, update skipped (pairs {pairs[:4]} ... of store/train)")
+    mine = torch.full((1 + 8 * len(batches),), -1)
+    mine[0] = result.mine_finite
+    for i, batch in enumerate(batches):
+        mine[1 + 8 * i :][: min(8, len(batch.indices))] = batch.indices[:8]
+    told = [row.tolist() for row in gathered(world, mine)]
+    ranks = [rank for rank, (fine, *_) in enumerate(told) if not fine] or list(range(world.size))
+    pairs = [i for rank in ranks for i in told[rank][1:] if i >= 0]  # their numbers in store/train, from 0
+    loss, grad_norm = str(result.smoothed), str(result.grad_norm)
+    log.event("skipped", state.step, loss=loss, grad_norm=grad_norm, ranks=ranks, pairs=pairs)
+    where = f" on rank {', '.join(map(str, ranks))}" if world.size > 1 else ""
+    some = f"pairs {pairs[:4]} ... of store/train"
+    log.say(f"step {state.step:,}: loss or gradient not finite{where}, update skipped ({some})")
     if state.bad_steps >= config.max_bad_steps:
         raise DragomanError(
             f"step {state.step}: {state.bad_steps} updates in a row had a non-finite loss or gradient; none "
@@ -249,8 +287,10 @@ def note_validation(found: Validation, state: TrainState, log: RunLog) -> None:
 
 def save_best(checkpoints: Path, model: nn.Module, state: TrainState) -> None:
     """Keep the weights of the best validation."""
-    with sealed_folder(checkpoints / "best", {"step": state.step, "bleu": state.best_bleu}) as aside:
-        save_weights(aside / "model.safetensors", untied(model))
+    weights = untied(model)
+    facts = {"step": state.step, "bleu": state.best_bleu}
+    with sealed_folder(checkpoints / "best", facts, n_bytes(weights)) as aside:
+        save_weights(aside / "model.safetensors", weights)
 
 
 @contextlib.contextmanager
@@ -286,14 +326,12 @@ class Window:
             self.plain += result.plain
             self.tokens += result.tokens
 
-    def report(self, state: TrainState, config: TrainConfig, epoch: int, rate: float, log: RunLog) -> Window:
+    def report(self, state: TrainState, config: TrainConfig, batches: BatchStream, rate: float, log: RunLog) -> Window:
         """Log and say what happened since the last report; returns the next window."""
         seconds = max(state.seconds - self.seconds, 1e-9)
         loss = self.plain / self.tokens if self.tokens else math.nan  # all were skipped
         speed = self.tokens / seconds
-        eta = (config.max_steps - state.step) * state.seconds / max(state.step, 1)
-        if config.max_minutes is not None:
-            eta = min(eta, max(0.0, 60 * config.max_minutes - state.seconds))
+        epoch, eta = batches.epoch, seconds_left(state, config, batches.epochs_done)
         log.event(
             "train", state.step, epoch=epoch, loss=loss, perplexity=perplexity(loss), lr=rate,
             grad_norm=self.grad_norm if math.isfinite(self.grad_norm) else str(self.grad_norm),

@@ -77,7 +77,7 @@ def r_drop_loss(
 
     parts = [
         checkpoint(of, *rows, use_reentrant=False)
-        for rows in zip(first.split(chunk), second.split(chunk), targets.split(chunk), strict=True)
+        for rows in zip(*(torch.split(side, chunk) for side in (first, second, targets)), strict=True)
     ]
     losses, plains = zip(*parts, strict=True)
     return torch.stack(losses).sum(), torch.stack(plains).sum().detach()

@@ -1,0 +1,228 @@
+"""Test sets: translated and scored, two systems compared, one put under stress.
+
+    dragoman.evaluate("runs/x", src="test.en", ref="test.de")
+    dragoman.compare("runs/x", "runs/y", src="test.en", ref="test.de")
+    dragoman.stress("runs/x", src="test.en", ref="test.de")
+
+A system is a run, or a text file of translations that were made elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dragoman.data.corpus import read_pairs
+from dragoman.errors import ConfigError, DataError
+from dragoman.evaluation.metrics import Score, bleu, chrf, moses_tokens, old_style_bleu, ter
+from dragoman.evaluation.significance import N_SAMPLES, SEED, Comparison
+from dragoman.evaluation.significance import compare as compare_texts
+from dragoman.evaluation.stress import SEED as STRESS_SEED
+from dragoman.evaluation.stress import Stressed, measure, variants
+from dragoman.languages import language_of, primary
+from dragoman.progress import Ticker
+from dragoman.translator import Translation, Translator
+
+System = Path | str | Translator
+"""A run folder, a bundle, a loaded translator, or a text file of translations."""
+
+
+class Evaluation(NamedTuple):
+    """Scores of a system on a test set, the translations beside them."""
+
+    scores: list[Score]
+    translations: list[Translation]  # of a file: their texts, nan for the score
+    seconds: float  # of translating
+
+
+class Compared(NamedTuple):
+    """Two systems on one test set, and what is to be thought of their difference, metric by metric."""
+
+    a: Evaluation
+    b: Evaluation
+    comparisons: list[Comparison]
+
+
+class _Found(NamedTuple):
+    translations: list[Translation]
+    references: list[str]
+    tgt_lang: str | None
+    seconds: float
+
+
+def evaluate(
+    run: System,
+    *,
+    ref: Path | str,
+    src: Path | str | None = None,
+    beam_size: int | None = None,
+    length_penalty: float | None = None,
+    guard: bool = True,
+    old_style: bool = False,
+    device: str = "auto",
+    quiet: bool = False,
+) -> Evaluation:
+    """Translate a test set and score it, or score translations.
+
+    Args:
+        run: A run folder, a bundle, a loaded translator, or a text file of translations.
+        ref: References, line by line.
+        src: The source side, line by line the same; a file of translations needs none.
+        beam_size, length_penalty: None takes the run's settings.
+        guard: As ``Translator.translate``: loops and the like are searched for again.
+        old_style: Also the lower-cased, Moses-tokenised BLEU of older papers (needs ``dragoman[moses]``).
+        quiet: No progress on stderr.
+
+    Raises:
+        ConfigError: There is nothing to translate, or an extra is missing.
+        DataError: The files cannot be used, or their counts differ.
+    """
+    if old_style:
+        moses_tokens([], "en")  # is it installed? better known now than after translating
+    search = {"beam_size": beam_size, "length_penalty": length_penalty, "guard": guard}
+    found = _translations(run, src, ref, search, device, Ticker(quiet))
+    scores = score(found.translations, found.references, found.tgt_lang, old_style)
+    return Evaluation(scores, found.translations, found.seconds)
+
+
+def compare(
+    a: System,
+    b: System,
+    *,
+    ref: Path | str,
+    src: Path | str | None = None,
+    beam_size: int | None = None,
+    length_penalty: float | None = None,
+    guard: bool = True,
+    old_style: bool = False,
+    n_samples: int = N_SAMPLES,
+    seed: int = SEED,
+    device: str = "auto",
+    quiet: bool = False,
+) -> Compared:
+    """Evaluate two systems on one test set and say whether their difference is more than luck.
+
+    Args:
+        a, b: As ``run`` of ``evaluate``, as are the other arguments.
+        n_samples: Of paired bootstrap resampling and of approximate randomisation, each.
+        seed: Of those samples.
+
+    Raises:
+        ConfigError: As ``evaluate``; or the systems translate into different languages.
+        DataError: As ``evaluate``.
+    """
+    if old_style:
+        moses_tokens([], "en")
+    ticker = Ticker(quiet)
+    search = {"beam_size": beam_size, "length_penalty": length_penalty, "guard": guard}
+    founds = [_translations(system, src, ref, search, device, ticker) for system in (a, b)]
+    langs = [found.tgt_lang for found in founds if found.tgt_lang]
+    if len({primary(lang) for lang in langs}) > 1:
+        raise ConfigError(f"{a} translates into {langs[0]} and {b} into {langs[1]}: compare systems of one language")
+    lang, references = next(iter(langs), None), founds[0].references
+    with ticker.task("resampling"):
+        one_texts, other_texts = ([each.text for each in found.translations] for found in founds)
+        comparisons = compare_texts(one_texts, other_texts, references, lang, old_style, n_samples, seed)
+    one, other = (
+        Evaluation(score(found.translations, references, lang, old_style), found.translations, found.seconds)
+        for found in founds
+    )
+    return Compared(one, other, comparisons)
+
+
+def stress(
+    run: System,
+    *,
+    src: Path | str,
+    ref: Path | str,
+    beam_size: int | None = None,
+    length_penalty: float | None = None,
+    guard: bool = True,
+    seed: int = STRESS_SEED,
+    device: str = "auto",
+    quiet: bool = False,
+) -> list[Stressed]:
+    """Translate a test set as it is, and as careless people would type it; see ``dragoman.evaluation.stress``.
+
+    Args:
+        run: A run folder, a bundle or a loaded translator.
+        src, ref: The test set, line by line the same.
+        beam_size, length_penalty, guard: As in ``evaluate``.
+        seed: Of the typing errors and all else that is drawn by chance.
+
+    Returns:
+        A result for each variant, the first for the test set as it is.
+
+    Raises:
+        ConfigError: ``run`` is a file of translations.
+        DataError: The files cannot be used, or their counts differ.
+    """
+    if _is_file(run):
+        raise ConfigError(f"{run}: a file of translations cannot be put under stress; name a run")
+    ticker = Ticker(quiet)
+    translator = run if isinstance(run, Translator) else Translator.load(run, device)
+    sources, references = _read(src, ref)
+    langs = translator.config.data.src_lang, translator.config.data.tgt_lang
+    results: list[Stressed] = []
+    for variant in variants(sources, references, *langs, seed):
+        with ticker.task(variant.name):
+            found = translator.translate(
+                variant.sources, beam_size=beam_size, length_penalty=length_penalty, guard=guard, progress=ticker
+            )
+        n_src = [len(ids) for ids in translator.src_tokenizer.encode(variant.sources)]
+        results.append(measure(variant, found, n_src, *langs, clean=results[0] if results else None))
+    return results
+
+
+def score(
+    found: Sequence[Translation], references: Sequence[str], tgt_lang: str | None, old_style: bool = False
+) -> list[Score]:
+    """BLEU, chrF and TER with their intervals; with ``old_style`` the BLEU of older papers too."""
+    hyps = [translation.text for translation in found]
+    scores = [
+        bleu(hyps, references, tgt_lang, interval=True),
+        chrf(hyps, references, interval=True),
+        ter(hyps, references, tgt_lang, interval=True),
+    ]
+    return [*scores, *([old_style_bleu(hyps, references, tgt_lang or "en")] if old_style else [])]
+
+
+def _translations(
+    system: System,
+    src: Path | str | None,
+    ref: Path | str,
+    search: Mapping[str, Any],
+    device: str,
+    ticker: Ticker,
+) -> _Found:
+    """What a system says for a test set: translated now, or read."""
+    if not isinstance(system, Translator) and _is_file(system):
+        hyps, references = _read(system, ref)
+        return _Found([Translation(hyp, math.nan) for hyp in hyps], references, language_of(Path(ref)), 0.0)
+    translator = system if isinstance(system, Translator) else Translator.load(system, device)
+    if src is None:
+        raise ConfigError(f"nothing to translate: name the source side of the test set with --src, beside --ref {ref}")
+    sources, references = _read(src, ref)
+    started = time.perf_counter()
+    found = translator.translate(
+        sources,
+        **search,
+        progress=ticker,
+        warn=lambda text: ticker.say(f"warning: {text}"),
+        label=lambda i: f"{src}:{i + 1}",
+    )
+    return _Found(found, references, translator.config.data.tgt_lang, time.perf_counter() - started)
+
+
+def _is_file(system: System) -> bool:
+    return not isinstance(system, Translator) and Path(system).is_file()
+
+
+def _read(src: Path | str, ref: Path | str) -> tuple[list[str], list[str]]:
+    pairs = list(read_pairs(src, ref))
+    if not pairs:
+        raise DataError(f"{src}: there is nothing to evaluate: no lines")
+    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]

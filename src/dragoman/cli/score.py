@@ -1,0 +1,77 @@
+"""``dragoman score``."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+WINDOW = 2048
+"""How many lines are scored together."""
+
+
+def score(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or its bundle.")],
+    src: Annotated[Path, typer.Option(help="Source side.")],
+    tgt: Annotated[Path, typer.Option(help="Translations, line by line.")],
+    ensemble: Annotated[list[Path] | None, typer.Option(help="Another run to average with; may be repeated.")] = None,
+    length_penalty: Annotated[float | None, typer.Option(help="GNMT's alpha [default: the run's].")] = None,
+    alignments: Annotated[Path | None, typer.Option(help="Write word alignments to this file, as 0-0 1-2.")] = None,
+    precision: Annotated[str, typer.Option(help="fp32 or bf16.")] = "fp32",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with each token's share.")] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+) -> None:
+    """Score given translations: log-probability, the same per token, and over the length penalty, line by line."""
+    from dragoman.data.corpus import read_pairs
+    from dragoman.decoding.alignment import pharaoh
+    from dragoman.progress import Ticker
+    from dragoman.translator import Translator
+
+    pairs = list(read_pairs(src, tgt))
+    translator = Translator.load([run, *(ensemble or ())], device)
+    ticker = Ticker()
+    n_lines = n_tokens = 0
+    nats = 0.0
+    with contextlib.nullcontext() if alignments is None else alignments.open("wb") as links:
+        for start in range(0, len(pairs), WINDOW):
+            found = translator.score(
+                *zip(*pairs[start : start + WINDOW], strict=True),
+                length_penalty=length_penalty, alignments=alignments is not None, precision=precision,
+            )  # fmt: skip
+            for number, one in enumerate(found, start + 1):
+                for note in one.notes:
+                    print(f"warning: {tgt}:{number}: {note}", file=sys.stderr)
+                print(json.dumps(_fields(one), ensure_ascii=False) if as_json else _row(one))
+                if links is not None:
+                    links.write(pharaoh(one.alignment or ()).encode() + b"\n")
+            asked = [one for one in found if one.n_tokens]
+            n_lines, n_tokens = n_lines + len(asked), n_tokens + sum(one.n_tokens for one in asked)
+            nats -= sum(one.log_prob for one in asked)
+            ticker(min(start + WINDOW, len(pairs)), len(pairs), "lines scored")
+    perplexity = f"perplexity {math.exp(min(700, nats / n_tokens)):.4f}" if n_tokens else "nothing to score"
+    print(f"{perplexity}; {n_lines:,} of {len(pairs):,} lines, {n_tokens:,} tokens", file=sys.stderr)
+
+
+def _row(one: Any) -> str:
+    per_token = one.log_prob / one.n_tokens if one.n_tokens else math.nan
+    return f"{one.log_prob:.6f}\t{per_token:.6f}\t{one.score:.6f}"
+
+
+def _fields(one: Any) -> dict[str, Any]:
+    """As JSON, which has no nan: null."""
+    fields: dict[str, Any] = {
+        "log_prob": one.log_prob if one.n_tokens else None,
+        "per_token": one.log_prob / one.n_tokens if one.n_tokens else None,
+        "score": one.score if one.n_tokens else None,
+        "tokens": list(zip(one.tokens, one.token_log_probs, strict=True)),
+    }
+    if one.alignment is not None:
+        fields["alignment"] = one.alignment
+    if one.notes:
+        fields["notes"] = one.notes
+    return fields

@@ -1,0 +1,231 @@
+"""Noise for training: what people really type, on the source side, made anew in each epoch.
+
+The source is touched and the target stays as it is, so that the model learns to translate a careless line as it does
+the careful one (https://arxiv.org/abs/1711.02173, https://aclanthology.org/D19-1506). Two kinds touch both sides, since
+they make another sentence of it: ``inserts`` puts the same emoji or address on both, to be copied; ``one_word`` leaves
+of both only one word and its translation.
+
+Nothing here is random by itself: chance comes in as a ``random.Random``, of which only ``random()`` is used, whose
+numbers Python promises to keep.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice, product
+from typing import TypeVar
+
+from dragoman.config import NoiseConfig
+
+Lexicon = Mapping[str, str]
+"""A source word, and the target word that translates it; see ``sure_translations``."""
+
+ROWS = "qwertyuiop", "asdfghjkl", "zxcvbnm"
+NEIGHBOURS = {
+    key: row[max(0, i - 1) : i] + row[i + 1 : i + 2] for row in ROWS for i, key in enumerate(row)
+}  # on a keyboard, to the left and to the right
+EMOJI = ["😀", "😂", "😍", "😭", "🙏", "👍", "🎉", "🔥", "❤️", "🤔", "😎", "🐶", "⚽", "🎸", "🌈", "🚲"]
+SYLLABLES = ["ba", "be", "di", "fo", "ga", "ha", "jo", "ku", "la", "mi", "ne", "pa", "ro", "sa", "ti", "wu"]
+DOMAINS = ["com", "de", "org", "net", "eu", "info", "fr", "co.uk"]
+
+Item = TypeVar("Item")
+
+MIN_COUNT = 5
+MIN_DICE = 0.6
+MAX_WORDS = 30
+MAX_PAIRS = 50_000
+
+_FINAL = re.compile(r"\s*[.!?…。！？]+\s*$")
+_EDGES = re.compile(r"^\W+|\W+$")
+
+
+def noised(src: str, tgt: str, noise: NoiseConfig, lexicon: Lexicon, chance: random.Random) -> tuple[str, str]:
+    """A pair with the noise that falls on it by chance; most often the very pair.
+
+    The kinds are drawn one by one, so a line may get several. An address comes last and keeps its case.
+    """
+    if chance.random() < noise.one_word:
+        src, tgt = one_word(src, tgt, lexicon, chance)
+    if chance.random() < noise.typos:
+        src = with_typos(src, chance)
+    if chance.random() < noise.punctuation:
+        src = other_punctuation(src, chance)
+    if chance.random() < noise.case:
+        src = other_case(src, chance)
+    if chance.random() < noise.inserts:
+        src, tgt = with_insert(src, tgt, chance)
+    return src, tgt
+
+
+def of_one_batch(noise: NoiseConfig, chance: random.Random) -> NoiseConfig:
+    """The noise of one batch: the kinds that make a line longer fall on all of its lines or on none.
+
+    One line in capitals among a hundred would pad them all. On Multi30k, with case, punctuation and typos at 0.1,
+    one_word and inserts at 0.02, an epoch has 1.9 times the source subwords if lines are drawn, padding counted, and
+    1.2 times if batches are.
+    """
+    falls = {kind: float(chance.random() < getattr(noise, kind)) for kind in ("case", "typos", "inserts")}
+    return noise.model_copy(update=falls)
+
+
+def noised_pairs(
+    pairs: Iterable[tuple[str, str]], noise: NoiseConfig, lexicon: Lexicon, seed: int
+) -> Iterator[tuple[str, str]]:
+    """Each pair noised, or the very pairs where ``noise`` is off."""
+    if not noise.is_on:
+        return iter(pairs)
+    chance = random.Random(seed)
+    return (noised(src, tgt, noise, lexicon, chance) for src, tgt in pairs)
+
+
+def fingerprint(noise: NoiseConfig, lexicon: Lexicon) -> str:
+    """Names the settings and the word pairs, to notice when a resumed run has others."""
+    return hashlib.sha256(json.dumps([noise.model_dump(), dict(lexicon)], sort_keys=True).encode()).hexdigest()[:16]
+
+
+def other_case(text: str, chance: random.Random) -> str:
+    """All capitals or all lower case (a third each), Each Word With A Capital, or the first letter changed."""
+    change: Callable[[str], str] = _pick((str.upper, str.upper, str.lower, str.lower, titled, swapped_initial), chance)
+    return change(text)
+
+
+def titled(text: str) -> str:
+    """Each word with a capital: ``don't`` becomes ``Don't``, and not ``Don'T``."""
+    return " ".join(word[:1].upper() + word[1:] for word in text.split(" "))
+
+
+def swapped_initial(text: str) -> str:
+    """The first letter small if it was a capital, and the other way round."""
+    return text[:1].swapcase() + text[1:]
+
+
+def without_final_mark(text: str) -> str:
+    """Without the stops, exclamation or question marks at the end; a line of nothing else stays."""
+    return _FINAL.sub("", text) or text
+
+
+def other_punctuation(text: str, chance: random.Random) -> str:
+    """The final mark is left out, most often; else it is set off or repeated. A line without one gets one."""
+    found = _FINAL.search(text)
+    if found is None:
+        return text + _pick((".", "!", " .", "..."), chance)
+    if chance.random() < 0.7:
+        return without_final_mark(text)
+    mark = found[0].strip()
+    return text[: found.start()] + _pick((f" {mark}", mark + mark[-1] * 2), chance)
+
+
+def with_typos(text: str, chance: random.Random, rate: float = 0.05) -> str:
+    """Typing errors, about ``rate`` of the letters and at least one: never in digits, which nobody can guess.
+
+    A letter is doubled, left out, swapped with the next or replaced by its neighbour on the keyboard; a space is
+    doubled, left out or put inside a word; one may stand before or after the line.
+    """
+    n_letters = sum(map(str.isalpha, text))
+    for _ in range(max(1, round(2 * rate * n_letters * chance.random()))):
+        text = _typo(text, chance)
+    return text
+
+
+def _typo(text: str, chance: random.Random) -> str:
+    if chance.random() < 0.15:
+        return _stray_space(text, chance)
+    places = [i for i, character in enumerate(text) if character.isalpha()]
+    if len(places) < 2:
+        return text
+    i = _pick(places, chance)
+    before, letter, after = text[:i], text[i], text[i + 1 :]
+    kind = int(chance.random() * 4)
+    near = NEIGHBOURS.get(letter.lower())
+    if kind == 0 and near:
+        other = _pick(near, chance)
+        return before + (other.upper() if letter.isupper() else other) + after
+    if kind == 1 and after[:1].isalpha():
+        return before + after[0] + letter + after[1:]
+    return before + (after if kind == 2 else letter + letter + after)
+
+
+def _stray_space(text: str, chance: random.Random) -> str:
+    spaces = [i for i, character in enumerate(text) if character == " "]
+    kind = int(chance.random() * 4)
+    if kind == 0 or not spaces:
+        return _pick((f" {text}", f"{text} "), chance)
+    i = _pick(spaces, chance)
+    if kind == 1:
+        return text[:i] + text[i + 1 :]
+    if kind == 2:
+        return f"{text[:i]} {text[i:]}"
+    i = int(chance.random() * len(text))
+    return f"{text[:i]} {text[i:]}"
+
+
+def with_insert(src: str, tgt: str, chance: random.Random) -> tuple[str, str]:
+    """The same emoji, e-mail or web address before or after both sides."""
+    kind = int(chance.random() * 4)
+    insert = _pick(EMOJI, chance) if kind < 2 else _address(web=kind == 2, chance=chance)
+    if chance.random() < 0.25:
+        return f"{insert} {src}", f"{insert} {tgt}"
+    return f"{src} {insert}", f"{tgt} {insert}"
+
+
+def _address(web: bool, chance: random.Random) -> str:
+    name, place = ("".join(_pick(SYLLABLES, chance) for _ in range(2 + int(2 * chance.random()))) for _ in "ab")
+    host = f"{place}.{_pick(DOMAINS, chance)}"
+    if web:
+        return _pick((f"https://www.{host}/{name}", f"http://{host}", f"www.{host}"), chance)
+    return f"{name}{_pick(('', str(int(chance.random() * 100))), chance)}@{host}"
+
+
+def words_of(text: str) -> list[str]:
+    """The words between spaces, without the marks around them."""
+    return [word for piece in text.split() if (word := _EDGES.sub("", piece))]
+
+
+def one_word(src: str, tgt: str, lexicon: Lexicon, chance: random.Random) -> tuple[str, str]:
+    """One word of the source and its translation, which stands in the target; the pair itself if there is none."""
+    there = set(words_of(tgt))
+    found = [word for word in words_of(src) if lexicon.get(word) in there]
+    if not found:
+        return src, tgt
+    word = _pick(found, chance)
+    return word, lexicon[word]
+
+
+def sure_translations(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Words that translate each other nearly always, read off the corpus: ``{source word: target word}``.
+
+    How closely two words belong together is the Dice coefficient 2 c(s, t) / (c(s) + c(t)) of the numbers of pairs they
+    stand in (https://aclanthology.org/J96-1001). A source word gets the target word of the highest coefficient, if
+    that is at least ``MIN_DICE``, both are seen in ``MIN_COUNT`` pairs, and it is the target word's own best too. Words
+    whose translation depends on the sentence, such as articles, fall through. Only the first ``MAX_PAIRS`` pairs of at
+    most ``MAX_WORDS`` words on a side are counted.
+    """
+    short = ((set(src), set(tgt)) for src, tgt in ((words_of(s), words_of(t)) for s, t in pairs)
+             if max(len(src), len(tgt)) <= MAX_WORDS)  # fmt: skip
+    counted = list(islice(short, MAX_PAIRS))
+    src_counts = Counter(word for src, _ in counted for word in src)
+    tgt_counts = Counter(word for _, tgt in counted for word in tgt)
+    together: Counter[tuple[str, str]] = Counter()
+    for src, tgt in counted:
+        together.update(product((word for word in src if src_counts[word] >= MIN_COUNT),
+                                (word for word in tgt if tgt_counts[word] >= MIN_COUNT)))  # fmt: skip
+    best_of_src: dict[str, tuple[float, str]] = {}
+    best_of_tgt: dict[str, tuple[float, str]] = {}
+    for (src_word, tgt_word), count in together.items():
+        dice = 2 * count / (src_counts[src_word] + tgt_counts[tgt_word])
+        best_of_src[src_word] = max(best_of_src.get(src_word, (0.0, "")), (dice, tgt_word))
+        best_of_tgt[tgt_word] = max(best_of_tgt.get(tgt_word, (0.0, "")), (dice, src_word))
+    return {
+        src_word: tgt_word
+        for src_word, (dice, tgt_word) in sorted(best_of_src.items())
+        if dice >= MIN_DICE and best_of_tgt[tgt_word][1] == src_word
+    }
+
+
+def _pick(items: Sequence[Item], chance: random.Random) -> Item:
+    return items[int(chance.random() * len(items))]

@@ -1,0 +1,116 @@
+"""From cross-attention to links between words.
+
+The attention is that of the decoder's last layer but one, averaged over its heads, for that layer follows the source
+most closely (Garg et al., 2019, https://arxiv.org/abs/1909.02074); a decoder of one layer has only that one. Each
+target word is linked to the source word that its subwords, taken together, attend to most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from dragoman.errors import DecodeError
+
+Links = tuple[tuple[int, int], ...]
+"""Pairs of a source and a target word, both counted from 0, sorted."""
+
+
+class CrossAttention:
+    """Keeps the cross-attention of each layer while a model runs; pass its ``record``."""
+
+    def __init__(self) -> None:
+        self._weights: dict[str, Tensor] = {}
+
+    def record(self, name: str, weights: Tensor) -> None:
+        """Take the weights ``(B, H, T, S)`` of one attention."""
+        if name.endswith("cross_attn"):
+            self._weights[name] = weights.mean(dim=1)
+
+    def mean(self) -> Tensor:
+        """The last layer but one's, ``(B, T, S)``; of an ensemble the mean of its members'.
+
+        Raises:
+            DecodeError: The model attends to no source.
+        """
+        members: dict[str, list[Tensor]] = {}
+        for name, weights in self._weights.items():  # layers come in order
+            members.setdefault(name.partition("decoder.")[0], []).append(weights)
+        if not members:
+            raise DecodeError("this model has no cross-attention, so its words cannot be aligned")
+        return torch.stack([layers[-2] if len(layers) > 1 else layers[0] for layers in members.values()]).mean(dim=0)
+
+
+def word_numbers(text: str, unspaced: bool = False) -> list[int]:
+    """For each character the number of its word, from 0; -1 for spaces.
+
+    Words are what stands between white space; where a language puts no spaces, each character is a word.
+    """
+    numbers = []
+    n, inside = -1, False
+    for character in text:
+        is_space = character.isspace()
+        n += not is_space and (unspaced or not inside)
+        inside = not is_space
+        numbers.append(-1 if is_space else n)
+    return numbers
+
+
+def token_words(pieces: Sequence[bytes | None], text: str, numbers: Sequence[int]) -> list[list[int]]:
+    """For each token the numbers of the words that it is a part of.
+
+    Args:
+        pieces: What each token spells (``Tokenizer.spelled``); None for an unknown token, which may spell anything.
+        text: What they spell together, without the space that stands before every text.
+        numbers: The word of each character of ``text`` (``word_numbers``).
+    """
+    data, owner = b"", []
+    for character, number in zip("\u2581" + text, [-1, *numbers], strict=True):
+        spelt = character.replace("\u2581", " ").encode("utf-8", "surrogateescape")  # as SentencePiece reads it
+        data += spelt
+        owner += [number] * len(spelt)
+    start = 0 if pieces and (pieces[0] is None or pieces[0].startswith(b" ")) else 1
+    words = []
+    for i, piece in enumerate(pieces):
+        if piece is None:
+            following = next((known for known in pieces[i + 1 :] if known is not None), b"")
+            end = data.find(following, start + 1) if following else len(data)
+            end = len(data) if end < 0 else end
+        else:
+            end = start + len(piece)
+        words.append(sorted({number for number in owner[start:end] if number >= 0}))
+        start = end
+    return words
+
+
+def links(attention: Tensor, src_words: Sequence[Sequence[int]], tgt_words: Sequence[Sequence[int]]) -> Links:
+    """Link each target word to a source word; to several where they share the subword most attended to.
+
+    Args:
+        attention: ``(T, S)`` or larger: rows and columns after the tokens, those of eos, are left out.
+        src_words, tgt_words: Of each token the words it is a part of.
+    """
+    to_src = _membership(src_words)  # (S, source words)
+    to_tgt = _membership(tgt_words)  # (T, target words)
+    if not to_src.numel() or not to_tgt.numel():
+        return ()
+    seen = to_tgt.T @ attention[: len(tgt_words), : len(src_words)].double() @ to_src  # (target words, source words)
+    best = seen.amax(dim=1, keepdim=True)
+    found = ((seen >= best * (1 - 1e-6)) & (to_tgt.sum(dim=0) > 0)[:, None] & (to_src.sum(dim=0) > 0)).nonzero()
+    return tuple(sorted((src, tgt) for tgt, src in found.tolist()))
+
+
+def _membership(words: Sequence[Sequence[int]]) -> Tensor:
+    """``(tokens, words)``: what share of each token belongs to which word."""
+    n_words = 1 + max((number for numbers in words for number in numbers), default=-1)
+    shares = torch.zeros(len(words), n_words, dtype=torch.float64)
+    for token, numbers in enumerate(words):
+        shares[token, list(numbers)] = 1 / max(1, len(numbers))
+    return shares
+
+
+def pharaoh(found: Links) -> str:
+    """Links as ``0-0 1-2``: source word, target word."""
+    return " ".join(f"{src}-{tgt}" for src, tgt in found)

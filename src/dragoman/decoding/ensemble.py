@@ -1,0 +1,57 @@
+"""Several models as one: the mean of their probabilities at each step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Self
+
+import torch
+from torch import Tensor, nn
+
+
+class EnsembleState(NamedTuple):
+    """The states of all members."""
+
+    states: tuple[Any, ...]
+
+    def select(self, rows: Tensor) -> Self:
+        """Keep ``rows`` in every member."""
+        return type(self)(tuple(state.select(rows) for state in self.states))
+
+
+class Ensemble(nn.Module):
+    """Offers what its members offer: ``start``, ``step`` and ``select``, and a call with ``src`` and ``tgt_in``.
+
+    Its logits are the logarithm of the mean of its members' probabilities, so they are log-probabilities already.
+    """
+
+    def __init__(self, members: Sequence[nn.Module]) -> None:
+        super().__init__()
+        self.members = nn.ModuleList(members)
+
+    def start(self, src: Tensor) -> EnsembleState:
+        """Each member reads the sources ``(B, S)``."""
+        return EnsembleState(tuple(member.start(src) for member in self._members()))
+
+    def step(self, state: EnsembleState, last_ids: Tensor) -> tuple[Tensor, EnsembleState]:
+        """Append a token to each row: log-probabilities ``(B, V)`` and the next state."""
+        found = [member.step(one, last_ids) for member, one in zip(self._members(), state.states, strict=True)]
+        return mean_probability([logits for logits, _ in found]), EnsembleState(tuple(next_ for _, next_ in found))
+
+    def forward(self, src: Tensor, tgt_in: Tensor, record: Callable[[str, Tensor], None] | None = None) -> Tensor:
+        """Log-probabilities ``(B, T, V)``; ``record`` gets each member's attentions under ``members.I.``."""
+
+        def named(i: int) -> Callable[[str, Tensor], None] | None:
+            return None if record is None else lambda name, weights: record(f"members.{i}.{name}", weights)
+
+        return mean_probability([member(src, tgt_in, record=named(i)) for i, member in enumerate(self._members())])
+
+    def _members(self) -> list[Any]:
+        return list(self.members)
+
+
+def mean_probability(logits: Sequence[Tensor]) -> Tensor:
+    """``log(mean(softmax(logits)))``, each ``(..., V)``."""
+    precise = [each.float() if each.dtype.itemsize < 4 else each for each in logits]
+    return torch.stack([each.log_softmax(dim=-1) for each in precise]).logsumexp(dim=0) - math.log(len(logits))

@@ -1,0 +1,173 @@
+"""What may follow: a translation that begins with a given text, has some words, has not others, repeats no n-gram.
+
+Rules only take tokens away from what may come next; the probabilities of the others, and so the scores, stay the
+model's. Texts are compared byte by byte with what each id spells, so a rule holds for every way of cutting a text into
+subwords:
+
+- **prefix**: a token may come if it spells more of the prefix, or its last part and anything after. "Ha" may go on as
+  "Haus" or "Hand", however these are cut; "Ha " (with a space) is a word of its own.
+- **exclude**: a token is banned if the text would end in the word, or have it inside, and the word would stand alone.
+  "Hund" is banned and "Hunde" is not, where that is one piece.
+- **include**: see ``constraints``. After such a phrase its last word ends.
+
+Where rules collide, the prefix wins, then what must stand, then the end at the length limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from dragoman.decoding.constraints import Phrase, only_next, progress_of
+from dragoman.languages import in_word
+
+
+class Spelling:
+    """What each id of a vocabulary spells, as bytes, and questions about that, answered once each."""
+
+    def __init__(self, spelled: Sequence[bytes], shadowed: Collection[int] = ()) -> None:
+        """Take what a ``Tokenizer`` says.
+
+        Args:
+            spelled: UTF-8, perhaps a part of a character; nothing for ids that are no text.
+            shadowed: Ids that no prefix is spelled with, because the model has never seen them in a text.
+        """
+        self.spelled, self._shadowed = tuple(spelled), frozenset(shadowed)
+        self._answers: dict[tuple[str, bytes], list[int]] = {}
+
+    def text(self, ids: Sequence[int]) -> bytes:
+        """The bytes of some ids, one after the other."""
+        return b"".join(self.spelled[i] for i in ids)
+
+    def along(self, rest: bytes) -> list[int]:
+        """Ids that spell the beginning of ``rest``, or all of it and more."""
+        found = self._find("along", rest, lambda piece: rest.startswith(piece) or piece.startswith(rest))
+        return [i for i in found if i not in self._shadowed]
+
+    def closing(self, rest: bytes) -> list[int]:
+        """Ids that spell ``rest`` and then end, or go on with what is no part of a word that ``rest`` ends in."""
+        inside = in_word(_last(rest))
+        return self._find(
+            "closing",
+            rest,
+            lambda piece: piece.startswith(rest) and not (inside and in_word(_first(piece[len(rest) :]))),
+        )
+
+    def holding(self, word: bytes) -> list[int]:
+        """Ids that have ``word`` inside, by itself, after something else."""
+        inside = in_word(_first(word))
+
+        def holds(piece: bytes) -> bool:
+            start = piece.find(word, 1)
+            before, after = _last(piece[:start]), _first(piece[start + len(word) :])
+            return start > 0 and not (inside and in_word(before)) and not (in_word(_last(word)) and in_word(after))
+
+        return self._find("holding", word, holds)
+
+    def gluing(self) -> list[int]:
+        """Ids that would go on with a word: they begin in one, or with a part of a character."""
+        return self._find("gluing", b"", lambda piece: in_word(_first(piece)) or (piece[0] > 127 and not _first(piece)))
+
+    def _find(self, question: str, about: bytes, wanted: Callable[[bytes], bool]) -> list[int]:
+        if (question, about) not in self._answers:
+            found = [i for i, piece in enumerate(self.spelled) if piece and wanted(piece)]
+            self._answers[question, about] = found
+        return self._answers[question, about]
+
+
+def _first(text: bytes) -> str:
+    """The first character, nothing where there is none or only a part of one."""
+    return text[:4].decode("utf-8", "ignore")[:1] if text[:1].isascii() or text[0] >= 0xC0 else ""
+
+
+def _last(text: bytes) -> str:
+    """The last whole character, nothing where there is none."""
+    return text[-4:].decode("utf-8", "ignore")[-1:]
+
+
+class Rules(NamedTuple):
+    """What the translation of one sentence must and must not be."""
+
+    spelling: Spelling
+    prefix: bytes = b""  # it begins with these; as all texts do, with a space
+    include: tuple[Phrase, ...] = ()  # each stands in it, as often as it stands here
+    exclude: tuple[bytes, ...] = ()  # words that do not stand in it
+    no_repeat_ngram: int = 0  # no so many ids in a row come twice; 0: they may
+    min_tokens: int = 0  # eos does not come before so many
+
+    @property
+    def are_none(self) -> bool:
+        """Whether anything may follow anything."""
+        return not (self.prefix or self.include or self.exclude or self.no_repeat_ngram or self.min_tokens)
+
+    @property
+    def room(self) -> int:
+        """So many tokens it may need for what is prescribed."""
+        return len(self.prefix) + sum(map(len, self.include))
+
+
+def restrict(
+    log_p: Tensor, histories: Sequence[Sequence[int]], rules: Sequence[Rules], rooms: Sequence[int], eos_id: int
+) -> None:
+    """Put -inf, in place, where a rule forbids a token.
+
+    Args:
+        log_p: ``(R, V)`` log-probabilities of the next token of R hypotheses.
+        histories: Their ids so far, without bos.
+        rules: Of their sentences.
+        rooms: How many tokens each may still get, this one and eos counted; at 1 only eos may come, and does.
+    """
+    for row, (ids, rule, room) in enumerate(zip(histories, rules, rooms, strict=True)):
+        if room <= 1 or rule.are_none:
+            continue
+        only, never = following(ids, rule, room, eos_id)
+        if only:
+            index = torch.tensor(only, device=log_p.device)
+            kept = log_p[row, index]
+            log_p[row] = -torch.inf
+            log_p[row, index] = kept
+        elif never:
+            log_p[row, torch.tensor(never, device=log_p.device)] = -torch.inf
+
+
+def following(ids: Sequence[int], rules: Rules, room: int, eos_id: int) -> tuple[list[int], list[int]]:
+    """The only ids that may follow (none: any may), and ids that may not."""
+    text = rules.spelling.text(ids)
+    in_prefix = len(text) < len(rules.prefix)
+    words = [word for word in rules.exclude if not (in_prefix and word in rules.prefix)]
+    banned = {i for word in words for i in completing(text, word, rules.spelling)}
+    if in_prefix:
+        along = rules.spelling.along(rules.prefix[len(text) :])
+        return [i for i in along if i not in banned] or along, []
+    phrases = progress_of(ids, rules.include)
+    if only := only_next(phrases, room):
+        return only, []
+    wanted = phrases.next
+    never = banned.union(repeating(ids, rules.no_repeat_ngram))
+    if phrases.closed and in_word(_last(text)):
+        never.update(rules.spelling.gluing())
+    never.difference_update(wanted)
+    if phrases.left or len(ids) < rules.min_tokens:
+        never.add(eos_id)
+    return [], sorted(never)
+
+
+def repeating(ids: Sequence[int], n: int) -> list[int]:
+    """Ids that would make the last ``n`` a run that ``ids`` has already (https://arxiv.org/abs/1705.04304)."""
+    if n < 1 or len(ids) < n:
+        return []
+    last = tuple(ids[len(ids) - n + 1 :])
+    return [ids[i + n - 1] for i in range(len(ids) - n + 1) if tuple(ids[i : i + n - 1]) == last]
+
+
+def completing(text: bytes, word: bytes, spelling: Spelling) -> list[int]:
+    """Ids that would complete ``word`` after ``text``, where it stands by itself."""
+    found = list(spelling.holding(word))
+    for n in range(min(len(word) - 1, len(text)) + 1):  # so much of the word is there
+        before = text[: len(text) - n]
+        if text.endswith(word[:n]) and not (in_word(_first(word)) and in_word(_last(before))):
+            found += spelling.closing(word[n:])
+    return found

@@ -1,0 +1,181 @@
+"""What ``dragoman doctor`` does, as functions: ``of_text`` before training, ``of_run`` after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dragoman.config import Config, ModelConfig, read_yaml, with_overrides
+from dragoman.defaults import choose_sizes
+from dragoman.doctor.corpus import Examination, examine, quantiles, summary
+from dragoman.doctor.findings import Finding, ranked, report
+from dragoman.doctor.memory import batch_finding, machine_memory
+from dragoman.doctor.reading import Corpus
+from dragoman.doctor.record import Record, read_run
+from dragoman.doctor.repeats import overlap
+from dragoman.doctor.run import diagnose
+from dragoman.errors import ConfigError
+from dragoman.languages import UNSPACED, language_of, primary
+from dragoman.progress import Ticker
+
+Files = tuple[Path | None, Path | None]
+
+SUBWORDS_A_WORD = 1.5  # of languages with spaces, roughly; the others are counted by characters
+
+
+class Diagnosis(NamedTuple):
+    """What was found, worst first, and what it was found in."""
+
+    title: str
+    facts: dict[str, Any]
+    findings: list[Finding]
+    text: Examination | None = None
+    run: Record | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"of": self.title, "facts": self.facts, "findings": [finding.as_json() for finding in self.findings]}
+
+    def as_text(self) -> str:
+        """For people."""
+        found = report(self.findings) if self.findings else "nothing wrong was found"
+        return "\n".join([self.title, *_fact_lines(self.facts), "", found])
+
+
+def of_run(folder: Path) -> Diagnosis:
+    """Diagnose a run from its log, its configuration and the counts of its stores.
+
+    Raises:
+        ConfigError: The folder holds no run, or its log cannot be read.
+    """
+    run = read_run(folder)
+    facts: dict[str, Any] = {"step": run.step, "target_tokens": run.tokens}
+    for name, lengths in zip(("source_subwords", "target_subwords"), run.lengths(), strict=False):
+        facts[name] = quantiles(lengths)
+    if run.validations:
+        best = max(run.validations, key=lambda v: v["bleu"])
+        facts |= {"best_bleu": round(best["bleu"], 2), "best_step": best["step"]}
+    return Diagnosis(f"run {folder}", facts, ranked(diagnose(run)), run=run)
+
+
+def of_text(
+    config_path: Path | None, files: Mapping[str, Files], overrides: Sequence[str], memory: float | None, quiet: bool
+) -> Diagnosis:
+    """Examine parallel text, what training and test text share, and which batch fits.
+
+    Args:
+        config_path: A configuration; its files are examined where ``files`` has none.
+        files: Source and target of ``train``, ``valid`` and ``test``.
+        overrides: Such as ``["train.batch_tokens=8192"]``.
+        memory: GiB; None takes what there is.
+
+    Raises:
+        ConfigError: One side of a set is missing, there is nothing to examine, or the configuration is wrong.
+        DataError: A file cannot be read.
+    """
+    given = with_overrides(read_yaml(config_path) if config_path is not None else {}, overrides)
+    sets = _sets(given, files)
+    train = sets["train"]
+    found = examine(train, Ticker(quiet))
+    findings = list(found.findings)
+    for name in ("valid", "test"):
+        if name in sets:
+            findings += overlap(found.digests, sets[name], name)
+    chosen = choose_sizes(found.pairs, given.get("model", {}).get("preset")) if config_path is None else {}
+    config = _configuration(with_overrides(chosen, overrides) if chosen else given, train, str(config_path or "--set"))
+    findings.append(_memory(config, found, memory))
+    return Diagnosis(f"{train.src} and {train.tgt}", summary(found), ranked(findings), text=found)
+
+
+def _sets(given: Mapping[str, Any], files: Mapping[str, Files]) -> dict[str, Corpus]:
+    """The files of each set that there is, with the languages."""
+    data = given.get("data")
+    data = data if isinstance(data, dict) else {}
+    langs = data.get("src_lang"), data.get("tgt_lang")
+    sets = {}
+    for name, (src, tgt) in files.items():
+        sides = (
+            "--test-src and --test-ref"
+            if name == "test"
+            else "--src and --tgt"
+            if name == "train"
+            else "--valid-src and --valid-tgt"
+        )
+        if (src is None) != (tgt is None):
+            raise ConfigError(f"give both sides: {sides}")
+        if src is None and isinstance(data.get(name), dict) and {"src", "tgt"} <= data[name].keys():
+            src, tgt = Path(str(data[name]["src"])), Path(str(data[name]["tgt"]))
+        if src is not None and tgt is not None:
+            sets[name] = Corpus(src, tgt, langs[0] or language_of(src), langs[1] or language_of(tgt))
+    if "train" not in sets:
+        raise ConfigError("nothing to examine: give a run, a configuration, or --src and --tgt")
+    return sets
+
+
+def _configuration(given: Mapping[str, Any], train: Corpus, where: str) -> Config:
+    """The configuration that training on these files would have, as far as memory depends on it."""
+    files = {"train": {"src": str(train.src), "tgt": str(train.tgt)}}
+    steps = {"warmup_steps": 1} if where == "--set" else {}  # chosen from the length of training, which nobody said
+    sections = {**given, "data": {**given.get("data", {}), **files}, "train": {**steps, **given.get("train", {})}}
+    return Config.from_mapping(sections, where)
+
+
+def _memory(config: Config, found: Examination, memory: float | None) -> Finding:
+    """Whether the batch fits in memory."""
+    import torch
+
+    from dragoman.device import resolve_device, resolve_precision
+
+    device = resolve_device(config.train.device)
+    precision = resolve_precision(config.train.precision, device)
+    config = config.model_copy(update={"train": config.train.model_copy(update={"precision": precision})})
+    size = config.data.tokenizer.vocab_size
+    sizes = ModelConfig(**config.model.model_dump(), src_vocab_size=size, tgt_vocab_size=size)
+    length = min(config.data.max_tokens, _longest_subwords(config, found)) + 1
+    if memory is not None:
+        return batch_finding(config, sizes, length, memory * 2**30, "the given")
+    if device.type == "cuda":
+        return batch_finding(config, sizes, length, torch.cuda.get_device_properties(device).total_memory, "the GPU")
+    return batch_finding(config, sizes, length, machine_memory(), "this machine")
+
+
+def _longest_subwords(config: Config, found: Examination) -> int:
+    """About how many subwords the longest side has."""
+    longest = 0.0
+    for side, lang in enumerate((config.data.src_lang, config.data.tgt_lang)):
+        factor = 1.0 if primary(lang) in UNSPACED else SUBWORDS_A_WORD
+        longest = max(longest, factor * int(found.words[:, side].max(initial=0)))
+    return max(1, round(longest))
+
+
+def fact_rows(facts: Mapping[str, Any]) -> tuple[list[str], list[tuple[str, list[str]]]]:
+    """The facts as a table: names of its columns, and rows of a name and values."""
+    columns: list[str] = []
+    for value in facts.values():
+        if isinstance(value, dict):
+            columns += [name for name in value if name not in columns]
+    rows = []
+    for name, value in facts.items():
+        values = (
+            [value.get(column) for column in columns]
+            if isinstance(value, dict)
+            else [value, *[None] * (len(columns) - 1)]
+        )
+        rows.append((name.replace("_", " "), ["" if number is None else f"{number:,}" for number in values]))
+    return columns or [""], rows
+
+
+def _fact_lines(facts: Mapping[str, Any]) -> list[str]:
+    """The same table in columns, for a terminal."""
+    columns, rows = fact_rows(facts)
+    table = [["", *columns], *([name, *values] for name, values in rows)]
+    widths = [max(len(row[i]) for row in table if i < len(row)) for i in range(len(table[0]))]
+    lines = [
+        "  "
+        + "  ".join(
+            cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=False))
+        )
+        for row in table
+    ]
+    return [line.rstrip() for line in lines if line.strip()]

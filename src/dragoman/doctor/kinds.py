@@ -1,0 +1,157 @@
+"""What may be wrong with parallel text: the words for it, what to do, and from which share on it is how bad."""
+
+from __future__ import annotations
+
+from dragoman.doctor.findings import Kind
+
+KINDS: dict[str, Kind] = {
+    "not-utf8": Kind(
+        "hold bytes that are not UTF-8",
+        "training refuses them: convert the file (iconv -f latin1 -t utf-8) or drop the lines from both sides",
+        error=0,
+        unit="lines",
+    ),
+    "nul": Kind(
+        "hold a NUL",
+        "training refuses them: is the file UTF-16? convert it, or drop the lines from both sides",
+        error=0,
+        unit="lines",
+    ),
+    "too-long-line": Kind(
+        "are longer than training allows",
+        "training refuses them: is there one sentence in each line?",
+        error=0,
+        unit="lines",
+    ),
+    "byte-order-mark": Kind(
+        "begin with a byte order mark",
+        "nothing: it is removed when the file is read",
+        warning=2,
+        unit="lines",
+    ),
+    "carriage-return": Kind(
+        "end in CR LF",
+        "nothing: the CR is removed; dos2unix makes it clean",
+        warning=2,
+        unit="lines",
+    ),
+    "control": Kind(
+        "hold control characters",
+        "remove them, or the model learns them; look at CR and U+2028 inside lines",
+        unit="lines",
+    ),
+    "replacement": Kind(
+        "hold U+FFFD, a character that was lost",
+        "get the text again and decode it rightly, or drop the pairs",
+        error=0.05,
+        unit="lines",
+    ),
+    "mojibake": Kind(
+        "were decoded wrongly once, as in 'schÃ¶n'",
+        "undo it (text.encode('cp1252').decode('utf-8')) or drop the pairs",
+        error=0.05,
+        unit="lines",
+    ),
+    "entity": Kind(
+        "hold HTML entities such as &quot;",
+        "unescape them on both sides (html.unescape)",
+        warning=0.001,
+        unit="lines",
+    ),
+    "no-break-space": Kind(
+        "hold no-break spaces",
+        "replace them by spaces, unless the output should have them",
+        warning=0.01,
+        unit="lines",
+    ),
+    "invisible": Kind(
+        "hold invisible characters (zero-width, soft hyphens, direction marks)",
+        "remove them: the model sees other words than you do",
+        unit="lines",
+    ),
+    "empty": Kind(
+        "have a blank side",
+        "nothing: training drops them; many of them mean that the files do not belong together",
+        warning=0.01,
+        error=0.2,
+    ),
+    "untranslated": Kind(
+        "are the same on both sides, or nearly",
+        "drop them: a model that sees them learns to copy",
+        warning=0.005,
+        error=0.3,
+    ),
+    "source-script": Kind(
+        "have a source that is not in its language's script",
+        "drop them, or set data.src_lang if the language is another",
+        warning=0.005,
+        error=0.5,
+    ),
+    "target-script": Kind(
+        "have a target that is not in its language's script",
+        "drop them: the model learns to write them; or set data.tgt_lang if the language is another",
+        warning=0.005,
+        error=0.5,
+    ),
+    "source-language": Kind(
+        "have a source that seems to be in another language",
+        "look at the examples and drop them",
+        warning=0.005,
+        error=0.5,
+    ),
+    "target-language": Kind(
+        "have a target that seems to be in another language",
+        "look at the examples and drop them: the model learns to write them",
+        warning=0.002,
+        error=0.5,
+    ),
+    "swapped-sides": Kind(
+        "have source and target in each other's place",
+        "swap them back; if it is nearly all, the files are given the wrong way round",
+        error=0.5,
+    ),
+    "case": Kind(
+        "are in capitals on one side only",
+        "usually harmless; even them out if the output must keep the case",
+        warning=0.02,
+    ),
+    "final-mark": Kind(
+        "end in . ? or ! on one side only, or in another one",
+        "even them out: the model learns to drop or add them",
+        warning=0.1,
+    ),
+    "length-ratio": Kind(
+        "have sides of very unlike lengths",
+        "look at the examples; data.max_ratio drops pairs by subwords",
+        warning=0.01,
+        error=0.2,
+    ),
+    "misaligned": Kind(
+        "have sides whose words do not belong together",
+        "look at the examples; drop these pairs",
+        warning=0.02,
+        error=0.3,
+    ),
+    "duplicate": Kind(
+        "are repeated pairs",
+        "set data.drop_duplicates to true, unless the repetition is wanted",
+        warning=0.02,
+    ),
+    "near-duplicate": Kind(
+        "repeat an earlier pair but for case, punctuation or spaces",
+        "drop them if they fill the corpus",
+        warning=0.05,
+    ),
+    "source-repeated": Kind(
+        "repeat an earlier source with another target",
+        "several translations of one source are fine; of one text read twice or of boilerplate keep one",
+        warning=0.3,
+        silent=0.01,
+    ),
+    "target-repeated": Kind(
+        "repeat an earlier target with another source",
+        "many sources for one target teach the model to say it always: keep one of boilerplate",
+        warning=0.3,
+        silent=0.01,
+    ),
+}

@@ -1,0 +1,102 @@
+"""A run, read back from its folder: configuration, log, counts of the stores."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.config import Config
+from dragoman.data.store import Store
+from dragoman.errors import ConfigError
+
+
+class Record(NamedTuple):
+    """A run, read back."""
+
+    folder: Path
+    config: Config
+    reports: list[dict[str, Any]]  # the "train" events
+    validations: list[dict[str, Any]]
+    skipped: list[dict[str, Any]]
+    end: dict[str, Any] | None
+    has_bundle: bool
+    stores: dict[str, dict[str, Any]]  # store.json of train and valid, where there is one
+
+    @property
+    def step(self) -> int:
+        """The last one that is known of."""
+        return max((event["step"] for event in [*self.reports, *self.validations, *self.skipped]), default=0)
+
+    @property
+    def tokens(self) -> int:
+        """Target tokens trained on."""
+        return int(self.reports[-1]["tokens"]) if self.reports else 0
+
+    def lengths(self) -> list[NDArray[np.integer[Any]]]:
+        """Subwords of each source and of each target trained on; nothing where the store was deleted.
+
+        Raises:
+            DataError: The store is damaged.
+        """
+        folder = self.folder / "store/train"
+        if not folder.is_dir():
+            return []
+        store = Store.open(folder)
+        return [store.src_lengths(), store.tgt_lengths()]
+
+    def losses(self) -> list[float]:
+        """Training loss in nats per token, report by report; those that are not finite left out."""
+        return [event["loss"] for event in self.reports if math.isfinite(event["loss"])]
+
+
+def read_run(folder: Path) -> Record:
+    """Read the configuration, the log and the counts of the stores of a run.
+
+    Raises:
+        ConfigError: There is no configuration or no log, or it cannot be read.
+    """
+    config = Config.from_yaml(folder / "config.yaml")
+    events = list(_events(folder / "log.jsonl"))
+    by_name: dict[str, list[dict[str, Any]]] = {name: [] for name in ("train", "validation", "skipped", "end")}
+    for event in events:
+        by_name.setdefault(event["event"], []).append(event)
+    stores = {}
+    for name in ("train", "valid"):
+        path = folder / "store" / name / "store.json"
+        try:
+            stores[name] = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            continue  # it may have been deleted to save space
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"{path}: cannot be read ({error}); is the run damaged?") from None
+    ends_last = bool(events) and events[-1]["event"] in ("end", "bundle")
+    return Record(
+        folder, config, by_name["train"], by_name["validation"], by_name["skipped"],
+        by_name["end"][-1] if by_name["end"] and ends_last else None, (folder / "bundle").is_dir(), stores,
+    )  # fmt: skip
+
+
+def _events(path: Path) -> Iterator[dict[str, Any]]:
+    """The events of a log; a line that a crash cut short is passed over. Words such as "nan" become numbers again."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file; name the folder of a run that has begun to train") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror or error})") from None
+    for line in lines:
+        try:
+            event = json.loads(line)
+            event["step"], event["event"] = int(event["step"]), str(event["event"])
+            for name in ("loss", "perplexity", "bleu", "chrf", "lr", "grad_norm", "tokens_per_s", "tokens", "seconds"):
+                if name in event:
+                    event[name] = float(event[name])
+        except (ValueError, KeyError, TypeError):
+            continue
+        yield event

@@ -1,0 +1,39 @@
+"""Learn a confidence from text whose translation is known: the validation set at the end of training, or your own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dragoman.confidence import MIN_SENTENCES, Confidence, fit
+from dragoman.errors import DataError
+from dragoman.evaluation.metrics import sentence_chrf
+from dragoman.translator import Translator
+
+MOST = 1000
+"""More sentences cost time and change little."""
+
+
+def learn_confidence(translator: Translator, sources: Sequence[str], references: Sequence[str]) -> Confidence:
+    """Translate with the run's own search, and fit what is known of each translation to its sentence chrF.
+
+    Args:
+        translator: Its ``confidence`` may be set to the result.
+        sources: Text that the model was not trained on; of more than ``MOST`` lines, evenly drawn ones are used.
+        references: Their translations.
+
+    Raises:
+        DataError: The counts differ, or there are fewer than ``MIN_SENTENCES`` pairs.
+    """
+    if len(sources) != len(references):
+        raise DataError(
+            f"{len(sources):,} sources but {len(references):,} references: they must be line by line the same"
+        )
+    pairs = [(src, ref) for src, ref in zip(sources, references, strict=True) if src.strip() and ref.strip()]
+    step = max(1, len(pairs) / MOST)
+    pairs = [pairs[int(i * step)] for i in range(min(len(pairs), MOST))]
+    if len(pairs) < MIN_SENTENCES:
+        raise DataError(f"a confidence is learned from {MIN_SENTENCES} pairs or more, and here are {len(pairs)}")
+    texts = [src for src, _ in pairs]
+    found = translator.translate(texts, guard=False)
+    chrf = sentence_chrf([translation.text for translation in found], [ref for _, ref in pairs])
+    return fit(translator.features(texts, found), chrf)

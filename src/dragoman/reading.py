@@ -1,0 +1,124 @@
+"""Given translations: how probable the model finds them, and which word belongs to which."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+
+from dragoman.data.tokenizer import EOS_ID, UNK_ID, Tokenizer
+from dragoman.decoding.alignment import Links, links, token_words, word_numbers
+from dragoman.decoding.batches import NO_MEMORY
+from dragoman.decoding.scoring import Read, Reader, read_all
+from dragoman.decoding.search import length_penalty
+
+
+class Scored(NamedTuple):
+    """One given translation, as the model judges it; its numbers are nan where the model was not asked."""
+
+    log_prob: float  # nats, eos included
+    score: float  # over the length penalty, as a ``Translation``'s
+    n_tokens: int  # target subwords, eos counted; 0 where the model was not asked
+    tokens: tuple[str, ...] = ()  # these subwords, spaces as U+2581, eos last
+    token_log_probs: tuple[float, ...] = ()  # nats, of each
+    alignment: Links | None = None  # (source word, target word), from 0; None: not asked for
+    notes: tuple[str, ...] = ()  # what the reader should know
+
+
+class Pairs(NamedTuple):
+    """A model that reads pairs of texts."""
+
+    model: Reader
+    src_tokenizer: Tokenizer
+    tgt_tokenizer: Tokenizer
+    device: torch.device
+    src_unspaced: bool  # the source language puts no spaces between words: each character is one
+    tgt_unspaced: bool
+    max_tokens: int  # the longest side it was trained on
+    longest: int | None  # the longest side it can read, eos counted; None: any
+
+    def score(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        batch_tokens: int,
+        alpha: float,
+        alignments: bool,
+        progress: Callable[[int, int, str], object],
+    ) -> list[Scored]:
+        """Score each target as the translation of its source; see ``Translator.score``."""
+        src, tgt = self.src_tokenizer.encode(list(sources)), self.tgt_tokenizer.encode(list(targets))
+        why_not = [self._why_not(*pair) for pair in zip(sources, targets, src, tgt, strict=True)]
+        asked = [i for i, why in enumerate(why_not) if not why]
+        read = read_all(
+            self.model, [(src[i], tgt[i]) for i in asked], self.device, batch_tokens,
+            attention=alignments, progress=progress, failed=lambda j: why_not.__setitem__(asked[j], NO_MEMORY),
+        )  # fmt: skip
+        result = [Scored(math.nan, math.nan, 0, (), (), () if alignments else None, (why,)) for why in why_not]
+        for i, one in zip(asked, read, strict=True):
+            if one is not None:
+                found = self._align(one, sources[i], src[i], targets[i], tgt[i]) if alignments else None
+                result[i] = self._scored(one, src[i], tgt[i], alpha, found)
+        return result
+
+    def _why_not(self, source: str, target: str, src_ids: list[int], tgt_ids: list[int]) -> str:
+        n = max(len(src_ids), len(tgt_ids))
+        if not source.strip() or not target.strip():
+            return "not scored: a side is blank"
+        if self.longest is not None and n + 1 > self.longest:
+            return f"not scored: {n:,} tokens are more than the model has positions for"
+        return ""
+
+    def _scored(self, one: Read, src_ids: list[int], tgt_ids: list[int], alpha: float, found: Links | None) -> Scored:
+        n, longer = len(one.log_probs), max(len(src_ids), len(tgt_ids))
+        notes = (f"{longer:,} tokens are more than the {self.max_tokens:,} of the training text",)
+        return Scored(
+            one.log_prob, one.log_prob / length_penalty(n, alpha), n,
+            tuple(self.tgt_tokenizer.pieces([*tgt_ids, EOS_ID])), tuple(one.log_probs),
+            found, notes if longer > self.max_tokens else (),
+        )  # fmt: skip
+
+    def _align(self, one: Read, source: str, src_ids: list[int], target: str, tgt_ids: list[int]) -> Links:
+        assert one.attention is not None  # it was asked for
+        src_numbers, tgt_numbers = word_numbers(source, self.src_unspaced), word_numbers(target, self.tgt_unspaced)
+        src_words = token_words(_pieces(self.src_tokenizer, src_ids), source, src_numbers)
+        tgt_words = token_words(_pieces(self.tgt_tokenizer, tgt_ids), target, tgt_numbers)
+        return links(one.attention, src_words, tgt_words)
+
+    def align(self, parts: Sequence[Sequence[TextPart]], batch_tokens: int) -> list[Links]:
+        """Align the parts of some texts with their translations; a part that finds no memory has no links."""
+        flat = [part for group in parts for part in group]
+        pairs = [(part.src_ids, part.tgt_ids) for part in flat]
+        read = iter(read_all(self.model, pairs, self.device, batch_tokens, attention=True, failed=lambda i: None))
+        result = []
+        for group in parts:
+            found: set[tuple[int, int]] = set()
+            n_words = 0  # in the translations of the parts before
+            for part in group:
+                one = next(read)
+                target = b"".join(self.tgt_tokenizer.spelled[i] for i in part.tgt_ids)
+                text = target.removeprefix(b" ").decode("utf-8", "surrogateescape")
+                numbers = [number + n_words if number >= 0 else -1 for number in word_numbers(text, self.tgt_unspaced)]
+                if one is not None and one.attention is not None:
+                    src_words = token_words(_pieces(self.src_tokenizer, part.src_ids), part.text, part.src_numbers)
+                    tgt_words = token_words([self.tgt_tokenizer.spelled[i] for i in part.tgt_ids], text, numbers)
+                    found.update(links(one.attention, src_words, tgt_words))
+                n_words = max([n_words - 1, *numbers]) + 1
+            result.append(tuple(sorted(found)))
+        return result
+
+
+class TextPart(NamedTuple):
+    """A text, or a part of one, and its translation."""
+
+    text: str
+    src_numbers: Sequence[int]  # the word of each of its characters
+    src_ids: Sequence[int]
+    tgt_ids: Sequence[int]
+
+
+def _pieces(tokenizer: Tokenizer, ids: Sequence[int]) -> list[bytes | None]:
+    """What the ids of a given text spell; an unknown one may spell anything."""
+    return [None if i == UNK_ID else tokenizer.spelled[i] for i in ids]

@@ -1,0 +1,90 @@
+"""Lines grouped as they arrive; a line that is too long cut into parts."""
+
+from __future__ import annotations
+
+import queue
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from dragoman.data.corpus import Line
+
+
+def windows(lines: Iterable[Line], size: int, pause_s: float = 0.05) -> Iterator[list[Line]]:
+    """Group lines as they come: up to ``size`` of them, fewer when none arrives for ``pause_s`` seconds."""
+    arrived: queue.Queue[Line | BaseException | None] = queue.Queue(maxsize=2 * size)
+
+    def read() -> None:
+        try:
+            for line in lines:
+                arrived.put(line)
+            arrived.put(None)
+        except BaseException as error:
+            arrived.put(error)
+
+    threading.Thread(target=read, daemon=True, name="read-ahead").start()
+    window: list[Line] = []
+    while True:
+        try:
+            item = arrived.get(timeout=pause_s if window else None)
+        except queue.Empty:
+            yield window
+            window = []
+            continue
+        if isinstance(item, Line):
+            window.append(item)
+        if window and (len(window) == size or not isinstance(item, Line)):
+            yield window
+            window = []
+        if isinstance(item, BaseException):
+            raise item
+        if item is None:
+            return
+
+
+_SENTENCE_END = re.compile(r"(?<=[.!?;:…])\s+|(?<=[。！？；])")
+_UNSPACED_END = re.compile(r"[。！？；](?!\s)")
+_SPACE = re.compile(r"\s+")
+
+
+def split_text(
+    text: str, max_tokens: int, n_tokens: Callable[[Sequence[str]], list[int]], bearable: int = 0
+) -> list[str]:
+    """Cut ``text`` into parts of at most ``max_tokens``: at sentence ends, else at spaces, else anywhere.
+
+    Neighbouring pieces are packed together as long as they fit. ``n_tokens`` counts the tokens of each of some texts.
+    A single sentence of up to ``bearable`` tokens stays whole.
+    """
+    text = text.strip()
+    size = n_tokens([text])[0]
+    if size <= max_tokens or len(text) < 2:
+        return [text]
+    for boundary in (_SENTENCE_END, _SPACE):
+        if boundary is _SPACE and size <= bearable:
+            return [text]
+        pieces = [piece for piece in boundary.split(text) if piece]
+        if len(pieces) > 1:
+            between = "" if boundary is _SENTENCE_END and _UNSPACED_END.search(text) else " "
+            packed = pack(pieces, between, max_tokens, n_tokens)
+            if packed == [text]:  # its parts fit, and yet the whole does not: cut elsewhere
+                continue
+            return [part for piece in packed for part in split_text(piece, max_tokens, n_tokens, bearable)]
+    middle = len(text) // 2
+    halves = text[:middle], text[middle:]
+    return [part for half in halves for part in split_text(half, max_tokens, n_tokens, bearable)]
+
+
+def pack(
+    pieces: Sequence[str], between: str, max_tokens: int, n_tokens: Callable[[Sequence[str]], list[int]]
+) -> list[str]:
+    """Join neighbouring pieces while their tokens (and one for what is put between) stay within ``max_tokens``."""
+    packed: list[list[str]] = [[]]
+    size = 0
+    for piece, n in zip(pieces, n_tokens(pieces), strict=True):
+        more = n + 1
+        if size and size + more > max_tokens:
+            packed.append([])
+            size = 0
+        packed[-1].append(piece)
+        size += more
+    return [between.join(group) for group in packed]

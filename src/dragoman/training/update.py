@@ -1,0 +1,73 @@
+"""One update of the weights, by one rank or by all of them together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+
+from dragoman.config import TrainConfig
+from dragoman.data.batching import Batch
+from dragoman.training.distributed import ALONE, World, summed, total
+from dragoman.training.loss import loss_from_features, r_drop_loss
+
+
+class StepResult(NamedTuple):
+    """One update by all ranks: losses summed over ``tokens`` target tokens, in nats."""
+
+    smoothed: float
+    plain: float
+    tokens: int
+    grad_norm: float
+    finite: bool
+    mine_finite: bool = True  # what this rank added to it
+
+
+def train_step(
+    model: Any,
+    batches: Sequence[Batch],
+    optimizer: torch.optim.Optimizer,
+    rate: float,
+    config: TrainConfig,
+    pad_id: int,
+    world: World = ALONE,
+) -> StepResult:
+    """Make one update from one or more micro-batches of one or more ranks, as if they were one batch.
+
+    The loss is divided by the tokens of all of them before any backward pass. Where the loss or the gradient is not
+    finite on any rank, the weights and the optimiser stay as they are on all.
+    """
+    model.train()
+    device = next(model.parameters()).device
+    tokens = int(total(world, sum(batch.n_tgt_tokens for batch in batches))[0])
+    smoothed = plain = torch.zeros((), device=device)
+    for batch in batches:
+        batch = batch.to(device)
+        with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16"):
+            if config.r_drop:
+                features = model.features(batch.src.repeat(2, 1), batch.tgt_in.repeat(2, 1))  # (2B, T, d_model)
+                loss, nll = r_drop_loss(
+                    features, model.generator, batch.tgt_out, pad_id, config.label_smoothing, config.r_drop
+                )
+            else:
+                features = model.features(batch.src, batch.tgt_in)  # (B, T, d_model)
+                loss, nll = loss_from_features(features, model.generator, batch.tgt_out, pad_id, config.label_smoothing)
+        torch.autograd.backward(loss / tokens)
+        smoothed, plain = smoothed + loss.detach(), plain + nll.detach()
+    mine = [smoothed, plain, *(parameter.grad for parameter in model.parameters() if parameter.grad is not None)]
+    smoothed, plain, *grads = summed(world, mine)
+    grad_norm = torch.nn.utils.get_total_norm(grads)
+    finite = math.isfinite(smoothed.item()) and math.isfinite(grad_norm.item())
+    mine_finite = finite or math.isfinite(sum(norm.item() for norm in torch._foreach_norm([mine[0], *mine[2:]])))
+    if finite:
+        if world.size > 1:
+            torch._foreach_copy_(mine[2:], grads)
+        if config.clip_norm is not None:
+            torch.nn.utils.clip_grads_with_norm_(model.parameters(), config.clip_norm, grad_norm)
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    return StepResult(smoothed.item(), plain.item(), tokens, grad_norm.item(), finite, mine_finite)

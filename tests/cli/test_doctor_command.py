@@ -1,0 +1,185 @@
+"""``dragoman doctor``: before training, after it, and the page."""
+
+from __future__ import annotations
+
+import html.parser
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dragoman.data import phrasebook
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A corpus of 700 pairs with some damage, a test set of which two pairs were trained on."""
+    pairs = list(dict.fromkeys(phrasebook.pairs(700)))
+    test = [*phrasebook.pairs(10, split="held_out"), *pairs[:2]]
+    pairs[100] = pairs[100][0], pairs[100][0]
+    pairs[200] = "<script>alert(1)</script> & <b>", "<img src=x onerror=alert(1)> &amp; </svg></style>"
+    pairs.append(pairs[5])
+    for name, lines in (("train", pairs), ("test", test)):
+        for lang, side in (("en", 0), ("de", 1)):
+            (tmp_path / f"{name}.{lang}").write_text("".join(p[side] + "\n" for p in lines), encoding="utf-8")
+    return tmp_path
+
+
+TEXT = ("--src", "train.en", "--tgt", "train.de", "--quiet")
+TEST = ("--test-src", "test.en", "--test-ref", "test.de")
+
+
+def test_text_is_examined(command: Command, folder: Path) -> None:
+    done = command("doctor", *TEXT, *TEST, cwd=folder)
+    assert (done.status, done.err) == (0, "")
+    out = done.out.decode()
+    assert out.startswith("train.en and train.de\n")
+    assert "2 of 12 pairs (16.7%) of the test set stand in the training text  [test-overlap-pair]" in out
+    for words in ("[untranslated]", "line 101: ", "[duplicate]", "[memory]"):
+        assert words in out
+
+
+def test_json_has_the_same_findings(command: Command, folder: Path) -> None:
+    found = json.loads(command("doctor", *TEXT, *TEST, "--json", cwd=folder).out)
+    by_name = {finding["name"]: finding for finding in found["findings"]}
+    assert by_name["untranslated"]["lines"] == [101]
+    assert by_name["duplicate"]["n"] == 1
+    assert by_name["test-overlap-pair"]["lines"] == [11, 12]
+    assert found["facts"]["pairs"] == len((folder / "train.en").read_text(encoding="utf-8").split("\n")) - 1
+    levels = [finding["level"] for finding in found["findings"]]
+    assert levels == sorted(levels, key=("error", "warning", "note").index)
+
+
+def test_a_configuration_is_read_and_may_be_changed(command: Command, folder: Path) -> None:
+    config = {
+        "model": {"preset": "tiny"},
+        "data": {"train": {"src": "train.en", "tgt": "train.de"}, "valid": {"src": "test.en", "tgt": "test.de"}},
+    }
+    (folder / "my.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    args = ("doctor", "my.yaml", "--quiet", "--json", "--set", "train.batch_tokens=50000", "--memory", "1.5")
+    found = json.loads(command(*args, cwd=folder).out)
+    by_name = {finding["name"]: finding for finding in found["findings"]}
+    assert by_name["valid-overlap-pair"]["n"] == 2
+    assert by_name["memory"]["level"] == "error"
+    assert "batches of 50,000 tokens" in by_name["memory"]["what"]
+
+
+def test_a_run_is_diagnosed(command: Command, tiny_run: Path) -> None:
+    found = json.loads(command("doctor", tiny_run, "--json").out)
+    assert found["facts"]["step"] == 250
+    assert not [finding for finding in found["findings"] if finding["level"] != "note"]
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        ((), "nothing to examine: give a run, a configuration, or --src and --tgt"),
+        (("--src", "train.en"), "give both sides: --src and --tgt"),
+        ((*TEXT, "--test-src", "test.en"), "give both sides: --test-src and --test-ref"),
+        (("--src", "none.en", "--tgt", "train.de"), "none.en: no such file"),
+        ((*TEXT, "--valid-src", "none.en", "--valid-tgt", "test.de"), "none.en: no such file"),
+        (("none.yaml",), "none.yaml: no such file"),
+        ((".",), "config.yaml: no such file"),
+        ((".", *TEXT), "is a run: name it alone"),
+        ((*TEXT, "--set", "model.n_head=3"), "Did you mean"),
+        ((*TEXT, "--out", "train.en"), "train.en"),
+        ((*TEXT, "--memory", "0"), "0"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(command: Command, folder: Path, args: tuple[str, ...], says: str) -> None:
+    done = command("doctor", *args, cwd=folder)
+    assert (done.status, done.out) == (2, b"")
+    assert says in done.error
+
+
+class Outline(html.parser.HTMLParser):
+    """Tags that are open, all that were seen, their attributes, and the text."""
+
+    VOID = ("meta", "br", "img", "link", "input")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def outline(page: Path) -> Outline:
+    found = Outline()
+    found.feed(page.read_text(encoding="utf-8"))
+    assert found.open == []
+    return found
+
+
+def check_offline(found: Outline) -> None:
+    """Nothing is loaded, nothing runs, ids are unique."""
+    assert not {"script", "img", "link", "iframe", "object", "foreignobject"} & {tag for tag, _ in found.seen}
+    for _, attributes in found.seen:
+        assert not [name for name in attributes if name.startswith("on")]
+        for name in ("href", "xlink:href", "src"):
+            assert (attributes.get(name) or "#").startswith("#")
+        assert not re.search(r"url\((?!#)", attributes.get("style") or "")
+    ids = [attributes["id"] for _, attributes in found.seen if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert ("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}) in found.seen
+
+
+def test_the_page_of_a_corpus(command: Command, folder: Path) -> None:
+    pytest.importorskip("matplotlib")
+    done = command("doctor", *TEXT, "--out", "report/here", cwd=folder)
+    assert done.status == 0
+    found = outline(folder / "report/here/doctor.html")
+    check_offline(found)
+    assert "<img src=x onerror=alert(1)> &amp; </svg></style>" in found.text  # escaped, so it is text
+    figures = [attributes for tag, attributes in found.seen if tag == "svg"]
+    assert len(figures) == 4
+    assert all(attributes["aria-label"] for attributes in figures)
+
+
+def test_the_page_of_a_run(command: Command, tiny_run: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    assert command("doctor", tiny_run, "--out", tmp_path).status == 0
+    found = outline(tmp_path / "doctor.html")
+    check_offline(found)
+    titles = [attributes["aria-label"] for tag, attributes in found.seen if tag == "svg"]
+    # one validation makes no curve of quality
+    assert titles == ["Perplexity", "Learning rate", "Gradient", "Speed", "How long the sentences are"]
+
+
+def test_the_same_findings_make_the_same_page(command: Command, tiny_run: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    for name in ("a", "b"):
+        assert command("doctor", tiny_run, "--out", tmp_path / name).status == 0
+    assert (tmp_path / "a/doctor.html").read_bytes() == (tmp_path / "b/doctor.html").read_bytes()
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tiny_run: Path, tmp_path: Path) -> None:
+    from dragoman.doctor.diagnosis import of_run
+    from dragoman.doctor.page import write_page
+    from dragoman.errors import ConfigError
+
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ConfigError, match=r"pip install 'dragoman\[plot\]'"):
+        write_page(of_run(tiny_run), tmp_path / "new")
+    assert not (tmp_path / "new").exists()

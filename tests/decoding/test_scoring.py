@@ -1,0 +1,76 @@
+"""Given translations: what a search says of what it found, scoring says too, in any batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from dragoman.config import DecodeConfig, ModelConfig
+from dragoman.decoding.batches import search_all
+from dragoman.decoding.ensemble import Ensemble
+from dragoman.decoding.sampling import Sampling
+from dragoman.decoding.scoring import Read, read_all
+from dragoman.errors import DecodeError
+from dragoman.model.transformer import Transformer
+
+CPU = torch.device("cpu")
+GEN = torch.Generator().manual_seed(1)
+SOURCES = [torch.randint(4, 23, (n,), generator=GEN).tolist() for n in (1, 9, 3, 3, 7, 2, 11, 5)]
+
+
+def model(seed: int = 0, **changes: Any) -> Transformer:
+    torch.manual_seed(seed)
+    return Transformer(ModelConfig(preset="tiny", src_vocab_size=23, tgt_vocab_size=23, dropout=0.0, **changes)).eval()
+
+
+def read(scored: Any, pairs: list[tuple[list[int], list[int]]], batch_tokens: int = 4096, **how: Any) -> list[Read]:
+    found = read_all(scored, pairs, CPU, batch_tokens, **how)
+    return [one for one in found if one is not None]
+
+
+@pytest.mark.parametrize("changes", [{}, {"positions": "rotary"}, {"norm": "pre", "positions": "learned"}])
+def test_the_score_of_a_found_translation_is_the_searchs(changes: dict[str, str]) -> None:
+    for scored in (model(**changes), Ensemble([model(1, **changes), model(2, **changes)])):
+        for how in ({}, {"sampling": Sampling(seed=3)}):
+            found = search_all(scored, SOURCES, DecodeConfig(max_extra_tokens=8), CPU, n_best=3, **how)
+            pairs = [(src, h.ids) for src, group in zip(SOURCES, found, strict=True) for h in group]
+            want = [h.log_prob for group in found for h in group]
+            assert [one.log_prob for one in read(scored, pairs)] == pytest.approx(want, abs=2e-5)
+
+
+def test_scores_do_not_depend_on_the_batch_and_come_in_order() -> None:
+    scored = model()
+    pairs = [(src, list(reversed(src))[: n % 4]) for n, src in enumerate(SOURCES)]  # some are empty
+    alone = [read(scored, [pair])[0] for pair in pairs]
+    assert [len(one.log_probs) for one in alone] == [len(tgt) + 1 for _, tgt in pairs]
+    for batch_tokens in (1, 13, 40, 4096):
+        together = read(scored, pairs, batch_tokens, attention=True)
+        for one, want, (src, tgt) in zip(together, alone, pairs, strict=True):
+            assert one.log_probs == pytest.approx(want.log_probs, abs=1e-5)
+            assert one.attention is not None
+            assert one.attention.shape == (len(tgt) + 1, len(src) + 1)
+            torch.testing.assert_close(one.attention.sum(1), torch.ones(len(tgt) + 1))
+
+
+def test_the_attention_is_the_mean_over_heads_of_the_last_layer_but_one() -> None:
+    for n_layers, layer in ((1, 0), (2, 0), (4, 2)):
+        scored = model(n_decoder_layers=n_layers)
+        weights: dict[str, torch.Tensor] = {}
+        src, tgt = [5, 6, 7], [8, 9]
+        scored(torch.tensor([[*src, 3]]), torch.tensor([[2, *tgt]]), record=weights.__setitem__)
+        seen = read(scored, [(src, tgt)], attention=True)[0].attention
+        torch.testing.assert_close(seen, weights[f"decoder.layers.{layer}.cross_attn"][0].mean(0))
+    members = [model(1), model(2, n_decoder_layers=2)]
+    each = [read(member, [(src, tgt)], attention=True)[0].attention for member in members]
+    both = read(Ensemble(members), [(src, tgt)], attention=True)[0].attention
+    torch.testing.assert_close(both, torch.stack([one for one in each if one is not None]).mean(0))
+
+
+def test_damaged_weights_are_an_error() -> None:
+    scored = model()
+    with torch.no_grad():
+        scored.generator.weight[5] = float("nan")
+    with pytest.raises(DecodeError, match="not finite"):
+        read(scored, [([4], [5])])

@@ -1,0 +1,185 @@
+"""Word translations, scores and offsets computed at once, each held to a plain computation."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import unicodedata
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+
+from dragoman.data import phrasebook
+from dragoman.doctor import alignment
+from dragoman.doctor.alignment import (
+    CLIP,
+    COPY,
+    PAD,
+    REACH,
+    SMOOTHING,
+    SWITCH,
+    UNKNOWN,
+    best_offsets,
+    last_mark,
+    learn,
+    shifts,
+)
+from dragoman.doctor.characters import CLASSES, SCRIPTS, count_classes
+from dragoman.doctor.reading import Sample
+from dragoman.doctor.words import words_of
+
+PAIRS = list(dict.fromkeys(phrasebook.pairs(600)))
+TEXTS = [src for src, _ in PAIRS], [tgt for _, tgt in PAIRS]
+WORDS = [words_of(text) for text in TEXTS[0]], [words_of(text) for text in TEXTS[1]]
+
+
+@pytest.fixture(scope="module")
+def lexicon() -> alignment.Lexicon:
+    found = learn(*TEXTS, *WORDS)
+    assert found is not None
+    return found
+
+
+def test_model_1_is_em_as_in_the_textbook(lexicon: alignment.Lexicon) -> None:
+    sentences = []
+    for src, tgt in zip(*WORDS, strict=True):
+        s = {alignment.stem(word) for word in src[: alignment.LEARN_WORDS]} & lexicon.src_ids.keys()
+        t = {alignment.stem(word) for word in tgt[: alignment.LEARN_WORDS]} & lexicon.tgt_ids.keys()
+        sentences.append((["", *s], list(t)))
+    p: dict[tuple[str, str], float] = defaultdict(lambda: 1.0)
+    together = Counter((s, t) for src, tgt in sentences for s in src for t in tgt)
+    for _ in range(alignment.ROUNDS):
+        counts: dict[tuple[str, str], float] = defaultdict(float)
+        totals: dict[str, float] = defaultdict(float)
+        for src, tgt in sentences:
+            for t in tgt:
+                z = sum(p[s, t] for s in src)
+                for s in src:
+                    counts[s, t] += p[s, t] / z
+                    totals[s] += p[s, t] / z
+        p = defaultdict(float, {(s, t): count / totals[s] for (s, t), count in counts.items()})
+    ids = {"": PAD, **lexicon.src_ids}
+    for (s, t), n in together.items():
+        wanted = p[s, t] if n >= alignment.MIN_LINKS else 0.0
+        assert lexicon.table[ids[s], lexicon.tgt_ids[t]] == pytest.approx(wanted, rel=1e-4, abs=1e-7)
+    assert np.count_nonzero(lexicon.table) == sum(n >= alignment.MIN_LINKS for n in together.values())
+
+
+def plain_score(lexicon: alignment.Lexicon, i: int, j: int) -> float:
+    """The words' part of the score of source i and target j."""
+    src = [lexicon.src_ids.get(alignment.stem(w), UNKNOWN) for w in WORDS[0][i]]
+    rare = {w for w, k in zip(WORDS[0][i], src, strict=True) if k == UNKNOWN}
+    total = 0.0
+    for word in WORDS[1][j]:
+        t = lexicon.tgt_ids.get(alignment.stem(word), UNKNOWN)
+        if t == UNKNOWN:
+            total += COPY if word in rare else 0.0
+        else:
+            p = sum(float(lexicon.table[s, t]) for s in [PAD, *src]) / (len(src) + 1)
+            total += math.log((1 - SMOOTHING) * p / float(lexicon.frequency[t]) + SMOOTHING)
+    return total
+
+
+def test_scores_of_many_pairs_are_those_of_single_ones(lexicon: alignment.Lexicon) -> None:
+    src, tgt = lexicon.src_lines(TEXTS[0], WORDS[0]), lexicon.tgt_lines(TEXTS[1], WORDS[1])
+    i = np.arange(0, 500, 7)
+    j = (i * 3) % 500
+    together = lexicon.scores(src, tgt, i, j)
+    for k, (a, b) in enumerate(zip(i.tolist(), j.tolist(), strict=True)):
+        alone = lexicon.scores(src, tgt, i[k : k + 1], j[k : k + 1])[0]
+        assert together[k] == pytest.approx(alone, abs=1e-3)
+        rest = lexicon._rest(src, tgt, i[k : k + 1], j[k : k + 1])[0]
+        assert together[k] == pytest.approx(plain_score(lexicon, a, b) + rest, abs=1e-3)
+
+
+def test_pairs_score_above_chance(lexicon: alignment.Lexicon) -> None:
+    src, tgt = lexicon.src_lines(TEXTS[0], WORDS[0]), lexicon.tgt_lines(TEXTS[1], WORDS[1])
+    here = np.arange(len(PAIRS) - 50)
+    assert np.mean(lexicon.scores(src, tgt, here, here) > 0) > 0.99
+    assert np.mean(lexicon.scores(src, tgt, here, here + 50) < 0) > 0.9
+
+
+def test_too_few_pairs_teach_nothing() -> None:
+    assert learn(*(side[:499] for side in TEXTS), *(side[:499] for side in WORDS)) is None
+
+
+def plain_best_offsets(scores: np.ndarray) -> float:
+    """The best total over all paths, by trying them all."""
+    n, width = scores.shape
+    best = -math.inf
+    for path in itertools.product(range(width), repeat=n):
+        changes = sum(a != b for a, b in itertools.pairwise((REACH, *path)))
+        best = max(best, sum(np.clip(scores[i, k], -CLIP, CLIP) for i, k in enumerate(path)) - SWITCH * changes)
+    return best
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_viterbi_finds_the_best_of_all_paths(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    monkeypatch.setattr(alignment, "REACH", 1)
+    monkeypatch.setattr(alignment, "SWITCH", 5.0)
+    monkeypatch.setitem(globals(), "REACH", 1)
+    monkeypatch.setitem(globals(), "SWITCH", 5.0)
+    scores = np.random.default_rng(seed).normal(0, 6, (7, 3))
+    path = best_offsets(scores) + 1
+    changes = int(np.count_nonzero(np.diff([1, *path])))
+    total = float(np.clip(scores, -CLIP, CLIP)[np.arange(7), path].sum()) - 5.0 * changes
+    assert total == pytest.approx(plain_best_offsets(scores))
+
+
+def test_runs_are_cut_where_lines_or_offsets_part() -> None:
+    width = 2 * REACH + 1
+    scores = np.full((30, width), -CLIP)
+    scores[:10, REACH + 2] = scores[10:20, REACH - 1] = scores[20:, REACH] = CLIP
+    lines = np.array([*range(100, 115), *range(200, 215)])
+    assert shifts(lines, scores) == [(101, 110, 2), (111, 115, -1), (201, 205, -1)]
+    assert shifts(np.zeros(0, np.int64), np.zeros((0, width))) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "mark"),
+    [
+        ("A.", 1),
+        ("他来了。", 1),
+        ("Who?", 2),
+        ("谁？", 2),
+        ("Oh!”", 3),
+        ("(So!)", 3),
+        ("thus:", 4),
+        ("none", 0),
+        ("", 0),
+        (' "', 0),
+    ],
+)
+def test_last_marks(text: str, mark: int) -> None:
+    assert last_mark(text) == mark
+
+
+def test_characters_are_classed_as_one_by_one() -> None:
+    lines = ["", "a\u00a0Ж9,", "\U0001f600漢かアहแע한λ\ud800", *map(chr, range(0x20, 0x3000, 7))]
+    counts = count_classes(lines)
+    assert counts.sum(1).tolist() == [len(line) for line in lines]
+    for line, row in zip(lines, counts, strict=True):
+        for character in set(line):
+            alone = CLASSES[int(count_classes([character])[0].argmax())]
+            is_letter = unicodedata.category(character)[0] in "L"
+            assert row[CLASSES.index(alone)] >= line.count(character)
+            assert not is_letter or alone in SCRIPTS
+
+
+def test_a_sample_is_drawn_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dragoman.doctor import reading
+
+    monkeypatch.setattr(reading, "SAMPLE_PAIRS", 50)
+    drawn = Counter[int]()
+    for seed in range(40):
+        sample = Sample()
+        sample._chance = np.random.default_rng(seed)
+        for start in range(0, 1000, 40):
+            texts = [str(i) for i in range(start, start + 40)]
+            sample.add(texts, texts)
+        src, tgt, *_ = sample.sides()
+        assert src == tgt
+        assert len(set(src)) == 50
+        drawn.update(int(text) // 250 for text in src)
+    assert all(400 < drawn[quarter] < 600 for quarter in range(4))  # 500 each, give or take five standard deviations

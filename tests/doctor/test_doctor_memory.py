@@ -1,0 +1,119 @@
+"""The formula for the memory of a training step, held to what a step really keeps and takes."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dragoman.config import Config, ModelConfig
+from dragoman.doctor.memory import (
+    GIB,
+    USABLE,
+    activation_bytes,
+    batch_finding,
+    estimate,
+    largest_batch,
+    measure,
+    n_parameters,
+)
+from dragoman.model.transformer import Transformer
+
+SIZES = dict(src_vocab_size=1000, tgt_vocab_size=1000)
+CONFIG = Config.from_mapping({"data": {"train": {"src": "a.en", "tgt": "a.de"}}})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        dict(norm="pre", share_embeddings="none", generator_bias=True),
+        dict(activation="swiglu", share_embeddings="decoder", attention_bias=False),
+        dict(positions="learned", max_len=33, d_k=7, d_v=9, n_encoder_layers=2),
+    ],
+)
+def test_parameters_are_counted_as_the_model_has_them(changes: dict[str, object]) -> None:
+    config = ModelConfig(**{**dict(preset="tiny", **SIZES), **changes})
+    assert n_parameters(config) == sum(parameter.numel() for parameter in Transformer(config).parameters())
+
+
+@pytest.mark.parametrize(
+    ("preset", "changes"),
+    [
+        ("tiny", dict(dropout=0.1)),
+        ("small", dict(dropout=0.0)),
+        ("small", dict(dropout=0.1, activation="gelu", norm="pre")),
+        ("tiny", dict(dropout=0.1, activation="swiglu")),
+        ("tiny", dict(dropout=0.1, attention_dropout=0.1, activation_dropout=0.1)),
+    ],
+)
+@pytest.mark.parametrize("shape", [(7, 33, 35), (3, 101, 99), (17, 11, 41)])
+def test_activations_are_as_many_bytes_as_the_forward_pass_keeps(
+    preset: str, changes: dict[str, object], shape: tuple[int, int, int]
+) -> None:
+    config = ModelConfig(preset=preset, **SIZES, **changes)
+    for precision, tolerance in (("fp32", 0.03), ("bf16", 0.25)):
+        kept, formula = measure(config, *shape, precision), activation_bytes(config, *shape, precision)
+        print(f"{preset} {changes} {shape} {precision}: {kept / 2**20:.1f} MiB kept, {formula / 2**20:.1f} by formula")
+        assert -0.03 <= formula / kept - 1 <= tolerance
+
+
+_STEPS = r"""
+import json, re, sys
+import torch
+from dragoman.config import ModelConfig, TrainConfig
+from dragoman.data.batching import Batch
+from dragoman.model.transformer import Transformer
+from dragoman.training.loop import train_step
+def peak(): return 1024 * int(re.search(r'VmHWM:\s+(\d+)', open('/proc/self/status').read())[1])
+rows, length, vocab = map(int, sys.argv[1:])
+sizes = ModelConfig(preset="small", src_vocab_size=vocab, tgt_vocab_size=vocab)
+model = Transformer(sizes)
+train = TrainConfig(precision="fp32")
+optimizer = torch.optim.Adam(model.parameters(), fused=True)
+for _ in range(3):
+    ids = torch.randint(4, vocab, (rows, length))
+    batch = Batch(ids, ids, ids, torch.arange(rows), rows * length)
+    train_step(model, [batch], optimizer, 1e-4, train, 0)
+print(json.dumps(peak()))
+"""
+
+
+def test_the_estimate_is_near_the_peak_of_real_steps() -> None:
+    """Of the resident memory of a process that makes two updates."""
+    if not Path("/proc/self/status").exists():
+        pytest.skip("this system does not say how much memory a process has taken")
+    rows, length, vocab = 40, 48, 4000
+    out = subprocess.run(
+        [sys.executable, "-c", _STEPS, str(rows), str(length), str(vocab)], check=True, capture_output=True, text=True
+    ).stdout
+    peak = json.loads(out)
+    sizes = ModelConfig(preset="small", src_vocab_size=vocab, tgt_vocab_size=vocab)
+    config = CONFIG.model_copy(update={"train": CONFIG.train.model_copy(update={"precision": "fp32"})})
+    found = estimate(config, sizes, rows * length, length)
+    print(f"peak {peak / 2**20:.0f} MiB, estimated {found.total / 2**20:.0f} MiB")
+    assert 0.95 <= found.total / peak <= 1.35
+
+
+def test_the_largest_batch_fits_and_the_next_does_not() -> None:
+    sizes = ModelConfig(preset="base", **SIZES)
+    for gib, length in itertools.product((2.0, 8.0, 24.0), (30, 257)):
+        largest = largest_batch(CONFIG, sizes, length, gib * GIB)
+        assert estimate(CONFIG, sizes, largest, length).total <= USABLE * gib * GIB
+        assert estimate(CONFIG, sizes, round(1.15 * largest) + 256, length).total > USABLE * gib * GIB
+    assert largest_batch(CONFIG, sizes, 30, 0.5 * GIB) == 0
+
+
+def test_a_batch_that_does_not_fit_is_an_error_with_the_one_that_does() -> None:
+    sizes = ModelConfig(preset="base", **SIZES)
+    big = Config.from_mapping({"data": {"train": {"src": "a", "tgt": "b"}}, "train": {"batch_tokens": 100_000}})
+    found = batch_finding(big, sizes, 60, 8 * GIB, "this machine")
+    fits = largest_batch(big, sizes, 60, 8 * GIB)
+    assert found.level == "error"
+    assert f"set train.batch_tokens to {fits} and train.accumulate to {-(-100_000 // fits)}" in found.advice
+    assert batch_finding(big, sizes, 60, 800 * GIB, "this machine").level == "note"
+    assert batch_finding(big, sizes, 60, 0.3 * GIB, "this machine").advice.startswith("choose a smaller model.preset")

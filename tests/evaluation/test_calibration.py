@@ -1,0 +1,120 @@
+"""A confidence learned from a run's own translations, kept in its bundle, given with each translation."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dragoman
+from dragoman.confidence import MIN_SENTENCES, Confidence, spearman
+from dragoman.errors import BundleError, DataError
+from dragoman.evaluation.calibration import learn_confidence
+from dragoman.evaluation.metrics import chrf, sentence_chrf
+from dragoman.translator import Translator
+
+
+def mixed_pairs(toy: list[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    """Sources of the toy language; into every other one come words that the run has never seen."""
+    chance = random.Random(0)
+    sources, references = [], []
+    for i, (src, tgt) in enumerate(toy):
+        strange = " ".join("".join(chance.choices("bcdfgqxz", k=6)) for _ in range(1 + i % 4))
+        sources.append(f"{src} {strange}" if i % 2 else src)
+        references.append(f"{tgt} {strange}" if i % 2 else tgt)
+    return sources, references
+
+
+@pytest.fixture(scope="module")
+def pairs(toy_sentences: Callable[[int, int], list[tuple[str, str]]]) -> tuple[list[str], list[str]]:
+    return mixed_pairs(toy_sentences(240, 11))
+
+
+@pytest.fixture(scope="module")
+def learned(tiny_run: Path, pairs: tuple[list[str], list[str]]) -> Confidence:
+    return learn_confidence(Translator.load(tiny_run, "cpu"), pairs[0][:140], pairs[1][:140])
+
+
+def test_a_confidence_ranks_translations_that_it_has_not_seen(
+    tiny_run: Path, learned: Confidence, pairs: tuple[list[str], list[str]]
+) -> None:
+    translator = Translator.load(tiny_run, "cpu")
+    assert translator.confidence is None
+    assert translator.translate(["the dog"])[0].confidence is None
+    translator.confidence = learned
+    sources, references = pairs[0][140:], pairs[1][140:]
+    found = translator.translate(sources, guard=False)
+    said = [one.confidence for one in found if one.confidence is not None]
+    assert len(said) == len(found)
+    assert all(0 <= value <= 1 for value in said)
+    assert spearman(said, sentence_chrf([one.text for one in found], references)) > 0.5
+    easy, hard = (sum(said[i::2]) for i in (0, 1))
+    assert easy > hard
+
+
+def test_blank_lines_have_none_and_a_fault_that_is_left_has_0(
+    tiny_run: Path, learned: Confidence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator = Translator.load(tiny_run, "cpu")
+    translator.confidence = learned
+    blank, sound = translator.translate(["", "the dog sees a cat"])
+    assert (blank.confidence, blank.text) == (None, "")
+    assert sound.confidence is not None
+    assert sound.confidence > 0
+    monkeypatch.setattr("dragoman.guard.faults", lambda *args, **facts: ("copy",))  # nothing is good enough
+    [copy] = translator.translate(["the dog sees a cat"])
+    assert copy.text == sound.text
+    assert copy.notes[0].startswith("copy left: ")
+    assert copy.confidence == 0.0
+
+
+def test_a_bundle_keeps_its_confidence_and_an_ensemble_has_none(
+    learned: Confidence, reseal: Callable[..., Path], tiny_run: Path
+) -> None:
+    bundle = reseal({"confidence": learned.model_dump(mode="json")})
+    assert Translator.load(bundle, "cpu").confidence == learned
+    assert Translator.load([bundle, tiny_run], "cpu").confidence is None
+
+
+@pytest.mark.parametrize("numbers", [5, [], {"bias": 1.0}, {"weights": []}])
+def test_a_bundle_with_a_confidence_that_is_none_is_refused(reseal: Callable[..., Path], numbers: Any) -> None:
+    with pytest.raises(BundleError, match=r"^the confidence in the bundle: its .* cannot be used"):
+        Translator.load(reseal({"confidence": numbers}), "cpu")
+
+
+def test_training_learns_it_from_the_validation_set_if_that_is_large_enough(
+    tiny: Callable[..., dict[str, Any]], make_corpus: Callable[..., Any], tmp_path: Path, command: Callable[..., Any]
+) -> None:
+    files = make_corpus(tmp_path, 300)
+    src, tgt = (path.read_text(encoding="utf-8").split("\n")[:MIN_SENTENCES] for path in (files.src, files.tgt))
+    files.valid_src.write_text("\n".join(src) + "\n", encoding="utf-8")
+    files.valid_tgt.write_text("\n".join(tgt) + "\n", encoding="utf-8")
+    config = dragoman.Config.from_mapping(tiny(files, max_steps=40, validate_every=40, save_every=40))
+    run = dragoman.train(config, out=tmp_path / "run", quiet=True).run
+    manifest = json.loads((run / "bundle/manifest.json").read_text(encoding="utf-8"))
+    assert manifest["confidence"]["sentences"] == MIN_SENTENCES
+    done = command("translate", run, "--json", stdin=b"the dog sees a cat\n\n")
+    first, blank = (json.loads(line) for line in done.out.decode().splitlines())
+    assert 0 <= first["confidence"] <= 1
+    assert "confidence" not in blank
+
+
+def test_a_small_validation_set_gives_none_and_few_pairs_are_refused(tiny_run: Path) -> None:
+    manifest = json.loads((tiny_run / "bundle/manifest.json").read_text(encoding="utf-8"))
+    assert "confidence" not in manifest  # 20 pairs
+    translator = Translator.load(tiny_run, "cpu")
+    with pytest.raises(DataError, match=f"{MIN_SENTENCES} pairs or more, and here are 2"):
+        learn_confidence(translator, ["a", "", "b"], ["x", "y", "z"])
+    with pytest.raises(DataError, match="2 sources but 1 references"):
+        learn_confidence(translator, ["a", "b"], ["x"])
+
+
+def test_sentence_chrf_is_that_of_each_sentence_alone() -> None:
+    hyps, refs = ["der hund", "", "eine katze sitzt"], ["der hund", "ein mann", "die katze sitzt da"]
+    assert sentence_chrf(hyps, refs) == pytest.approx([100.0, 0.0, chrf(hyps[2:], refs[2:]).value], abs=1e-6)
+    with pytest.raises(DataError):
+        sentence_chrf(hyps, refs[:2])

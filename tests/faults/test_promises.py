@@ -1,0 +1,25 @@
+"""docs/promises.md and the fault suite name the same rows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+HERE = Path(__file__).parent
+PROMISES = (HERE.parent.parent / "docs/promises.md").read_text(encoding="utf-8")
+ROWS = [f"{letter}{i}" for letter, last in (("T", 9), ("D", 6), ("X", 6), ("M", 6)) for i in range(1, last + 1)]
+
+
+def test_every_row_stands_in_the_promises_and_its_tests_where_they_say() -> None:
+    found = dict(re.findall(r"^\| ([A-Z]\d) \| .* \| ([^|]+) \|$", PROMISES, flags=re.MULTILINE))
+    assert list(found) == ROWS
+    for row, files in found.items():
+        named = set(re.findall(r"`(\w+\.py)`", files))
+        holding = {path.name for path in HERE.glob("test_*.py") if f"\ndef test_{row}_" in path.read_text("utf-8")}
+        assert named == holding, row
+
+
+def test_every_test_of_a_row_says_its_figure() -> None:
+    for row in ROWS:
+        sources = [path.read_text(encoding="utf-8") for path in HERE.glob("test_*.py")]
+        assert any(re.search(rf'figure\(\s*"{row}"', source) for source in sources), row

@@ -1,0 +1,78 @@
+"""Words made into rules, in languages with spaces between words and without; and what cannot be spelled."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.config import TokenizerConfig
+from dragoman.data.tokenizer import UNK_ID, Tokenizer
+from dragoman.errors import ConfigError
+from dragoman.glossary import Glossary
+from dragoman.languages import has_word, in_word
+from dragoman.wording import Wording, WordingEncoder
+
+TEXT = ["der hund sieht eine katze", "die katze mag den hund", "我有一只狗", "小狗跑得快", "他的狗很小，很快"] * 8
+TOKENIZER = Tokenizer.learn(TEXT, TokenizerConfig(vocab_size=330))
+BARE = Tokenizer.learn(TEXT, TokenizerConfig(vocab_size=60, byte_fallback=False))
+
+
+@given(st.text(st.one_of(st.sampled_from("der hund 我狗 \t\u2581"), st.characters(codec="utf-8")), max_size=20))
+def test_the_bytes_of_its_pieces_are_the_text_after_a_space(text: str) -> None:
+    ids = TOKENIZER.encode([text])[0]
+    want = (" " + text.replace("\u2581", " ")).encode() if text else b""
+    assert b"".join(TOKENIZER.spelled[i] for i in ids) == want
+    assert not TOKENIZER.shadowed & set(ids)
+
+
+def test_bytes_that_are_pieces_too_are_known() -> None:
+    named = TOKENIZER.pieces(sorted(TOKENIZER.shadowed))
+    assert "<0x20>" in named
+    assert all(name.startswith("<0x") for name in named)
+    assert BARE.shadowed == frozenset()
+    assert BARE.decode([[UNK_ID]])[0] == BARE.spelled[UNK_ID].decode()
+
+
+def test_a_word_begins_after_a_space_or_where_there_are_none_anywhere() -> None:
+    spaced, unspaced = WordingEncoder(TOKENIZER, False), WordingEncoder(TOKENIZER, True)
+    for word in ("hund", "狗", "GPU", "很 小", "é"):
+        for encoder, start in ((spaced, b" "), (unspaced, b"")):
+            phrase = encoder.demand(Wording(include=(word,)), "x").rules.include[0]
+            assert b"".join(TOKENIZER.spelled[i] for i in phrase) == start + word.encode()
+
+
+def test_a_glossary_adds_the_terms_of_the_text() -> None:
+    glossary = Glossary([("dog", "hund"), ("cat", None)])
+    encoder = WordingEncoder(TOKENIZER, False)
+    demand = encoder.demand(Wording(include=("狗",), glossary=glossary), "A Cat, a dog, a dog.")
+    assert [word for word, _ in demand.placed] == ["狗", "Cat", "hund", "hund"]
+    assert len(demand.rules.include) == 4
+    assert demand.unmet("Cat hund 狗") == ()
+    assert demand.unmet("Cat hunde") == (
+        "'狗' could not be placed", "'hund' (the glossary's for 'dog') could not be placed",
+    )  # fmt: skip
+    assert encoder.demand(Wording(glossary=glossary), "nothing").rules.are_none
+
+
+def test_what_the_vocabulary_cannot_spell_is_said_or_refused() -> None:
+    encoder = WordingEncoder(BARE, False)
+    demand = encoder.demand(Wording(include=("hund", "Ω")), "x")
+    assert len(demand.rules.include) == 1
+    assert demand.unmet("der hund") == ("'Ω' could not be placed",)
+    with pytest.raises(ConfigError, match="cannot spell"):
+        encoder.demand(Wording(prefix="der Ω"), "x")
+    assert encoder.demand(Wording(prefix="der "), "x").rules.prefix == b" der "
+
+
+def test_where_a_word_ends() -> None:
+    assert has_word("a dog.", "dog")
+    assert has_word("dogma, dog", "dog")
+    assert not has_word("dogma hotdog dog2", "dog")
+    assert has_word("小狗跑", "狗")
+    assert has_word("我的GPU很好", "GPU")
+    assert has_word("(c) 2026", "(c)")
+    assert not has_word("cafe\u0301", "cafe")  # an accent goes on with the word
+    assert [in_word(character) for character in ("a", "é", "7", "и", "한", "狗", "か", "ก", " ", "-", "")] == [
+        True, True, True, True, True, False, False, False, False, False, False,
+    ]  # fmt: skip
