@@ -91,14 +91,16 @@ def main() -> None:
     parser.add_argument("--run", type=Path, required=True, help="a trained run from English")
     parser.add_argument("--data", type=Path, required=True, help="the folder with multi30k, tatoeba-en-de, and so on")
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--beam-size", type=int, help="instead of the run's")
     args = parser.parse_args()
     translator = Translator.load(args.run, args.device)
     clean = list(read_lines(args.data / "multi30k/test_2016_flickr.en"))
     noisy = noisy_lines(args.data, NOISY)
-    figures: dict[str, Any] = {"beam_size": translator.config.decode.beam_size}
+    beam_size = args.beam_size or translator.config.decode.beam_size
+    figures: dict[str, Any] = {"beam_size": beam_size}
     for name, sources in (("clean", clean), ("noisy", [text for _, text in noisy])):
         started = time.perf_counter()
-        found = translator.translate(sources)
+        found = translator.translate(sources, beam_size=beam_size)
         figures[name] = count_faults(sources, found) | {"seconds": round(time.perf_counter() - started, 1)}
         if name == "clean":
             figures[name]["share_with_an_alarm"] = figures[name]["lines_with_an_alarm"] / len(sources)

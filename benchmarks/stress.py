@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from benchmarks.record import save
+from dragoman.data.corpus import read_lines
 
 
 def evaluated(runs: list[Path], src: Path, ref: Path, *options: str) -> dict[str, Any]:
@@ -68,14 +69,22 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=Path, required=True, help="a run")
     for name in ("src", "ref"):
         parser.add_argument(f"--{name}", type=Path, required=True, help="of the test set")
+    parser.add_argument("--beam-size", type=int, help="instead of the runs'")
     args = parser.parse_args()
-    plain, noisy = (evaluated([run], args.src, args.ref, "--stress") for run in (args.plain, args.noisy))
-    figures = figures_of(plain, noisy, evaluated([args.plain, args.noisy], args.src, args.ref))
+    beam = [] if args.beam_size is None else ["--beam-size", str(args.beam_size)]
+    plain, noisy = (evaluated([run], args.src, args.ref, "--stress", *beam) for run in (args.plain, args.noisy))
+    figures = figures_of(plain, noisy, evaluated([args.plain, args.noisy], args.src, args.ref, *beam))
     without, with_noise = settings(args.plain), settings(args.noisy)
-    figures |= {"test_set": args.src.name, "noise": with_noise["data"].pop("noise"), "configuration": with_noise}
+    figures |= {
+        "lines": sum(1 for _ in read_lines(args.src)),
+        "beam_size": args.beam_size,
+        "test_set": args.src.name,
+        "noise": with_noise["data"].pop("noise"),
+        "configuration": with_noise,
+    }
     without["data"].pop("noise", None)
     figures["other_settings_are_the_same"] = without == with_noise
-    command = "python -m benchmarks.stress --plain RUN --noisy RUN --src SRC --ref REF"
+    command = " ".join(["python -m benchmarks.stress --plain RUN --noisy RUN --src SRC --ref REF", *beam])
     save("stress", figures, command, ("torch", "numpy", "sentencepiece", "sacrebleu"))
 
 

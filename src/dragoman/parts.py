@@ -60,7 +60,8 @@ def cut(
         pieces = [(text, ids)]
         if len(ids) > max_tokens:
             split = split_text(text, max_tokens, lambda some: [len(each) for each in tokenizer.encode(some)], bearable)
-            pieces = [pair for pair in zip(split, tokenizer.encode(split), strict=True) if pair[1]]
+            if len(split) > 1:
+                pieces = [pair for pair in zip(split, tokenizer.encode(split), strict=True) if pair[1]]
         if len(pieces) > 1 and warn is not None:
             warn(f"{label(number)}: {len(ids):,} tokens are more than {max_tokens:,}; split into {len(pieces)}")
         start = 0
