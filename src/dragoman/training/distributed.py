@@ -262,13 +262,19 @@ def _agreed_name(store: Any, rank: int, size: int) -> str:
 
 
 def _take_leave(world: World) -> None:
-    """Close the group; where rank 0 keeps the store it goes last."""
+    """Close the group, and go when all do."""
     if dist.is_initialized():
         dist.destroy_process_group()
+    _leave_last(world, patience=10)
+
+
+def _leave_last(world: World, patience: float) -> None:
+    """Where no torchrun keeps the store, rank 0 does: it waits for the others, so that they hear what was said."""
     with contextlib.suppress(RuntimeError):
         world.store.add("left", 1)
-        deadline = time.monotonic() + 10
-        while world.rank == 0 and world.store.add("left", 0) < world.size and time.monotonic() < deadline:
+        keeps_the_store = world.rank == 0 and "TORCHELASTIC_RUN_ID" not in os.environ
+        deadline = time.monotonic() + patience
+        while keeps_the_store and world.store.add("left", 0) < world.size and time.monotonic() < deadline:
             time.sleep(0.05)
 
 
@@ -277,6 +283,7 @@ def _leave_word(world: World, error: BaseException) -> None:
     words = str(error) if isinstance(error, DragomanError) else f"{type(error).__name__}: {error}"
     with contextlib.suppress(RuntimeError):
         world.store.compare_set("failed", "", f"rank {world.rank} failed: {' '.join(words.split())}")
+    _leave_last(world, patience=3)
 
 
 @contextlib.contextmanager
