@@ -27,7 +27,7 @@ import torch._dynamo  # (an optimiser loads it; once for all processes)
 
 import dragoman.api  # noqa: F401
 from dragoman.cli import main
-from dragoman.training import loop
+from dragoman.training import loop, update
 
 
 def happen(what: str, model) -> None:
@@ -43,13 +43,13 @@ def happen(what: str, model) -> None:
         with torch.no_grad():
             next(model.parameters())[-1, -1] += 1e-6
     elif what == "nan":
-        features = model.features
+        features = update.features
 
         def poisoned(*args):
-            del model.features
+            update.features = features
             return features(*args) * float("nan")
 
-        model.features = poisoned
+        update.features = poisoned
 
 
 def arm() -> None:

@@ -16,6 +16,7 @@ from dragoman.data.batching import Batch, collate
 from dragoman.device import resolve_device, resolve_precision
 from dragoman.errors import ConfigError
 from dragoman.model.transformer import Transformer
+from dragoman.training import update
 from dragoman.training.averaging import average_checkpoints, start_ema, update_ema
 from dragoman.training.flops import training_flops
 from dragoman.training.log import duration, quantity
@@ -88,15 +89,17 @@ def test_clipping_bounds_the_norm_of_the_whole_gradient_and_keeps_its_direction(
 
 @pytest.mark.parametrize("where", ["loss", "gradient"])
 @pytest.mark.parametrize("what", [float("nan"), float("inf")])
-def test_what_is_not_finite_reaches_neither_weights_nor_optimiser(where: str, what: float) -> None:
+def test_what_is_not_finite_reaches_neither_weights_nor_optimiser(
+    where: str, what: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = a_model()
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
     config = TrainConfig(precision="fp32", clip_norm=1.0)
     assert train_step(model, [batch_of(0, 1)], optimizer, 1e-2, config, 0).finite
     before, moments = copy.deepcopy(model.state_dict()), copy.deepcopy(optimizer.state_dict()["state"])
-    features = model.features
+    features = update.features
     if where == "loss":
-        model.features = lambda *args: features(*args) * what  # type: ignore[method-assign]
+        monkeypatch.setattr(update, "features", lambda *args: features(*args) * what)
     else:
         hook = model.encoder.layers[0].feed_forward.w_1.weight.register_hook(lambda gradient: gradient * what)
     assert not train_step(model, [batch_of(2), batch_of(3)], optimizer, 1e-2, config, 0).finite
@@ -104,7 +107,7 @@ def test_what_is_not_finite_reaches_neither_weights_nor_optimiser(where: str, wh
     torch.testing.assert_close(optimizer.state_dict()["state"], moments, rtol=0, atol=0)
     assert all(parameter.grad is None for parameter in model.parameters())
     if where == "loss":
-        model.features = features  # type: ignore[method-assign]
+        monkeypatch.setattr(update, "features", features)
     else:
         hook.remove()
     assert train_step(model, [batch_of(2), batch_of(3)], optimizer, 1e-2, config, 0).finite

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -26,6 +29,34 @@ def dropout(x: Tensor, p: float) -> Tensor:
         return x
     if x.device.type != "cpu" or level == 65536:
         return F.dropout(x, p)
-    bits = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
-    keep = (bits[: x.numel()] >= level - 32768).view(x.shape)
-    return x * keep.to(x.dtype).mul_(65536 / (65536 - level))
+    return x * keep_mask(x.shape, p, x.dtype, x.device).mul_(65536 / (65536 - level))
+
+
+def add_dropped(x: Tensor, y: Tensor, p: float) -> Tensor:
+    """``x + dropout(y, p)`` in one pass forward and one back; ``x`` and ``y`` are alike, (N, d_model)."""
+    return _AddDropped.apply(x, y, p) if p else x + y  # type: ignore[no-untyped-call]
+
+
+def keep_mask(shape: Sequence[int], p: float, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """1 where an element stays and 0 where it is dropped, each dropped with probability ``p``, unscaled."""
+    if device.type != "cpu":
+        return torch.empty(shape, dtype=dtype, device=device).bernoulli_(1 - p)
+    keep = torch.empty(shape, dtype=dtype)
+    n = keep.numel()
+    bits = torch.empty((n + 3) // 4, dtype=torch.int64).random_(-(2**63), None).view(torch.int16)[:n]
+    torch.ge(bits, round(p * 65536) - 32768, out=keep.view(-1))
+    return keep
+
+
+class _AddDropped(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, y: Tensor, p: float) -> Tensor:
+        # the scale is kept apart from the mask: in bfloat16 it would be rounded, and the mean with it
+        keep, ctx.scale = keep_mask(y.shape, p, y.dtype, y.device), 65536 / (65536 - round(p * 65536))
+        ctx.save_for_backward(keep)
+        return torch.addcmul(x, y, keep, value=ctx.scale)
+
+    @staticmethod
+    def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor, Tensor, None]:
+        (keep,) = ctx.saved_tensors
+        return d_out, torch.addcmul(d_out.new_zeros(()), d_out, keep, value=ctx.scale), None

@@ -10,7 +10,7 @@ from torch import Tensor
 
 def chunked_loss(
     features: Tensor, weight: Tensor, bias: Tensor | None, tgt_out: Tensor, pad_id: int, smoothing: float,
-    chunk: int = 1024,
+    chunk: int | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Fast twin of ``label_smoothed_loss(generator(features), tgt_out, pad_id, smoothing)``.
 
@@ -23,12 +23,13 @@ def chunked_loss(
         bias: The generator's, ``(V,)``, or None.
         tgt_out: ``(B, T)`` int64; padding is left out.
         smoothing: Label smoothing in [0, 1).
-        chunk: Positions whose logits are held at once.
+        chunk: Positions whose logits are held at once; None: so many that these are 16 million.
 
     Returns:
         The smoothed loss, differentiable, and the unsmoothed one, each summed over tokens, in nats.
     """
     keep = tgt_out.flatten() != pad_id
+    chunk = chunk or max(1, 2**24 // weight.size(0))
     args = features.flatten(0, 1)[keep], weight, bias, tgt_out.flatten()[keep], smoothing, chunk
     return _ChunkedLoss.apply(*args)  # type: ignore[no-untyped-call]
 
@@ -50,21 +51,24 @@ class _ChunkedLoss(torch.autograd.Function):
         db = torch.zeros(n_vocab, dtype=total, device=x.device)
         smoothed = torch.zeros((), dtype=total, device=x.device)
         plain = torch.zeros((), dtype=total, device=x.device)
+        w_mean = w.sum(0, dtype=total)[:, None] / n_vocab
+        b_mean = 0 if b is None else b.sum(dtype=total) / n_vocab
+        # the same memory for each chunk: fresh memory of this size costs more than the softmax
+        room = torch.empty((2, min(chunk, x.size(0)), n_vocab), dtype=dtype, device=x.device)
         with torch.autocast(x.device.type, enabled=False):
             for start in range(0, x.size(0), chunk):
                 xc, yc = xs[start : start + chunk], y[start : start + chunk, None]
-                logits = xc @ w.T if b is None else torch.addmm(b, xc, w.T)
-                p = logits.softmax(dim=-1)
+                logits, p = room[0, : len(xc)], room[1, : len(xc)]
+                if b is None:
+                    torch.mm(xc, w.T, out=logits)
+                else:
+                    torch.addmm(b, xc, w.T, out=logits)
+                torch.softmax(logits, dim=-1, out=p)
+                nll = _surprise(logits, p, yc, total)
                 at_y = logits.gather(1, yc).to(total)
-                # log p[y] from the softmax would lose digits where p is small: take the largest logit instead
-                top, where = logits.max(dim=-1, keepdim=True)
-                log_sum = top.to(total) - p.gather(1, where).to(total).log()
-                mean = (
-                    xc.to(total) @ w.sum(0, dtype=total)[:, None] + (0 if b is None else b.sum(dtype=total))
-                ) / n_vocab
-                plain += (log_sum - at_y).sum()
-                smoothed += (log_sum - (1 - smoothing) * at_y - smoothing * mean).sum()
-                dx[start : start + chunk] = p @ w
+                plain += nll.sum()
+                smoothed += (nll + smoothing * (at_y - xc.to(total) @ w_mean - b_mean)).sum()
+                torch.mm(p, w, out=dx[start : start + chunk])
                 dw += p.T @ xc
                 if b is not None:
                     db += p.sum(0, dtype=total)
@@ -81,3 +85,13 @@ class _ChunkedLoss(torch.autograd.Function):
     def backward(ctx: Any, d_smoothed: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         dx, dw, db = ctx.saved_tensors
         return d_smoothed * dx, d_smoothed * dw, None if db is None else d_smoothed * db, None, None, None
+
+
+def _surprise(logits: Tensor, p: Tensor, y: Tensor, total: torch.dtype) -> Tensor:
+    """``-log p[y]``, ``(n, 1)``; where that is too small for a number, from the logits."""
+    p_y = p.gather(1, y).to(total)
+    lost = p_y < 1e-30
+    if bool(lost.any()):
+        exact = logits.to(total).logsumexp(-1, keepdim=True) - logits.gather(1, y).to(total)
+        return torch.where(lost, exact, -p_y.clamp(min=1e-30).log())
+    return -p_y.log()

@@ -11,6 +11,7 @@ import torch
 from dragoman.config import TrainConfig
 from dragoman.data.batching import Batch
 from dragoman.training.distributed import ALONE, World, summed, total
+from dragoman.training.engine import features
 from dragoman.training.loss import loss_from_features, r_drop_loss
 
 
@@ -40,20 +41,22 @@ def train_step(
     finite on any rank, the weights and the optimiser stay as they are on all.
     """
     model.train()
-    device = next(model.parameters()).device
+    weight = next(model.parameters())
+    device, dtype = weight.device, torch.bfloat16 if config.precision == "bf16" else weight.dtype
     tokens = int(total(world, sum(batch.n_tgt_tokens for batch in batches))[0])
     smoothed = plain = torch.zeros((), device=device)
     for batch in batches:
         batch = batch.to(device)
         with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16"):
             if config.r_drop:
-                features = model.features(batch.src.repeat(2, 1), batch.tgt_in.repeat(2, 1))  # (2B, T, d_model)
+                rows = batch.src.repeat(2, 1), batch.tgt_in.repeat(2, 1)
+                found = features(model, *rows, dtype)  # (2B, T, d_model)
                 loss, nll = r_drop_loss(
-                    features, model.generator, batch.tgt_out, pad_id, config.label_smoothing, config.r_drop
+                    found, model.generator, batch.tgt_out, pad_id, config.label_smoothing, config.r_drop
                 )
             else:
-                features = model.features(batch.src, batch.tgt_in)  # (B, T, d_model)
-                loss, nll = loss_from_features(features, model.generator, batch.tgt_out, pad_id, config.label_smoothing)
+                found = features(model, batch.src, batch.tgt_in, dtype)  # (B, T, d_model)
+                loss, nll = loss_from_features(found, model.generator, batch.tgt_out, pad_id, config.label_smoothing)
         torch.autograd.backward(loss / tokens)
         smoothed, plain = smoothed + loss.detach(), plain + nll.detach()
     mine = [smoothed, plain, *(parameter.grad for parameter in model.parameters() if parameter.grad is not None)]

@@ -1,0 +1,61 @@
+"""Several ``Linear`` layers that read the same input, as one product; float32 masters, products in any precision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def project(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor | None], relu: bool = False) -> Tensor:
+    """Fast twin of ``torch.cat([F.linear(x, w, b) for ...], dim=-1)``, with a ReLU behind it if asked for.
+
+    Products are made in the dtype of ``x``, to which the weights are rounded; their gradients come back in the dtype
+    of the weights.
+
+    Args:
+        x: ``(N, d_in)``.
+        weights: ``(d_i, d_in)`` each.
+        biases: ``(d_i,)`` each; either all or none are None.
+
+    Returns:
+        ``(N, sum of d_i)``.
+    """
+    given = [bias for bias in biases if bias is not None]
+    return _Project.apply(x, relu, len(weights), *weights, *given)  # type: ignore[no-untyped-call]
+
+
+class _Project(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, relu: bool, n: int, *parameters: Tensor) -> Tensor:
+        weight = _joined(parameters[:n], x.dtype)
+        out = torch.addmm(_joined(parameters[n:], x.dtype), x, weight.T) if parameters[n:] else x @ weight.T
+        if relu:
+            out = out.relu_()
+        ctx.save_for_backward(x, out if relu else None, *parameters)
+        ctx.n = n
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
+        x, out, *parameters = ctx.saved_tensors
+        weights, biases = parameters[: ctx.n], parameters[ctx.n :]
+        if out is not None:
+            d_out = torch.ops.aten.threshold_backward(d_out, out, 0)
+        dx = d_out @ _joined(weights, x.dtype) if ctx.needs_input_grad[0] else None
+        sizes = [weight.size(0) for weight in weights]
+        dw = [part.to(weights[0].dtype) for part in torch.split(d_out.T @ x, sizes)]
+        db = [part.to(weights[0].dtype) for part in torch.split(d_out.sum(0), sizes)] if biases else []
+        return dx, None, None, *dw, *db
+
+
+def _joined(parts: Sequence[Tensor], dtype: torch.dtype) -> Tensor:
+    """One below the other, in ``dtype``."""
+    if len(parts) == 1:
+        return parts[0].to(dtype)
+    whole = parts[0].new_empty((sum(part.size(0) for part in parts), *parts[0].shape[1:]), dtype=dtype)
+    for target, part in zip(torch.split(whole, [part.size(0) for part in parts]), parts, strict=True):
+        target.copy_(part)
+    return whole
