@@ -8,16 +8,17 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from benchmarks.record import save, spread
 
 CHILD = """
-import json, resource, sys, time
+import json, re, sys, time
 from pathlib import Path
 from dragoman.config import Config
 from dragoman.preparation import prepare
 from dragoman.progress import Ticker
-def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def peak(): return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
 src, tgt, run = sys.argv[1:]
 config = Config.from_mapping({"data": {"train": {"src": src, "tgt": tgt}}})
 idle, started = peak(), time.perf_counter()
@@ -25,8 +26,16 @@ Path(run).mkdir()
 prepare(config, Path(run), Ticker(quiet=True))
 seconds = time.perf_counter() - started
 size = sum(path.stat().st_size for path in Path(run).rglob("*"))
-print(json.dumps({"seconds": seconds, "idle_mib": idle, "peak_mib": peak(), "store_mib": size / 2**20}))
+found = {"seconds": seconds, "idle_mib": idle, "mib": peak() - idle, "store_mib": size / 2**20}
+print(json.dumps({name: round(value, 3) for name, value in found.items()}))
 """
+
+
+def prepared(src: Path, tgt: Path, run: Path) -> dict[str, Any]:
+    """Prepare a corpus in a fresh process: seconds, memory above that of the idle process, size of what it wrote."""
+    done = subprocess.run([sys.executable, "-c", CHILD, src, tgt, run], check=True, capture_output=True, text=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 def main() -> None:
@@ -38,15 +47,13 @@ def main() -> None:
     found = []
     for _ in range(3):
         with tempfile.TemporaryDirectory() as folder:
-            files = [str(corpus / "train.en"), str(corpus / "train.de"), f"{folder}/run"]
-            out = subprocess.run([sys.executable, "-c", CHILD, *files], check=True, capture_output=True, text=True)
-            found.append(json.loads(out.stdout))
+            found.append(prepared(corpus / "train.en", corpus / "train.de", Path(folder) / "run"))
     with (corpus / "train.en").open("rb") as file:
         pairs = sum(1 for _ in file)
     figures = {
         "pairs": pairs,
         "seconds": spread([f["seconds"] for f in found]),
-        "memory_above_idle_mib": spread([f["peak_mib"] - f["idle_mib"] for f in found]),
+        "memory_above_idle_mib": spread([f["mib"] for f in found]),
         "idle_mib": round(found[0]["idle_mib"]),
         "store_mib": round(found[0]["store_mib"], 1),
     }

@@ -14,7 +14,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dragoman.bundle import find_bundle, load_bundle, load_into, read_weights, save_weights, shapes, untied
+from dragoman.bundle import adopt, find_bundle, load_bundle, load_into, read_weights, save_weights, shapes, untied
 from dragoman.config import ModelConfig
 from dragoman.errors import BundleError
 from dragoman.model.transformer import Transformer
@@ -52,12 +52,52 @@ def test_weights_survive_the_disk_in_every_sharing(tmp_path: Path, share: str) -
     assert new.state_dict().keys() == old.state_dict().keys()
 
 
+@pytest.mark.parametrize("share", ["all", "decoder", "none"])
+@pytest.mark.parametrize("variant", [{}, {"positions": "learned", "norm": "pre"}, {"generator_bias": True}])
+def test_adopted_weights_equal_copied_ones_and_are_not_copied(share: str, variant: dict[str, Any]) -> None:
+    sizes: dict[str, Any] = dict(d_model=6, n_heads=2, d_ff=7, n_encoder_layers=1, n_decoder_layers=2, **variant)
+    config = ModelConfig(**sizes, share_embeddings=share, src_vocab_size=11, tgt_vocab_size=11)
+    weights = {name: tensor.clone() for name, tensor in untied(Transformer(config)).items()}
+    copied, adopted = Transformer(config), Transformer(config)
+    load_into(copied, weights)
+    adopt(adopted, weights)
+    torch.testing.assert_close(adopted.state_dict(), copied.state_dict(), rtol=0, atol=0)
+    ids = torch.tensor([[4, 5, 6, 3]])
+    assert torch.equal(adopted.eval()(ids, ids), copied.eval()(ids, ids))
+    assert untied(adopted).keys() == weights.keys()  # tied as before
+    assert all(tensor.data_ptr() == weights[name].data_ptr() for name, tensor in untied(adopted).items())
+    with pytest.raises(KeyError):
+        adopt(adopted, {"src_embed.wight": torch.zeros(11, 6)})
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "joint.spm", "model.safetensors"])
+@pytest.mark.parametrize("content", [b"", b"garbage"])
+def test_a_damaged_file_is_named_before_what_came_of_it(
+    tiny_run: Path, tmp_path: Path, name: str, content: bytes
+) -> None:
+    shutil.copytree(tiny_run / "bundle", tmp_path / "b")
+    (tmp_path / "b" / name).write_bytes(content)
+    with pytest.raises(BundleError, match=rf"b/{name}: damaged \(its SHA-256 is not the manifest's\)"):
+        load_bundle(tmp_path / "b")
+
+
+def test_a_bit_that_only_the_sum_notices_is_noticed(tiny_run: Path, tmp_path: Path) -> None:
+    shutil.copytree(tiny_run / "bundle", tmp_path / "b")
+    path = tmp_path / "b/model.safetensors"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    read_weights(path, read_weights(tiny_run / "bundle/model.safetensors"))  # as far as its form goes it is whole
+    with pytest.raises(BundleError, match="damaged"):
+        load_bundle(tmp_path / "b")
+
+
 def test_loading_draws_no_random_numbers_and_does_not_load_the_compiler(tiny_run: Path) -> None:
     before = torch.get_rng_state()
     load_bundle(tiny_run)
     assert torch.equal(torch.get_rng_state(), before)
     script = "import sys; from dragoman import Translator; Translator.load(sys.argv[1], 'cpu').translate(['a dog']); "
-    script += "print([name for name in ('torch._dynamo', 'sympy', 'sacrebleu', 'matplotlib') if name in sys.modules])"
+    heavy = ("torch._dynamo", "sympy", "sacrebleu", "matplotlib", "ctranslate2")
+    script += f"print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script, str(tiny_run)], capture_output=True, text=True)
     assert done.stdout == "[]\n", done.stderr
 

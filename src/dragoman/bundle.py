@@ -10,6 +10,7 @@ bundle/
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from dragoman import __version__
 from dragoman.config import Config, ModelConfig
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError, ConfigError
-from dragoman.files import MANIFEST, check_sealed, sealed_folder, standing
+from dragoman.files import MANIFEST, check_files, read_manifest, sealed_folder, standing
 from dragoman.model.transformer import Transformer
 from dragoman.tensor_file import Entry, read_header, read_tensor
 
@@ -124,6 +125,13 @@ def load_into(model: torch.nn.Module, weights: Mapping[str, Tensor]) -> None:
     model.load_state_dict(dict(weights), strict=False)
 
 
+def adopt(model: torch.nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Put weights stored once in the place of those of a model, without a copy; what was tied stays tied."""
+    parameters = dict(model.named_parameters())  # tied ones under the first of their names, as in ``untied``
+    for name, tensor in weights.items():
+        parameters[name].data = tensor
+
+
 def save_bundle(
     folder: Path, config: Config, model_config: ModelConfig, weights: Mapping[str, Tensor],
     src_tokenizer: Tokenizer, tgt_tokenizer: Tokenizer, facts: Mapping[str, Any],
@@ -162,7 +170,18 @@ def load_bundle(path: Path | str, device: str | torch.device = "cpu") -> Bundle:
         BundleError: There is none, it is damaged, or it was written by a newer dragoman.
     """
     folder = find_bundle(Path(path))
-    manifest = check_sealed(folder, "bundle")
+    manifest = read_manifest(folder, "bundle")
+    with ThreadPoolExecutor(1) as beside:
+        checked = beside.submit(check_files, folder, "bundle", manifest)
+        try:
+            bundle = _read(folder, manifest, device)
+        finally:
+            checked.result()  # a damaged file is named before anything that came of it
+    return bundle
+
+
+def _read(folder: Path, manifest: dict[str, Any], device: str | torch.device) -> Bundle:
+    """Read the files of a bundle, which may not be those of its manifest."""
     if "format" not in manifest:
         raise BundleError(
             f"{folder}: a checkpoint and no bundle, which a run makes when it ends: give the run's folder"
@@ -189,7 +208,7 @@ def load_bundle(path: Path | str, device: str | torch.device = "cpu") -> Bundle:
     weights = read_weights(folder / "model.safetensors", shapes(model_config))  # before anything large is allocated
     with _Undrawn():
         model = Transformer(model_config)
-    load_into(model, weights)
+    adopt(model, weights)
     return Bundle(config, model.to(device).eval(), src_tokenizer, tgt_tokenizer, manifest)
 
 

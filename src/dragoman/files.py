@@ -164,12 +164,19 @@ def check_sealed(folder: Path, what: str, name: str = MANIFEST) -> dict[str, Any
     Raises:
         BundleError: There is no such folder, no manifest, or a file is missing or changed.
     """
+    manifest = read_manifest(folder, what, name)
+    check_files(folder, what, manifest)
+    return manifest
+
+
+def read_manifest(folder: Path, what: str, name: str = MANIFEST) -> dict[str, Any]:
+    """Read the manifest of a sealed folder and check it, but not yet the files: the first half of ``check_sealed``."""
     path = folder / name
     if not folder.is_dir():
         raise BundleError(f"{folder}: no such {what}")
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-        sums = {file: (entry["bytes"], entry["sha256"]) for file, entry in manifest["files"].items()}
+        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        _sums(manifest)
         own = _own_sum(manifest)
         if manifest.get("sha256", own) != own:
             raise ValueError
@@ -177,7 +184,17 @@ def check_sealed(folder: Path, what: str, name: str = MANIFEST) -> dict[str, Any
         raise BundleError(f"{folder}: not a {what} of dragoman, or an unfinished one (no {name})") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BundleError(f"{path}: the manifest is damaged ({type(error).__name__})") from None
-    for file_name, (size, digest) in sums.items():
+    return manifest
+
+
+def _sums(manifest: dict[str, Any]) -> dict[str, tuple[int, str]]:
+    """Size and SHA-256 of each file, as the manifest has them."""
+    return {file: (entry["bytes"], entry["sha256"]) for file, entry in manifest["files"].items()}
+
+
+def check_files(folder: Path, what: str, manifest: dict[str, Any]) -> None:
+    """Check every file against the manifest: the second half of ``check_sealed``."""
+    for file_name, (size, digest) in _sums(manifest).items():
         file = folder / file_name
         if Path(file_name).name != file_name or not file.is_file():
             raise BundleError(f"{file}: missing from this {what}; copy it again or take another one")
@@ -187,4 +204,3 @@ def check_sealed(folder: Path, what: str, name: str = MANIFEST) -> dict[str, Any
             raise BundleError(f"{file}: cannot be read ({error.strerror or error})") from None
         if not whole:
             raise BundleError(f"{file}: damaged (its SHA-256 is not the manifest's); copy it again or take another one")
-    return manifest

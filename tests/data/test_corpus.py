@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +45,61 @@ def write(path: Path, content: bytes) -> Path:
 
 def lenient(content: bytes) -> list[Line]:
     return list(read_lines_leniently(io.BytesIO(content), "in"))
+
+
+def plainly(path: Path) -> Iterator[str]:
+    """What ``read_lines`` yields, one line at a time."""
+    number = 0
+    with open_corpus(path) as stream:
+        while raw := corpus._read_line(stream, str(path)):
+            number += 1
+            text = corpus._decode(corpus._without_ending(raw), path, number)
+            if number == 1 and text.startswith("\ufeff"):
+                if raw == BOM_BYTES:
+                    number = 0
+                    break
+                text = text[1:]
+            yield text
+    if number == 0:
+        raise DataError(f"{path}: the file is empty; give a text file with one sentence in each line")
+
+
+PIECES = [
+    b"a",
+    b"bc ",
+    b"\n",
+    b"\n\n",
+    b"\r",
+    b"\r\n",
+    BOM_BYTES,
+    "\u00fc\u2028\x85".encode(),
+    b"d" * 9,
+    b"e" * 21 + b"\n",
+]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.sampled_from([*PIECES, b"\0", b"\xff", b"\xc3"]), max_size=12) | st.lists(st.sampled_from(PIECES)),
+    st.integers(1, 40),
+)
+def test_reading_in_blocks_equals_reading_line_by_line(
+    tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes], block: int
+) -> None:
+    path = write(tmp_path_factory.mktemp("corpus") / "x", b"".join(pieces))
+    found: list[list[str]] = [[], []]
+    said = ["", ""]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(corpus, "BLOCK_BYTES", block)
+        patch.setattr(corpus, "MAX_LINE_BYTES", 20)
+        for i, read in enumerate((read_lines, plainly)):
+            try:
+                for line in read(path):
+                    found[i].append(line)
+            except DataError as error:
+                said[i] = str(error)
+    assert found[0] == found[1]
+    assert said[0] == said[1]
 
 
 def test_only_lf_ends_a_line(tmp_path: Path) -> None:

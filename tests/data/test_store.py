@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
@@ -46,7 +47,10 @@ def test_ids_and_texts_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         src_ids, tgt_ids = store.pair(i)
         assert [src_ids.tolist(), tgt_ids.tolist()] == [SRC.encode([src])[0], TGT.encode([tgt])[0]]
         assert (store.src_lengths()[i], store.tgt_lengths()[i]) == (len(src_ids), len(tgt_ids))
-    assert store.src_lengths().dtype == np.int32
+    with pytest.raises(IndexError):
+        store.pair(57)
+    with pytest.raises(IndexError):
+        store.pair(-1)
     assert store.n_tokens == (store.src_lengths().sum(), store.tgt_lengths().sum())
     assert store.texts([3, 0, 56]) == tuple(map(list, zip(*(PAIRS[i] for i in (3, 0, 56)), strict=True)))
     assert store.vocab_sizes == (SRC.vocab_size, TGT.vocab_size)
@@ -230,6 +234,71 @@ def test_opening_ten_million_pairs_is_quick(tmp_path: Path) -> None:
     start = time.perf_counter()
     assert len(Store.open(tmp_path / "s")) == n
     assert time.perf_counter() - start < 0.5
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 57, 1000])
+def test_lengths_and_rows_are_those_of_the_whole_arrays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    monkeypatch.setattr(module, "CHUNK_OFFSETS", chunk)
+    build_store(tmp_path / "s", PAIRS, SRC, TGT, config())
+    store = Store.open(tmp_path / "s")
+    for side, lengths in enumerate((store.src_lengths(), store.tgt_lengths())):
+        name = ("src", "tgt")[side]
+        ids = np.fromfile(tmp_path / f"s/{name}.ids", "<u2")
+        offsets = np.fromfile(tmp_path / f"s/{name}.offsets", "<i8")
+        assert lengths.dtype == np.int16
+        assert np.array_equal(lengths, np.diff(offsets))
+        for i in range(57):
+            assert np.array_equal(store.pair(i)[side], ids[offsets[i] : offsets[i + 1]])
+
+
+@pytest.mark.parametrize(("longest", "dtype"), [(2**14 - 1, np.int16), (2**14, np.int32), (40_000, np.int32)])
+@pytest.mark.parametrize("place", [0, 5, 9])
+def test_long_lines_get_wider_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, longest: int, dtype: type, place: int
+) -> None:
+    monkeypatch.setattr(module, "CHUNK_OFFSETS", 4)
+    pairs = [("a dog", "1" * (longest - 1) if i == place else "Hund") for i in range(10)]  # and a space
+    build_store(tmp_path / "s", pairs, SRC, TGT, config(max_tokens=50_000))
+    lengths = Store.open(tmp_path / "s").tgt_lengths()
+    assert lengths.dtype == dtype
+    assert lengths.tolist() == [len(ids) for ids in TGT.encode([tgt for _, tgt in pairs])]
+    assert lengths.max() == longest
+
+
+def test_a_store_that_changes_after_it_was_opened_is_an_error_and_no_crash(tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    build_store(folder, PAIRS, SRC, TGT, config(), keep_text=True)
+    store = Store.open(folder)
+    offsets = (folder / "src.offsets").read_bytes()
+    for damage in (2**60, -1):
+        (folder / "src.offsets").write_bytes(offsets[:80] + damage.to_bytes(8, "little", signed=True) + offsets[88:])
+        for row in (9, 10):
+            with pytest.raises(DataError, match=r"src\.offsets: damaged \(row (9|10) from"):
+                store.pair(row)
+        store.pair(11)
+    (folder / "src.offsets").write_bytes(offsets[:80])
+    with pytest.raises(DataError, match=r"src\.offsets: was cut"):
+        store.src_lengths()
+    os.truncate(folder / "tgt.text", 100)
+    with pytest.raises(DataError, match=r"tgt\.text: was cut"):
+        store.texts([56])
+
+
+def test_a_store_that_is_forgotten_closes_its_files(tmp_path: Path) -> None:
+    build_store(tmp_path / "s", PAIRS, SRC, TGT, config(), keep_text=True)
+
+    def n_open() -> int:
+        return sum(
+            str(tmp_path) in str(path.readlink()) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()
+        )
+
+    store = Store.open(tmp_path / "s")
+    assert n_open() == 8
+    del store
+    gc.collect()
+    assert n_open() == 0
 
 
 def test_progress_is_told_the_end_and_not_too_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

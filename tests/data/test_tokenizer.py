@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import threading
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -183,6 +184,19 @@ def test_common_characters_are_pieces_and_rare_ones_are_bytes() -> None:
     tokenizer = Tokenizer.learn(lines, TokenizerConfig(vocab_size=270))
     assert tokenizer.pieces(tokenizer.encode(["罕"])[0]) == ["▁", "<0xE7>", "<0xBD>", "<0x95>"]
     assert not any("<0x" in piece for piece in tokenizer.pieces(tokenizer.encode(["日本"])[0]))
+
+
+@given(
+    st.lists(
+        st.text(st.sampled_from("aab \u00fc\u4e2d\U0001f600\ud800\0\n\u2585"), max_size=30), min_size=1, max_size=30
+    ),
+    st.integers(1, 5),
+)
+def test_common_characters_are_counted_as_a_counter_counts_them(lines: list[str], most: int) -> None:
+    reserved = str.maketrans({"\0": " ", "\u2585": " ", "\n": " "})
+    counts = Counter(character for line in lines for character in " " + line.translate(reserved))
+    common = sum(n for _, n in counts.most_common(most) if n >= module.MIN_CHARACTER_COUNT)
+    assert module._coverage(lines, most) == max(0.98, common / counts.total())
 
 
 def test_nothing_is_left_out_of_learning() -> None:

@@ -2,7 +2,7 @@
 
     corpus.py      read, check and clean parallel text
     tokenizer.py   SentencePiece: learn, encode (sampled too), decode
-    store.py       ids and offsets on disk, memory-mapped
+    store.py       ids and offsets on disk, read pair by pair
     batching.py    length buckets, token budget, resumable order, Batch
     phrasebook.py  the embedded corpus
 

@@ -34,13 +34,14 @@ from torch import Tensor
 
 from dragoman.config import NoiseConfig
 from dragoman.data.noise import Lexicon, fingerprint, noised, of_one_batch
-from dragoman.data.store import Ids, Store
+from dragoman.data.store import Ids, Lengths, Store
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer
 from dragoman.errors import BundleError, ConfigError
 
 logger = logging.getLogger(__name__)
 
 POOL_PAIRS = 200_000
+CHUNK_NUMBERS = 2**16
 
 Indices = NDArray[np.int64]
 
@@ -143,10 +144,15 @@ def check_budget(
 def _shuffled(n: int, bits: np.random.PCG64) -> Indices:
     """A random order of ``0 ... n - 1``: each number below random bits, sorted as one."""
     n_bits = max(n - 1, 1).bit_length()
-    numbers = np.arange(n, dtype=np.uint64)
-    keys = (bits.random_raw(n) >> np.uint64(n_bits) << np.uint64(n_bits)) | numbers
+    number = np.uint64(2**n_bits - 1)  # the bits that hold it
+    keys = bits.random_raw(n)  # all that follows is done in place: there may be a hundred million
+    keys &= ~number
+    for start in range(0, n, CHUNK_NUMBERS):
+        part = keys[start : start + CHUNK_NUMBERS]
+        part |= np.arange(start, start + len(part), dtype=np.uint64)
     keys.sort()
-    return (keys & np.uint64(2**n_bits - 1)).astype(np.int64)
+    keys &= number
+    return keys.view(np.int64)
 
 
 def _filled(
@@ -244,6 +250,8 @@ class _Plan(NamedTuple):
     """All that decides which batches come."""
 
     store: Store
+    src_lengths: Lengths
+    tgt_lengths: Lengths
     batch_tokens: int
     seed: int
     max_epochs: int | None
@@ -266,12 +274,11 @@ class _Plan(NamedTuple):
 
     def _order(self, place: _Place) -> Iterator[tuple[int, int, Indices, _Place]]:
         """Yield epoch, position and indices of every batch from ``place`` on, and the place after it."""
-        src_lengths, tgt_lengths = self.store.src_lengths(), self.store.tgt_lengths()
         epoch, skip = place.epoch, place.position
         while self.max_epochs is None or epoch < self.max_epochs:
             pairs = 0
             for position, indices in enumerate(
-                epoch_batches(src_lengths, tgt_lengths, self.batch_tokens, self.seed, epoch)
+                epoch_batches(self.src_lengths, self.tgt_lengths, self.batch_tokens, self.seed, epoch)
             ):
                 pairs += len(indices)
                 if position >= skip:
@@ -306,7 +313,7 @@ class BatchStream:
         world_size: int = 1,
         ahead: int = 4,
     ) -> None:
-        """Plan the order; nothing is read yet.
+        """Plan the order; of the store only the lengths are read.
 
         Args:
             batch_tokens: Rows times longest side, eos counted, of one batch of one rank.
@@ -332,9 +339,12 @@ class BatchStream:
             )
         if anew and tokenizers and tuple(t.fingerprint for t in tokenizers) != store.tokenizers:
             raise ConfigError("subword sampling and noise need the tokenizers that the store was built with")
-        check_budget(store.src_lengths(), store.tgt_lengths(), batch_tokens)
+        src_lengths, tgt_lengths = store.src_lengths(), store.tgt_lengths()
+        check_budget(src_lengths, tgt_lengths, batch_tokens)
         self._plan = _Plan(
             store=store,
+            src_lengths=src_lengths,
+            tgt_lengths=tgt_lengths,
             batch_tokens=batch_tokens,
             seed=seed,
             max_epochs=max_epochs,

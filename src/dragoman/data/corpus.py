@@ -42,6 +42,9 @@ logger = logging.getLogger(__name__)
 MAX_LINE_BYTES = 2**20
 """A longer line, its LF not counted, is no line of text; it would be some 250,000 subwords."""
 
+BLOCK_BYTES = 2**17
+"""How much of a training text is read at a time."""
+
 BOM = "\ufeff"
 BOM_BYTES = BOM.encode()
 
@@ -55,22 +58,42 @@ def read_lines(path: Path | str) -> Iterator[str]:
     path = Path(path)
     number = n_cr = 0
     with open_corpus(path) as stream:
-        while raw := _read_line(stream, str(path)):
-            number += 1
-            body = _without_ending(raw)
-            n_cr += raw.endswith(b"\r\n")
-            text = _decode(body, path, number)
-            if number == 1 and text.startswith(BOM):
-                logger.info("%s: byte order mark at the start removed", path)
-                text = text[1:]
-                if len(raw) == len(BOM_BYTES):  # the file holds nothing else
-                    number = 0
-                    break
-            yield text
+        while block := _read_block(stream, str(path)):
+            if number and (lines := _plain_lines(block)) is not None:  # nearly all, and several times as fast
+                number += len(lines)
+                yield from lines
+                continue
+            for raw in _raw_lines(block):
+                number += 1
+                n_cr += raw.endswith(b"\r\n")
+                text = _decode(_without_ending(raw), path, number)
+                if number == 1 and text.startswith(BOM):
+                    logger.info("%s: byte order mark at the start removed", path)
+                    text = text[1:]
+                    if len(raw) == len(BOM_BYTES):  # the file holds nothing else
+                        number = 0
+                        break
+                yield text
     if number == 0:
         raise DataError(f"{path}: the file is empty; give a text file with one sentence in each line")
     if n_cr:
         logger.info("%s: CR before LF removed from %s lines", path, f"{n_cr:,}")
+
+
+def _plain_lines(block: bytes) -> list[str] | None:
+    """The lines of a block in which nothing is to be refused, removed or counted; None if something may be."""
+    if len(block) > MAX_LINE_BYTES or b"\r\n" in block or b"\0" in block:
+        return None
+    try:
+        return block.removesuffix(b"\n").decode().split("\n")
+    except UnicodeDecodeError:
+        return None
+
+
+def _raw_lines(block: bytes) -> list[bytes]:
+    """The lines of a block, each with its LF if it has one."""
+    lines = block.split(b"\n")
+    return [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 
 
 def read_pairs(src: Path | str, tgt: Path | str) -> Iterator[tuple[str, str]]:
@@ -176,6 +199,15 @@ def _whole_characters(body: bytes) -> bytes:
     decoder.decode(body[-4:])
     n_waiting = len(decoder.getstate()[0])
     return body[: len(body) - n_waiting]
+
+
+def _read_block(stream: BinaryIO, name: str) -> bytes:
+    """Read about ``BLOCK_BYTES`` of whole lines; of a line that is longer than allowed as much as shows it."""
+    try:
+        block = stream.read(BLOCK_BYTES)
+    except (EOFError, OSError, zlib.error) as error:
+        raise broken_off(name, error) from None
+    return block if block.endswith(b"\n") or not block else block + _read_line(stream, name)
 
 
 def _read_line(stream: BinaryIO, name: str) -> bytes:

@@ -1,4 +1,4 @@
-"""A corpus as token ids on disk, memory-mapped: training needs no more memory for a hundred million pairs than for ten.
+"""A corpus as token ids on disk, read pair by pair: what is not in a batch takes no memory.
 
 A store is a folder. All numbers are little-endian and nothing stands before or between them.
 
@@ -16,7 +16,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import struct
 import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -37,11 +40,15 @@ Progress = Callable[[int, int | None, str], None]
 """Called with how much is done, how much there is in all (None: not known) and what of; at most ten times a second."""
 
 Ids = NDArray[np.integer[Any]]
+Lengths = NDArray[np.int16] | NDArray[np.int32]
 
 FORMAT = 1
 ABOUT = "store.json"
 CHUNK_PAIRS = 10_000
 CHUNK_CHARACTERS = 2**23  # a chunk of long lines ends sooner, so that memory stays bounded
+_TWO_OFFSETS = struct.Struct("<qq").unpack
+CHUNK_OFFSETS = 2**16  # of which lengths are made at a time
+MOST_16_BITS = 2**14 - 1  # the greatest length kept in 16 bits: two of them and an eos can be added up
 
 
 def build_store(
@@ -189,21 +196,22 @@ class Store:
         self.n_tokens: tuple[int, int] = (about["src"]["tokens"], about["tgt"]["tokens"])  # eos not counted
         self.sources: dict[str, dict[str, Any]] = about["sources"]  # path: fingerprint
         self._n = int(about["pairs"])
-        self._ids, self._offsets = zip(
-            *(
-                self._map(side, about[side]["tokens"], np.dtype(about[side]["dtype"]), "ids", "offsets")
-                for side in ("src", "tgt")
-            ),
-            strict=True,
-        )
+        self._ids = [
+            _Rows(
+                folder, f"{side}.ids", f"{side}.offsets", self._n, about[side]["tokens"], np.dtype(about[side]["dtype"])
+            )
+            for side in ("src", "tgt")
+        ]
         self._texts = None
         if about["text_bytes"]:
             sizes = zip(("src", "tgt"), about["text_bytes"], strict=True)
-            self._texts = [self._map(side, size, np.dtype("u1"), "text", "ends") for side, size in sizes]
+            self._texts = [
+                _Rows(folder, f"{side}.text", f"{side}.ends", self._n, size, np.dtype("u1")) for side, size in sizes
+            ]
 
     @classmethod
     def open(cls, folder: Path | str) -> Store:
-        """Map a store into memory.
+        """Open a store; nothing but its description is read.
 
         Raises:
             DataError: It is missing, incomplete, damaged or of another version of dragoman.
@@ -219,33 +227,25 @@ class Store:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataError(f"{folder}: the store cannot be used ({error}); remove it to rebuild it") from None
 
-    def _map(self, side: str, size: int, dtype: np.dtype[Any], values: str, ends: str) -> tuple[Ids, Ids]:
-        """Map the values of one column and their offsets, and check that they fit each other."""
-        result = []
-        for name, n, kind in ((values, size, dtype), (ends, self._n + 1, np.dtype("<i8"))):
-            path = self.folder / f"{side}.{name}"
-            if path.stat().st_size != n * kind.itemsize:
-                raise ValueError(f"{path.name} has {path.stat().st_size:,} bytes instead of {n * kind.itemsize:,}")
-            result.append(np.asarray(np.memmap(path, kind, "r")) if n else np.empty(0, kind))
-        if result[1][0] != 0 or result[1][-1] != size:
-            raise ValueError(f"{side}.{ends} does not fit {side}.{values}")
-        return result[0], result[1]
-
     def __len__(self) -> int:
         return self._n
 
-    def src_lengths(self) -> NDArray[np.int32]:
-        """Subwords of each source, eos not counted, ``(pairs,)``."""
-        return np.diff(self._offsets[0]).astype(np.int32)
+    def src_lengths(self) -> Lengths:
+        """Subwords of each source, eos not counted, ``(pairs,)``; int16 where all are below 2^14, else int32."""
+        return self._ids[0].lengths()
 
-    def tgt_lengths(self) -> NDArray[np.int32]:
-        """Subwords of each target, eos not counted, ``(pairs,)``."""
-        return np.diff(self._offsets[1]).astype(np.int32)
+    def tgt_lengths(self) -> Lengths:
+        """Subwords of each target, eos not counted, ``(pairs,)``; int16 where all are below 2^14, else int32."""
+        return self._ids[1].lengths()
 
     def pair(self, index: int) -> tuple[Ids, Ids]:
-        """The ids of one pair, without bos and eos; views into the file, not to be written to."""
-        (src, tgt), (src_ends, tgt_ends) = self._ids, self._offsets
-        return src[src_ends[index] : src_ends[index + 1]], tgt[tgt_ends[index] : tgt_ends[index + 1]]
+        """The ids of one pair, without bos and eos; not to be written to.
+
+        Raises:
+            DataError: The store was cut or damaged after it was opened.
+        """
+        src, tgt = self._ids
+        return np.frombuffer(src.row(index), src.dtype), np.frombuffer(tgt.row(index), tgt.dtype)
 
     @property
     def has_text(self) -> bool:
@@ -261,8 +261,72 @@ class Store:
         if self._texts is None:
             raise DataError(f"{self.folder} holds no text, only ids; build it again with keep_text=True")
         rows = [int(i) for i in indices]
-        src, tgt = ([bytes(text[ends[i] : ends[i + 1]]).decode() for i in rows] for text, ends in self._texts)
+        src, tgt = ([text.row(i).decode() for i in rows] for text in self._texts)
         return src, tgt
+
+
+class _Rows:
+    """One column of a store: any row of it, read when it is asked for.
+
+    Read and not memory-mapped: every page of a map that was touched, and those around it, would count as memory of this
+    process, and a file that is cut under a map kills the process.
+    """
+
+    def __init__(self, folder: Path, values: str, ends: str, n: int, size: int, dtype: np.dtype[Any]) -> None:
+        """Open ``n`` rows of ``size`` values in all.
+
+        Raises:
+            OSError, ValueError: The files do not fit these numbers, or each other.
+        """
+        self.dtype = dtype
+        self._n, self._size = n, size
+        self._values, self._ends = folder / values, folder / ends
+        for path, n_bytes in ((self._values, size * dtype.itemsize), (self._ends, 8 * (n + 1))):
+            if path.stat().st_size != n_bytes:
+                raise ValueError(f"{path.name} has {path.stat().st_size:,} bytes instead of {n_bytes:,}")
+        self._descriptors = {path: os.open(path, os.O_RDONLY) for path in (self._values, self._ends)}
+        for descriptor in self._descriptors.values():
+            weakref.finalize(self, os.close, descriptor)
+        if self._offsets(0, 1)[0] != 0 or self._offsets(n, 1)[0] != size:
+            raise ValueError(f"{ends} does not fit {values}")
+
+    def row(self, index: int) -> bytes:
+        """The bytes of one row.
+
+        Raises:
+            DataError: The files were cut or damaged after they were opened.
+        """
+        if not 0 <= index < self._n:
+            raise IndexError(f"row {index} of {self._n}")
+        start, end = _TWO_OFFSETS(self._read(self._ends, 16, 8 * index))
+        if not 0 <= start <= end <= self._size:
+            raise DataError(
+                f"{self._ends}: damaged (row {index} from {start} to {end}); remove the store to rebuild it"
+            )
+        width = self.dtype.itemsize
+        return self._read(self._values, (end - start) * width, start * width)
+
+    def lengths(self) -> Lengths:
+        """Values of each row, ``(n,)``; int16 where all are below 2^14, else int32."""
+        result: Lengths = np.empty(self._n, np.int16)
+        for first in range(0, self._n, CHUNK_OFFSETS):
+            lengths = np.diff(self._offsets(first, min(CHUNK_OFFSETS, self._n - first) + 1))
+            if result.dtype == np.int16 and lengths.max() > MOST_16_BITS:
+                result = result.astype(np.int32)
+            result[first : first + len(lengths)] = lengths
+        return result
+
+    def _offsets(self, first: int, count: int) -> NDArray[np.int64]:
+        return np.frombuffer(self._read(self._ends, 8 * count, 8 * first), "<i8")
+
+    def _read(self, path: Path, n_bytes: int, place: int) -> bytes:
+        try:
+            data = os.pread(self._descriptors[path], n_bytes, place)
+        except OSError as error:
+            raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+        if len(data) != n_bytes:
+            raise DataError(f"{path}: was cut while it was in use; remove the store to rebuild it")
+        return data
 
 
 def check_store(folder: Path | str) -> bool:
