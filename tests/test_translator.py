@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.data.corpus import BOM_BYTES, Line
 from dragoman.data.tokenizer import EOS_ID
+from dragoman.decoding.batches import search_all
 from dragoman.errors import ConfigError, DecodeError
 from dragoman.splitting import pack, split_text, windows
 from dragoman.translator import Translation, Translator
@@ -291,3 +292,45 @@ def test_an_error_while_reading_comes_after_the_lines_before_it() -> None:
     assert [line.text for line in next(found)] == ["a"]
     with pytest.raises(OSError, match="gone"):
         next(found)
+
+
+def test_the_fast_twin_finds_what_the_model_finds(translator: Translator) -> None:
+    ids = translator.src_tokenizer.encode(SENTENCES)
+    config = translator.config.decode
+    plain = [found[0] for found in search_all(translator.model, ids, config, torch.device("cpu"))]
+    found = translator.translate(SENTENCES)
+    assert [one.text for one in found] == translator.tgt_tokenizer.decode([one.ids for one in plain])
+    assert [one.score for one in found] == pytest.approx([one.score for one in plain], abs=1e-5)
+
+
+def test_weights_that_have_changed_translate_otherwise(tiny_run: Path) -> None:
+    changing = Translator.load(tiny_run, "cpu")
+    before = changing.translate(SENTENCES[:1])[0]
+    assert changing.translate(SENTENCES[:1])[0] == before
+    with torch.no_grad():
+        changing.model.generator.weight.mul_(0.5)
+    assert changing.translate(SENTENCES[:1])[0].score != pytest.approx(before.score, abs=1e-3)
+
+
+@pytest.mark.parametrize("settings", [{}, {"beam_size": 1}, {"n_best": 3}, {"deterministic": True}], ids=str)
+def test_several_workers_find_the_same_in_order(translator: Translator, settings: dict[str, Any]) -> None:
+    texts = [" ".join(random.Random(i).choices(["dog", "cat", "tree", "runs"], k=1 + i % 9)) for i in range(40)]
+    want = translator.translate(texts, batch_tokens=60, **settings)
+    found = translator.translate(texts, workers=3, batch_tokens=60, **settings)
+    assert [one.text for one in found] == [one.text for one in want]
+    assert [one.score for one in found] == pytest.approx([one.score for one in want], abs=1e-5)
+    with pytest.raises(ConfigError, match="workers = 0"):
+        translator.translate(texts, workers=0, **settings)
+
+
+def test_rounded_weights_translate_nearly_the_same(translator: Translator) -> None:
+    texts = [" ".join(random.Random(i).choices(["dog", "cat", "tree", "runs"], k=1 + i % 9)) for i in range(40)]
+    try:
+        found = translator.translate(texts, precision="int8")
+    except ConfigError:
+        pytest.skip("this CPU has no 8-bit products")
+    want = translator.translate(texts)
+    same = sum(a.text == b.text for a, b in zip(found, want, strict=True))
+    print(f"int8: {same} of {len(texts)} translations are those of fp32")
+    assert same > 0.7 * len(texts)
+    assert [one.score for one in found] != [one.score for one in want]

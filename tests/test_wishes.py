@@ -298,7 +298,7 @@ def test_bf16_is_nearly_the_same(translator: Translator) -> None:
     assert same > 0.8 * len(sources)
     assert [one.score for one in half] != [one.score for one in full]  # it is another arithmetic
     assert [one.score for one in half] == pytest.approx([one.score for one in full], abs=0.5)
-    with pytest.raises(ConfigError, match="use fp32 or bf16"):
+    with pytest.raises(ConfigError, match="use fp32, bf16 or int8"):
         translator.translate(sources, precision="fp16")
 
 

@@ -10,20 +10,28 @@ import gc
 import os
 from collections.abc import Iterator
 
+TRAINING = 32
+"""So many compiled products are kept: training goes through thousands of shapes, and with 32 memory stays flat."""
+
+SEARCHING = 256
+"""A search has few shapes, by its choice, which come back with every batch: all find room."""
+
+PRODUCTS = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
+"""Both keep compiled products, up to 1,024 if not told otherwise."""
+
 DEFAULTS = {
-    # Both keep a compiled product, and its memory, for each of a thousand batch shapes; with 32 memory stays flat.
-    "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32",
-    "LRU_CACHE_CAPACITY": "32",
     # How long OpenMP's threads spin before they sleep: a short while costs nothing on a quiet machine, and on a busy
     # one leaves the cores to whoever has work.
     "GOMP_SPINCOUNT": "1000",
 }
 
 
-def set_defaults() -> None:
-    """Set what is not set. The first two are read at the first product, the last one when torch is imported."""
+def set_defaults(products: int | None = TRAINING) -> None:
+    """Set what is not set, before torch is imported; ``products``, if given, is read at the first product only."""
     for name, value in DEFAULTS.items():
         os.environ.setdefault(name, value)
+    for name in PRODUCTS if products is not None else ():
+        os.environ.setdefault(name, str(products))
 
 
 @contextlib.contextmanager

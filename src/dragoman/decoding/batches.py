@@ -6,6 +6,7 @@ A batch that finds no memory is halved, down to single sentences. One that fails
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import torch
@@ -16,7 +17,7 @@ from dragoman.decoding.rules import Rules
 from dragoman.decoding.sampling import Sampling, sample_search
 from dragoman.decoding.search import DEFAULT, Hypothesis, Model, Specials, beam_search, greedy_search
 from dragoman.device import is_out_of_memory
-from dragoman.errors import DecodeError
+from dragoman.errors import ConfigError, DecodeError
 
 CONSTRAINED_BEAM = 10
 """The least beam for a sentence with words to place, among which it is shared out."""
@@ -25,13 +26,18 @@ NO_MEMORY = "there is not enough memory for it, even alone: take a smaller beam,
 
 
 def length_batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
-    """Indices of similar length, the longest batch first; rows x longest is at most ``batch_tokens``, or one row."""
+    """Indices of similar length, the longest batch first; rows x longest is at most ``batch_tokens``, or one row.
+
+    All but the last batch have 1, 2, 3, 4, 6, 8, 12, ... rows, as those that a search goes on with: see ``fitting``.
+    """
     order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
     batch: list[int] = []
     for i in order:
         if batch and (len(batch) + 1) * lengths[batch[0]] > batch_tokens:
-            yield batch
-            batch = []
+            n = 1 << (len(batch).bit_length() - 1)
+            n = n * 3 // 2 if n * 3 // 2 <= len(batch) else n
+            yield batch[:n]
+            batch = batch[n:]
         batch.append(i)
     if batch:
         yield batch
@@ -85,6 +91,7 @@ def search_all(
     keys: Sequence[Hashable] | None = None,
     longest: int | None = None,
     failed: Callable[[int], None] | None = None,
+    workers: int = 1,
 ) -> list[list[Hypothesis]]:
     """Translate ids to ids.
 
@@ -99,12 +106,14 @@ def search_all(
         keys: What names each source in sampling's random numbers; None: its index.
         longest: No translation may have more tokens, eos counted, whatever ``config`` and ``rules`` say.
         failed: Called with the index of each source that found no memory even alone; its list stays empty.
+        workers: So many batches at a time, by threads of which each uses one core; 1: by this thread, with as many
+            cores as torch has been given.
 
     Returns:
         For each source, in order, its hypotheses, best first.
 
     Raises:
-        ConfigError: ``sampling`` is impossible.
+        ConfigError: ``sampling`` or the number of workers is impossible.
         DecodeError: A source found no memory even alone (raised after the others, unless ``failed`` is given);
             ``n_best`` is more than the beam; sampling is to place words.
     """
@@ -133,20 +142,46 @@ def search_all(
         for i, hypotheses in zip(batch, results, strict=True):
             found[i] = hypotheses
 
-    lost: list[int] = []
-    done = 0
+    jobs = []
     for beam_size, members in _by_beam(len(src_ids), config.beam_size, rules):
         budget = config.batch_tokens * config.beam_size // beam_size
         for chosen in length_batches([len(src_ids[i]) + 1 for i in members], budget):
             batch = [members[j] for j in chosen]
-            lost += run_halving(batch, partial(search, beam_size=beam_size))
-            done += len(batch)
-            progress(done, len(src_ids), "sentences translated")
+            jobs.append((len(batch), partial(run_halving, batch, partial(search, beam_size=beam_size))))
+    lost: list[int] = []
+    done = 0
+    for (size, _), lost_here in zip(jobs, _run_all([job for _, job in jobs], workers), strict=True):
+        lost += lost_here
+        done += size
+        progress(done, len(src_ids), "sentences translated")
     for i in sorted(lost):
         if failed is None:
             raise DecodeError(f"sentence {i + 1}: {NO_MEMORY}")
         failed(i)
     return found
+
+
+def _run_all(jobs: Sequence[Callable[[], list[int]]], workers: int) -> Iterator[list[int]]:
+    """Run jobs, several at a time; yields what they return, in order.
+
+    Threads are enough: torch lets go of Python's lock while it computes.
+
+    Raises:
+        ConfigError: ``workers`` is less than 1.
+        Exception: Whatever a job raises; those not yet begun are left.
+    """
+    if workers < 1:
+        raise ConfigError(f"workers = {workers} must be 1 or more")
+    if min(workers, len(jobs)) < 2:
+        yield from (job() for job in jobs)
+        return
+    n_threads = torch.get_num_threads()
+    pool = ThreadPoolExecutor(min(workers, len(jobs)), "search", torch.set_num_threads, (1,))
+    try:
+        yield from pool.map(lambda job: job(), jobs)
+    finally:
+        pool.shutdown(cancel_futures=True)
+        torch.set_num_threads(n_threads)  # threads that are yet to come get the number set last
 
 
 def _by_beam(n: int, beam_size: int, rules: Sequence[Rules] | None) -> list[tuple[int, list[int]]]:

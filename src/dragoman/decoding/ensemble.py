@@ -20,6 +20,21 @@ class EnsembleState(NamedTuple):
         return type(self)(tuple(state.select(rows) for state in self.states))
 
 
+class Mean(NamedTuple):
+    """What a search knows of an ensemble; members are models or their fast twins."""
+
+    members: tuple[Any, ...]
+
+    def start(self, src: Tensor) -> EnsembleState:
+        """Each member reads the sources ``(B, S)``."""
+        return EnsembleState(tuple(member.start(src) for member in self.members))
+
+    def step(self, state: EnsembleState, last_ids: Tensor) -> tuple[Tensor, EnsembleState]:
+        """Append a token to each row: log-probabilities ``(B, V)`` and the next state."""
+        found = [member.step(one, last_ids) for member, one in zip(self.members, state.states, strict=True)]
+        return mean_probability([logits for logits, _ in found]), EnsembleState(tuple(next_ for _, next_ in found))
+
+
 class Ensemble(nn.Module):
     """Offers what its members offer: ``start``, ``step`` and ``select``, and a call with ``src`` and ``tgt_in``.
 
@@ -32,12 +47,11 @@ class Ensemble(nn.Module):
 
     def start(self, src: Tensor) -> EnsembleState:
         """Each member reads the sources ``(B, S)``."""
-        return EnsembleState(tuple(member.start(src) for member in self._members()))
+        return Mean(tuple(self.members)).start(src)
 
     def step(self, state: EnsembleState, last_ids: Tensor) -> tuple[Tensor, EnsembleState]:
         """Append a token to each row: log-probabilities ``(B, V)`` and the next state."""
-        found = [member.step(one, last_ids) for member, one in zip(self._members(), state.states, strict=True)]
-        return mean_probability([logits for logits, _ in found]), EnsembleState(tuple(next_ for _, next_ in found))
+        return Mean(tuple(self.members)).step(state, last_ids)
 
     def forward(self, src: Tensor, tgt_in: Tensor, record: Callable[[str, Tensor], None] | None = None) -> Tensor:
         """Log-probabilities ``(B, T, V)``; ``record`` gets each member's attentions under ``members.I.``."""
@@ -45,10 +59,7 @@ class Ensemble(nn.Module):
         def named(i: int) -> Callable[[str, Tensor], None] | None:
             return None if record is None else lambda name, weights: record(f"members.{i}.{name}", weights)
 
-        return mean_probability([member(src, tgt_in, record=named(i)) for i, member in enumerate(self._members())])
-
-    def _members(self) -> list[Any]:
-        return list(self.members)
+        return mean_probability([member(src, tgt_in, record=named(i)) for i, member in enumerate(self.members)])
 
 
 def mean_probability(logits: Sequence[Tensor]) -> Tensor:

@@ -12,6 +12,7 @@ Rules (``rules``) take away tokens before the best are chosen; where words are p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -22,6 +23,7 @@ from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from dragoman.decoding.constraints import share_out
 from dragoman.decoding.rules import Rules, restrict
 from dragoman.errors import DecodeError
+from dragoman.fast.top_k import best_extensions, maxima_and_log_sum
 
 
 class Model(Protocol):
@@ -32,7 +34,7 @@ class Model(Protocol):
         ...
 
     def step(self, state: Any, last_ids: Tensor) -> tuple[Tensor, Any]:
-        """Append a token to each row: logits ``(B, V)`` and the next state."""
+        """Append a token to each row: logits ``(B, V)``, which the search may overwrite, and the next state."""
         ...
 
 
@@ -45,6 +47,8 @@ class Specials(NamedTuple):
 
 
 DEFAULT = Specials()
+
+NOT_FINITE = "the model's scores are not finite (NaN or infinite): its weights are damaged or diverged"
 
 
 class Hypothesis(NamedTuple):
@@ -86,35 +90,39 @@ def greedy_search(
     Returns:
         One hypothesis for each row.
     """
-    n_rows, limits = src.size(0), torch.tensor(max_lens, device=src.device)
-    rows = torch.arange(n_rows, device=src.device)  # which sentence each open row is
-    state, last = model.start(src), torch.full((n_rows,), specials.bos_id, device=src.device)
-    ids: list[list[int]] = [[] for _ in range(n_rows)]
-    log_probs = [0.0] * n_rows
+    n_rows, device = src.size(0), src.device
+    one_by_one = rules is not None or choose is not None  # these look at every row, so none may be done already
+    ids = torch.full((n_rows, max(max_lens, default=0)), specials.eos_id, device=device)
+    log_probs = torch.zeros(n_rows, dtype=torch.float64, device=device)
+    rows = torch.arange(n_rows, device=device)  # which sentence each row of the state is
+    is_open = torch.ones(n_rows, dtype=torch.bool, device=device)  # of these rows
+    limits = torch.tensor(max_lens, device=device)
+    state, last = model.start(src), torch.full((n_rows,), specials.bos_id, device=device)
     n = 0
     while len(rows):
         n += 1
         logits, state = model.step(state, last)
-        log_p = next_log_probs(logits, limits[rows] == n, specials)
-        open_rows = rows.tolist()
-        if rules is not None:
-            histories, rooms = [ids[row] for row in open_rows], [max_lens[row] - n + 1 for row in open_rows]
-            restrict(log_p, histories, [rules[row] for row in open_rows], rooms, specials.eos_id)
-        if choose is None:
-            scores, last = log_p.max(dim=-1)
-        else:
-            last = choose(log_p, open_rows, n)
+        if one_by_one or n in max_lens:
+            log_p = next_log_probs(logits, limits[rows] == n, specials)
+            if rules is not None:
+                histories, rooms = ids[rows, : n - 1].tolist(), (limits[rows] - n + 1).tolist()
+                restrict(log_p, histories, [rules[row] for row in rows.tolist()], rooms, specials.eos_id)
+            last = log_p.argmax(dim=-1) if choose is None else choose(log_p, rows.tolist(), n)
             scores = log_p.gather(1, last[:, None])[:, 0]
-        for row, token, log_prob in zip(open_rows, last.tolist(), scores.tolist(), strict=True):
-            log_probs[row] += log_prob
-            if token != specials.eos_id:
-                ids[row].append(token)
-        going = (last != specials.eos_id).nonzero()[:, 0]
-        if len(going) < len(rows):
-            rows, last, state = rows[going], last[going], state.select(going)
-    return [
-        Hypothesis(i, log_p / length_penalty(len(i) + 1, alpha), log_p) for i, log_p in zip(ids, log_probs, strict=True)
-    ]
+        else:
+            best, where = _best(logits, torch.zeros_like(last, dtype=torch.float32)[:, None], 1, specials)
+            scores, last = best[:, 0], where[:, 0]
+        log_probs[rows] += scores.double().masked_fill_(~is_open, 0.0)
+        ids[rows, n - 1] = last.masked_fill(~is_open, specials.eos_id)
+        is_open &= last != specials.eos_id
+        kept = _kept(is_open, one_by_one)
+        if kept is not None:
+            rows, last, is_open, state = rows[kept], last[kept], is_open[kept], state.select(kept)
+    found = []
+    for row, log_prob in zip(ids.tolist(), log_probs.tolist(), strict=True):
+        row = row[: row.index(specials.eos_id)]
+        found.append(Hypothesis(row, log_prob / length_penalty(len(row) + 1, alpha), log_prob))
+    return found
 
 
 @torch.inference_mode()
@@ -145,56 +153,112 @@ def beam_search(
     Raises:
         DecodeError: ``n_best`` is larger than the beam, or the model's scores are not finite.
     """
+    if rules is not None and all(rule.are_none for rule in rules):
+        rules = None
     if not 1 <= n_best <= beam_size:
         raise DecodeError(f"n_best = {n_best} must lie between 1 and beam_size = {beam_size}")
-    device, k = src.device, beam_size
-    sentences = list(range(src.size(0)))  # which sentence each open block of K rows is
-    finished: list[list[Hypothesis]] = [[] for _ in sentences]
-    state = model.start(src).select(torch.arange(src.size(0), device=device).repeat_interleave(k))
-    last = torch.full((src.size(0) * k,), specials.bos_id, device=device)
-    history = torch.empty(src.size(0), k, 0, dtype=torch.int64, device=device)
-    scores = torch.full((src.size(0), k), -torch.inf, device=device)
+    device, k, n_rows = src.device, beam_size, src.size(0)
+    finished: list[list[Hypothesis]] = [[] for _ in range(n_rows)]
+    furthest = torch.tensor([length_penalty(most, alpha) for most in max_lens], dtype=torch.float64, device=device)
+    to_beat = torch.full_like(furthest, -torch.inf)  # of each sentence the score of its n_best-th finished hypothesis
+    limits = torch.tensor(max_lens, device=device)
+    sentences = torch.arange(n_rows, device=device)  # which one each block of K rows is; some may be done already
+    state = model.start(src).select(sentences.repeat_interleave(k))
+    last = torch.full((n_rows * k,), specials.bos_id, device=device)
+    history = torch.empty(n_rows, k, 0, dtype=torch.int64, device=device)
+    scores = torch.full((n_rows, k), -torch.inf, device=device)  # of a sentence that is done: all -inf
     scores[:, 0] = 0.0  # K copies of one hypothesis: only the first may be extended
     n = 0
-    while sentences:
+    while len(sentences):
         n += 1
         logits, state = model.step(state, last)  # (B * K, V)
-        at_limit = torch.tensor([max_lens[s] == n for s in sentences], device=device).repeat_interleave(k)
-        log_p = next_log_probs(logits, at_limit, specials).view(len(sentences), k, -1)
-        n_vocab = log_p.size(-1)
-        open_rules = None if rules is None else [rules[s] for s in sentences]
-        if open_rules is not None:
-            past = history.flatten(0, 1).tolist()
-            rooms = [max_lens[s] - n + 1 for s in sentences for _ in range(k)]
-            each = [rule for rule in open_rules for _ in range(k)]
-            restrict(log_p.view(-1, n_vocab), past, each, rooms, specials.eos_id)
-        totals = scores[:, :, None] + log_p  # (B, K, V)
-        best, where = totals.flatten(1).topk(min(2 * k, k * n_vocab))  # (B, 2K)
-        if open_rules is not None:
-            share_out_rows(best, where, totals, history, open_rules, specials.eos_id)
+        n_vocab = logits.size(1)
+        n_wanted = min(2 * k, k * n_vocab)
+        if rules is None and n not in max_lens:
+            best, where = _best(logits, scores, n_wanted, specials)  # (B, 2K)
+        else:
+            at_limit = (limits[sentences] == n).repeat_interleave(k)
+            log_p = next_log_probs(logits, at_limit, specials)
+            open_rules = None if rules is None else [rules[s] for s in sentences.tolist()]
+            if open_rules is not None:
+                rooms = (limits[sentences] - n + 1).repeat_interleave(k).tolist()
+                each = [rule for rule in open_rules for _ in range(k)]
+                restrict(log_p, history.flatten(0, 1).tolist(), each, rooms, specials.eos_id)
+            totals = scores[:, :, None] + log_p.view(-1, k, n_vocab)
+            best, where = totals.flatten(1).topk(n_wanted)
+            if open_rules is not None:
+                share_out_rows(best, where, totals, history, open_rules, specials.eos_id)
         beams, tokens = where // n_vocab, where % n_vocab
         ends = tokens == specials.eos_id
-        for row, rank in (ends & best.isfinite())[:, :k].nonzero().tolist():
-            log_prob = best[row, rank].item()
-            ids = history[row, beams[row, rank]].tolist()
-            finished[sentences[row]].append(Hypothesis(ids, log_prob / length_penalty(n, alpha), log_prob))
+        row, rank = (ends & best.isfinite())[:, :k].nonzero().T
+        if len(row):
+            ended = sentences[row].tolist()
+            texts, log_probs = history[row, beams[row, rank]].tolist(), best[row, rank].tolist()
+            _finish(finished, ended, texts, log_probs, length_penalty(n, alpha), k)
+            bars = [finished[s][n_best - 1].score if len(finished[s]) >= n_best else -math.inf for s in ended]
+            to_beat[ended] = torch.tensor(bars, dtype=torch.float64, device=device)
         # the best K that go on: a stable sort puts endings last and keeps the order of the others
         going = ends.to(torch.int8).sort(dim=-1, stable=True).indices[:, :k]
         scores, beams, tokens = (x.gather(1, going) for x in (best.masked_fill(ends, -torch.inf), beams, tokens))
         history = torch.cat((history.gather(1, beams[:, :, None].expand(-1, -1, n - 1)), tokens[:, :, None]), dim=-1)
-        is_open = []
-        for row, (sentence, best_open) in enumerate(zip(sentences, scores.amax(1).tolist(), strict=True)):
-            done = finished[sentence]
-            done.sort(key=lambda hypothesis: -hypothesis.score)  # stable: of equals the one found earlier
-            del done[k:]
-            reachable = best_open / (length_penalty(max_lens[sentence], alpha))
-            if best_open > -torch.inf and not (len(done) >= n_best and done[n_best - 1].score >= reachable):
-                is_open.append(row)
-        rows = torch.tensor(is_open, dtype=torch.int64, device=device)
-        state = state.select((rows[:, None] * k + beams[rows]).flatten())
-        last, scores, history = tokens[rows].flatten(), scores[rows], history[rows]
-        sentences = [sentences[row] for row in is_open]
+        best_open = scores.amax(dim=1)
+        is_open = (best_open > -torch.inf) & (best_open.double() / furthest[sentences] > to_beat[sentences])
+        scores = scores.masked_fill(~is_open[:, None], -torch.inf)
+        rows = _kept(is_open, rules is not None)
+        if rows is None:
+            rows = torch.arange(len(sentences), device=device)
+        else:
+            sentences, beams, tokens = sentences[rows], beams[rows], tokens[rows]
+            scores, history = scores[rows], history[rows]
+        state, last = state.select((rows[:, None] * k + beams).flatten()), tokens.flatten()
     return [hypotheses[:n_best] for hypotheses in finished]
+
+
+def _finish(
+    finished: Sequence[list[Hypothesis]], ended: Sequence[int], texts: Sequence[list[int]], log_probs: Sequence[float],
+    penalty: float, k: int,
+) -> None:  # fmt: skip
+    """Put hypotheses of the sentences ``ended`` among those finished before; each sentence keeps its K best."""
+    for sentence, ids, log_prob in zip(ended, texts, log_probs, strict=True):
+        finished[sentence].append(Hypothesis(ids, log_prob / penalty, log_prob))
+    for sentence in set(ended):
+        finished[sentence].sort(key=lambda hypothesis: -hypothesis.score)  # stable: of equals the one found earlier
+        del finished[sentence][k:]
+
+
+def _best(logits: Tensor, scores: Tensor, n: int, specials: Specials) -> tuple[Tensor, Tensor]:
+    """As ``best_extensions``, which see; pad and bos are not chosen.
+
+    Raises:
+        DecodeError: A logit is NaN or infinite.
+    """
+    best, where, log_sum = best_extensions(logits, scores, n, (specials.pad_id, specials.bos_id))
+    if not bool(log_sum.isfinite().all()):
+        raise DecodeError(NOT_FINITE)
+    return best, where
+
+
+def fitting(n: int) -> int:
+    """The least of 1, 2, 3, 4, 6, 8, 12, 16, 24, ... that is ``n`` or more."""
+    power = 1 << (n - 1).bit_length()
+    return power * 3 // 4 if n <= power * 3 // 4 else power
+
+
+def _kept(is_open: Tensor, at_once: bool) -> Tensor | None:
+    """Which sentences stay in the batch, in their order; None: all.
+
+    Those that are done go when the others fit a smaller one of few sizes, of which they may fill the rest: each time
+    costs a copy of the state, and each size that has not been before a product compiled anew.
+
+    Args:
+        is_open: ``(B,)`` bool: which are not done.
+        at_once: Drop all that are done now.
+    """
+    n_open, n = int(is_open.sum()), len(is_open)
+    size = n_open if at_once or not n_open else fitting(n_open)
+    if size >= n:
+        return None
+    return is_open.to(torch.int8).sort(descending=True, stable=True).indices[:size].sort().values
 
 
 def share_out_rows(
@@ -219,9 +283,11 @@ def next_log_probs(logits: Tensor, at_limit: Tensor, specials: Specials) -> Tens
     Raises:
         DecodeError: A logit is NaN or infinite.
     """
-    log_p = logits.float().log_softmax(dim=-1) if logits.dtype.itemsize < 4 else logits.log_softmax(dim=-1)
+    precise = logits.float() if logits.dtype.itemsize < 4 else logits
+    _, top, log_sum = maxima_and_log_sum(precise)
+    log_p = precise - top[:, None] - log_sum[:, None]  # to the last bit what the fast path finds
     if not bool(log_p.isfinite().all()):
-        raise DecodeError("the model's scores are not finite (NaN or infinite): its weights are damaged or diverged")
+        raise DecodeError(NOT_FINITE)
     log_p[:, [specials.pad_id, specials.bos_id]] = -torch.inf
     if bool(at_limit.any()):
         eos = log_p[:, specials.eos_id].clone()

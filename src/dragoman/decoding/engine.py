@@ -1,0 +1,357 @@
+"""The fast twin of a Transformer's ``start``, ``step`` and ``select``: the same logits, sooner.
+
+What it does otherwise than the model, which says the same in the paper's order and is what this is held to:
+
+- Weights are prepared once: queries, keys and values in one product, the memory's keys and values in one.
+- Rows that continue the same sentence stand together, as its ``K`` beams. The memory's keys and values are kept once
+  for a sentence, not once for a beam: the beams are the rows of queries that look at them.
+- Self-attention's keys and values, once written, stay where they are. Each step adds K *cells* to a sentence, one for
+  each beam, and ``sees`` says which cells each beam descends from. Choosing other beams changes ``sees`` alone.
+- Cells lie in buffers with room for some steps to come. When one is full, cells that no beam sees any more are left
+  out, and there is room again, or a larger buffer.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, Self, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from dragoman.errors import ConfigError
+from dragoman.fast.linear import Product, check_precision, prepared
+from dragoman.model.embedding import LearnedPositions, position_angles, rotate, sinusoids
+from dragoman.model.layers import DecoderLayer, EncoderLayer
+from dragoman.model.transformer import NO_DECODER, Transformer
+
+LEAST_SOURCE = 16
+"""Shorter sources are padded to so many tokens: softmax of fewer is many times slower on a CPU."""
+
+SOURCES = 8
+"""Sources are padded to multiples of this, so that there are few lengths: oneDNN compiles each shape anew."""
+
+STEPS = 8
+"""Room for so many steps is made at a time."""
+
+ROOM = 32
+"""Rooms are multiples of this."""
+
+FUSED_FROM = 256
+"""From this source length on the encoder never holds all weights of an attention."""
+
+POSITIONS = 1024
+"""Sinusoids of so many positions are made once."""
+
+Pair = tuple[Tensor, Tensor]
+"""Keys ``(G, H, d_k, n)`` and values ``(G, H, n, d_v)`` of G sentences, float32 or better."""
+
+
+class Norm(NamedTuple):
+    """A layer norm's parameters."""
+
+    weight: Tensor
+    bias: Tensor
+    eps: float
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
+
+
+class Layer(NamedTuple):
+    """A layer's products and norms; an encoder's, and that of a language model, has no cross-attention."""
+
+    qkv: Product
+    o: Product
+    norm: Norm
+    cross_q: Product | None
+    cross_kv: Product | None
+    cross_o: Product | None
+    cross_norm: Norm | None
+    hidden: Product  # w_1; for SwiGLU its gate behind it
+    out: Product
+    last_norm: Norm
+
+
+class Cells:
+    """Each layer's keys and values of the tokens so far, in buffers with room for more; ``n`` cells are written."""
+
+    def __init__(self, layers: list[Pair], n: int) -> None:
+        self.layers, self.n = layers, n
+
+    def moved(self, order: Tensor, n_heads: int, room: int) -> Cells:
+        """A copy of the cells ``order`` (G, n) of each sentence, in buffers of ``room``."""
+        n_sentences, n = order.shape
+
+        def move(pair: Pair) -> Pair:
+            (_, _, d_k, _), (_, _, _, d_v) = pair[0].shape, pair[1].shape
+            keys = pair[0].new_zeros(n_sentences, n_heads, d_k, room)
+            keys[..., :n] = pair[0].gather(3, order[:, None, None].expand(-1, n_heads, d_k, -1))
+            values = pair[1].new_zeros(n_sentences, n_heads, room, d_v)
+            values[:, :, :n] = pair[1].gather(2, order[:, None, :, None].expand(-1, n_heads, -1, d_v))
+            return keys, values
+
+        return Cells([move(pair) for pair in self.layers], n)
+
+
+class State(NamedTuple):
+    """What ``step`` continues: G sentences of K rows each, the rows of a sentence one after the other."""
+
+    length: int  # tokens so far
+    cells: Cells
+    sees: Tensor  # (G, K, n) bool: which cells each row descends from
+    memory: tuple[Pair, ...]  # of each layer
+    hidden: Tensor | None  # (G * H, 1, S): -inf where the source is padding, else 0; None: no padding
+
+    def select(self, rows: Tensor) -> Self:
+        """Keep ``rows`` (any length, repeats allowed), int64; where each sentence keeps K, no keys are copied."""
+        n_sentences, k, n = self.sees.shape
+        owners = rows // k
+        kept, counts = torch.unique_consecutive(owners, return_counts=True)
+        if len(counts) and bool((counts != counts[0]).any()):
+            kept, counts = owners, torch.ones_like(owners)  # each row for itself
+        sees = self.sees.flatten(0, 1).index_select(0, rows).view(len(kept), int(counts[0]) if len(counts) else k, n)
+        if len(kept) == n_sentences and bool((kept == torch.arange(n_sentences, device=kept.device)).all()):
+            return self._replace(sees=sees)
+
+        def pick(pair: Pair) -> Pair:
+            return pair[0].index_select(0, kept), pair[1].index_select(0, kept)
+
+        hidden = self.hidden
+        if hidden is not None:
+            hidden = hidden.view(n_sentences, -1, hidden.size(2)).index_select(0, kept).view(-1, 1, hidden.size(2))
+        cells = Cells([pick(pair) for pair in self.cells.layers], self.cells.n)
+        return type(self)(self.length, cells, sees, tuple(map(pick, self.memory)), hidden)
+
+
+class Engine:
+    """Offers ``start`` and ``step`` as a ``Transformer`` does; holds a copy of its weights as they are now."""
+
+    def __init__(self, model: Transformer, precision: str = "fp32") -> None:
+        """Prepare the weights.
+
+        Args:
+            model: Stays as it is.
+            precision: ``fp32`` computes in the dtype of the weights; ``bf16`` in bfloat16, but for attention; ``int8``
+                rounds weights, and inputs of products, to 8 bits, and computes all else in float32.
+
+        Raises:
+            ConfigError: The model has no decoder, or this machine lacks the precision.
+        """
+        self.config, self._versions = model.config, _versions(model)
+        if not self.config.n_decoder_layers:
+            raise ConfigError(NO_DECODER)
+        weight = model.generator.weight
+        check_precision(precision, weight.device)
+        self.precision, self.device = precision, weight.device
+        self.dtype = {"fp32": weight.dtype, "bf16": torch.bfloat16, "int8": torch.float32}[precision]
+        # Attention stays float32 in bf16 too: its many small products have a new shape whenever a buffer grows, and
+        # oneDNN, which alone multiplies bfloat16, would compile each anew.
+        self._precise = torch.promote_types(self.dtype, torch.float32)
+        with torch.no_grad():
+            self._encoder, self._src_embed = list[Layer](), torch.empty(0)
+            if self.config.n_encoder_layers:
+                self._encoder = [self._layer(cast(EncoderLayer, layer)) for layer in model.encoder.layers]
+                self._src_embed = model.src_embed.weight.detach().to(self.dtype)
+                self._encoder_norm = None if model.encoder.norm is None else self._norm(model.encoder.norm)
+                self._src_positions = model.src_positions
+            self._decoder = [self._layer(cast(DecoderLayer, layer)) for layer in model.decoder.layers]
+            tied = self.config.share_embeddings == "all" and self.config.n_encoder_layers > 0
+            self._tgt_embed = self._src_embed if tied else model.tgt_embed.weight.detach().to(self.dtype)
+            self._decoder_norm = None if model.decoder.norm is None else self._norm(model.decoder.norm)
+            self._tgt_positions = model.tgt_positions
+            self._generator = prepared(weight, model.generator.bias, precision)
+            self._scale = model.tgt_embed.scale
+        sinusoidal = self.config.positions == "sinusoidal"
+        table = sinusoids(0, POSITIONS if sinusoidal else 0, self.config.d_model, self.device)
+        self._sinusoids = table.to(self.dtype)
+
+    def is_of(self, model: Transformer) -> bool:
+        """Whether these are the model's weights as they are now, as far as torch counts their changes."""
+        return self._versions == _versions(model)
+
+    def start(self, src: Tensor) -> State:
+        """Read the sources ``(B, S)``; of a language model's ``src`` only the number of rows matters."""
+        n, config = src.size(0), self.config
+        memory: tuple[Pair, ...] = ()
+        hidden = None
+        if config.n_encoder_layers:
+            length = max(LEAST_SOURCE, -(-src.size(1) // SOURCES) * SOURCES)
+            src = F.pad(src, (0, length - src.size(1)), value=config.pad_id)
+            padding = src == config.pad_id  # (B, S)
+            if bool(padding.any()):
+                hidden = torch.zeros(padding.shape, dtype=self._precise, device=src.device)
+                hidden = hidden.masked_fill_(padding, -torch.inf)[:, None].repeat_interleave(config.n_heads, dim=0)
+            encoded = self._encode(src, hidden)  # (B * S, d_model)
+            memory = tuple(self._memory(layer, encoded, n) for layer in self._decoder)
+        keys = torch.zeros(n, config.n_heads, config.head_d_k, 0, dtype=self._precise, device=src.device)
+        values = torch.zeros(n, config.n_heads, 0, config.head_d_v, dtype=self._precise, device=src.device)
+        sees = torch.ones(n, 1, 0, dtype=torch.bool, device=src.device)
+        return State(0, Cells([(keys, values)] * config.n_decoder_layers, 0), sees, memory, hidden)
+
+    def step(self, state: State, last_ids: Tensor) -> tuple[Tensor, State]:
+        """Append one token to each row and predict the next: logits ``(R, V)``, in the engine's dtype."""
+        n_sentences, k, _ = state.sees.shape
+        cells, sees = self._room(state)
+        n = cells.n
+        sees = torch.cat((sees, torch.eye(k, dtype=torch.bool, device=sees.device).expand(n_sentences, k, k)), dim=2)
+        cells.n = n + k
+        room = cells.layers[0][0].size(3)
+        unseen = torch.full((n_sentences, 1, k, room), -torch.inf, dtype=self._precise, device=sees.device)
+        unseen[..., : n + k].masked_fill_(sees[:, None], 0.0)
+        unseen = unseen.expand(-1, self.config.n_heads, -1, -1).reshape(-1, k, room)  # (G * H, K, room)
+        x, angles = self._embed(last_ids, self._tgt_embed, self._tgt_positions, state.length, 1)  # (R, d_model)
+        for i, layer in enumerate(self._decoder):
+            q, new_k, new_v = self._heads(layer.qkv(self._before(x, layer.norm)), n_sentences, angles)
+            keys, values = cells.layers[i]
+            keys[..., n : n + k], values[:, :, n : n + k] = new_k.mT, new_v
+            context = self._attend(q, keys, values, unseen)
+            x = self._after(layer.o(context, plus=x), layer.norm)
+            if layer.cross_q is not None:
+                assert layer.cross_o is not None
+                assert layer.cross_norm is not None
+                y = layer.cross_q(self._before(x, layer.cross_norm))
+                q = y.view(n_sentences, k, self.config.n_heads, -1).transpose(1, 2)
+                x = self._after(
+                    layer.cross_o(self._attend(q, *state.memory[i], state.hidden), plus=x), layer.cross_norm
+                )
+            x = self._feed_forward(x, layer)
+        x = x if self._decoder_norm is None else self._decoder_norm(x)
+        return self._generator(x), State(state.length + 1, cells, sees, state.memory, state.hidden)
+
+    def _room(self, state: State) -> tuple[Cells, Tensor]:
+        """Cells with room for one step, and which of them each row sees."""
+        cells, sees = state.cells, state.sees
+        k = sees.size(1)
+        if cells.n == sees.size(2) and cells.n + k <= cells.layers[0][0].size(3):
+            return cells, sees
+        # Full; or another step was made from this state, whose cells are then not ours to write in.
+        alive = sees.any(dim=1)  # (G, n)
+        n = int(alive.sum(dim=1).max()) if alive.numel() else 0
+        order = alive.to(torch.int8).sort(dim=1, descending=True, stable=True).indices[:, :n]
+        sees = sees.gather(2, order[:, None].expand(-1, k, -1))
+        return cells.moved(order, self.config.n_heads, -(-(n + STEPS * k) // ROOM) * ROOM), sees
+
+    def _encode(self, src: Tensor, hidden: Tensor | None) -> Tensor:
+        """The memory ``(B * S, d_model)`` of sources ``(B, S)``."""
+        n, length = src.shape
+        x, angles = self._embed(src.flatten(), self._src_embed, self._src_positions, 0, length)
+        for layer in self._encoder:
+            q, k, v = self._heads(layer.qkv(self._before(x, layer.norm)), n, angles)
+            if length < FUSED_FROM:
+                context = self._attend(q, laid_out(k.mT, self._precise), laid_out(v, self._precise), hidden)
+            else:
+                mask = None if hidden is None else hidden.view(n, -1, 1, length)[:, :1].to(q.dtype)
+                context = F.scaled_dot_product_attention(q, k, v, mask).transpose(1, 2).flatten(2).flatten(0, 1)
+            x = self._after(layer.o(context, plus=x), layer.norm)
+            x = self._feed_forward(x, layer)
+        return x if self._encoder_norm is None else self._encoder_norm(x)
+
+    def _memory(self, layer: Layer, encoded: Tensor, n: int) -> Pair:
+        """A layer's keys and values of the memory ``(B * S, d_model)``."""
+        assert layer.cross_kv is not None
+        both = layer.cross_kv(encoded).view(n, -1, self.config.n_heads * (self.config.head_d_k + self.config.head_d_v))
+        h, d_k, d_v = self.config.n_heads, self.config.head_d_k, self.config.head_d_v
+        k, v = torch.split(both, [h * d_k, h * d_v], dim=2)
+        k, v = k.view(n, -1, h, d_k).permute(0, 2, 3, 1), v.view(n, -1, h, d_v).transpose(1, 2)
+        return laid_out(k, self._precise), laid_out(v, self._precise)
+
+    def _heads(self, qkv: Tensor, n: int, angles: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values ``(n, H, L, d)`` of one product ``(n * L, H * (2 d_k + d_v))``."""
+        h, d_k, d_v = self.config.n_heads, self.config.head_d_k, self.config.head_d_v
+        parts = torch.split(qkv.view(n, -1, qkv.size(1)), [h * d_k, h * d_k, h * d_v], dim=2)
+        q, k, v = (part.view(n, part.size(1), h, -1).transpose(1, 2) for part in parts)
+        return (q, k, v) if angles is None else (rotate(q, angles), rotate(k, angles), v)
+
+    def _attend(self, q: Tensor, k: Tensor, v: Tensor, hidden: Tensor | None) -> Tensor:
+        """Attention of ``q`` (n, H, Q, d_k) to keys (n, H, d_k, K) and values: ``(n * Q, H * d_v)``."""
+        n, h, n_queries, d_k = q.shape
+        q = laid_out(q, self._precise).view(n * h, n_queries, d_k)
+        k, v = k.flatten(0, 1), v.flatten(0, 1)
+        if hidden is None:
+            scores = torch.bmm(q, k).mul_(1 / math.sqrt(d_k))
+        else:
+            scores = torch.baddbmm(hidden.expand(-1, n_queries, -1), q, k, alpha=1 / math.sqrt(d_k))
+        context = torch.bmm(scores.softmax(dim=-1), v).view(n, h, n_queries, v.size(2)).transpose(1, 2)
+        return laid_out(context, self.dtype).view(n * n_queries, h * v.size(2))
+
+    def _feed_forward(self, x: Tensor, layer: Layer) -> Tensor:
+        y, activation = self._before(x, layer.last_norm), self.config.activation
+        hidden = layer.hidden(y, relu=activation == "relu")
+        if activation == "swiglu":
+            hidden, gate = hidden.chunk(2, dim=1)
+            hidden = F.silu(gate) * hidden
+        elif activation == "gelu":
+            hidden = F.gelu(hidden)
+        elif activation == "swish":
+            hidden = F.silu(hidden)
+        return self._after(layer.out(hidden, plus=x), layer.last_norm)
+
+    def _before(self, x: Tensor, norm: Norm) -> Tensor:
+        """What a sub-layer reads."""
+        return norm(x) if self.config.norm == "pre" else x
+
+    def _after(self, x: Tensor, norm: Norm) -> Tensor:
+        """What the next one gets of the sum."""
+        return x if self.config.norm == "pre" else norm(x)
+
+    def _embed(
+        self, ids: Tensor, table: Tensor, learned: LearnedPositions | None, start: int, length: int
+    ) -> tuple[Tensor, Tensor | None]:
+        """Scaled embeddings with positions, ``(rows, d_model)``; for rotary attention the angles ``(length, d_k / 2)``.
+
+        Args:
+            ids: ``(rows,)``: texts of ``length`` tokens one after the other, the first token at ``start``; one token
+                of each if ``length`` is 1.
+        """
+        x = F.embedding(ids, table)
+        if self.config.positions == "rotary":
+            return x * self._scale, position_angles(start, length, self.config.head_d_k, ids.device)
+        if learned is not None:
+            positions = learned.window(start, length).detach().to(self.dtype)
+        else:
+            positions = self._sinusoids[start : start + length]
+            if len(positions) < length:  # far out: made when asked for
+                positions = sinusoids(start, length, self.config.d_model, self.device).to(self.dtype)
+        x = torch.add(positions, x.view(-1, length, x.size(1)), alpha=self._scale)
+        return x.flatten(0, 1), None
+
+    def _layer(self, layer: EncoderLayer | DecoderLayer) -> Layer:
+        attention, cross = layer.self_attn, getattr(layer, "cross_attn", None)
+        last_norm = self._norm(layer.norm2 if cross is None else cast(DecoderLayer, layer).norm3)
+        feed_forward = layer.feed_forward
+        hidden = [feed_forward.w_1] if feed_forward.w_3 is None else [feed_forward.w_1, feed_forward.w_3]
+        return Layer(
+            self._product(attention.w_q, attention.w_k, attention.w_v),
+            self._product(attention.w_o),
+            self._norm(layer.norm1),
+            None if cross is None else self._product(cross.w_q),
+            None if cross is None else self._product(cross.w_k, cross.w_v),
+            None if cross is None else self._product(cross.w_o),
+            None if cross is None else self._norm(layer.norm2),
+            self._product(*hidden),
+            self._product(feed_forward.w_2),
+            last_norm,
+        )
+
+    def _product(self, *linears: nn.Linear) -> Product:
+        """One product for several, side by side."""
+        biases: list[Tensor] = [linear.bias for linear in linears if linear.bias is not None]
+        weights: list[Tensor] = [linear.weight for linear in linears]
+        weight = weights[0] if len(weights) == 1 else torch.cat(weights)
+        return prepared(weight, torch.cat(biases) if biases else None, self.precision)
+
+    def _norm(self, norm: nn.LayerNorm | None) -> Norm:
+        assert norm is not None
+        return Norm(norm.weight.detach().to(self.dtype), norm.bias.detach().to(self.dtype), norm.eps)
+
+
+def laid_out(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """A copy of ``x`` in the order of its axes, in another dtype; one pass."""
+    return torch.empty(x.shape, dtype=dtype, device=x.device).copy_(x)
+
+
+def _versions(model: nn.Module) -> list[tuple[int, int]]:
+    """Where each weight is, and how often it was written, which torch does not count in inference mode."""
+    return [(weight.data_ptr(), 0 if weight.is_inference() else weight._version) for weight in model.parameters()]

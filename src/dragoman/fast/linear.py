@@ -1,0 +1,133 @@
+"""Fast twins of ``torch.nn.functional.linear`` for weights that stay the same: prepared once, then used at each step.
+
+- **fp32** is ``F.linear`` itself.
+- **bf16** multiplies bfloat16 by bfloat16 and sums in float32. On a CPU the weights are laid out beforehand as oneDNN
+  wants them, and what is to be added to the product is added in the same pass.
+- **int8** (CPU) keeps the weights as 8-bit integers with one scale for each output; inputs are rounded to 8 bits at
+  each call, with one scale for all of them (dynamic quantisation). Sums are exact, outputs float32.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from dragoman.errors import ConfigError
+
+PRECISIONS = ("fp32", "bf16", "int8")
+
+
+class Product(Protocol):
+    """A prepared ``x W^T + b``."""
+
+    def __call__(self, x: Tensor, plus: Tensor | None = None, relu: bool = False) -> Tensor:
+        """Multiply.
+
+        Args:
+            x: ``(rows, in)``.
+            plus: ``(rows, out)``, added to the product.
+            relu: Zero what is negative; not together with ``plus``.
+
+        Returns:
+            ``(rows, out)``.
+        """
+        ...
+
+
+def prepared(weight: Tensor, bias: Tensor | None, precision: str) -> Product:
+    """Make the product of one matrix.
+
+    Args:
+        weight: ``(out, in)``; of its dtype and on its device are what comes and goes, except for bf16.
+        bias: ``(out,)`` or None.
+        precision: ``fp32``, ``bf16`` or ``int8``; see ``check_precision``.
+    """
+    weight, bias = weight.detach(), None if bias is None else bias.detach()
+    if precision == "fp32":
+        return _plain(weight, bias)
+    if precision == "int8":
+        return _int8(weight, bias)
+    weight, bias = weight.bfloat16(), None if bias is None else bias.bfloat16()
+    if weight.device.type == "cpu" and torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        return _packed_bf16(weight, bias)
+    return _plain(weight, bias)
+
+
+def check_precision(precision: str, device: torch.device) -> None:
+    """See whether this machine can multiply so.
+
+    Raises:
+        ConfigError: It cannot, or there is no such precision; the message says what there is.
+    """
+    if precision not in PRECISIONS:
+        raise ConfigError(f"precision = {precision!r} is unknown: use {', '.join(PRECISIONS[:-1])} or {PRECISIONS[-1]}")
+    if precision != "int8":
+        return
+    if device.type != "cpu":
+        raise ConfigError(f"precision = 'int8' is for a CPU, and the device is {device.type}: use fp32 or bf16")
+    # without these instructions sums of 8-bit products overflow at 16 bits, silently
+    facts = torch.cpu.get_capabilities()
+    able = any(facts.get(name) for name in ("avx512_vnni", "avx_vnni", "amx_int8"))
+    if not able or "onednn" not in torch.backends.quantized.supported_engines:
+        raise ConfigError(
+            "precision = 'int8' needs 8-bit products (VNNI or AMX), which this CPU has not: use fp32 or bf16"
+        )
+
+
+def _plain(weight: Tensor, bias: Tensor | None) -> Product:
+    def product(x: Tensor, plus: Tensor | None = None, relu: bool = False) -> Tensor:
+        y = F.linear(x, weight, bias)
+        if relu:
+            y.relu_()
+        return y if plus is None else y.add_(plus)
+
+    return product
+
+
+def _packed_bf16(weight: Tensor, bias: Tensor | None) -> Product:
+    ops: Any = torch.ops.mkldnn
+    packed = ops._reorder_linear_weight(weight)
+
+    def product(x: Tensor, plus: Tensor | None = None, relu: bool = False) -> Tensor:
+        if plus is not None:
+            return ops._linear_pointwise.binary(x, plus, packed, bias, "add")
+        return ops._linear_pointwise(x, packed, bias, "relu" if relu else "none", [], "")
+
+    return product
+
+
+def _int8(weight: Tensor, bias: Tensor | None) -> Product:
+    ops: Any = torch.ops.quantized
+    weight = weight.float()
+    scales = weight.abs().amax(dim=1).clamp_min(torch.finfo(torch.float32).tiny) / 127  # (out,)
+    integers = (weight / scales[:, None]).round().to(torch.int8)
+    with _engine("onednn"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the tensors that only carry the integers into the packing are deprecated
+        zeros = torch.zeros(len(scales), dtype=torch.int64)
+        carried = torch._make_per_channel_quantized_tensor(integers, scales.double(), zeros, 0)
+        packed = ops.linear_prepack(carried, None if bias is None else bias.float())
+
+    def product(x: Tensor, plus: Tensor | None = None, relu: bool = False) -> Tensor:
+        y: Tensor = ops.linear_dynamic(x, packed, False)  # its twin with ReLU forgets that after a call without
+        if relu:
+            y.relu_()
+        return y if plus is None else y.add_(plus)
+
+    return product
+
+
+@contextmanager
+def _engine(name: str) -> Iterator[None]:
+    """Pack for this one of torch's quantisation libraries; what is packed keeps it."""
+    before = torch.backends.quantized.engine
+    torch.backends.quantized.engine = name
+    try:
+        yield
+    finally:
+        torch.backends.quantized.engine = before

@@ -1,0 +1,81 @@
+"""The best extensions of a beam, without a sort or a softmax of the whole vocabulary. Exact.
+
+Two levels: the maximum of each block of the vocabulary, then the tokens of the winning blocks alone. A token among the
+best ``n`` lies in a block whose maximum is among the best ``n`` maxima, so nothing can be missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+BLOCK = 64
+"""Tokens of a block: so many maxima are taken, and so many tokens of a winning block are looked at."""
+
+CPU_ROWS = 32
+"""Rows that are worked on at once, so that they stay in the cache of one core from the maxima to the sum."""
+
+
+def best_extensions(logits: Tensor, scores: Tensor, n: int, never: Sequence[int] = ()) -> tuple[Tensor, Tensor, Tensor]:
+    """Fast twin of ``(scores[:, :, None] + logits.log_softmax(-1).view(B, K, V)).flatten(1).topk(n)``.
+
+    Args:
+        logits: ``(B * K, V)``; overwritten at ``never``.
+        scores: ``(B, K)``, of what is extended.
+        n: At most ``K * V``.
+        never: Tokens that are not chosen; the probabilities of the others stay what they are.
+
+    Returns:
+        The totals ``(B, n)``, best first, float32 or better; their places ``beam * V + token``; and of each row
+        ``(B * K,)`` the logarithm of the sum of its exponentials, which is not finite where a logit is NaN or infinite
+        (minus infinity left out).
+    """
+    n_sentences, k = scores.shape
+    n_vocab = logits.size(1)
+    maxima, top, log_sum = maxima_and_log_sum(logits)  # (R, blocks), (R,), (R,)
+    if never:
+        logits[:, list(never)] = -torch.inf
+        for i in {token // BLOCK for token in never}:
+            maxima[:, i] = logits[:, i * BLOCK : (i + 1) * BLOCK].amax(dim=1)
+    n_blocks = maxima.size(1)
+    blocks = (maxima - top[:, None]).sub_(log_sum[:, None]).view(n_sentences, k, n_blocks)
+    blocks = (blocks + scores[:, :, None]).flatten(1)  # what the best token of each would come to
+    chosen = blocks.topk(min(n, k * n_blocks), sorted=False).indices  # (B, n)
+    beams, first = chosen // n_blocks, chosen % n_blocks * BLOCK
+    tokens = first[:, :, None] + torch.arange(BLOCK, device=logits.device)  # (B, n, BLOCK)
+    inside = None if n_vocab % BLOCK == 0 else tokens < n_vocab  # the last block may be shorter
+    rows = beams + torch.arange(n_sentences, device=logits.device)[:, None] * k
+    places = tokens if inside is None else tokens.clamp_max(n_vocab - 1)
+    found = logits.view(-1)[places + (rows * n_vocab)[:, :, None]]  # (B, n, BLOCK)
+    totals = found - top[rows][:, :, None] - log_sum[rows][:, :, None] + scores.gather(1, beams)[:, :, None]
+    if inside is not None:
+        totals.masked_fill_(~inside, -torch.inf)
+    best, where = totals.flatten(1).topk(n)
+    return best, (places + (beams * n_vocab)[:, :, None]).flatten(1).gather(1, where), top + log_sum
+
+
+def maxima_and_log_sum(logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """What the log-softmax of each row of ``(R, V)`` is made of, and the maxima of its blocks.
+
+    Returns:
+        The maxima ``(R, blocks)``; of each row the largest logit ``(R,)``; and the logarithm of the sum of exponentials
+        after that is subtracted, ``(R,)``. Log-softmax is logit minus largest minus logarithm.
+    """
+    n_rows, n_vocab = logits.shape
+    whole = n_vocab // BLOCK * BLOCK
+    size = CPU_ROWS if logits.device.type == "cpu" else max(1, n_rows)
+    room = logits.new_empty(min(size, n_rows), n_vocab, dtype=torch.promote_types(logits.dtype, torch.float32))
+    parts = []
+    for chunk in torch.split(logits, size):
+        precise = chunk.float() if chunk.dtype.itemsize < 4 else chunk
+        maxima = [precise[:, :whole].view(len(chunk), -1, BLOCK).amax(dim=2)] if whole else []
+        if whole < n_vocab:
+            maxima.append(precise[:, whole:].amax(dim=1, keepdim=True))
+        each = torch.cat(maxima, dim=1) if len(maxima) > 1 else maxima[0]
+        top = each.amax(dim=1)
+        below = torch.sub(precise, top[:, None], out=room[: len(chunk)])
+        parts.append((each, top, below.exp_().sum(dim=1).log_()))
+    maxima_, tops, log_sums = (torch.cat(some) for some in zip(*parts, strict=True))
+    return maxima_, tops, log_sums
