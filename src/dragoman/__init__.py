@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dragoman.assessment import compare as compare
     from dragoman.assessment import evaluate as evaluate
     from dragoman.assessment import stress as stress
+    from dragoman.certificate import certify as certify
     from dragoman.config import Config as Config
     from dragoman.config import ModelConfig as ModelConfig
     from dragoman.decoding.sampling import Sampling as Sampling
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from dragoman.errors import DecodeError as DecodeError
     from dragoman.errors import DragomanError as DragomanError
     from dragoman.errors import ServeError as ServeError
+    from dragoman.exports import export as export
     from dragoman.glossary import Glossary as Glossary
     from dragoman.model.transformer import Transformer as Transformer
     from dragoman.reading import Scored as Scored
@@ -45,8 +47,10 @@ _HOME = {
     "Transformer": "model.transformer",
     "Translation": "translator",
     "Translator": "translator",
+    "certify": "certificate",
     "compare": "assessment",
     "evaluate": "assessment",
+    "export": "exports",
     "stress": "assessment",
     "train": "api",
 }

@@ -7,6 +7,7 @@ which there is no memory does not hold up the others.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
@@ -16,17 +17,21 @@ from typing import Any, BinaryIO, Self
 import torch
 from pydantic import ValidationError
 
-from dragoman import environment
+from dragoman import engines, environment
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.confidence import Confidence, features
 from dragoman.config import DecodeConfig
 from dragoman.data.corpus import Line, read_lines_leniently
+from dragoman.decoding import ctranslate2_engine
 from dragoman.decoding.batches import NO_MEMORY, search_all
-from dragoman.decoding.ensemble import Ensemble
+from dragoman.decoding.ctranslate2_engine import CTranslate2
+from dragoman.decoding.engine import Engine
+from dragoman.decoding.ensemble import Ensemble, Mean
 from dragoman.decoding.sampling import Sampling
-from dragoman.decoding.search import Hypothesis
+from dragoman.decoding.search import Hypothesis, Model
 from dragoman.device import resolve_device, resolve_precision
 from dragoman.errors import BundleError, ConfigError, DecodeError
+from dragoman.fast.linear import check_precision
 from dragoman.glossary import Glossary
 from dragoman.guard import Guard, Guarded
 from dragoman.journal import make_file
@@ -53,6 +58,10 @@ class Translator:
         self.model: Transformer | Ensemble = Ensemble([each.model for each in self._bundles]) if others else model
         self.device = next(self.model.parameters()).device
         self._unspaced = primary(self.config.data.tgt_lang) in UNSPACED
+        self._engines: dict[str, list[Engine]] = {}  # fast twins by precision
+        self._making = threading.Lock()
+        self._run: Path | None = None  # where it was loaded from, if it was
+        self._foreign: dict[tuple[str, int], engines.Loaded] = {}  # CTranslate2 by precision and workers
         learned = self.manifest.get("confidence")
         self.confidence = (
             None if learned is None or others else Confidence.from_mapping(learned, "the confidence in the bundle")
@@ -67,7 +76,7 @@ class Translator:
             BundleError: There is none, it is damaged, or the subwords of an ensemble differ.
             ConfigError: The device is not here.
         """
-        environment.set_defaults()
+        environment.set_defaults(environment.SEARCHING)
         paths = [path] if isinstance(path, Path | str) else list(path)
         if not paths:
             raise ConfigError("there is no run to load: name one, or several for an ensemble")
@@ -78,7 +87,9 @@ class Translator:
                     f"{other}: its subwords are not those of {paths[0]}; an ensemble needs runs that were trained on "
                     "the same text with the same data.tokenizer"
                 )
-        return cls(*bundles)
+        translator = cls(*bundles)
+        translator._run = Path(paths[0])
+        return translator
 
     def translate(
         self,
@@ -96,6 +107,8 @@ class Translator:
         no_repeat_ngram: int = 0,
         alignments: bool = False,
         precision: str = "fp32",
+        engine: str | CTranslate2 = "torch",
+        workers: int = 1,
         deterministic: bool = False,
         guard: bool = True,
         first_number: int = 0,
@@ -119,7 +132,12 @@ class Translator:
             glossary: For each of its terms in a text, the term's target must stand in the translation.
             no_repeat_ngram: No so many subwords in a row come twice; 0: they may.
             alignments: Also say which source word each word is a translation of.
-            precision: ``fp32``; ``bf16`` is faster where the processor has it, and less exact.
+            precision: ``fp32``; ``bf16`` is faster where the processor has it, and less exact; ``int8`` (CPU) rounds
+                weights to 8 bits, and is less exact still. What is read (``alignments``) is read in fp32 then.
+            engine: What searches: ``torch``; ``ctranslate2`` (needs ``dragoman[ctranslate2]``); or ``auto``, which says
+                what it took; see the module ``engines``.
+            workers: So many batches are searched at a time, by threads that share the weights, on one core each. The
+                order stays.
             deterministic: Decode each sentence alone, so that nothing beside it can touch its last bits.
             guard: Search again for a translation that is a loop, a copy of its source, empty or far too long, and
                 say so in its ``notes``; see the module ``guard``.
@@ -144,21 +162,39 @@ class Translator:
         wordings = [wording._replace(prefix=each).checked() for each in prefixes]
         parts = self._parts(texts, None if all(each == Wording() for each in wordings) else wordings, warn, label)
         lost: list[int] = []
-        with self._precision(precision):
-            found = search_all(
-                self.model,
-                [part.ids for part in parts],
-                config,
-                self.device,
-                n_best,
-                progress=progress,
-                rules=[part.demand.rules for part in parts if part.demand is not None] or None,
-                sampling=sampling,
-                keys=[(first_number + part.owner, part.start) for part in parts],
-                longest=self._longest,
-                failed=lost.append,
-            )
-            looked = self._look(parts, found, config) if guard else {}
+        worded = any(part.demand is not None for part in parts)
+        wishes = {"sampling": sampling is not None, "words prescribed or forbidden": worded, "alignments": alignments}
+        foreign = self._foreign_engine(engine, len(texts), precision, workers, wishes)
+        searcher = self.model if foreign is not None else self._searcher(precision)
+        reading = precision if foreign is None and precision != "int8" else "fp32"
+        with self._precision(reading if searcher is self.model else "fp32"):
+            if foreign is not None:
+                found = ctranslate2_engine.search_all(
+                    foreign,
+                    [part.ids for part in parts],
+                    config,
+                    n_best,
+                    progress,
+                    longest=self._longest,
+                    failed=lost.append,
+                )
+            else:
+                found = search_all(
+                    searcher,
+                    [part.ids for part in parts],
+                    config,
+                    self.device,
+                    n_best,
+                    progress=progress,
+                    rules=[part.demand.rules for part in parts if part.demand is not None] or None,
+                    sampling=sampling,
+                    keys=[(first_number + part.owner, part.start) for part in parts],
+                    longest=self._longest,
+                    failed=lost.append,
+                    workers=workers if searcher is not self.model else 1,  # autocast is one thread's
+                )
+            looked = self._look(searcher, parts, found, config) if guard else {}
+        with self._precision(reading):
             aligned = align(texts, parts, found, looked, self._pairs, config.batch_tokens) if alignments else None
         between = "" if self._unspaced else " "
         result = join(texts, parts, found, looked, config.length_penalty, self.tgt_tokenizer, between)
@@ -247,6 +283,45 @@ class Translator:
             return nullcontext()
         return torch.autocast(self.device.type, torch.bfloat16)
 
+    def _searcher(self, precision: str) -> Model:
+        """The model's fast twin, made when first asked for and when weights have changed; of an ensemble its members'.
+
+        What is no ``Transformer`` has none and searches itself.
+
+        Raises:
+            ConfigError: The precision is unknown, or this machine lacks it.
+        """
+        check_precision(precision, self.device)
+        members: list[Any] = list(self.model.members) if isinstance(self.model, Ensemble) else [self.model]
+        if not all(isinstance(member, Transformer) for member in members):
+            if precision == "int8":
+                raise ConfigError("precision = 'int8' is for a Transformer, and this model is none: use fp32 or bf16")
+            return self.model
+        resolve_precision("fp32" if precision == "int8" else precision, self.device)
+        with self._making:
+            made = self._engines.get(precision, [])
+            if not made or not all(one.is_of(member) for one, member in zip(made, members, strict=True)):
+                made = self._engines[precision] = [Engine(member, precision) for member in members]
+        return made[0] if len(made) == 1 else Mean(tuple(made))
+
+    def _foreign_engine(
+        self, asked: str | CTranslate2, n_texts: int, precision: str, workers: int, wishes: Mapping[str, bool]
+    ) -> CTranslate2 | None:
+        """CTranslate2 with the same weights, if it is to search; None: our own engine."""
+        if isinstance(asked, CTranslate2):
+            return asked
+        obstacle = "" if asked == "torch" else engines.obstacle(self._bundles, precision, wishes)
+        if engines.choose(asked, obstacle, self.device.type, n_texts) == "torch":
+            return None
+        key = (precision, workers)
+        with self._making:
+            if key not in self._foreign:
+                threads = torch.get_num_threads() if workers == 1 else 1
+                self._foreign[key] = engines.load(
+                    self._bundles[0], self._run, precision, self.device.type, workers, threads
+                )
+            return self._foreign[key].engine
+
     def _decode_config(self, *given: Any) -> DecodeConfig:
         names = ("beam_size", "length_penalty", "batch_tokens")
         update = {name: value for name, value in zip(names, given, strict=True) if value is not None}
@@ -276,11 +351,13 @@ class Translator:
             for part, wording in zip(parts, asked, strict=True)
         ]
 
-    def _look(self, parts: Sequence[Part], found: list[list[Hypothesis]], config: DecodeConfig) -> dict[int, Guarded]:
+    def _look(
+        self, searcher: Model, parts: Sequence[Part], found: list[list[Hypothesis]], config: DecodeConfig
+    ) -> dict[int, Guarded]:
         """What the guard has to say of some parts; puts the hypotheses it chose first in ``found``."""
         there = [i for i, hypotheses in enumerate(found) if hypotheses]
         guard = Guard(
-            self.model, self.device, self.tgt_tokenizer, self._wording.spelling, self._longest,
+            searcher, self.device, self.tgt_tokenizer, self._wording.spelling, self._longest,
             self.config.data.src_lang, self.config.data.tgt_lang,
         )  # fmt: skip
         rules = [demand.rules if (demand := parts[i].demand) is not None else None for i in there]
@@ -405,8 +482,11 @@ class Translator:
             found = self.translate(texts, warn=say, failed=say, label=label, first_number=before, **settings)
             return [render(before + i, translation) for i, translation in enumerate(found, 1)]
 
+        if settings.get("engine") == "auto":  # once, so that the whole file is one engine's work
+            settings["engine"] = engines.FOR_MANY
         models = [bundle.manifest.get("sha256") for bundle in self._bundles]
-        facts = {"models": models, "device": self.device.type, "form": form, **settings}
+        told = {name: value for name, value in settings.items() if name != "workers"}  # which change no translation
+        facts = {"models": models, "device": self.device.type, "form": form, **told}
         n_lines = make_file(Path(src), Path(out), facts, work, listen, restart, read_ahead)
         _raise_if(failed, str(src))
         return n_lines

@@ -11,6 +11,8 @@ from typing import Annotated, Any, BinaryIO
 
 import typer
 
+from dragoman.environment import importing
+
 
 def translate(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or its bundle.")],
@@ -31,7 +33,9 @@ def translate(
     glossary: Annotated[Path | None, typer.Option(help="Terms: source TAB target, or a source to copy.")] = None,
     no_repeat_ngram: Annotated[int, typer.Option(help="No so many subwords in a row twice.")] = 0,
     alignments: Annotated[Path | None, typer.Option(help="Write word alignments to this file, as 0-0 1-2.")] = None,
-    precision: Annotated[str, typer.Option(help="fp32 or bf16.")] = "fp32",
+    precision: Annotated[str, typer.Option(help="fp32, bf16 or int8.")] = "fp32",
+    workers: Annotated[int, typer.Option(help="So many batches at a time, a core each.")] = 1,
+    engine: Annotated[str, typer.Option(help="torch, ctranslate2 or auto.")] = "torch",
     deterministic: Annotated[bool, typer.Option("--deterministic", help="Decode each sentence alone.")] = False,
     no_guard: Annotated[bool, typer.Option("--no-guard", help="Leave loops, copies, empty output as found.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with the score.")] = False,
@@ -40,11 +44,12 @@ def translate(
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
 ) -> None:
     """Translate stdin or FILE to stdout, one line out for each line in."""
-    from dragoman.data.corpus import open_corpus
-    from dragoman.decoding.alignment import pharaoh
-    from dragoman.errors import ConfigError
-    from dragoman.glossary import Glossary
-    from dragoman.translator import Translation, Translator
+    with importing():
+        from dragoman.data.corpus import open_corpus
+        from dragoman.decoding.alignment import pharaoh
+        from dragoman.errors import ConfigError
+        from dragoman.glossary import Glossary
+        from dragoman.translator import Translation, Translator
 
     if interactive and file is not None:
         raise ConfigError(f"-i asks for text, and {file} was given too: leave out one of them")
@@ -60,7 +65,8 @@ def translate(
     settings: dict[str, Any] = dict(
         beam_size=beam_size, length_penalty=length_penalty, n_best=n_best, sampling=sampling, prefix=prefix,
         include=tuple(include or ()), exclude=tuple(exclude or ()), glossary=terms, no_repeat_ngram=no_repeat_ngram,
-        alignments=alignments is not None, precision=precision, deterministic=deterministic, guard=not no_guard,
+        alignments=alignments is not None, precision=precision, engine=engine, workers=workers,
+        deterministic=deterministic, guard=not no_guard,
     )  # fmt: skip
 
     def render(number: int, translation: Translation) -> str:

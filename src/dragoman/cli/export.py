@@ -1,0 +1,38 @@
+"""``dragoman export``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def export(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or its bundle.")],
+    to: Annotated[str, typer.Option(help="Format: ctranslate2.")],
+    out: Annotated[Path | None, typer.Option(help="Folder to write [default: in exports/ of the run].")] = None,
+    quantization: Annotated[
+        str, typer.Option(help="float32, float16, bfloat16, int8, int8_float16 or int8_bfloat16.")
+    ] = "float32",
+    check: Annotated[Path | None, typer.Option(help="Text to translate with both and compare.")] = None,
+    ref: Annotated[Path | None, typer.Option(help="With --check: references, line by line.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="With --check: one JSON object.")] = False,
+    device: Annotated[str, typer.Option(help="With --check: auto, cpu or cuda.")] = "auto",
+) -> None:
+    """Write the model in a foreign format, and say where; --check compares it with ours."""
+    from dragoman import exports
+    from dragoman.errors import ConfigError
+
+    if check is None and (ref is not None or as_json):
+        raise ConfigError("--ref and --json belong to --check: give the text to compare on with --check")
+    if check is None:
+        print(exports.export(run, to, out, quantization))
+        return
+    from dragoman.certificate import certify
+    from dragoman.decoding.ctranslate2_engine import precisions
+
+    precisions("cpu")  # is the package installed? better known now than after writing
+    folder = exports.export(run, to, out, quantization)
+    found = certify(run, folder, src=check, ref=ref, device=device)
+    print(found.to_json() if as_json else f"{folder}\n{found}")

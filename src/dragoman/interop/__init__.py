@@ -1,0 +1,1 @@
+"""Foreign formats, one file for each: conversion only."""

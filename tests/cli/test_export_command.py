@@ -1,0 +1,79 @@
+"""``dragoman export``, and ``dragoman translate --engine``."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture
+def run(tiny_run: Path, tmp_path: Path) -> Path:
+    shutil.copytree(tiny_run / "bundle", tmp_path / "run/bundle")
+    return tmp_path / "run"
+
+
+def test_it_writes_and_says_where(command: Command, run: Path, tmp_path: Path) -> None:
+    done = command("export", run, "--to", "ctranslate2")
+    assert (done.status, done.out.decode(), done.err) == (0, f"{run}/exports/ctranslate2-float32\n", "")
+    done = command("export", run, "--to", "ctranslate2", "--quantization", "int8", "--out", tmp_path / "small")
+    assert done.out.decode() == f"{tmp_path}/small\n"
+    sizes = [
+        (folder / "model.bin").stat().st_size for folder in (tmp_path / "small", run / "exports/ctranslate2-float32")
+    ]
+    assert sizes[0] < 0.7 * sizes[1]  # the table of positions stays
+
+
+def test_check_prints_the_certificate(command: Command, run: Path, corpus: Any) -> None:
+    done = command("export", run, "--to", "ctranslate2", "--check", corpus.valid_src, "--ref", corpus.valid_tgt)
+    assert done.status == 0, done.err
+    said = done.out.decode().split("\n")
+    assert said[0] == f"{run}/exports/ctranslate2-float32"
+    assert said[1] == "A: ours, float32, by torch; B: ctranslate2, float32, computed in float32"
+    assert said[2] == "20 lines, beam 4, length penalty 0.6"
+    assert said[4] == "identical translations: 20 of 20 (100.0%)"
+    assert [line.split(" ")[0] for line in said[5:-1]] == ["BLEU", "chrF2", "TER", "BLEU:", "chrF2:", "TER:"]
+    done = command("export", run, "--to", "ctranslate2", "--check", corpus.valid_src, "--json")
+    kept = (run / "exports/ctranslate2-float32/certificate.json").read_text(encoding="utf-8")
+    assert json.loads(done.out) == json.loads(kept)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--to", "word"], "--to 'word' is unknown: use ctranslate2"),
+        (["--to", "ctranslate2", "--quantization", "int4"], "quantization = 'int4' is unknown"),
+        (["--to", "ctranslate2", "--ref", "x"], "--ref and --json belong to --check"),
+        (["--to", "ctranslate2", "--json"], "--ref and --json belong to --check"),
+        (["--to", "ctranslate2", "--out", "/"], "is there already and is no export"),
+        ([], "Missing option '--to'"),
+    ],
+)
+def test_refusals(command: Command, run: Path, options: list[str], said: str) -> None:
+    done = command("export", run, *options)
+    assert done.status == 2
+    assert said in done.error
+    assert [path.name for path in run.iterdir()] == ["bundle"]
+
+
+def test_translate_takes_an_engine(command: Command, run: Path, corpus: Any) -> None:
+    want = command("translate", run, corpus.valid_src)
+    done = command("translate", run, corpus.valid_src, "--engine", "ctranslate2")
+    assert (done.status, done.out, done.err) == (0, want.out, "")
+    done = command("translate", run, corpus.valid_src, "--engine", "auto")
+    assert (done.out, done.err) == (want.out, "engine: torch (many texts at once)\n")
+    first = corpus.valid_src.read_bytes().split(b"\n")[0] + b"\n"
+    done = command("translate", run, "--engine", "auto", stdin=first)
+    assert (done.out, done.err) == (
+        want.out.split(b"\n")[0] + b"\n",
+        "engine: ctranslate2 (few texts at once on a CPU)\n",
+    )
+    done = command("translate", run, "--engine", "ctranslate2", "--sample", stdin=first)
+    assert (done.status, done.out) == (2, b"")
+    assert done.error == "error: engine = 'ctranslate2' cannot do sampling: use engine torch (or auto), or leave it out"

@@ -1,0 +1,238 @@
+"""Which engine searches, what it is made from, and what a translator does with it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import dragoman
+from dragoman import engines, exports
+from dragoman.bundle import load_bundle
+from dragoman.errors import BundleError, ConfigError
+from dragoman.exports import kept
+from dragoman.files import check_sealed
+from dragoman.translator import Translator
+
+
+@pytest.fixture
+def run(tiny_run: Path, tmp_path: Path) -> Path:
+    """A copy of the tiny run's bundle that a test may write beside."""
+    shutil.copytree(tiny_run / "bundle", tmp_path / "run/bundle")
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def texts(toy_sentences: Callable[..., Any]) -> list[str]:
+    return ["", *(src for src, _ in toy_sentences(30, 5)), "  "]
+
+
+def test_a_translator_says_the_same_with_either_engine(run: Path, texts: list[str]) -> None:
+    translator = Translator.load(run, "cpu")
+    for settings in ({}, {"beam_size": 1}, {"n_best": 2, "beam_size": 3}, {"deterministic": True}, {"workers": 2}):
+        want = translator.translate(texts, **settings)
+        found = translator.translate(texts, engine="ctranslate2", **settings)
+        assert [one.text for one in found] == [one.text for one in want], settings
+        assert [one.notes for one in found] == [one.notes for one in want]
+        assert [one.score for one in found] == pytest.approx([one.score for one in want], abs=1e-4)
+    long = ["the dog sees a cat " * 30]
+    parts = [translator.translate(long, engine=engine)[0].n_parts for engine in ("torch", "ctranslate2")]
+    assert parts[0] == parts[1] > 1
+
+
+def test_int8_is_asked_for_and_is_near(run: Path, texts: list[str]) -> None:
+    translator = Translator.load(run, "cpu")
+    want = translator.translate(texts[1:31])
+    found = translator.translate(texts[1:31], engine="ctranslate2", precision="int8")
+    assert sum(a.text == b.text for a, b in zip(found, want, strict=True)) > 20
+    assert [one.score for one in found] != [one.score for one in want]
+    assert sorted(path.name for path in (run / "exports").iterdir()) == ["ctranslate2-int8"]
+
+
+WISHES: list[tuple[dict[str, Any], str]] = [
+    ({"sampling": dragoman.Sampling()}, "sampling"),
+    ({"prefix": "der"}, "words prescribed or forbidden"),
+    ({"include": ("hund",)}, "words prescribed or forbidden"),
+    ({"exclude": ("hund",)}, "words prescribed or forbidden"),
+    ({"no_repeat_ngram": 2}, "words prescribed or forbidden"),
+    ({"alignments": True}, "alignments"),
+    ({"precision": "bf16"}, "precision bf16"),
+]
+
+
+@pytest.mark.parametrize(("wish", "name"), WISHES)
+def test_what_it_cannot_do_is_refused_and_auto_goes_to_torch(
+    tiny_run: Path, caplog: pytest.LogCaptureFixture, wish: dict[str, Any], name: str
+) -> None:
+    translator = Translator.load(tiny_run, "cpu")
+    with pytest.raises(ConfigError, match=rf"engine = 'ctranslate2' cannot do {name}: use engine torch \(or auto\)"):
+        translator.translate(["the dog"], engine="ctranslate2", **wish)
+    with caplog.at_level(logging.INFO, "dragoman.engines"):
+        found = translator.translate(["the dog"], engine="auto", **wish)
+    assert found == translator.translate(["the dog"], **wish)
+    assert caplog.messages == [f"engine: torch (CTranslate2 cannot do {name})"]
+
+
+def test_an_ensemble_is_one_such_wish(tiny_run: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot do an ensemble"):
+        Translator.load([tiny_run, tiny_run], "cpu").translate(["the dog"], engine="ctranslate2")
+
+
+def test_a_model_that_it_cannot_express_is_one_too(tiny_run: Path) -> None:
+    bundle = load_bundle(tiny_run)
+    model = type(bundle.model)(bundle.model.config.model_copy(update={"d_k": 4, "d_v": 6}))
+    assert engines.obstacle([bundle], "fp32", {}) == ""
+    found = engines.obstacle([bundle._replace(model=model)], "fp32", {})
+    assert found == "this model: its heads have one width, and here model.d_k is 4 and model.d_v 6"
+
+
+@pytest.mark.parametrize(
+    ("device", "n_texts", "installed", "took", "reason"),
+    [
+        ("cpu", 1, True, "ctranslate2", "few texts at once on a CPU"),
+        ("cpu", engines.FEW, True, "ctranslate2", "few texts at once on a CPU"),
+        ("cpu", engines.FEW + 1, True, "torch", "many texts at once"),
+        ("cuda", 1, True, "torch", "a GPU"),
+        ("cpu", 1, False, "torch", "CTranslate2 is not installed"),
+    ],
+)
+def test_auto_says_what_it_took_and_why(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
+    device: str, n_texts: int, installed: bool, took: str, reason: str,
+) -> None:  # fmt: skip
+    if not installed:
+        monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    with caplog.at_level(logging.INFO, "dragoman.engines"):
+        assert engines.choose("auto", "", device, n_texts) == took
+    assert caplog.messages == [f"engine: {took} ({reason})"]
+    assert engines.choose("torch", "", device, n_texts) == "torch"
+    assert engines.choose("ctranslate2", "", device, n_texts) == "ctranslate2"
+    assert len(caplog.messages) == 1
+
+
+def test_an_unknown_engine_is_refused(tiny_run: Path) -> None:
+    with pytest.raises(ConfigError, match="engine = 'onnx' is unknown: use torch, ctranslate2, auto"):
+        Translator.load(tiny_run, "cpu").translate(["the dog"], engine="onnx")
+    with pytest.raises(ConfigError, match="workers = 0 must be 1 or more"):
+        Translator.load(tiny_run, "cpu").translate(["the dog"], engine="ctranslate2", workers=0)
+
+
+def test_without_the_package_nothing_is_written(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    with pytest.raises(ConfigError, match=r'pip install "dragoman\[ctranslate2\]"'):
+        Translator.load(run, "cpu").translate(["the dog"], engine="ctranslate2")
+    assert [path.name for path in run.iterdir()] == ["bundle"]
+
+
+def test_a_file_is_one_engines_work(run: Path, tmp_path: Path, texts: list[str]) -> None:
+    (tmp_path / "in").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    translator = Translator.load(run, "cpu")
+    outputs = []
+    for engine in ("torch", "auto", "ctranslate2"):
+        translator.translate_file(tmp_path / "in", tmp_path / f"{engine}.out", engine=engine, read_ahead=4)
+        outputs.append((tmp_path / f"{engine}.out").read_bytes())
+        assert (run / "exports").exists() == (engine == "ctranslate2")  # a window of 4 is no reason to change
+    assert outputs[0] == outputs[1] == outputs[2]
+
+
+# --- what the engine is made from -------------------------------------------------------------------------------------
+
+
+def test_the_model_is_converted_once_and_again_when_it_is_another(run: Path, reseal: Callable[..., Path]) -> None:
+    bundle = load_bundle(run)
+    first = kept(bundle, run, "ctranslate2", "float32")
+    assert first.folder == run / "exports/ctranslate2-float32"
+    facts = check_sealed(first.folder, "conversion")
+    assert facts["bundle"] == bundle.manifest["sha256"]
+    made = (first.folder / "model.bin").stat()
+    again = kept(bundle, run / "bundle", "ctranslate2", "float32")
+    assert (again.folder / "model.bin").stat().st_ino == made.st_ino
+    shutil.rmtree(run / "bundle")
+    shutil.copytree(reseal({"step": 12345}), run / "bundle")
+    other = load_bundle(run)
+    assert (
+        check_sealed(kept(other, run, "ctranslate2", "float32").folder, "conversion")["bundle"]
+        == other.manifest["sha256"]
+    )
+    assert (first.folder / "model.bin").stat().st_ino != made.st_ino
+
+
+def test_a_damaged_conversion_is_made_again(run: Path) -> None:
+    bundle = load_bundle(run)
+    folder = kept(bundle, run, "ctranslate2", "float32").folder
+    (folder / "model.bin").write_bytes(b"")
+    with pytest.raises(BundleError):
+        check_sealed(folder, "conversion")
+    assert kept(bundle, run, "ctranslate2", "float32").folder == folder
+    check_sealed(folder, "conversion")
+
+
+def test_a_run_that_cannot_be_written_is_converted_elsewhere_for_a_while(run: Path) -> None:
+    (run / "exports").write_bytes(b"in the way")
+    translator = Translator.load(run, "cpu")
+    want = translator.translate(["the dog sees a cat"])[0].text
+    assert translator.translate(["the dog sees a cat"], engine="ctranslate2")[0].text == want
+    elsewhere = translator._foreign["fp32", 1].home
+    assert elsewhere.temporary is not None
+    assert elsewhere.folder.is_dir()
+    elsewhere.temporary.cleanup()
+    assert not elsewhere.folder.exists()
+    assert (run / "exports").read_bytes() == b"in the way"
+
+
+def test_a_model_in_memory_is_converted_as_it_is(tiny_run: Path) -> None:
+    bundle = load_bundle(tiny_run)
+    with torch.no_grad():
+        bundle.model.decoder.layers[0].feed_forward.w_2.bias += 1.0  # no longer what the manifest says
+    translator = Translator(bundle)
+    want = translator.translate(["the dog sees a cat"], guard=False)
+    found = translator.translate(["the dog sees a cat"], guard=False, engine="ctranslate2")
+    assert found[0].score == pytest.approx(want[0].score, abs=1e-4)
+    translator._foreign["fp32", 1].home.temporary.cleanup()  # type: ignore[union-attr]
+
+
+# --- exports ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_export_is_complete_and_says_where_it_is_from(run: Path, tmp_path: Path) -> None:
+    folder = dragoman.export(run, "ctranslate2", tmp_path / "out", "int8")
+    assert folder == tmp_path / "out"
+    facts = check_sealed(folder, "conversion")
+    wanted = {"export": "ctranslate2", "quantization": "int8", "src_lang": "en", "tgt_lang": "de"}
+    assert {name: facts[name] for name in wanted} == wanted
+    assert sorted(facts["files"]) == ["config.json", "joint.spm", "model.bin", "shared_vocabulary.json"]
+    assert json.loads((folder / "config.json").read_text())["add_source_eos"] is True
+    assert dragoman.export(run, out=folder) == folder  # an export may be replaced, also a damaged one
+    (folder / "model.bin").write_bytes(b"")
+    dragoman.export(run, out=folder)
+    assert check_sealed(folder, "conversion")["quantization"] == "float32"
+    assert dragoman.export(run / "bundle") == run / "exports/ctranslate2-float32"
+
+
+def test_an_export_of_a_bundle_that_lies_by_itself_goes_into_it(run: Path) -> None:
+    run = run.rename(run.with_name("other"))
+    (run / "bundle").rename(run / "english-german")
+    assert dragoman.export(run / "english-german") == run / "english-german/exports/ctranslate2-float32"
+    load_bundle(run / "english-german")
+
+
+def test_nothing_else_is_overwritten(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/thesis.txt").write_text("years")
+    (tmp_path / "file").write_text("a file")
+    for out in (tmp_path / "mine", tmp_path / "file", run, run / "bundle"):
+        with pytest.raises(ConfigError, match="is there already and is no export; choose another --out"):
+            dragoman.export(run, out=out)
+    assert (tmp_path / "mine/thesis.txt").read_text() == "years"
+    with pytest.raises(ConfigError, match="--to 'word' is unknown: use ctranslate2"):
+        dragoman.export(run, "word")
+    with pytest.raises(ConfigError, match="quantization = 'int3' is unknown"):
+        dragoman.export(run, quantization="int3")
+    assert exports.home(run, "ctranslate2", "int3").parent.exists() is False
