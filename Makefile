@@ -38,9 +38,10 @@ check: .venv/ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# all comparisons (hours), or NAME=training, NAME='decoding latency' RUN=runs/mine; benchmarks/README.md says which
+# there are. Without DATA, or what belongs in it, embedded text takes its place. Peers are installed below .bench.
 bench: .venv/ready
-	$(BIN)/python -m benchmarks.startup
-	$(BIN)/python -m benchmarks.training_throughput
+	$(BIN)/python -m benchmarks $(NAME) --data $(DATA) $(if $(RUN),--run $(RUN))
 
 # needs the corpora that benchmarks/README.md names, in DATA
 bench-data: .venv/ready
@@ -50,4 +51,4 @@ bench-data: .venv/ready
 	$(BIN)/python -m benchmarks.doctor --data $(DATA)
 
 clean:
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .bench build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,0 +1,314 @@
+"""``docs/performance.md`` and its plots, from ``results/*.json`` alone; what has no result has no section."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.harness import plots
+from benchmarks.harness.environments import ROOT
+from benchmarks.harness.markdown import Record, image, left_out, ratio, source, spread, table
+from benchmarks.harness.plots import Line, number
+from benchmarks.record import RESULTS
+
+HEAD = """# Performance
+
+This page is made by `python -m benchmarks.page` from the files in [benchmarks/results](../benchmarks/results). How each
+figure is measured, and how to measure it again, stands in [benchmarks/README.md](../benchmarks/README.md). Systems take
+turns in one run, each in a process and an environment of its own, with the same text, subwords, sizes and, where they
+decode, the same weights. A figure is the median of the runs; (least-greatest) follows it. A ratio is the median of the
+ratios of neighbouring runs. Memory is the peak of the process. SMALL is d_model 256, d_ff 1024, 4 heads, 3 + 3 layers;
+BASE is 512, 2048, 8, 6 + 6.
+"""
+UPPER = {"small": "SMALL", "base": "BASE", "tiny": "TINY", "big": "BIG"}
+
+
+class Section(NamedTuple):
+    """A part of the page: its text, and the plots it shows."""
+
+    text: str
+    draw: Sequence[tuple[str, Callable[[Path], None]]] = ()  # file name, what draws it
+
+
+def training(record: Record) -> Section:
+    """Target tokens per second, ratios, memory."""
+    presets = record["figures"]["presets"]
+    tables = []
+    for preset, found in presets.items():
+        systems = found["systems"]
+        order = sorted(systems, key=lambda name: -systems[name]["tokens_per_s"]["median"])
+        rows = [
+            [
+                name, spread(systems[name]["tokens_per_s"]), ratio(found["ratios"], "dragoman bf16", name),
+                ratio(found["ratios"], "dragoman fp32", name), number(systems[name]["peak_mib"]["median"]),
+            ]
+            for name in order
+        ]  # fmt: skip
+        head = [UPPER[preset], "target tokens/s", "dragoman bf16 is", "dragoman fp32 is", "peak MiB"]
+        tables.append(table(head, rows))
+    text = f"## Training\n\n{record['figures']['what']}. Tokens are those of the target, padding left out.\n\n"
+    text += "\n\n".join(tables) + "\n\n" + image("performance-training.svg", "Training throughput of each system")
+    panels = {
+        f"{UPPER[preset]}, training": {name: one["tokens_per_s"] for name, one in found["systems"].items()}
+        for preset, found in presets.items()
+    }
+    return Section(
+        f"{text}\n\n{source(record)}",
+        [("performance-training.svg", lambda p: plots.bars(panels, "target tokens/s", p))],
+    )
+
+
+def loop(record: Record) -> Section:
+    """The real loop over the bare step, and memory."""
+    figures = record["figures"]
+    share = next(iter(figures["ratios"].values()))
+    rows = [
+        [
+            name, spread(one["tokens_per_s"]), number(one["peak_mib"]["median"]),
+            spread(one["memory_growth_percent"]) if "memory_growth_percent" in one else "",
+        ]
+        for name, one in figures["systems"].items()
+    ]  # fmt: skip
+    head = ["", "target tokens/s", "peak MiB", "memory growth, %"]
+    text = f"## The loop around the step\n\n{figures['what']}. `dragoman train` reaches "
+    text += f"{100 * share['median']:.1f}% of the bare step. Growth is the resident memory of the last fifth of the "
+    text += f"time over that of the second.\n\n{table(head, rows)}\n\n{source(record)}"
+    return Section(text)
+
+
+def decoding(record: Record) -> Section:
+    """Sentences per second, BLEU, identical translations, memory."""
+    tables, panels = [], {}
+    for preset, found in record["figures"]["presets"].items():
+        systems, trained = found["systems"], found["weights"] == "trained"
+        order = sorted(systems, key=lambda name: -systems[name]["sentences_per_s"]["median"])
+        ours = [name for name in order if name.startswith("dragoman")]
+        rows = []
+        for name in order:
+            one, at = systems[name], systems[name]["setting"]
+            row = [name, spread(one["sentences_per_s"]), *(ratio(found["ratios"], mine, name) for mine in ours)]
+            row += [f"{one['bleu']:.2f}", f"{one['identical_percent']:.1f}"] if trained else []
+            rows.append(
+                [*row, f"{at['workers']} x {at['threads']}, {at['batch']:,}", number(one["peak_mib"]["median"])]
+            )
+        head = [UPPER[preset], "sentences/s", *(f"{name} is" for name in ours)]
+        head += ["BLEU", "as dragoman fp32, %"] if trained else []
+        kind = "trained" if trained else f"random weights, {found['steps']} steps"
+        worst = max(found["log_prob_difference"].values())
+        about = f"{UPPER[preset]}, {kind}: {found['sentences']:,} sentences, beam {found['beam_size']}, length penalty "
+        about += f"{found['length_penalty']:g} in each system's own formula. Log-probabilities of given translations "
+        about += f"differ by at most {worst:.1g} nats between the systems in fp32."
+        if found.get("without_length_penalty"):
+            same = [f"{name} BLEU {one['bleu']:.2f}, {one['identical_percent']:.1f}% as dragoman fp32"
+                    for name, one in found["without_length_penalty"].items()]  # fmt: skip
+            about += f" Without length penalty, where all seek the same: {'; '.join(same)}."
+        tables.append(f"{about}\n\n{table([*head, 'workers x threads, batch', 'peak MiB'], rows)}{left_out(found)}")
+        panels[f"{UPPER[preset]}, {kind}"] = {name: one["sentences_per_s"] for name, one in systems.items()}
+    text = "## Decoding\n\nEach system at the best of its batch sizes and workers; all that were tried stand in the "
+    text += "result. A batch is rows times the longest source for dragoman, sentences for the others.\n\n"
+    text += "\n\n".join(tables) + "\n\n" + image("performance-decoding.svg", "Decoding throughput of each system")
+    return Section(
+        f"{text}\n\n{source(record)}", [("performance-decoding.svg", lambda p: plots.bars(panels, "sentences/s", p))]
+    )
+
+
+def latency(record: Record) -> Section:
+    """Milliseconds for one sentence."""
+    figures = record["figures"]
+    systems = figures["systems"]
+    order = sorted(systems, key=lambda name: systems[name]["ms"]["median"])
+    rows = [
+        [
+            name, spread(systems[name]["ms"]), number(systems[name]["p10_ms"]["median"]),
+            number(systems[name]["p90_ms"]["median"]), number(systems[name]["peak_mib"]["median"]),
+        ]
+        for name in order
+    ]  # fmt: skip
+    text = f"## One sentence at a time\n\n{figures['what']}; {figures['weights']}.\n\n"
+    text += table(["", "median ms", "fastest tenth", "slowest tenth", "peak MiB"], rows)
+    return Section(f"{text}{left_out(figures)}\n\n{source(record)}")
+
+
+def long(record: Record) -> Section:
+    """Tokens per second on long sentences."""
+    figures = record["figures"]
+    systems = figures["systems"]
+    order = sorted(systems, key=lambda name: -systems[name]["tokens_per_s"]["median"])
+    ours = [name for name in order if name.startswith("dragoman")]
+    rows = [
+        [
+            name, number(systems[name]["tokens_per_s"]["median"]),
+            *(ratio(figures["ratios"], mine, name) for mine in ours), number(systems[name]["peak_mib"]["median"]),
+        ]
+        for name in order
+    ]  # fmt: skip
+    text = f"## Long sentences\n\n{figures['sentences']} {figures['what']}, {figures['steps']} steps, beam "
+    text += f"{figures['beam_size']}.\n\n"
+    text += table(["", "tokens/s", *(f"{name} is" for name in ours), "peak MiB"], rows)
+    return Section(f"{text}{left_out(figures)}\n\n{source(record)}")
+
+
+def minutes(record: Record) -> Section:
+    """Quality after so many minutes of training."""
+    figures = record["figures"]
+    rows = [
+        [number(run["minutes"]), f"{run['updates']:,}", f"{run['scores']['BLEU']:.2f}", f"{run['scores']['chrF2']:.2f}"]
+        for run in figures["runs"]
+    ]
+    reached = "; ".join(
+        f"BLEU {target}: {'not reached' if found is None else f'{number(found)} minutes'}"
+        for target, found in figures["minutes_to_bleu"].items()
+    )
+    text = f"## Minutes to a quality\n\n{figures['what']}, beam search by the recipe. {reached}.\n\n"
+    return Section(text + table(["minutes of training", "updates", "BLEU", "chrF"], rows) + f"\n\n{source(record)}")
+
+
+def roofline(record: Record) -> Section:
+    """What the processor reaches, and the share that a step does."""
+    figures = record["figures"]
+    products, steps = figures["products"], figures["training_steps"]
+    ways = list(products[0]["gflop_per_s"])
+    rows = [
+        [f"{p['rows']} x {p['inner']} x {p['columns']}"]
+        + [number(p["gflop_per_s"][way]["median"]) if way in p["gflop_per_s"] else "" for way in ways]
+        for p in products
+    ]
+    shares = [
+        [UPPER.get(name.split()[0], name.split()[0]) + " " + name.split()[1], number(s["gflop_per_s"]["median"]),
+         number(s["peak_gflop_per_s"]), f"{s['percent_of_peak']:.1f}"]
+        for name, s in steps.items()
+    ]  # fmt: skip
+    text = "## Roofline\n\nProducts of matrices, GFLOP/s (rows x inner width x columns):\n\n" + table(["", *ways], rows)
+    text += "\n\nA training step, everything counted in its time and only products in its operations:\n\n"
+    text += table(["", "GFLOP/s", "most of any product", "share, %"], shares)
+    text += "\n\n" + image(
+        "performance-roofline.svg", "Speed of matrix products against their rows, and of training steps"
+    )
+    series = [p for p in products if (p["inner"], p["columns"]) == (512, 2048)]
+    drawn = [Line(way, [p["rows"] for p in series], [p["gflop_per_s"][way]["median"] for p in series]) for way in ways]
+    ends = [series[0]["rows"], series[-1]["rows"]]
+    for name, one in steps.items():
+        preset, precision = name.split()
+        drawn.append(Line(f"a step of {UPPER[preset]} {precision}", ends, 2 * [one["gflop_per_s"]["median"]]))
+    panels = {"Products of rows x 512 x 2,048": drawn}
+    draw = lambda p: plots.lines(panels, "rows", ["GFLOP/s"], p)  # noqa: E731
+    return Section(f"{text}{left_out(figures)}\n\n{source(record)}", [("performance-roofline.svg", draw)])
+
+
+def sweep(record: Record, title: str, unit: str, keys: Mapping[str, str], note: str) -> Section:
+    """A sweep: a plot with a panel for each figure, and the first of them as a table."""
+    figures = record["figures"]
+    systems = figures["systems"]
+    values = sorted({int(value) for one in systems.values() for value in one})
+    first = next(iter(keys))
+    rows = [
+        [name, *(number(one[str(v)][first]["median"]) if str(v) in one else "" for v in values)]
+        for name, one in systems.items()
+    ]
+    panels = {
+        f"{unit_y.partition(' (')[0]} against {title.lower()}": [
+            Line(name, [int(v) for v in one], [one[v][key]["median"] for v in one]) for name, one in systems.items()
+        ]
+        for key, unit_y in keys.items()
+    }
+    name = f"performance-{title.lower()}.svg"
+    text = f"## {title}\n\n{note} {figures['what']}. The table is {next(iter(keys.values()))}.\n\n"
+    text += table([title.lower(), *(f"{value:,}" for value in values)], rows)
+    text += "\n\n" + image(name, f"{' and '.join(keys.values())} against {title.lower()}")
+    draw = [(name, lambda path: plots.lines(panels, unit, list(keys.values()), path))]
+    return Section(f"{text}{left_out(figures)}\n\n{source(record)}", draw)
+
+
+def growth(record: Record) -> Section:
+    """Exponents of cost, and the plot against sentence length."""
+    figures = record["figures"]
+    rows = []
+    for part, measures in figures.items():
+        for path, fits in _fits(measures):
+            for key in ("seconds", "mib"):
+                fit = (fits.get(key) or {}).get("last_three")
+                if fit is not None:
+                    what = "time" if key == "seconds" else "memory"
+                    rows.append([f"{what} of {' '.join([*path, 'against', part]).replace('_', ' ')}",
+                                 f"{fit['exponent']:.2f}", f"{fit['off_percent']:.0f}"])  # fmt: skip
+    text = "## How cost grows\n\nThe slope of a line through the logarithms of the three largest sizes: 1 is linear, 2 "
+    text += "quadratic. Off is how far the points lie from the line.\n\n"
+    text += table(["", "exponent", "off, %"], rows)
+    draw = []
+    attention = figures.get("length", {}).get("attention")
+    if attention:
+        panels = {
+            f"{title} of attention against length": [
+                Line(name.replace("_", " "), one["size"], one[key])
+                for name, one in attention.items()
+                if one.get("size")
+            ]
+            for title, key in (("Time", "seconds"), ("Memory", "mib"))
+        }
+        units = ["forward and backward (seconds)", "memory above idle (MiB)"]
+        text += "\n\n" + image("performance-length.svg", "Time and memory of attention against sentence length")
+        draw = [("performance-length.svg", lambda p: plots.lines(panels, "sentence length (tokens)", units, p))]
+    return Section(f"{text}\n\n{source(record)}", draw)
+
+
+def _fits(found: Any, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Record]]:
+    """Every fit of exponents below ``found``, with the names that lead to it."""
+    if not isinstance(found, dict):
+        return []
+    here = [(path, found["growth"])] if isinstance(found.get("growth"), dict) else []
+    return here + [one for key, value in found.items() if key != "growth" for one in _fits(value, (*path, key))]
+
+
+def sections(results: Path) -> list[Section]:
+    """The parts of the page for which there are results, in their order."""
+    tokens = {"tokens_per_s": "target tokens/s", "peak_mib": "peak memory (MiB)"}
+    makers: list[tuple[str, Callable[[Record], Section]]] = [
+        ("training", training), ("loop", loop), ("decoding", decoding), ("latency", latency), ("long", long),
+        ("minutes", minutes), ("roofline", roofline),
+        ("sweep_batch", lambda record: sweep(
+            record, "Batch", "sentences in a batch",
+            {"sentences_per_s": "sentences/s", "batch_ms": "time until a batch is done (ms)"},
+            "So many sentences are translated at once, then the next.",
+        )),
+        ("sweep_vocabulary", lambda record: sweep(
+            record, "Vocabulary", "subwords", tokens, "Training while the vocabulary grows.")),
+        ("sweep_layers", lambda record: sweep(
+            record, "Layers", "layers on each side", tokens, "Training while both stacks grow.")),
+        ("growth", growth),
+    ]  # fmt: skip
+    found = []
+    for name, make in makers:
+        path = results / f"{name}.json"
+        if path.is_file():
+            found.append(make(json.loads(path.read_text(encoding="utf-8"))))
+    return found
+
+
+def page(found: Sequence[Section]) -> str:
+    """The text of the page."""
+    return "\n".join([HEAD, *(f"{section.text}\n" for section in found)]).rstrip("\n") + "\n"
+
+
+def main() -> None:
+    """Write the page and its plots."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--out", type=Path, default=ROOT / "docs", help="gets performance.md and images/")
+    parser.add_argument("--png", action="store_true", help="also write the plots as PNG, to look at them")
+    args = parser.parse_args()
+    found = sections(args.results)
+    for section in found:
+        for name, draw in section.draw:
+            draw(args.out / "images" / name)
+            if args.png:
+                draw(args.out / "images" / Path(name).with_suffix(".png"))
+    args.out.mkdir(parents=True, exist_ok=True)
+    (args.out / "performance.md").write_text(page(found), encoding="utf-8")
+    print(args.out / "performance.md")
+
+
+if __name__ == "__main__":
+    main()

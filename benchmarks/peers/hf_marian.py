@@ -1,0 +1,25 @@
+"""Hugging Face's Marian model at our sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from transformers import MarianConfig, MarianMTModel
+
+
+def build(sizes: dict[str, Any], vocab_size: int, dropout: float, max_positions: int, attention: str) -> Any:
+    """Post-norm, ReLU, one embedding; pad, unk, bos, eos = 0, 1, 2, 3; dropout where ours has it.
+
+    Args:
+        attention: ``eager`` or ``sdpa``.
+    """
+    config = MarianConfig(
+        vocab_size=vocab_size, d_model=sizes["d_model"], encoder_layers=sizes["n_encoder_layers"],
+        decoder_layers=sizes["n_decoder_layers"], encoder_attention_heads=sizes["n_heads"],
+        decoder_attention_heads=sizes["n_heads"], encoder_ffn_dim=sizes["d_ff"], decoder_ffn_dim=sizes["d_ff"],
+        activation_function="relu", dropout=dropout, attention_dropout=0.0, activation_dropout=0.0, pad_token_id=0,
+        bos_token_id=2, eos_token_id=3, decoder_start_token_id=2, forced_eos_token_id=None,
+        max_position_embeddings=max_positions, scale_embedding=True, share_encoder_decoder_embeddings=True,
+        attn_implementation=attention,
+    )  # fmt: skip
+    return MarianMTModel(config)

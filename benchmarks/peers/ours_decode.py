@@ -1,0 +1,69 @@
+"""dragoman's translator. Off are what no other system does: the guard and the confidence."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from serve import Run, chunk_ms, serve
+
+from dragoman import environment
+
+environment.set_defaults(environment.SEARCHING)
+
+import torch  # noqa: E402
+
+from dragoman.translator import Translation, Translator  # noqa: E402
+
+
+class Stretched(Translator):
+    """Searches for exactly ``steps`` tokens where the model itself never ends."""
+
+    steps = 0
+    _longest = property(lambda self: self.steps)  # type: ignore[assignment]
+    max_tokens = property(lambda self: 1_000_000)  # type: ignore[assignment]  # no line is split
+
+
+def prepare(
+    model: str, sources: str, precision: str, workers: int, threads: int, beam_size: int, length_penalty: float,
+    steps: int | None, engine: str = "torch",
+) -> Run:  # fmt: skip
+    """Load the bundle and warm up.
+
+    Args:
+        sources: A JSON file with ``texts``, ``refs`` and ``ids``.
+        steps: So many tokens of each translation, with a model that never ends; None: as the model says.
+    """
+    torch.set_num_threads(threads)
+    text = json.loads(Path(sources).read_text(encoding="utf-8"))
+    Stretched.steps = steps or 0
+    translator = (Stretched if steps else Translator).load(model, "cpu")
+    translator.confidence = None
+    settings: dict[str, Any] = dict(
+        beam_size=beam_size, length_penalty=length_penalty, precision=precision, engine=engine, workers=workers,
+        guard=False, warn=lambda line: print(line, flush=True),
+    )  # fmt: skip
+
+    def translate(lines: list[str], batch: int | None) -> list[Translation]:
+        return translator.translate(lines, batch_tokens=batch, **settings)
+
+    def run(what: str, batch: int | None = None, count: int | None = None) -> dict[str, Any]:
+        lines = text["texts"][:count]
+        if what == "score":
+            found = translator.score(lines, text["refs"][:count])
+            return {"log_probs": [one.log_prob for one in found]}
+        if what == "chunks":
+            return {"ms": chunk_ms(lambda chunk: translate(chunk, 10**6), lines, batch or 1)}
+        began = time.perf_counter()
+        found = translate(lines, batch)
+        seconds = time.perf_counter() - began
+        return {"seconds": seconds, "texts": [one.text for one in found], "n_tokens": [one.n_tokens for one in found]}
+
+    translate(text["texts"][:16], None)
+    return run
+
+
+if __name__ == "__main__":
+    serve(prepare, ["torch", "dragoman"])

@@ -1,0 +1,156 @@
+"""docs/performance.md says what the results say, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import page
+from benchmarks.harness import plots
+from benchmarks.harness.environments import ROOT
+from benchmarks.record import RESULTS, spread
+
+MACHINE = {"cpu": "a processor", "cores": 2, "memory_gib": 16.0, "system": "Linux"}
+VERSIONS = {"versions": {"torch": "2.13"}}
+
+
+def around(value: float) -> dict[str, float]:
+    return spread([0.9 * value, value, 1.2 * value])
+
+
+def training() -> dict[str, Any]:
+    speeds = {"dragoman bf16": 8203.0, "dragoman fp32": 3000.0, "Hugging Face Marian fp32": 2400.0}
+    systems = {name: {"tokens_per_s": around(v), "peak_mib": around(900), **VERSIONS} for name, v in speeds.items()}
+    ratios = {"dragoman bf16 / Hugging Face Marian fp32": around(3.42)}
+    return {"what": "12 batches", "corpus": "a corpus", "presets": {"small": {"systems": systems, "ratios": ratios}}}
+
+
+def decoding(trained: bool) -> dict[str, Any]:
+    at = {"workers": 2, "threads": 1, "batch": 4096}
+    speeds = {"dragoman fp32": 210.0, "CTranslate2 int8": 390.0}
+    systems: dict[str, Any] = {
+        name: {"sentences_per_s": around(v), "peak_mib": around(500), "setting": at, **VERSIONS}
+        for name, v in speeds.items()
+    }
+    for number, one in enumerate(systems.values()):
+        one["tokens_per_s"] = around(5000)
+        one |= {"bleu": 33.7 + number, "identical_percent": 100.0 - number} if trained else {}
+    return {
+        "weights": "trained" if trained else "random", "sentences": 1000, "beam_size": 5, "length_penalty": 1.0,
+        "without_length_penalty": {"CTranslate2 fp32": {"bleu": 33.5, "identical_percent": 99.9}} if trained else {},
+        "steps": None if trained else 14, "systems": systems, "log_prob_difference": {"CTranslate2 fp32": 2e-5},
+        "ratios": {"dragoman fp32 / CTranslate2 int8": around(0.54)}, "left_out": {"dragoman int8": "it cannot"},
+    }  # fmt: skip
+
+
+def records() -> dict[str, dict[str, Any]]:
+    curves = {
+        name: {str(v): {"tokens_per_s": around(k * v), "peak_mib": around(v)} for v in (1000, 4000)}
+        for k, name in enumerate(("dragoman fp32", "dragoman bf16", "torch.nn.Transformer fp32"), 1)
+    }
+    batch = {"dragoman fp32": {str(v): {"sentences_per_s": around(9.0 * v), "batch_ms": around(v)} for v in (1, 16)}}
+    growing = {"size": [256, 512], "seconds": [0.1, 0.41], "mib": [1.0, 2.0]}
+    fit = {"last_three": {"exponent": 2.04, "off_percent": 3.0, "points": 2}, "all": None}
+    return {
+        "training": training(),
+        "loop": {
+            "what": "small", "corpus": "a corpus", "ratios": {"dragoman train / bare step": around(0.957)},
+            "systems": {"dragoman train": {"tokens_per_s": around(7000), "peak_mib": around(800),
+                                           "memory_growth_percent": around(1.5)}},
+        },
+        "decoding": {"corpus": "a corpus", "presets": {"small": decoding(True), "base": decoding(False)}},
+        "latency": {
+            "what": "50 sentences", "weights": "trained", "corpus": "a corpus",
+            "systems": {"dragoman fp32": {key: around(31) for key in ("ms", "p10_ms", "p90_ms", "peak_mib")}},
+        },
+        "long": {"what": "sources of 64 subwords", "corpus": "a corpus", **decoding(False)},
+        "minutes": {
+            "what": "a recipe", "corpus": "a corpus", "minutes_to_bleu": {"36": 8.04, "39.1": None},
+            "runs": [{"minutes": 8.04, "updates": 1500, "scores": {"BLEU": 36.51, "chrF2": 60.2}}],
+        },
+        "roofline": {
+            "corpus": "a corpus", "left_out": {},
+            "products": [
+                {"rows": m, "inner": 512, "columns": 2048, "gflop_per_s": {"fp32": around(m)}} for m in (4, 64)
+            ],
+            "training_steps": {"base bf16": {"gflop_per_s": around(600), "peak_gflop_per_s": 2078.0,
+                                             "percent_of_peak": 28.9}},
+        },
+        "sweep_batch": {"what": "small", "corpus": "a corpus", "systems": batch},
+        "sweep_vocabulary": {"what": "small", "corpus": "a corpus", "systems": curves},
+        "sweep_layers": {"what": "small", "corpus": "a corpus", "systems": curves},
+        "growth": {"length": {"attention": {"fused_fp32": {**growing, "growth": {"seconds": fit, "mib": fit}}}}},
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    for name, figures in records().items():
+        record = {"name": name, "command": f"make bench NAME={name}", "date": "2026-01-01", "machine": MACHINE,
+                  "versions": {"python": "3.11"}, "figures": figures}  # fmt: skip
+        (folder / f"{name}.json").write_text(json.dumps(record), encoding="utf-8")
+    return folder
+
+
+def test_the_page_tells_the_figures(results: Path) -> None:
+    text = page.page(page.sections(results))
+    for said in (
+        "| dragoman bf16 | 8,203 (7,383-9,844) |", "| 3.42x |", "reaches 95.7% of the bare step",
+        "| CTranslate2 int8 | 390 (351-468) | 0.54x | 34.70 | 99.0 | 2 x 1, 4,096 | 500 |",
+        "Left out: dragoman int8: it cannot.", "random weights, 14 steps",
+        "all seek the same: CTranslate2 fp32 BLEU 33.50, 99.9% as dragoman fp32.",
+        "BLEU 36: 8.04 minutes; BLEU 39.1: not reached",
+        "| BASE bf16 | 600 | 2,078 | 28.9 |", "| time of attention fused fp32 against length | 2.04 | 3 |",
+        "2 cores, a processor, 16.0 GiB", "Versions: python 3.11, torch 2.13.", "| dragoman fp32 | 9 | 144 |",
+    ):  # fmt: skip
+        assert said in text, said
+    assert len(re.findall(r"^## ", text, flags=re.MULTILINE)) == len(records())
+    assert not re.search(r"[ \t]$", text, flags=re.MULTILINE)
+
+
+def test_what_was_not_measured_has_no_section(tmp_path: Path) -> None:
+    assert page.page(page.sections(tmp_path)).rstrip("\n") == page.HEAD.rstrip("\n")
+
+
+def test_every_plot_is_drawn_and_named_in_the_page(results: Path, tmp_path: Path) -> None:
+    sections = page.sections(results)
+    drawn = [(name, draw, section.text) for section in sections for name, draw in section.draw]
+    assert len(drawn) == 7
+    for name, draw, text in drawn:
+        assert f"](images/{name})" in text
+        draw(tmp_path / name)
+        assert (tmp_path / name).read_text(encoding="utf-8").rstrip().endswith("</svg>")
+    first = (tmp_path / drawn[0][0]).read_bytes()
+    drawn[0][1](tmp_path / "again.svg")
+    assert (tmp_path / "again.svg").read_bytes() == first
+
+
+def test_numbers_have_three_digits() -> None:
+    assert [plots.number(x) for x in (8203.4, 27.41, 0.523, 100.2, 9.0)] == ["8,203", "27.4", "0.523", "100", "9"]
+    assert page.spread(spread([3.0])) == "3"
+
+
+def test_the_page_in_docs_is_that_of_the_results() -> None:
+    sections = page.sections(RESULTS)
+    assert (ROOT / "docs/performance.md").read_text(encoding="utf-8") == page.page(sections), (
+        "python -m benchmarks.page"
+    )
+    for section in sections:
+        for name, _ in section.draw:
+            assert (ROOT / "docs/images" / name).is_file(), "python -m benchmarks.page"
+
+
+def test_the_readmes_performance_table_is_of_that_page() -> None:
+    measured = set(re.findall(r"\d[\d,.]*\d|\d", (ROOT / "docs/performance.md").read_text(encoding="utf-8")))
+    for name in ("README.md", "README.zh-CN.md"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        for table in re.findall(r"<!-- docs/performance.md -->\n(.*?)\n\n", text, flags=re.DOTALL):
+            figures = [cell for row in table.split("\n")[2:] for cell in row.strip("| ").split(" | ")[1:]]
+            assert figures
+            for figure in re.findall(r"\d[\d,.]*\d|\d", " ".join(figures)):
+                assert figure in measured, f"{name}: {figure} is not in docs/performance.md"
