@@ -23,13 +23,13 @@ def chunked_loss(
         bias: The generator's, ``(V,)``, or None.
         tgt_out: ``(B, T)`` int64; padding is left out.
         smoothing: Label smoothing in [0, 1).
-        chunk: Positions whose logits are held at once; None: so many that these are 16 million.
+        chunk: Positions whose logits are held at once; None: so many that these are 8 million.
 
     Returns:
         The smoothed loss, differentiable, and the unsmoothed one, each summed over tokens, in nats.
     """
     keep = tgt_out.flatten() != pad_id
-    chunk = chunk or max(1, 2**24 // weight.size(0))
+    chunk = chunk or max(1, 2**23 // weight.size(0))
     args = features.flatten(0, 1)[keep], weight, bias, tgt_out.flatten()[keep], smoothing, chunk
     return _ChunkedLoss.apply(*args)  # type: ignore[no-untyped-call]
 
@@ -54,11 +54,12 @@ class _ChunkedLoss(torch.autograd.Function):
         w_mean = w.sum(0, dtype=total)[:, None] / n_vocab
         b_mean = 0 if b is None else b.sum(dtype=total) / n_vocab
         # the same memory for each chunk: fresh memory of this size costs more than the softmax
-        room = torch.empty((2, min(chunk, x.size(0)), n_vocab), dtype=dtype, device=x.device)
+        all_logits = torch.empty((min(chunk, x.size(0)), n_vocab), dtype=dtype, device=x.device)
+        all_p = torch.empty_like(all_logits)
         with torch.autocast(x.device.type, enabled=False):
             for start in range(0, x.size(0), chunk):
                 xc, yc = xs[start : start + chunk], y[start : start + chunk, None]
-                logits, p = room[0, : len(xc)], room[1, : len(xc)]
+                logits, p = all_logits[: len(xc)], all_p[: len(xc)]
                 if b is None:
                     torch.mm(xc, w.T, out=logits)
                 else:
