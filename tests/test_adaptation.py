@@ -168,7 +168,7 @@ def test_fine_tuning_learns_in_fewer_steps_than_from_scratch_and_the_old_text_is
         return found.scores[0].value
 
     tuned, scratch, parent = (bleu(run, new_text) for run in (new_text / "tuned", new_text / "scratch", tiny_run))
-    assert tuned > parent + 10
+    assert tuned > parent + 5
     assert tuned > scratch + 20
     old = bleu(new_text / "tuned", corpus.src.parent)
     assert old > 0.5 * bleu(tiny_run, corpus.src.parent)

@@ -101,7 +101,7 @@ def test_a_run_with_itself_is_an_ensemble_that_translates_as_it_does(command: Co
 
 def test_bf16_is_asked_for_by_name(command: Command, tiny_run: Path) -> None:
     assert command("translate", tiny_run, "--precision", "bf16", stdin=LINES).out.count(b"\n") == 3
-    assert "use fp32 or bf16" in command("translate", tiny_run, "--precision", "int4", stdin=LINES).error
+    assert "use fp32, bf16 or int8" in command("translate", tiny_run, "--precision", "int4", stdin=LINES).error
 
 
 def test_score_gives_three_numbers_a_line_and_the_perplexity(

@@ -10,10 +10,10 @@ import sys
 import torch
 
 from dragoman.cli import run
-from dragoman.model.transformer import Transformer
+from dragoman.decoding.engine import Engine
 
 limit, *arguments = sys.argv[1:]
-real, refused, smallest = Transformer.start, 0, 10**9
+real, refused, smallest = Engine.start, 0, 10**9
 
 
 def start(self, src):
@@ -25,7 +25,7 @@ def start(self, src):
     return real(self, src)
 
 
-Transformer.start = start
+Engine.start = start
 status = run(arguments)
 print(f"refused {refused}, smallest {smallest}", file=sys.stderr)
 sys.exit(status)

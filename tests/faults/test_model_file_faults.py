@@ -49,6 +49,7 @@ def test_M1_no_command_unpickles_anything(
         ["translate", run, tmp_path / "text", "--out", tmp_path / "out"],
         ["evaluate", run, *valid, "--ref", corpus.valid_tgt],
         ["explain", run, "a dog", "--out", tmp_path / "a.svg"],
+        ["export", run, "--to", "ctranslate2"],
     ]
     known = {str(command.name) for command in app.registered_commands} - {"demo"}  # it trains and translates
     if "score" in known:
