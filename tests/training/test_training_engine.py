@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from dragoman.config import ModelConfig
 from dragoman.data.batching import collate
+from dragoman.errors import ConfigError
 from dragoman.fast import attention as fast_attention
 from dragoman.fast.attention import Heads, padded_keys, written_out
 from dragoman.fast.dropout import add_dropped
@@ -80,9 +81,15 @@ def test_bf16_stays_as_near_to_float64_as_autocast_does() -> None:
     assert errors[0] < 0.02 * exact.norm().item()
 
 
-@pytest.mark.parametrize("changes", [{"n_decoder_layers": 2, "n_encoder_layers": 0}])
-def test_a_language_model_goes_its_own_way(changes: dict[str, Any]) -> None:
-    model = a_model(**changes)
+@pytest.mark.parametrize("lacks", ["encoder", "decoder"])
+def test_a_model_that_lacks_a_stack_says_so(lacks: str) -> None:
+    model = a_model(**{f"n_{lacks}_layers": 0})
+    with pytest.raises(ConfigError, match=f"this model has no {lacks}"):
+        features(model, BATCH.src, BATCH.tgt_in, torch.float64)
+
+
+def test_a_language_model_goes_its_own_way() -> None:
+    model = a_model(n_encoder_layers=0)
     want = model.features(None, BATCH.tgt_in)
     torch.testing.assert_close(features(model, None, BATCH.tgt_in, torch.float64), want)
 

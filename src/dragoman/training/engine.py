@@ -44,27 +44,30 @@ def features(model: Any, src: Tensor | None, tgt_in: Tensor, dtype: torch.dtype)
 
     Args:
         model: In training mode. What is not just a ``Transformer`` is asked for its own ``features``.
-        src, tgt_in: ``(B, S)``, ``(B, T)`` int64. At padded target positions the result means nothing. A language
-            model, whose ``src`` is None, is asked for its own ``features`` too.
+            So is a language model, whose ``src`` is None.
+        src, tgt_in: ``(B, S)``, ``(B, T)`` int64. At padded target positions the result means nothing.
         dtype: Of products and activations.
 
     Returns:
         ``(B, T, d_model)`` in ``dtype``.
     """
-    if src is None or type(model) is not Transformer:  # (a subclass may do something else)
+    # (a subclass may do something else, and a model that lacks a stack says so itself)
+    config = model.config if type(model) is Transformer else None
+    if src is None or config is None or not (config.n_encoder_layers and config.n_decoder_layers):
         with torch.autocast(tgt_in.device.type, torch.bfloat16, enabled=dtype == torch.bfloat16):
-            return model.features(src, tgt_in)
+            found: Tensor = model.features(src, tgt_in)
+            return found
     with torch.autocast(tgt_in.device.type, enabled=False):
         n_rows, n_src, n_tgt = src.size(0), src.size(1), tgt_in.size(1)
-        seen = src != model.config.pad_id  # (B, S)
+        seen = src != config.pad_id  # (B, S)
         x, angles = model._place(model.src_embed(src), model.src_positions, 0)
-        x, keys = _flat(x, dtype), _keys(seen, n_src, model.config.n_heads)
+        x, keys = _flat(x, dtype), _keys(seen, n_src, config.n_heads)
         for layer in model.encoder.layers:
             x = _encoder_layer(cast(EncoderLayer, layer), x, keys, angles)
         memory = _norm(x, model.encoder.norm)
 
         x, angles = model._place(model.tgt_embed(tgt_in), model.tgt_positions, 0)
-        x, past, keys = _flat(x, dtype), _past(tgt_in), _keys(seen, n_tgt, model.config.n_heads)
+        x, past, keys = _flat(x, dtype), _past(tgt_in), _keys(seen, n_tgt, config.n_heads)
         for layer in model.decoder.layers:
             x = _decoder_layer(cast(DecoderLayer, layer), x, memory, past, keys, angles)
         x = _norm(x, model.decoder.norm)
