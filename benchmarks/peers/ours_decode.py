@@ -11,7 +11,7 @@ from serve import Run, chunk_ms, serve
 
 from dragoman import environment
 
-environment.set_defaults(environment.SEARCHING)
+environment.set_defaults()
 
 import torch  # noqa: E402
 

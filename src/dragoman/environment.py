@@ -1,4 +1,4 @@
-"""Settings of the libraries under torch, as environment variables; what is already set stays. Imports no torch.
+"""Settings of the libraries under torch; environment variables that are already set stay. Imports no torch.
 
 Measured on sentences, on two cores: docs/log.md.
 """
@@ -6,32 +6,52 @@ Measured on sentences, on two cores: docs/log.md.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import os
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
-TRAINING = 32
-"""So many compiled products are kept: training goes through thousands of shapes, and with 32 memory stays flat."""
-
-SEARCHING = 256
-"""A search has few shapes, by its choice, which come back with every batch: all find room."""
+KEPT = 256
+"""So many compiled products: training and searching choose few shapes, which come back, and all find room."""
 
 PRODUCTS = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
 """Both keep compiled products, up to 1,024 if not told otherwise."""
 
-DEFAULTS = {
-    # How long OpenMP's threads spin before they sleep: a short while costs nothing on a quiet machine, and on a busy
-    # one leaves the cores to whoever has work.
-    "GOMP_SPINCOUNT": "1000",
-}
+MALLOPT = {-1: 2**31 - 1, -2: 2**26, -3: 2**25}
+"""glibc's M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD (whose greatest value this is), in bytes."""
 
 
-def set_defaults(products: int | None = TRAINING) -> None:
-    """Set what is not set, before torch is imported; ``products``, if given, is read at the first product only."""
-    for name, value in DEFAULTS.items():
-        os.environ.setdefault(name, value)
-    for name in PRODUCTS if products is not None else ():
-        os.environ.setdefault(name, str(products))
+def set_defaults() -> None:
+    """Set what is not set, before torch is imported."""
+    for name in PRODUCTS:
+        os.environ.setdefault(name, str(KEPT))
+    if _others_are_at_work():
+        # OpenMP's threads spin at a barrier before they sleep. On a quiet machine that is worth a seventh of the time;
+        # on a busy one a short while is enough, and leaves the cores to whoever has work.
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+
+
+def keep_memory() -> None:
+    """Have malloc keep what is freed, up to the greatest that was needed, where it is glibc's.
+
+    Training frees and takes back the same hundreds of MiB at each step. Left alone malloc gives them to the system and
+    is given them again page by page, which takes a tenth of a step, and now and then half of one.
+    """
+    if sys.platform == "linux":
+        libc = ctypes.CDLL(None)
+        for name, value in MALLOPT.items() if hasattr(libc, "mallopt") else ():  # (musl has none)
+            libc.mallopt(name, value)
+
+
+def _others_are_at_work() -> bool:
+    """Whether more threads want to run at this moment than this one, as far as the system says."""
+    try:
+        running = Path("/proc/loadavg").read_text(encoding="ascii").split()[3].split("/")[0]
+    except OSError:
+        return os.getloadavg()[0] > 0.5
+    return int(running) > 1
 
 
 @contextlib.contextmanager

@@ -76,7 +76,7 @@ class Translator:
             BundleError: There is none, it is damaged, or the subwords of an ensemble differ.
             ConfigError: The device is not here.
         """
-        environment.set_defaults(environment.SEARCHING)
+        environment.set_defaults()
         paths = [path] if isinstance(path, Path | str) else list(path)
         if not paths:
             raise ConfigError("there is no run to load: name one, or several for an ensemble")

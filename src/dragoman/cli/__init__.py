@@ -46,7 +46,7 @@ def _version(version: bool = typer.Option(False, "--version", help="Print the ve
 
 def main() -> None:
     """Run the command line and turn errors into exit statuses."""
-    environment.set_defaults(None)  # how many products to keep the command says
+    environment.set_defaults()
     if sys.stdout is None:  # closed by who started us: the next file opened would be fd 1
         sys.exit(_refused("stdout is closed: leave it open, or redirect it to /dev/null"))
     handler = logging.StreamHandler(sys.stderr)

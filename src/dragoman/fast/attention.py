@@ -91,7 +91,7 @@ class _WrittenOut(torch.autograd.Function):
         keep = keep_mask(weights.shape, p, dtype, weights.device) if p else None
         ctx.keep_scale = 1 / (1 - p)
         context = torch.bmm(weights if keep is None else weights * keep * ctx.keep_scale, v)
-        out = queries.new_zeros((queries.size(0), n_heads * d_v))
+        out = _zeros_behind(queries, (queries.size(0), n_heads * d_v), n_rows * n_queries)
         _heads(out, sizes[:2], n_heads).copy_(context.view(n_rows, n_heads, n_queries, d_v))
         ctx.save_for_backward(q, k, v, weights, keep)
         ctx.heads, ctx.sizes, ctx.scale = heads, sizes, scale
@@ -101,7 +101,7 @@ class _WrittenOut(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, weights, keep = ctx.saved_tensors
-        n_heads, n_rows = ctx.heads.n_heads, ctx.sizes[0]
+        n_heads, (n_rows, n_queries, n_keys) = ctx.heads.n_heads, ctx.sizes
         d_context = _heads(d_out, ctx.sizes[:2], n_heads)
         d_context = d_context.to(q.dtype, memory_format=torch.contiguous_format).flatten(0, 1)
         dropped = weights if keep is None else weights * keep * ctx.keep_scale
@@ -111,8 +111,9 @@ class _WrittenOut(torch.autograd.Function):
             d_weights = d_weights * keep * ctx.keep_scale
         d_scores = torch._softmax_backward_data(d_weights, weights, -1, weights.dtype).mul_(ctx.scale)
         d_q, d_k = torch.bmm(d_scores, k), torch.bmm(d_scores.mT, q)
-        d_queries = d_out.new_zeros(ctx.widths[0])
-        d_keys_values = None if ctx.widths[1] is None else d_out.new_zeros(ctx.widths[1])
+        d_queries, d_keys_values = _zeros_behind(d_out, ctx.widths[0], n_rows * n_queries), None
+        if ctx.widths[1] is not None:
+            d_keys_values = _zeros_behind(d_out, ctx.widths[1], n_rows * n_keys)
         places = _columns(d_queries, d_keys_values, ctx.heads, ctx.sizes)
         for place, found in zip(places, (d_q, d_k, d_v), strict=True):
             place.copy_(found.view(n_rows, n_heads, *found.shape[1:])[:, :, : place.size(2)])
@@ -137,6 +138,13 @@ def _heads(x: Tensor, sizes: tuple[int, ...], n_heads: int) -> Tensor:
     """A view of ``(N, H * d)`` as ``(B, H, length, d)``."""
     n_rows, length = sizes
     return x[: n_rows * length].view(n_rows, length, n_heads, -1).transpose(1, 2)
+
+
+def _zeros_behind(like: Tensor, shape: tuple[int, int], n: int) -> Tensor:
+    """``n`` rows to be filled, and rows of zeros behind."""
+    out = like.new_empty(shape)
+    out[n:].zero_()
+    return out
 
 
 def _with_room(x: Tensor, length: int, dtype: torch.dtype) -> Tensor:

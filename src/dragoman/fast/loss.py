@@ -6,6 +6,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
+
+ROWS = 128
+
+IN_RANGE = 60.0
+"""``exp`` of so much, summed over a vocabulary, is far from the end of float32's and bfloat16's range."""
 
 
 def chunked_loss(
@@ -29,7 +35,7 @@ def chunked_loss(
         The smoothed loss, differentiable, and the unsmoothed one, each summed over tokens, in nats.
     """
     keep = tgt_out.flatten() != pad_id
-    chunk = chunk or max(1, 2**23 // weight.size(0))
+    chunk = chunk or max(1, 2**23 // weight.size(0) // ROWS) * ROWS
     args = features.flatten(0, 1)[keep], weight, bias, tgt_out.flatten()[keep], smoothing, chunk
     return _ChunkedLoss.apply(*args)  # type: ignore[no-untyped-call]
 
@@ -39,45 +45,50 @@ class _ChunkedLoss(torch.autograd.Function):
     def forward(
         ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, y: Tensor, smoothing: float, chunk: int
     ) -> tuple[Tensor, Tensor]:
-        # x (N, d_model)  weight (V, d_model)  y (N,); p: softmax (N, V)
-        # loss_i = log sum exp(z_i) - (1 - e) z_iy - e mean(z_i);  d loss_i / d z_i = p_i - (1 - e) onehot - e / V
-        n_vocab = weight.size(0)
+        # x (N, d_model)  weight (V, d_model)  y (N,); logits z (n, V); odds exp(z) (n, V), whose softmax is odds / sum
+        # loss_i = log sum exp(z_i) - (1 - e) z_iy - e mean(z_i);  d loss_i / d z_i = softmax - (1 - e) onehot - e / V
+        n, n_vocab = x.size(0), weight.size(0)
         dtype = torch.get_autocast_dtype(x.device.type) if torch.is_autocast_enabled(x.device.type) else weight.dtype
         total = torch.float64 if dtype == torch.float64 else torch.float32
-        w, xs = weight.detach().to(dtype), x.detach().to(dtype)
-        b = None if bias is None else bias.detach().to(dtype)
-        dx = torch.empty_like(xs)
-        dw = torch.zeros(weight.shape, dtype=total, device=x.device)
-        db = torch.zeros(n_vocab, dtype=total, device=x.device)
-        smoothed = torch.zeros((), dtype=total, device=x.device)
-        plain = torch.zeros((), dtype=total, device=x.device)
-        w_mean = w.sum(0, dtype=total)[:, None] / n_vocab
+        w, b = weight.detach().to(dtype), None if bias is None else bias.detach().to(dtype)
+        # rows that do not count fill up the last 128: shapes that come again, see training.engine
+        room = -n % ROWS
+        xs, ys = F.pad(x.detach().to(dtype), (0, 0, 0, room)), F.pad(y, (0, room))[:, None]
+        counts = F.pad(torch.ones_like(y, dtype=total), (0, room))[:, None]
+        dx = torch.empty(xs.shape, dtype=total, device=x.device)
+        dw, db = dx.new_zeros(weight.shape), dx.new_zeros(n_vocab)
+        smoothed, plain = dx.new_zeros(()), dx.new_zeros(())
+        w_mean = w.sum(0, dtype=total) / n_vocab
         b_mean = 0 if b is None else b.sum(dtype=total) / n_vocab
-        # the same memory for each chunk: fresh memory of this size costs more than the softmax
-        all_logits = torch.empty((min(chunk, x.size(0)), n_vocab), dtype=dtype, device=x.device)
-        all_p = torch.empty_like(all_logits)
+        # the same memory for each chunk: fresh memory of this size costs more than the products
+        all_logits = torch.empty((min(chunk, len(xs)), n_vocab), dtype=dtype, device=x.device)
         with torch.autocast(x.device.type, enabled=False):
-            for start in range(0, x.size(0), chunk):
-                xc, yc = xs[start : start + chunk], y[start : start + chunk, None]
-                logits, p = all_logits[: len(xc)], all_p[: len(xc)]
+            for start in range(0, len(xs), chunk):
+                here = slice(start, start + chunk)
+                xc, yc, count = xs[here], ys[here], counts[here]
+                logits = all_logits[: len(xc)]
                 if b is None:
                     torch.mm(xc, w.T, out=logits)
                 else:
                     torch.addmm(b, xc, w.T, out=logits)
-                torch.softmax(logits, dim=-1, out=p)
-                nll = _surprise(logits, p, yc, total)
+                shift = _into_range(logits)
                 at_y = logits.gather(1, yc).to(total)
+                odds = logits.exp_()
+                sums = odds.sum(1, keepdim=True).to(total)
+                nll = (sums.log() - at_y) * count
                 plain += nll.sum()
-                smoothed += (nll + smoothing * (at_y - xc.to(total) @ w_mean - b_mean)).sum()
-                torch.mm(p, w, out=dx[start : start + chunk])
-                dw += p.T @ xc
+                mean = xc.to(total) @ w_mean[:, None] + b_mean
+                smoothed += (nll + smoothing * (at_y + shift - mean) * count).sum()
+                torch.div(odds @ w, sums, out=dx[here])
+                share = count / sums
+                dw += odds.T @ (xc * share).to(dtype)
                 if b is not None:
-                    db += p.sum(0, dtype=total)
-            dx = dx.to(total) - (1 - smoothing) * w[y].to(total) - smoothing / n_vocab * w.sum(0, dtype=total)
-            dw.index_add_(0, y, xs.to(total), alpha=-(1 - smoothing))
+                    db += (odds.T @ share.to(dtype))[:, 0]
+            dx = dx[:n] - (1 - smoothing) * w[y].to(total) - smoothing * w_mean
+            dw.index_add_(0, y, xs[:n].to(total), alpha=-(1 - smoothing))
             dw -= smoothing / n_vocab * xs.sum(0, dtype=total)
             db.index_add_(0, y, torch.ones_like(y, dtype=total), alpha=-(1 - smoothing))
-            db -= smoothing / n_vocab * x.size(0)
+            db -= smoothing / n_vocab * n
         ctx.save_for_backward(dx.to(x.dtype), dw.to(weight.dtype), None if bias is None else db.to(bias.dtype))
         ctx.mark_non_differentiable(plain)
         return smoothed, plain
@@ -88,11 +99,15 @@ class _ChunkedLoss(torch.autograd.Function):
         return d_smoothed * dx, d_smoothed * dw, None if db is None else d_smoothed * db, None, None, None
 
 
-def _surprise(logits: Tensor, p: Tensor, y: Tensor, total: torch.dtype) -> Tensor:
-    """``-log p[y]``, ``(n, 1)``; where that is too small for a number, from the logits."""
-    p_y = p.gather(1, y).to(total)
-    lost = p_y < 1e-30
-    if bool(lost.any()):
-        exact = logits.to(total).logsumexp(-1, keepdim=True) - logits.gather(1, y).to(total)
-        return torch.where(lost, exact, -p_y.clamp(min=1e-30).log())
-    return -p_y.log()
+def _into_range(logits: Tensor) -> Tensor | float:
+    """Subtract the greatest of each row, in place, unless ``exp`` of all is in range without; returns what was taken.
+
+    A look at the least and the greatest of all costs a fifth of it; on a GPU it would have to wait for the answer.
+    """
+    if logits.device.type == "cpu":
+        least, greatest = torch.aminmax(logits)
+        if least > -IN_RANGE and greatest < IN_RANGE:  # (false for NaN)
+            return 0.0
+    greatest = logits.amax(1, keepdim=True)
+    logits -= greatest
+    return greatest.to(torch.promote_types(logits.dtype, torch.float32))

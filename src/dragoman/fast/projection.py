@@ -34,20 +34,22 @@ class _Project(torch.autograd.Function):
         out = torch.addmm(_joined(parameters[n:], x.dtype), x, weight.T) if parameters[n:] else x @ weight.T
         if relu:
             out = out.relu_()
-        ctx.save_for_backward(x, out if relu else None, *parameters)
-        ctx.n = n
+        ctx.save_for_backward(x, out if relu else None, weight)
+        ctx.sizes, ctx.dtype, ctx.biased = (
+            [part.size(0) for part in parameters[:n]],
+            parameters[0].dtype,
+            len(parameters) > n,
+        )
         return out
 
     @staticmethod
     def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
-        x, out, *parameters = ctx.saved_tensors
-        weights, biases = parameters[: ctx.n], parameters[ctx.n :]
+        x, out, weight = ctx.saved_tensors
         if out is not None:
             d_out = torch.ops.aten.threshold_backward(d_out, out, 0)
-        dx = d_out @ _joined(weights, x.dtype) if ctx.needs_input_grad[0] else None
-        sizes = [weight.size(0) for weight in weights]
-        dw = [part.to(weights[0].dtype) for part in torch.split(d_out.T @ x, sizes)]
-        db = [part.to(weights[0].dtype) for part in torch.split(d_out.sum(0), sizes)] if biases else []
+        dx = d_out @ weight if ctx.needs_input_grad[0] else None
+        dw = torch.split((d_out.T @ x).to(ctx.dtype), ctx.sizes)
+        db = torch.split(d_out.sum(0).to(ctx.dtype), ctx.sizes) if ctx.biased else ()
         return dx, None, None, *dw, *db
 
 
