@@ -40,7 +40,11 @@ def test_a_translator_says_the_same_with_either_engine(run: Path, texts: list[st
         want = translator.translate(texts, **settings)
         found = translator.translate(texts, engine="ctranslate2", **settings)
         assert [one.text for one in found] == [one.text for one in want], settings
-        assert [one.notes for one in found] == [one.notes for one in want]
+        # the two end a search at different points: one may meet a loop, and mend it, that the other ended before
+        unlike = [{*one.notes} ^ {*other.notes} for one, other in zip(found, want, strict=True)]
+        unlike = [notes for notes in unlike if notes]
+        assert len(unlike) <= 1
+        assert all("searched again" in note for notes in unlike for note in notes)
         assert [one.score for one in found] == pytest.approx([one.score for one in want], abs=1e-4)
     long = ["the dog sees a cat " * 30]
     parts = [translator.translate(long, engine=engine)[0].n_parts for engine in ("torch", "ctranslate2")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import statistics
 import subprocess
 import time
@@ -46,6 +47,22 @@ def watched(
         said = output.read_text(encoding="utf-8", errors="replace")[-2000:]
         raise RuntimeError(f"{' '.join(map(str, command))}: exit status {process.returncode}\n{said}")
     return Watched(time.perf_counter() - began, round(peak_kib / 1024, 1), samples)
+
+
+def reported_speed(pattern: str, log: str) -> dict[str, float]:
+    """The mean speed of the last two of three reports, which stand for as many updates each, and the last loss.
+
+    Args:
+        pattern: Finds the loss and the tokens a second of a report.
+
+    Raises:
+        RuntimeError: There are not three reports.
+    """
+    reports = re.findall(pattern, log)
+    if len(reports) != 3:
+        raise RuntimeError(f"it reported {len(reports)} times instead of 3:\n{log[-2000:]}")
+    speeds = [float(speed) for _, speed in reports]
+    return {"tokens_per_s": 2 / (1 / speeds[1] + 1 / speeds[2]), "last_loss": float(reports[-1][0])}
 
 
 def growth_percent(samples: Sequence[float]) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,9 +9,12 @@ from typing import Any
 
 import yaml
 
-from benchmarks.harness.command import watched
+from benchmarks.harness.command import reported_speed, watched
 from benchmarks.harness.environments import python_of
 from dragoman.data.tokenizer import Tokenizer
+
+SAYS = r"Step +\d+/.*xent: +([\d.]+);.*?/ *(\d+) tok/s"
+"""A report: its loss and its target tokens a second."""
 
 
 def configuration(
@@ -61,17 +63,4 @@ def train(
         command = [python_of("eole").with_name("eole"), "train", "-config", folder / "config.yaml"]
         done = watched(command, folder / "said.txt")
         said = (folder / "said.txt").read_text(encoding="utf-8", errors="replace")
-    return {**said_speed(said), "peak_mib": done.peak_mib, "versions": {"eole": "0.6.4"}}
-
-
-def said_speed(log: str) -> dict[str, float]:
-    """The mean speed of the last two of three reports, which stand for as many updates each, and the last loss.
-
-    Raises:
-        RuntimeError: There are not three reports.
-    """
-    reports = re.findall(r"Step +\d+/.*xent: +([\d.]+);.*?/ *(\d+) tok/s", log)
-    if len(reports) != 3:
-        raise RuntimeError(f"Eole reported {len(reports)} times instead of 3:\n{log[-2000:]}")
-    speeds = [float(speed) for _, speed in reports]
-    return {"tokens_per_s": 2 / (1 / speeds[1] + 1 / speeds[2]), "last_loss": float(reports[-1][0])}
+    return {**reported_speed(SAYS, said), "peak_mib": done.peak_mib, "versions": {"eole": "0.6.4"}}

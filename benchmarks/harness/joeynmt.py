@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,9 +9,12 @@ from typing import Any
 
 import yaml
 
-from benchmarks.harness.command import watched
+from benchmarks.harness.command import reported_speed, watched
 from benchmarks.harness.environments import python_of
 from dragoman.data.tokenizer import Tokenizer
+
+SAYS = r"Step: .*Batch Loss: +([\d.]+).*Tokens per Sec: +(\d+)"
+"""A report: its loss and its target tokens a second."""
 
 
 def configuration(
@@ -77,17 +79,4 @@ def train(
         command = [python_of("joeynmt"), "-m", "joeynmt", "train", folder / "config.yaml", "--skip-test"]
         done = watched(command, folder / "said.txt")
         said = (folder / "said.txt").read_text(encoding="utf-8", errors="replace")
-    return {**said_speed(said), "peak_mib": done.peak_mib, "versions": {"joeynmt": "2.3.0"}}
-
-
-def said_speed(log: str) -> dict[str, float]:
-    """The mean speed of the last two of three reports, which stand for as many updates each, and the last loss.
-
-    Raises:
-        RuntimeError: There are not three reports.
-    """
-    reports = re.findall(r"Step: .*Batch Loss: +([\d.]+).*Tokens per Sec: +(\d+)", log)
-    if len(reports) != 3:
-        raise RuntimeError(f"JoeyNMT reported {len(reports)} times instead of 3:\n{log[-2000:]}")
-    speeds = [float(speed) for _, speed in reports]
-    return {"tokens_per_s": 2 / (1 / speeds[1] + 1 / speeds[2]), "last_loss": float(reports[-1][0])}
+    return {**reported_speed(SAYS, said), "peak_mib": done.peak_mib, "versions": {"joeynmt": "2.3.0"}}

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from dragoman.bundle import Bundle
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding import ctranslate2_engine
+from dragoman.decoding.batches import checked_workers
 from dragoman.decoding.ctranslate2_engine import CTranslate2
 from dragoman.errors import ConfigError
 from dragoman.exports import Kept, kept
@@ -99,8 +100,7 @@ def load(bundle: Bundle, run: Path | None, precision: str, device: str, workers:
         ConfigError: As ``ctranslate2_engine.load``; or there are no workers.
         DragomanError: No folder can be written.
     """
-    if workers < 1:
-        raise ConfigError(f"workers = {workers} must be 1 or more")
+    checked_workers(workers)
     name = PRECISIONS[precision]
     ctranslate2_engine.check(name, device)  # before anything is written
     home = kept(bundle, run, "ctranslate2", name)

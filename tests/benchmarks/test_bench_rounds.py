@@ -14,6 +14,7 @@ import pytest
 from benchmarks.__main__ import COMPARISONS, command
 from benchmarks.harness import arguments, environments, eole, joeynmt, rounds
 from benchmarks.harness.arguments import one_of
+from benchmarks.harness.command import reported_speed
 from benchmarks.harness.peer import System
 from benchmarks.minutes import reached
 
@@ -63,9 +64,9 @@ EOLE = (
 @pytest.mark.parametrize(("system", "line"), [(joeynmt, JOEYNMT), (eole, EOLE)], ids=["JoeyNMT", "Eole"])
 def test_the_speed_of_a_command_is_that_of_its_own_reports(system: Any, line: str) -> None:
     log = line.format(2, 9.0, 10) + "something else\n" + line.format(4, 8.0, 100) + line.format(6, 7.5, 300)
-    assert system.said_speed(log) == {"tokens_per_s": pytest.approx(150.0), "last_loss": 7.5}
+    assert reported_speed(system.SAYS, log) == {"tokens_per_s": pytest.approx(150.0), "last_loss": 7.5}
     with pytest.raises(RuntimeError, match="2 times instead of 3"):
-        system.said_speed(log.removesuffix(line.format(6, 7.5, 300)))
+        reported_speed(system.SAYS, log.removesuffix(line.format(6, 7.5, 300)))
 
 
 def test_a_target_is_reached_by_the_shortest_run_that_has_it() -> None:

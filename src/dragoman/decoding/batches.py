@@ -25,6 +25,17 @@ CONSTRAINED_BEAM = 10
 NO_MEMORY = "there is not enough memory for it, even alone: take a smaller beam, or make it shorter"
 
 
+def checked_workers(workers: int) -> int:
+    """The number of batches searched at a time.
+
+    Raises:
+        ConfigError: It is less than 1.
+    """
+    if workers < 1:
+        raise ConfigError(f"workers = {workers} must be 1 or more")
+    return workers
+
+
 def length_batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
     """Indices of similar length, the longest batch first; rows x longest is at most ``batch_tokens``, or one row.
 
@@ -63,6 +74,18 @@ def run_halving(batch: list[int], run: Callable[[list[int]], None]) -> list[int]
             middle = len(part) // 2
             pending += [part[middle:], part[:middle]]
     return failed
+
+
+def report_lost(lost: Sequence[int], failed: Callable[[int], None] | None, what: str = "sentence") -> None:
+    """Call ``failed`` with each of those that failed alone.
+
+    Raises:
+        DecodeError: Nobody is to be called, and there are some.
+    """
+    for i in sorted(lost):
+        if failed is None:
+            raise DecodeError(f"{what} {i + 1}: {NO_MEMORY}")
+        failed(i)
 
 
 def padded(rows: Sequence[Sequence[int]], pad_id: int, device: torch.device) -> Tensor:
@@ -154,10 +177,7 @@ def search_all(
         lost += lost_here
         done += size
         progress(done, len(src_ids), "sentences translated")
-    for i in sorted(lost):
-        if failed is None:
-            raise DecodeError(f"sentence {i + 1}: {NO_MEMORY}")
-        failed(i)
+    report_lost(lost, failed)
     return found
 
 
@@ -170,9 +190,7 @@ def _run_all(jobs: Sequence[Callable[[], list[int]]], workers: int) -> Iterator[
         ConfigError: ``workers`` is less than 1.
         Exception: Whatever a job raises; those not yet begun are left.
     """
-    if workers < 1:
-        raise ConfigError(f"workers = {workers} must be 1 or more")
-    if min(workers, len(jobs)) < 2:
+    if min(checked_workers(workers), len(jobs)) < 2:
         yield from (job() for job in jobs)
         return
     n_threads = torch.get_num_threads()

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 from dragoman.config import DecodeConfig
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
-from dragoman.decoding.batches import NO_MEMORY, length_batches, most_tokens, run_halving
-from dragoman.decoding.search import Hypothesis, length_penalty
+from dragoman.decoding.batches import length_batches, most_tokens, report_lost, run_halving
+from dragoman.decoding.search import NOT_FINITE, Hypothesis, length_penalty
 from dragoman.device import is_out_of_memory
 from dragoman.errors import ConfigError, DecodeError
 
@@ -150,10 +150,7 @@ def search_all(
             lost += run_halving(batch, search)
         done += len(batch)
         progress(done, len(src_ids), "sentences translated")
-    for i in sorted(lost):
-        if failed is None:
-            raise DecodeError(f"sentence {i + 1}: {NO_MEMORY}")
-        failed(i)
+    report_lost(lost, failed)
     return found
 
 
@@ -202,7 +199,7 @@ def finish(
         found.append({})
         for pieces, score in zip(result.hypotheses, result.scores, strict=True):
             if not math.isfinite(score):
-                raise DecodeError("the model's scores are not finite (NaN or infinite): its weights are damaged")
+                raise DecodeError(NOT_FINITE)
             ids = tuple(engine.tgt_ids[piece] for piece in pieces)
             ended = bool(ids) and ids[-1] == EOS_ID
             if any(i in NEVER for i in ids):
@@ -243,6 +240,5 @@ def read_all(
             found[row] = list(result.log_probs)
 
     for batch in length_batches([max(len(src), len(tgt)) + 1 for src, tgt in pairs], batch_tokens):
-        if failed := run_halving(batch, read):
-            raise DecodeError(f"pair {failed[0] + 1}: {NO_MEMORY}")
+        report_lost(run_halving(batch, read), None, "pair")
     return found

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from dragoman.decoding.alignment import CrossAttention
-from dragoman.decoding.batches import length_batches, padded, run_halving
-from dragoman.decoding.search import DEFAULT, Specials
+from dragoman.decoding.batches import length_batches, padded, report_lost, run_halving
+from dragoman.decoding.search import DEFAULT, NOT_FINITE, Specials
 from dragoman.errors import DecodeError
 
 
@@ -74,10 +74,7 @@ def read_all(
         lost += run_halving(batch, read)
         done += len(batch)
         progress(done, len(pairs), "pairs read")
-    for i in sorted(lost):
-        if failed is None:
-            raise DecodeError(f"pair {i + 1}: there is not enough memory for it, even alone")
-        failed(i)
+    report_lost(lost, failed, "pair")
     return found
 
 
@@ -97,7 +94,7 @@ def _read(
     precise = logits.float() if logits.dtype.itemsize < 4 else logits
     log_p = precise.log_softmax(dim=-1).gather(2, tgt_out[:, :, None])[:, :, 0]  # (B, T)
     if not bool(log_p.isfinite().all()):
-        raise DecodeError("the model's scores are not finite (NaN or infinite): its weights are damaged or diverged")
+        raise DecodeError(NOT_FINITE)
     mean = cross.mean() if attention else None
     results = []
     for row, (src_ids, tgt_ids) in enumerate(pairs):

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from dragoman.fast.dropout import keep_mask
+from dragoman.fast.dropout import keep_mask, keep_scale
 
 LONG = 512
 """Keys from which on a CPU takes the fused kernel."""
@@ -81,7 +81,7 @@ class _WrittenOut(torch.autograd.Function):
     ) -> Tensor:  # fmt: skip
         (n_heads, d_k, d_v), (n_rows, n_queries, n_keys) = heads, sizes
         dtype = queries.dtype if n_keys > SHORT else torch.promote_types(queries.dtype, torch.float32)
-        q_source, k_source, v_source = _columns(queries, keys_values, heads, sizes)
+        q_source, k_source, v_source = columns(queries, keys_values, heads, sizes)
         q = q_source.new_empty((n_rows, n_heads, n_queries, d_k), dtype=dtype).copy_(q_source)
         k = _with_room(k_source, padded_keys(n_keys), dtype)
         v = _with_room(v_source, padded_keys(n_keys), dtype)
@@ -89,7 +89,7 @@ class _WrittenOut(torch.autograd.Function):
         scale = 1 / math.sqrt(d_k)
         weights = torch.baddbmm(bias.to(dtype), q, k.mT, alpha=scale).softmax(-1)  # (B * H, T, K16)
         keep = keep_mask(weights.shape, p, dtype, weights.device) if p else None
-        ctx.keep_scale = 1 / (1 - p)
+        ctx.keep_scale = keep_scale(p)
         context = torch.bmm(weights if keep is None else weights * keep * ctx.keep_scale, v)
         out = _zeros_behind(queries, (queries.size(0), n_heads * d_v), n_rows * n_queries)
         _heads(out, sizes[:2], n_heads).copy_(context.view(n_rows, n_heads, n_queries, d_v))
@@ -114,13 +114,13 @@ class _WrittenOut(torch.autograd.Function):
         d_queries, d_keys_values = _zeros_behind(d_out, ctx.widths[0], n_rows * n_queries), None
         if ctx.widths[1] is not None:
             d_keys_values = _zeros_behind(d_out, ctx.widths[1], n_rows * n_keys)
-        places = _columns(d_queries, d_keys_values, ctx.heads, ctx.sizes)
+        places = columns(d_queries, d_keys_values, ctx.heads, ctx.sizes)
         for place, found in zip(places, (d_q, d_k, d_v), strict=True):
             place.copy_(found.view(n_rows, n_heads, *found.shape[1:])[:, :, : place.size(2)])
         return d_queries, d_keys_values, None, None, None, None
 
 
-def _columns(
+def columns(
     queries: Tensor, keys_values: Tensor | None, heads: Heads, sizes: tuple[int, int, int]
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Views of the queries, keys and values in a projection: ``(B, H, T or K, d)``."""

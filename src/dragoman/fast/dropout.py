@@ -24,12 +24,11 @@ def dropout(x: Tensor, p: float) -> Tensor:
     Returns:
         A tensor like ``x``.
     """
-    level = round(p * 65536)
-    if level == 0:
-        return x
-    if x.device.type != "cpu" or level == 65536:
+    if x.device.type != "cpu":
         return F.dropout(x, p)
-    return x * keep_mask(x.shape, p, x.dtype, x.device).mul_(65536 / (65536 - level))
+    if _level(p) == 0:
+        return x
+    return x * keep_mask(x.shape, p, x.dtype, x.device).mul_(keep_scale(p))
 
 
 def add_dropped(x: Tensor, y: Tensor, p: float) -> Tensor:
@@ -40,19 +39,28 @@ def add_dropped(x: Tensor, y: Tensor, p: float) -> Tensor:
 def keep_mask(shape: Sequence[int], p: float, dtype: torch.dtype, device: torch.device) -> Tensor:
     """1 where an element stays and 0 where it is dropped, each dropped with probability ``p``, unscaled."""
     if device.type != "cpu":
-        return torch.empty(shape, dtype=dtype, device=device).bernoulli_(1 - p)
+        return torch.empty(shape, dtype=dtype, device=device).bernoulli_(1 / keep_scale(p))
     keep = torch.empty(shape, dtype=dtype)
     n = keep.numel()
     bits = torch.empty((n + 3) // 4, dtype=torch.int64).random_(-(2**63), None).view(torch.int16)[:n]
-    torch.ge(bits, round(p * 65536) - 32768, out=keep.view(-1))
+    torch.ge(bits, _level(p) - 32768, out=keep.view(-1))
     return keep
+
+
+def keep_scale(p: float) -> float:
+    """What makes up for those that ``keep_mask`` drops."""
+    return 65536 / (65536 - _level(p))
+
+
+def _level(p: float) -> int:
+    return min(round(p * 65536), 65535)
 
 
 class _AddDropped(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, y: Tensor, p: float) -> Tensor:
         # the scale is kept apart from the mask: in bfloat16 it would be rounded, and the mean with it
-        keep, ctx.scale = keep_mask(y.shape, p, y.dtype, y.device), 65536 / (65536 - round(p * 65536))
+        keep, ctx.scale = keep_mask(y.shape, p, y.dtype, y.device), keep_scale(p)
         ctx.save_for_backward(keep)
         return torch.addcmul(x, y, keep, value=ctx.scale)
 

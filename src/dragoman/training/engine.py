@@ -10,13 +10,14 @@ each new shape, which takes longer than the product itself, and like this shapes
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dragoman.fast.attention import Heads, fused, is_written_out, padded_keys, written_out
+from dragoman.fast.attention import Heads, columns, fused, is_written_out, padded_keys, written_out
 from dragoman.fast.dropout import add_dropped, dropout
 from dragoman.fast.projection import project
 from dragoman.model.attention import MultiHeadAttention
@@ -57,48 +58,44 @@ def features(model: Any, src: Tensor | None, tgt_in: Tensor, dtype: torch.dtype)
         with torch.autocast(tgt_in.device.type, torch.bfloat16, enabled=dtype == torch.bfloat16):
             found: Tensor = model.features(src, tgt_in)
             return found
-    with torch.autocast(tgt_in.device.type, enabled=False):
-        n_rows, n_src, n_tgt = src.size(0), src.size(1), tgt_in.size(1)
-        seen = src != config.pad_id  # (B, S)
-        x, angles = model._place(model.src_embed(src), model.src_positions, 0)
-        x, keys = _flat(x, dtype), _keys(seen, n_src, config.n_heads)
-        for layer in model.encoder.layers:
-            x = _encoder_layer(cast(EncoderLayer, layer), x, keys, angles)
-        memory = _norm(x, model.encoder.norm)
+    n_rows, n_src, n_tgt = src.size(0), src.size(1), tgt_in.size(1)
+    seen = src != config.pad_id  # (B, S)
+    x, angles = model._place(model.src_embed(src), model.src_positions, 0)
+    x, keys = _flat(x, dtype), _keys(seen, n_src, config.n_heads)
+    for layer in model.encoder.layers:
+        x = _encoder_layer(cast(EncoderLayer, layer), x, keys, angles)
+    memory = _norm(x, model.encoder.norm)
 
-        x, angles = model._place(model.tgt_embed(tgt_in), model.tgt_positions, 0)
-        x, past, keys = _flat(x, dtype), _past(tgt_in), _keys(seen, n_tgt, config.n_heads)
-        for layer in model.decoder.layers:
-            x = _decoder_layer(cast(DecoderLayer, layer), x, memory, past, keys, angles)
-        x = _norm(x, model.decoder.norm)
-        return x[: n_rows * n_tgt].view(n_rows, n_tgt, -1)
+    x, angles = model._place(model.tgt_embed(tgt_in), model.tgt_positions, 0)
+    x, past, keys = _flat(x, dtype), _past(tgt_in), keys._replace(n_queries=n_tgt)
+    for layer in model.decoder.layers:
+        x = _decoder_layer(cast(DecoderLayer, layer), x, memory, past, keys, angles)
+    x = _norm(x, model.decoder.norm)
+    return x[: n_rows * n_tgt].view(n_rows, n_tgt, -1)
 
 
 def _encoder_layer(layer: EncoderLayer, x: Tensor, keys: Keys, angles: Tensor | None) -> Tensor:
-    y = _norm(x, layer.norm1) if layer.pre_norm else x
-    x = add_dropped(x, _attention(layer.self_attn, y, None, keys, angles), layer.dropout.p)
-    x = x if layer.pre_norm else _norm(x, layer.norm1)
-
-    y = _norm(x, layer.norm2) if layer.pre_norm else x
-    x = add_dropped(x, _feed_forward(layer.feed_forward, y), layer.dropout.p)
-    return x if layer.pre_norm else _norm(x, layer.norm2)
+    x = _residual(layer, layer.norm1, x, lambda y: _attention(layer.self_attn, y, None, keys, angles))
+    return _residual(layer, layer.norm2, x, lambda y: _feed_forward(layer.feed_forward, y))
 
 
 def _decoder_layer(
     layer: DecoderLayer, x: Tensor, memory: Tensor, past: Keys, keys: Keys, angles: Tensor | None
 ) -> Tensor:
-    assert layer.cross_attn is not None
-    y = _norm(x, layer.norm1) if layer.pre_norm else x
-    x = add_dropped(x, _attention(layer.self_attn, y, None, past, angles), layer.dropout.p)
-    x = x if layer.pre_norm else _norm(x, layer.norm1)
+    cross_attn = layer.cross_attn
+    assert cross_attn is not None
+    x = _residual(layer, layer.norm1, x, lambda y: _attention(layer.self_attn, y, None, past, angles))
+    x = _residual(layer, layer.norm2, x, lambda y: _attention(cross_attn, y, memory, keys, None))
+    return _residual(layer, layer.norm3, x, lambda y: _feed_forward(layer.feed_forward, y))
 
-    y = _norm(x, layer.norm2) if layer.pre_norm else x
-    x = add_dropped(x, _attention(layer.cross_attn, y, memory, keys, None), layer.dropout.p)
-    x = x if layer.pre_norm else _norm(x, layer.norm2)
 
-    y = _norm(x, layer.norm3) if layer.pre_norm else x
-    x = add_dropped(x, _feed_forward(layer.feed_forward, y), layer.dropout.p)
-    return x if layer.pre_norm else _norm(x, layer.norm3)
+def _residual(
+    layer: EncoderLayer | DecoderLayer, norm: nn.LayerNorm | None, x: Tensor, sublayer: Callable[[Tensor], Tensor]
+) -> Tensor:
+    """``x`` and what a sub-layer makes of it, normalised before or after."""
+    if layer.pre_norm:
+        return add_dropped(x, sublayer(_norm(x, norm)), layer.dropout.p)
+    return _norm(add_dropped(x, sublayer(x), layer.dropout.p), norm)
 
 
 def _attention(
@@ -122,16 +119,7 @@ def _attention(
 def _by_kernel(
     queries: Tensor, keys_values: Tensor | None, heads: Heads, keys: Keys, angles: Tensor | None, p: float
 ) -> Tensor:
-    widths = [heads.n_heads * heads.d_k, heads.n_heads * heads.d_k, heads.n_heads * heads.d_v]
-    if keys_values is None:
-        parts = torch.split(queries, widths, 1)
-    else:
-        parts = queries, *torch.split(keys_values, widths[1:], 1)
-    lengths = (keys.n_queries, keys.n_keys, keys.n_keys)
-    q, k, v = (
-        part[: keys.n_rows * length].view(keys.n_rows, length, heads.n_heads, -1).transpose(1, 2)
-        for part, length in zip(parts, lengths, strict=True)
-    )
+    q, k, v = columns(queries, keys_values, heads, keys[:3])  # (B, H, T or K, d_k or d_v)
     if angles is not None:
         q, k = rotate(q, angles), rotate(k, angles)
     context = fused(q, k, v, keys.mask, keys.causal, p).transpose(1, 2).flatten(2).flatten(0, 1)

@@ -47,16 +47,11 @@ def train_step(
     smoothed = plain = torch.zeros((), device=device)
     for batch in batches:
         batch = batch.to(device)
-        with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16"):
-            if config.r_drop:
-                rows = batch.src.repeat(2, 1), batch.tgt_in.repeat(2, 1)
-                found = features(model, *rows, dtype)  # (2B, T, d_model)
-                loss, nll = r_drop_loss(
-                    found, model.generator, batch.tgt_out, pad_id, config.label_smoothing, config.r_drop
-                )
-            else:
-                found = features(model, batch.src, batch.tgt_in, dtype)  # (B, T, d_model)
-                loss, nll = loss_from_features(found, model.generator, batch.tgt_out, pad_id, config.label_smoothing)
+        n_passes = 2 if config.r_drop else 1
+        found = features(model, batch.src.repeat(n_passes, 1), batch.tgt_in.repeat(n_passes, 1), dtype)
+        rest = found, model.generator, batch.tgt_out, pad_id, config.label_smoothing
+        with torch.autocast(device.type, torch.bfloat16, enabled=dtype == torch.bfloat16):
+            loss, nll = r_drop_loss(*rest, config.r_drop) if config.r_drop else loss_from_features(*rest)
         torch.autograd.backward(loss / tokens)
         smoothed, plain = smoothed + loss.detach(), plain + nll.detach()
     mine = [smoothed, plain, *(parameter.grad for parameter in model.parameters() if parameter.grad is not None)]
