@@ -97,6 +97,7 @@ class Translator:
         *,
         beam_size: int | None = None,
         length_penalty: float | None = None,
+        patience: float | None = None,
         batch_tokens: int | None = None,
         n_best: int = 1,
         sampling: Sampling | None = None,
@@ -123,6 +124,8 @@ class Translator:
             texts: One sentence each, as raw text.
             beam_size: 1 is greedy; None takes the run's setting, as with the others.
             length_penalty: GNMT's alpha.
+            patience: End a sentence's search with so many times ``beam_size`` finished translations: 1 as other systems
+                do, and sooner than where nothing better can come.
             batch_tokens: Rows x longest source of one batch.
             n_best: How many translations of each: ``Translation.alternatives`` holds the others.
             sampling: Draw by chance instead of searching.
@@ -154,7 +157,7 @@ class Translator:
         """
         if isinstance(texts, str):
             raise DecodeError("translate takes a list of texts: write translate([text])")
-        config = self._decode_config(beam_size, length_penalty, 1 if deterministic else batch_tokens)
+        config = self._decode_config(beam_size, length_penalty, 1 if deterministic else batch_tokens, patience)
         prefixes = [prefix] * len(texts) if isinstance(prefix, str) else list(prefix)
         if len(prefixes) != len(texts):
             raise ConfigError(f"{len(prefixes):,} prefixes for {len(texts):,} texts: give one for all or one for each")
@@ -323,8 +326,8 @@ class Translator:
             return self._foreign[key].engine
 
     def _decode_config(self, *given: Any) -> DecodeConfig:
-        names = ("beam_size", "length_penalty", "batch_tokens")
-        update = {name: value for name, value in zip(names, given, strict=True) if value is not None}
+        names = ("beam_size", "length_penalty", "batch_tokens", "patience")
+        update = {name: value for name, value in zip(names, given, strict=False) if value is not None}
         try:
             return DecodeConfig(**{**self.config.decode.model_dump(), **update})
         except ValidationError as error:

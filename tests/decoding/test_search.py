@@ -80,6 +80,28 @@ def test_stopping_early_changes_nothing() -> None:
         assert [h[0] for h in early] == [h[0] for h in late]
 
 
+def test_with_patience_a_search_takes_fewer_steps_and_finds_no_better() -> None:
+    sooner, worse = 0, 0
+    for seed in range(20):
+        found, steps = [], []
+        for patience in (None, 1.0):
+            model = TableModel(seed)
+            steps.append(count_steps(model))
+            found.append(beam_search(model, torch.tensor([[4, 5, EOS]]), [30], alpha=1.0, patience=patience)[0][0])
+        assert len(steps[1]) <= len(steps[0])
+        assert found[1].score <= found[0].score
+        sooner += len(steps[1]) < len(steps[0])
+        worse += found[1].score < found[0].score
+    assert sooner > 10 > worse
+
+
+def count_steps(model: TableModel) -> list[None]:
+    steps: list[None] = []
+    step = model.step
+    model.step = lambda *args: (steps.append(None), step(*args))[1]  # type: ignore[method-assign,func-returns-value]
+    return steps
+
+
 def test_scores_that_are_not_finite_are_an_error() -> None:
     model = TableModel(1)
     model.table[:] = torch.nan

@@ -291,13 +291,17 @@ class Prefixes(list[tuple[int, list[int]]]):
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
 @pytest.mark.parametrize("beam_size", [1, 2, 5])
-def test_search_equals_the_reference_on_random_languages(seed: int, beam_size: int, alpha: float) -> None:
+@pytest.mark.parametrize("patience", [None, 0.4, 1.0, 2.0])
+def test_search_equals_the_reference_on_random_languages(
+    seed: int, beam_size: int, alpha: float, patience: float | None
+) -> None:
+    n_best = beam_size if patience is None else 1
     model, specials = PrefixModel(seed), Specials(0, 2, 3)
     src, max_lens = torch.tensor([[5, 3], [7, 3], [4, 3], [9, 3], [6, 3]]), [1, 2, 5, 9, 13]
     if beam_size == 1:
         got = [[h] for h in greedy_search(model, src, max_lens, alpha, specials)]
     else:
-        got = beam_search(model, src, max_lens, beam_size, alpha, beam_size, specials)
+        got = beam_search(model, src, max_lens, beam_size, alpha, n_best, specials, patience=patience)
     for src_id, max_len, hypotheses in zip(src[:, 0].tolist(), max_lens, got, strict=True):
 
         def next_log_probs(ids: list[int], src_id: int = src_id) -> np.ndarray:
@@ -307,6 +311,6 @@ def test_search_equals_the_reference_on_random_languages(seed: int, beam_size: i
         if beam_size == 1:
             want = [ref.greedy_search(next_log_probs, **common)]
         else:
-            want = ref.beam_search(next_log_probs, **common, beam_size=beam_size, n_best=beam_size)
+            want = ref.beam_search(next_log_probs, **common, beam_size=beam_size, n_best=n_best, patience=patience)
         assert [h.ids for h in hypotheses] == [h.ids for h in want]
         assert [h.score for h in hypotheses] == pytest.approx([h.score for h in want], rel=1e-10)

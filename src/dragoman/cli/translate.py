@@ -20,6 +20,7 @@ def translate(
     interactive: Annotated[bool, typer.Option("-i", "--interactive", help="A prompt.")] = False,
     beam_size: Annotated[int | None, typer.Option(help="1 is greedy [default: the run's].")] = None,
     length_penalty: Annotated[float | None, typer.Option(help="GNMT's alpha [default: the run's].")] = None,
+    patience: Annotated[float | None, typer.Option(help="Stop with so many times the beam finished, as 1.")] = None,
     n_best: Annotated[int, typer.Option(help="So many translations a line, each as NUMBER, SCORE, TEXT.")] = 1,
     ensemble: Annotated[list[Path] | None, typer.Option(help="Another run to average with; may be repeated.")] = None,
     sample: Annotated[bool, typer.Option("--sample", help="Draw by chance instead of searching.")] = False,
@@ -63,9 +64,9 @@ def translate(
     terms = None if glossary is None else Glossary.load(glossary)
     translator = Translator.load([run, *(ensemble or ())], device)
     settings: dict[str, Any] = dict(
-        beam_size=beam_size, length_penalty=length_penalty, n_best=n_best, sampling=sampling, prefix=prefix,
-        include=tuple(include or ()), exclude=tuple(exclude or ()), glossary=terms, no_repeat_ngram=no_repeat_ngram,
-        alignments=alignments is not None, precision=precision, engine=engine, workers=workers,
+        beam_size=beam_size, length_penalty=length_penalty, patience=patience, n_best=n_best, sampling=sampling,
+        prefix=prefix, include=tuple(include or ()), exclude=tuple(exclude or ()), glossary=terms,
+        no_repeat_ngram=no_repeat_ngram, alignments=alignments is not None, precision=precision, engine=engine, workers=workers,
         deterministic=deterministic, guard=not no_guard,
     )  # fmt: skip
 

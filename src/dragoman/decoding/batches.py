@@ -120,7 +120,7 @@ def search_all(
 
     Args:
         src_ids: Sources without eos; none may be empty.
-        config: Beam, length penalty, and how many tokens a translation may have beyond its source's.
+        config: Beam, length penalty, patience, and how many tokens a translation may have beyond its source's.
         n_best: How many hypotheses of each; with a beam at most so many as that.
         progress: Told after each batch how many sentences are done, of how many.
         rules: For each source what its translation must and must not be. Words to place are searched for with a beam
@@ -161,7 +161,7 @@ def search_all(
         elif beam_size == 1:
             results = [[h] for h in greedy_search(model, src, max_lens, alpha, specials, rule)]
         else:
-            results = beam_search(model, src, max_lens, beam_size, alpha, n_best, specials, rule)
+            results = beam_search(model, src, max_lens, beam_size, alpha, n_best, specials, rule, config.patience)
         for i, hypotheses in zip(batch, results, strict=True):
             found[i] = hypotheses
 

@@ -2,9 +2,10 @@
 
 What is the same as in ``search``: the model, the ids, the extensions that a beam keeps, which of them are finished, and
 the score, log P / ((5 + n) / 6) ** alpha. What is not: CTranslate2 stops a sentence when ``beam_size`` hypotheses are
-finished (of n best, twice as many), without asking whether an unfinished one could still become better; so a
-translation may differ, seldom, where a longer one wins late. Its own length penalty, n ** alpha, only chooses which of
-the finished ones it hands over. Its kernels may round differently for batches of different shapes.
+finished (of n best, twice as many; or ``patience`` times as many), without asking whether an unfinished one could still
+become better; so a translation may differ, seldom, where a longer one wins late. Its own length penalty, n ** alpha,
+only chooses which of the finished ones it hands over. Its kernels may round differently for batches of different
+shapes.
 
 A hypothesis that reaches the limit of its sentence unfinished is ended there, and then read to know its probability.
 """
@@ -120,7 +121,7 @@ def search_all(
         raise DecodeError(f"n_best = {n_best} must lie between 1 and beam_size = {config.beam_size}")
     found: list[list[Hypothesis]] = [[] for _ in src_ids]
     limits = [most_tokens(len(ids), None, config, longest) for ids in src_ids]
-    patience = 1 if n_best == 1 else 2
+    patience = max(config.patience or (1.0 if n_best == 1 else 2.0), n_best / config.beam_size)
 
     def search(batch: list[int], running: list[Any] | None = None, suppress: bool = False) -> None:
         most = max(limits[i] for i in batch)
@@ -159,7 +160,7 @@ def start(
     sources: Sequence[Sequence[int]],
     limit: int,
     config: DecodeConfig,
-    patience: int,
+    patience: float,
     suppress: bool = False,
 ) -> list[Any]:
     """Hand over one batch; returns what will be the result of each of its sources.
@@ -174,7 +175,7 @@ def start(
     return list(
         engine.translator.translate_batch(
             [[engine.src_pieces[i] for i in ids] for ids in sources],
-            asynchronous=True, beam_size=beam_size, num_hypotheses=patience * beam_size,
+            asynchronous=True, beam_size=beam_size, num_hypotheses=math.ceil(patience * beam_size),
             patience=patience, length_penalty=config.length_penalty, return_scores=True, return_end_token=True,
             max_input_length=0, min_decoding_length=0, max_decoding_length=max(1, limit - 1),  # then eos must come
             suppress_sequences=[[engine.tgt_pieces[i]] for i in NEVER] if suppress else None,

@@ -4,8 +4,9 @@ A beam search keeps ``beam_size`` unfinished hypotheses of each sentence. At eac
 every token. Of the ``2 * beam_size`` best extensions those that end in eos are finished if they are among the best
 ``beam_size``; the best ``beam_size`` of the others go on. A finished hypothesis of ``n`` tokens, eos counted, has the
 score ``log P / ((5 + n) / 6) ** alpha`` (GNMT, https://arxiv.org/abs/1609.08144, Eq. 14). A sentence is done when
-nothing unfinished can come to a better score any more, whatever it still adds; at ``max_len`` only eos may follow.
-pad and bos are never chosen.
+nothing unfinished can come to a better score any more, whatever it still adds; or sooner, if asked, with ``patience``
+times ``beam_size`` finished hypotheses (https://arxiv.org/abs/2204.05424). At ``max_len`` only eos may follow. pad and
+bos are never chosen.
 
 Rules (``rules``) take away tokens before the best are chosen; where words are prescribed, ``constraints`` chooses.
 """
@@ -135,6 +136,7 @@ def beam_search(
     n_best: int = 1,
     specials: Specials = DEFAULT,
     rules: Sequence[Rules] | None = None,
+    patience: float | None = None,
 ) -> list[list[Hypothesis]]:
     """Search with ``beam_size`` hypotheses for each row of ``src``, as the module's head describes.
 
@@ -146,6 +148,8 @@ def beam_search(
         alpha: Length penalty.
         n_best: How many hypotheses to return for each row, at most ``beam_size``.
         rules: For each row what its translation must and must not be.
+        patience: A row is done with so many times ``beam_size`` finished hypotheses, or ``n_best``; None: when none can
+            become better.
 
     Returns:
         For each row its hypotheses, best first.
@@ -158,6 +162,8 @@ def beam_search(
     if not 1 <= n_best <= beam_size:
         raise DecodeError(f"n_best = {n_best} must lie between 1 and beam_size = {beam_size}")
     device, k, n_rows = src.device, beam_size, src.size(0)
+    enough = math.inf if patience is None else max(n_best, math.ceil(patience * k))
+    n_finished = torch.zeros(n_rows, dtype=torch.int64, device=device)
     finished: list[list[Hypothesis]] = [[] for _ in range(n_rows)]
     furthest = torch.tensor([length_penalty(most, alpha) for most in max_lens], dtype=torch.float64, device=device)
     to_beat = torch.full_like(furthest, -torch.inf)  # of each sentence the score of its n_best-th finished hypothesis
@@ -197,12 +203,14 @@ def beam_search(
             _finish(finished, ended, texts, log_probs, length_penalty(n, alpha), k)
             bars = [finished[s][n_best - 1].score if len(finished[s]) >= n_best else -math.inf for s in ended]
             to_beat[ended] = torch.tensor(bars, dtype=torch.float64, device=device)
+            n_finished.index_add_(0, sentences[row], torch.ones_like(row))
         # the best K that go on: a stable sort puts endings last and keeps the order of the others
         going = ends.to(torch.int8).sort(dim=-1, stable=True).indices[:, :k]
         scores, beams, tokens = (x.gather(1, going) for x in (best.masked_fill(ends, -torch.inf), beams, tokens))
         history = torch.cat((history.gather(1, beams[:, :, None].expand(-1, -1, n - 1)), tokens[:, :, None]), dim=-1)
         best_open = scores.amax(dim=1)
         is_open = (best_open > -torch.inf) & (best_open.double() / furthest[sentences] > to_beat[sentences])
+        is_open &= n_finished[sentences] < enough
         scores = scores.masked_fill(~is_open[:, None], -torch.inf)
         rows = _kept(is_open, rules is not None)
         if rows is None:

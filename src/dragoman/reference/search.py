@@ -5,6 +5,7 @@ Both ask ``next_log_probs(ids)`` for the log-probabilities ``(V)`` of the token 
 log-softmax, so the other probabilities stay what they are. A hypothesis that reaches ``max_len`` tokens must end there.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -68,15 +69,19 @@ def beam_search(
     beam_size: int = 4,
     alpha: float = 0.6,
     n_best: int = 1,
+    patience: float | None = None,
 ) -> list[Hypothesis]:
     """Keep the ``beam_size`` best unfinished hypotheses of each length; return the ``n_best`` finished, best first.
 
     Between equal scores the earlier hypothesis stands first, then the token of lower id. The search stops once no
     unfinished hypothesis can still come among the best ``n_best``: a log-probability only falls, so what the best of
-    them has now, over the largest penalty it may come to, bounds what all of them may reach.
+    them has now, over the largest penalty it may come to, bounds what all of them may reach. With ``patience`` it stops
+    as soon as ``patience * beam_size`` have finished, and ``n_best`` at least (https://arxiv.org/abs/2204.05424).
     """
     alive = [_Alive(0.0, [])]
     finished: list[Hypothesis] = []
+    n_finished = 0
+    enough = math.inf if patience is None else max(n_best, math.ceil(patience * beam_size))
     for n in range(1, max_len + 1):
         candidates = []
         for hypothesis in alive:
@@ -88,9 +93,10 @@ def beam_search(
         best = candidates[: 2 * beam_size]  # at most half of them end, so enough go on
         ended = [c for c in best[:beam_size] if c.token == eos_id]
         finished += [Hypothesis(c.ids, c.log_prob / length_penalty(n, alpha)) for c in ended]
+        n_finished += len(ended)
         finished = sorted(finished, key=lambda h: -h.score)[:beam_size]
         alive = [_Alive(c.log_prob, [*c.ids, c.token]) for c in best if c.token != eos_id][:beam_size]
-        if not alive:
+        if not alive or n_finished >= enough:
             break
         bound = alive[0].log_prob / (length_penalty(max_len, alpha) if alpha > 0 else 1)
         if len(finished) >= n_best and bound <= finished[n_best - 1].score:
@@ -115,6 +121,7 @@ def translate(
     beam_size: int = 4,
     alpha: float = 0.6,
     n_best: int = 1,
+    patience: float | None = None,
     max_len: int | None = None,
 ) -> list[Hypothesis]:
     """Translate one sentence with the complete model.
@@ -128,6 +135,7 @@ def translate(
         beam_size: 1 is greedy.
         alpha: Of the length penalty.
         n_best: How many to return; greedy has one.
+        patience: As in ``beam_search``.
         max_len: At most so many tokens, eos counted; None: 50 more than ``src_ids`` has (section 6.1).
 
     Returns:
@@ -157,4 +165,5 @@ def translate(
         beam_size=beam_size,
         alpha=alpha,
         n_best=n_best,
+        patience=patience,
     )
