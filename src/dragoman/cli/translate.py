@@ -66,8 +66,8 @@ def translate(
     settings: dict[str, Any] = dict(
         beam_size=beam_size, length_penalty=length_penalty, patience=patience, n_best=n_best, sampling=sampling,
         prefix=prefix, include=tuple(include or ()), exclude=tuple(exclude or ()), glossary=terms,
-        no_repeat_ngram=no_repeat_ngram, alignments=alignments is not None, precision=precision, engine=engine, workers=workers,
-        deterministic=deterministic, guard=not no_guard,
+        no_repeat_ngram=no_repeat_ngram, alignments=alignments is not None, precision=precision, engine=engine,
+        workers=workers, deterministic=deterministic, guard=not no_guard,
     )  # fmt: skip
 
     def render(number: int, translation: Translation) -> str:
