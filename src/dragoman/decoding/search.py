@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from dragoman.decoding.constraints import share_out
@@ -169,31 +170,34 @@ def beam_search(
     to_beat = torch.full_like(furthest, -torch.inf)  # of each sentence the score of its n_best-th finished hypothesis
     limits = torch.tensor(max_lens, device=device)
     sentences = torch.arange(n_rows, device=device)  # which one each block of K rows is; some may be done already
-    state = model.start(src).select(sentences.repeat_interleave(k))
-    last = torch.full((n_rows * k,), specials.bos_id, device=device)
-    history = torch.empty(n_rows, k, 0, dtype=torch.int64, device=device)
-    scores = torch.full((n_rows, k), -torch.inf, device=device)  # of a sentence that is done: all -inf
-    scores[:, 0] = 0.0  # K copies of one hypothesis: only the first may be extended
+    n_first = 1 if rules is None else k  # one hypothesis to begin with; words to place are shared out among K copies
+    state = model.start(src).select(sentences.repeat_interleave(n_first))
+    last = torch.full((n_rows * n_first,), specials.bos_id, device=device)
+    history = torch.empty(n_rows, n_first, 0, dtype=torch.int64, device=device)
+    scores = torch.full((n_rows, n_first), -torch.inf, device=device)  # of a sentence that is done: all -inf
+    scores[:, 0] = 0.0  # of copies only the first may be extended
     n = 0
     while len(sentences):
         n += 1
-        logits, state = model.step(state, last)  # (B * K, V)
-        n_vocab = logits.size(1)
-        n_wanted = min(2 * k, k * n_vocab)
+        logits, state = model.step(state, last)  # (B * K, V), but for the first step
+        n_vocab, n_rows_each = logits.size(1), scores.size(1)
+        n_wanted = min(2 * k, n_rows_each * n_vocab)
         if rules is None and n not in max_lens:
             best, where = _best(logits, scores, n_wanted, specials)  # (B, 2K)
         else:
-            at_limit = (limits[sentences] == n).repeat_interleave(k)
+            at_limit = (limits[sentences] == n).repeat_interleave(n_rows_each)
             log_p = next_log_probs(logits, at_limit, specials)
             open_rules = None if rules is None else [rules[s] for s in sentences.tolist()]
             if open_rules is not None:
-                rooms = (limits[sentences] - n + 1).repeat_interleave(k).tolist()
-                each = [rule for rule in open_rules for _ in range(k)]
+                rooms = (limits[sentences] - n + 1).repeat_interleave(n_rows_each).tolist()
+                each = [rule for rule in open_rules for _ in range(n_rows_each)]
                 restrict(log_p, history.flatten(0, 1).tolist(), each, rooms, specials.eos_id)
-            totals = scores[:, :, None] + log_p.view(-1, k, n_vocab)
+            totals = scores[:, :, None] + log_p.view(-1, n_rows_each, n_vocab)
             best, where = totals.flatten(1).topk(n_wanted)
             if open_rules is not None:
                 share_out_rows(best, where, totals, history, open_rules, specials.eos_id)
+        if n_wanted < 2 * k:  # a small vocabulary; what fills up never counts
+            best, where = F.pad(best, (0, 2 * k - n_wanted), value=-torch.inf), F.pad(where, (0, 2 * k - n_wanted))
         beams, tokens = where // n_vocab, where % n_vocab
         ends = tokens == specials.eos_id
         row, rank = (ends & best.isfinite())[:, :k].nonzero().T
@@ -218,7 +222,7 @@ def beam_search(
         else:
             sentences, beams, tokens = sentences[rows], beams[rows], tokens[rows]
             scores, history = scores[rows], history[rows]
-        state, last = state.select((rows[:, None] * k + beams).flatten()), tokens.flatten()
+        state, last = state.select((rows[:, None] * n_rows_each + beams).flatten()), tokens.flatten()
     return [hypotheses[:n_best] for hypotheses in finished]
 
 
@@ -292,8 +296,8 @@ def next_log_probs(logits: Tensor, at_limit: Tensor, specials: Specials) -> Tens
         DecodeError: A logit is NaN or infinite.
     """
     precise = logits.float() if logits.dtype.itemsize < 4 else logits
-    _, top, log_sum = maxima_and_log_sum(precise)
-    log_p = precise - top[:, None] - log_sum[:, None]  # to the last bit what the fast path finds
+    _, log_sum = maxima_and_log_sum(precise)
+    log_p = precise - log_sum[:, None]  # to the last bit what the fast path finds
     if not bool(log_p.isfinite().all()):
         raise DecodeError(NOT_FINITE)
     log_p[:, [specials.pad_id, specials.bos_id]] = -torch.inf

@@ -17,6 +17,9 @@ BLOCK = 64
 CPU_ROWS = 32
 """Rows that are worked on at once, so that they stay in the cache of one core from the maxima to the sum."""
 
+IN_RANGE = 60.0
+"""``exp`` of so much, summed over a vocabulary, is far from the end of float32's range, and so is its inverse."""
+
 
 def best_extensions(logits: Tensor, scores: Tensor, n: int, never: Sequence[int] = ()) -> tuple[Tensor, Tensor, Tensor]:
     """Fast twin of ``(scores[:, :, None] + logits.log_softmax(-1).view(B, K, V)).flatten(1).topk(n)``.
@@ -34,13 +37,13 @@ def best_extensions(logits: Tensor, scores: Tensor, n: int, never: Sequence[int]
     """
     n_sentences, k = scores.shape
     n_vocab = logits.size(1)
-    maxima, top, log_sum = maxima_and_log_sum(logits)  # (R, blocks), (R,), (R,)
+    maxima, log_sum = maxima_and_log_sum(logits)  # (R, blocks), (R,)
     if never:
         logits[:, list(never)] = -torch.inf
         for i in {token // BLOCK for token in never}:
             maxima[:, i] = logits[:, i * BLOCK : (i + 1) * BLOCK].amax(dim=1)
     n_blocks = maxima.size(1)
-    blocks = (maxima - top[:, None]).sub_(log_sum[:, None]).view(n_sentences, k, n_blocks)
+    blocks = (maxima - log_sum[:, None]).view(n_sentences, k, n_blocks)
     blocks = (blocks + scores[:, :, None]).flatten(1)  # what the best token of each would come to
     chosen = blocks.topk(min(n, k * n_blocks), sorted=False).indices  # (B, n)
     beams, first = chosen // n_blocks, chosen % n_blocks * BLOCK
@@ -49,33 +52,39 @@ def best_extensions(logits: Tensor, scores: Tensor, n: int, never: Sequence[int]
     rows = beams + torch.arange(n_sentences, device=logits.device)[:, None] * k
     places = tokens if inside is None else tokens.clamp_max(n_vocab - 1)
     found = logits.view(-1)[places + (rows * n_vocab)[:, :, None]]  # (B, n, BLOCK)
-    totals = found - top[rows][:, :, None] - log_sum[rows][:, :, None] + scores.gather(1, beams)[:, :, None]
+    totals = found - log_sum[rows][:, :, None] + scores.gather(1, beams)[:, :, None]
     if inside is not None:
         totals.masked_fill_(~inside, -torch.inf)
     best, where = totals.flatten(1).topk(n)
-    return best, (places + (beams * n_vocab)[:, :, None]).flatten(1).gather(1, where), top + log_sum
+    return best, (places + (beams * n_vocab)[:, :, None]).flatten(1).gather(1, where), log_sum
 
 
-def maxima_and_log_sum(logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """What the log-softmax of each row of ``(R, V)`` is made of, and the maxima of its blocks.
+def maxima_and_log_sum(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """What the log-softmax of each row of ``(R, V)`` takes away, and the maxima of its blocks.
 
     Returns:
-        The maxima ``(R, blocks)``; of each row the largest logit ``(R,)``; and the logarithm of the sum of exponentials
-        after that is subtracted, ``(R,)``. Log-softmax is logit minus largest minus logarithm.
+        The maxima ``(R, blocks)``, and the logarithm of the sum of exponentials ``(R,)``: log-softmax is logit minus
+        logarithm. Both in float32 or better.
     """
     n_rows, n_vocab = logits.shape
     whole = n_vocab // BLOCK * BLOCK
     size = CPU_ROWS if logits.device.type == "cpu" else max(1, n_rows)
-    room = logits.new_empty(min(size, n_rows), n_vocab, dtype=torch.promote_types(logits.dtype, torch.float32))
+    dtype = torch.promote_types(logits.dtype, torch.float32)
+    room = logits.new_empty(min(size, n_rows), n_vocab, dtype=dtype)
     parts = []
     for chunk in torch.split(logits, size):
-        precise = chunk.float() if chunk.dtype.itemsize < 4 else chunk
+        odds = room[: len(chunk)]
+        precise = chunk if chunk.dtype == dtype else odds.copy_(chunk)
         maxima = [precise[:, :whole].view(len(chunk), -1, BLOCK).amax(dim=2)] if whole else []
         if whole < n_vocab:
             maxima.append(precise[:, whole:].amax(dim=1, keepdim=True))
         each = torch.cat(maxima, dim=1) if len(maxima) > 1 else maxima[0]
         top = each.amax(dim=1)
-        below = torch.sub(precise, top[:, None], out=room[: len(chunk)])
-        parts.append((each, top, below.exp_().sum(dim=1).log_()))
-    maxima_, tops, log_sums = (torch.cat(some) for some in zip(*parts, strict=True))
-    return maxima_, tops, log_sums
+        # a row's largest is taken away before ``exp`` only where that could leave the range of float32: by itself, so
+        # that its last bits do not depend on the rows beside it
+        shift = top.masked_fill(top.abs() < IN_RANGE, 0.0)
+        if bool(shift.any()):
+            precise = torch.sub(precise, shift[:, None], out=odds)
+        parts.append((each, torch.exp(precise, out=odds).sum(dim=1).log_().add_(shift)))
+    maxima_, log_sums = (torch.cat(some) for some in zip(*parts, strict=True))
+    return maxima_, log_sums
