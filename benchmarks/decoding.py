@@ -31,7 +31,10 @@ from benchmarks.harness.peer import System
 from benchmarks.harness.rounds import Figures, alternate, once, ratios, summary
 from benchmarks.record import save
 
-DECODERS = (dragoman("fp32"), dragoman("bf16"), dragoman("int8"), ct2("fp32"), ct2("int8"), hf("fp32"), hf("bf16"))
+DECODERS = (
+    dragoman("fp32"), dragoman("bf16"), dragoman("int8"), dragoman("bf16", stop="safe"),
+    ct2("fp32"), ct2("int8"), hf("fp32"), hf("bf16"),
+)  # fmt: skip
 SCORED = 50
 """Sentences whose log-probabilities are compared between the systems."""
 

@@ -28,13 +28,15 @@ class Stretched(Translator):
 
 def prepare(
     model: str, sources: str, precision: str, workers: int, threads: int, beam_size: int, length_penalty: float,
-    steps: int | None, engine: str = "torch",
+    steps: int | None, engine: str = "torch", stop: str = "first",
 ) -> Run:  # fmt: skip
     """Load the bundle and warm up.
 
     Args:
         sources: A JSON file with ``texts``, ``refs`` and ``ids``.
         steps: So many tokens of each translation, with a model that never ends; None: as the model says.
+        stop: ``first``: when as many translations are finished as the beam is wide, as the other systems do; ``safe``:
+            when nothing better can come, as is our default.
     """
     torch.set_num_threads(threads)
     text = json.loads(Path(sources).read_text(encoding="utf-8"))
@@ -43,7 +45,7 @@ def prepare(
     translator.confidence = None
     settings: dict[str, Any] = dict(
         beam_size=beam_size, length_penalty=length_penalty, precision=precision, engine=engine, workers=workers,
-        guard=False, warn=lambda line: print(line, flush=True),
+        patience={"first": 1.0, "safe": None}[stop], guard=False, warn=lambda line: print(line, flush=True),
     )  # fmt: skip
 
     def translate(lines: list[str], batch: int | None) -> list[Translation]:

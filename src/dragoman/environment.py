@@ -36,8 +36,8 @@ def set_defaults() -> None:
 def keep_memory() -> None:
     """Have malloc keep what is freed, up to the greatest that was needed, where it is glibc's.
 
-    Training frees and takes back the same hundreds of MiB at each step. Left alone malloc gives them to the system and
-    is given them again page by page, which takes a tenth of a step, and now and then half of one.
+    Training and searching free and take back the same hundreds of MiB at each step. Left alone malloc gives them to the
+    system and is given them again page by page: a tenth of a training step, and now and then half of one.
     """
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)

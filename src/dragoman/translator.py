@@ -77,6 +77,7 @@ class Translator:
             ConfigError: The device is not here.
         """
         environment.set_defaults()
+        environment.keep_memory()
         paths = [path] if isinstance(path, Path | str) else list(path)
         if not paths:
             raise ConfigError("there is no run to load: name one, or several for an ensemble")
