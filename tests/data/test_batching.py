@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 from dragoman.config import DataConfig, NoiseConfig, TokenizerConfig
 from dragoman.data import batching
 from dragoman.data.batching import Batch, BatchStream, all_batches, collate, epoch_batches
-from dragoman.data.noise import noised, of_one_batch
+from dragoman.data.noise import noised
 from dragoman.data.store import Store, build_store
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError, ConfigError
@@ -217,7 +218,7 @@ def test_a_pair_longer_than_a_batch_is_refused_by_name(store: Store) -> None:
 @pytest.mark.parametrize("sampling", [0.0, 0.3])
 @pytest.mark.parametrize("noise", [None, NOISE])
 def test_resuming_at_any_step_equals_going_on(
-    store: Store, ahead: int, sampling: float, noise: NoiseConfig | None
+    store: Store, monkeypatch: pytest.MonkeyPatch, ahead: int, sampling: float, noise: NoiseConfig | None
 ) -> None:
     def stream() -> BatchStream:
         return BatchStream(
@@ -225,6 +226,7 @@ def test_resuming_at_any_step_equals_going_on(
             ahead=ahead,
         )  # fmt: skip
 
+    monkeypatch.setattr(batching, "ANEW_PAIRS", 40)
     n = 2 * len(list(epoch_batches(store.src_lengths(), store.tgt_lengths(), BUDGET, 7, 0))) + 5
     states, batches = [], []
     with stream() as whole:
@@ -267,16 +269,44 @@ def test_a_batch_holds_the_ids_of_its_pairs(store: Store) -> None:
     assert same(batch, collate(src_ids, tgt_ids, batch.indices.tolist()))
 
 
-def test_sampled_batches_hold_the_same_text_cut_otherwise(store: Store) -> None:
-    plain = BatchStream(store, BUDGET, 1, max_epochs=1, ahead=0)
-    sampled = BatchStream(store, BUDGET, 1, max_epochs=1, ahead=0, sampling=0.5, tokenizers=(TOKENIZER, TOKENIZER))
-    otherwise = 0
-    for one, other in zip(plain, sampled, strict=True):
-        assert torch.equal(one.indices, other.indices)
-        assert TOKENIZER.decode(one.src.tolist()) == TOKENIZER.decode(other.src.tolist())
-        assert TOKENIZER.decode(one.tgt_out.tolist()) == TOKENIZER.decode(other.tgt_out.tolist())
-        otherwise += not torch.equal(one.src, other.src)
-    assert otherwise > 5
+@pytest.fixture
+def small_pools(monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr(batching, "ANEW_PAIRS", 40)
+    return 40
+
+
+def texts_by_pair(batches: Iterable[Batch], rows: bool = False) -> dict[int, Any]:
+    """Of each pair its text, or its ids, on both sides."""
+    found: dict[int, Any] = {}
+    for batch in batches:
+        sides = [side.tolist() if rows else TOKENIZER.decode(side.tolist()) for side in (batch.src, batch.tgt_out)]
+        found |= dict(zip(batch.indices.tolist(), zip(*sides, strict=True), strict=True))
+    return found
+
+
+def test_sampled_batches_hold_the_same_text_cut_otherwise(store: Store, small_pools: int) -> None:
+    plain = list(BatchStream(store, BUDGET, 1, max_epochs=1, ahead=0))
+    sampled = list(
+        BatchStream(store, BUDGET, 1, max_epochs=1, ahead=0, sampling=0.5, tokenizers=(TOKENIZER, TOKENIZER))
+    )
+    assert texts_by_pair(sampled) == texts_by_pair(plain)
+    one, other = texts_by_pair(plain, rows=True), texts_by_pair(sampled, rows=True)
+    assert sum(one[i] != other[i] for i in range(101)) > 50
+    order = [i for batch in sampled for i in batch.indices.tolist()]
+    shuffled = list(batching._shuffled(101, np.random.PCG64((1, 0))))
+    for start in (0, small_pools, 2 * small_pools):
+        here = slice(start, start + small_pools)
+        assert sorted(order[here]) == sorted(shuffled[here])
+
+
+@pytest.mark.parametrize("changes", [{"sampling": 0.5}, {"noise": NoiseConfig(case=0.5)}])
+def test_text_made_anew_keeps_the_budget_and_lies_beside_what_is_as_long(store: Store, changes: dict[str, Any]) -> None:
+    cells = tokens = 0
+    for batch in noisy(store, max_epochs=3, **{"noise": None} | changes):
+        assert max(batch.src.numel(), batch.tgt_in.numel()) <= BUDGET
+        cells += batch.src.numel()
+        tokens += int((batch.src != 0).sum())
+    assert tokens > 0.7 * cells  # (0.6 where batches are planned by the plain lengths)
 
 
 def noisy(store: Store, **changes: Any) -> BatchStream:
@@ -289,34 +319,34 @@ def decoded(batch: Batch) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("sampling", [0.0, 0.4])
-def test_noisy_batches_hold_the_text_as_the_plain_function_noises_it(store: Store, sampling: float) -> None:
+def test_noisy_batches_hold_the_text_as_the_plain_function_noises_it(
+    store: Store, small_pools: int, sampling: float
+) -> None:
     stream, touched = noisy(store, max_epochs=2, sampling=sampling), 0
+    found = [{}, {}]
     for batch in stream:
-        seeds = np.random.SeedSequence((1, stream.epoch, stream.state_dict()["position"] - 1))  # type: ignore[operator]
-        chance = random.Random(int(seeds.generate_state(3)[2]))
-        plain = list(zip(*store.texts(batch.indices.tolist()), strict=True))
-        noise = of_one_batch(NOISE, chance)
-        wanted = [noised(*pair, noise, LEXICON, chance) for pair in plain]
-        assert decoded(batch) == wanted
-        touched += sum(one != other for one, other in zip(plain, wanted, strict=True))
+        found[stream.epoch] |= dict(zip(batch.indices.tolist(), decoded(batch), strict=True))
         if not sampling:
-            assert [row[row > 3].tolist() for row in batch.src] == TOKENIZER.encode([src for src, _ in wanted])
+            sources = [src for src, _ in decoded(batch)]
+            assert [row[row > 3].tolist() for row in batch.src] == TOKENIZER.encode(sources)
+    for epoch, texts in enumerate(found):
+        order = batching._shuffled(101, np.random.PCG64((1, epoch)))
+        for start in range(0, 101, small_pools):
+            chance = random.Random(int(np.random.SeedSequence((1, epoch, start)).generate_state(4)[2]))
+            pool = order[start : start + small_pools].tolist()
+            plain = list(zip(*store.texts(pool), strict=True))
+            wanted = [noised(*pair, NOISE, LEXICON, chance) for pair in plain]
+            assert [texts[i] for i in pool] == wanted
+            touched += sum(one != other for one, other in zip(plain, wanted, strict=True))
     assert 0.4 < touched / 202 < 0.75
 
 
-def test_noise_leaves_the_order_and_comes_anew_in_each_epoch(store: Store) -> None:
+def test_noise_comes_anew_in_each_epoch(store: Store) -> None:
+    stream = noisy(store, max_epochs=2)
     epochs: list[dict[int, tuple[str, str]]] = [{}, {}]
-    stream, plain = noisy(store, max_epochs=2), BatchStream(store, BUDGET, 1, max_epochs=2, ahead=0)
-    for one, other in zip(stream, plain, strict=True):
-        assert torch.equal(one.indices, other.indices)
-        epochs[stream.epoch] |= dict(zip(one.indices.tolist(), decoded(one), strict=True))
+    for batch in stream:
+        epochs[stream.epoch] |= dict(zip(batch.indices.tolist(), decoded(batch), strict=True))
     assert sum(epochs[0][i] != epochs[1][i] for i in range(101)) > 40
-
-
-def test_seeds_of_the_sides_do_not_depend_on_that_of_the_noise() -> None:
-    # so that a run with sampling, begun before there was noise, goes on with the same batches
-    for count in (2, 3):
-        assert np.random.SeedSequence((7, 1, 4)).generate_state(count)[:2].tolist() == [3443324636, 3834610989]
 
 
 def test_ranks_share_one_noise(store: Store) -> None:
@@ -346,6 +376,8 @@ def test_another_noise_is_another_run(store: Store) -> None:
     for other in (noisy(store, noise=NoiseConfig(case=0.3)), noisy(store, lexicon={})):
         with pytest.raises(BundleError, match="was taken with noise = "):
             other.load_state_dict(stream.state_dict())
+    with pytest.raises(BundleError, match="was taken with anew = None"):
+        stream.load_state_dict(BatchStream(store, BUDGET, 1, ahead=0).state_dict())
 
 
 @pytest.mark.parametrize("world_size", [1, 2, 3, 5])

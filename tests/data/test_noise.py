@@ -16,7 +16,6 @@ from dragoman.data.noise import (
     fingerprint,
     noised,
     noised_pairs,
-    of_one_batch,
     one_word,
     other_case,
     other_punctuation,
@@ -168,16 +167,6 @@ def test_noise_falls_on_the_share_that_was_asked_for() -> None:
         if kind in ("case", "punctuation", "typos"):
             assert all(tgt == TGT for _, tgt in found)  # the target stays as it is
     assert list(noised_pairs(pairs, NoiseConfig(), LEXICON, seed=1)) == pairs
-
-
-def test_kinds_that_lengthen_lines_fall_on_whole_batches_with_the_same_share() -> None:
-    chance, asked = random.Random(1), NoiseConfig(case=0.3, typos=0.1, inserts=0.6, punctuation=0.3, one_word=0.2)
-    batches = [of_one_batch(asked, chance) for _ in range(4000)]
-    assert {batch.case for batch in batches} == {0.0, 1.0}
-    assert {(batch.punctuation, batch.one_word) for batch in batches} == {(0.3, 0.2)}
-    for kind in ("case", "typos", "inserts"):
-        share = sum(getattr(batch, kind) for batch in batches) / 4000
-        assert share == pytest.approx(getattr(asked, kind), abs=0.03)
 
 
 def test_kinds_meet_in_one_line() -> None:

@@ -7,6 +7,9 @@ The order of an epoch is a function of (lengths, batch_tokens, seed, epoch) and 
    that fill the budget or nearly so, and these batches are shuffled. A small corpus is one pool; a large one is put in
    order pool by pool, so that the first batch does not wait for the last.
 
+Where text is noised or cut into subwords anew, a pool is ``ANEW_PAIRS``, and its lengths are those that came of it: the
+budget is kept, and little is padding.
+
 Every pair comes exactly once in an epoch. The shuffles are made of PCG64's raw numbers, which NumPy promises never to
 change, so the order is the same on every machine and with every version.
 
@@ -22,8 +25,9 @@ import queue
 import random
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, Self
 
@@ -33,7 +37,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dragoman.config import NoiseConfig
-from dragoman.data.noise import Lexicon, fingerprint, noised, of_one_batch
+from dragoman.data.noise import Lexicon, fingerprint, noised
 from dragoman.data.store import Ids, Lengths, Store
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer
 from dragoman.errors import BundleError, ConfigError
@@ -41,6 +45,7 @@ from dragoman.errors import BundleError, ConfigError
 logger = logging.getLogger(__name__)
 
 POOL_PAIRS = 200_000
+ANEW_PAIRS = 2**13
 CHUNK_NUMBERS = 2**16
 
 Indices = NDArray[np.int64]
@@ -116,9 +121,7 @@ def epoch_batches(
     order = _shuffled(len(src_lengths), bits)
     for start in range(0, len(order), POOL_PAIRS):
         pool = order[start : start + POOL_PAIRS]
-        batches = list(_filled(pool, src_lengths[pool], tgt_lengths[pool], batch_tokens, bits))
-        for i in _shuffled(len(batches), bits):
-            yield batches[i]
+        yield from _shuffled_batches(pool, src_lengths[pool], tgt_lengths[pool], batch_tokens, bits)
 
 
 def check_budget(
@@ -153,6 +156,18 @@ def _shuffled(n: int, bits: np.random.PCG64) -> Indices:
     keys.sort()
     keys &= number
     return keys.view(np.int64)
+
+
+def _shuffled_batches(
+    pool: Indices,
+    src_lengths: NDArray[np.integer[Any]],
+    tgt_lengths: NDArray[np.integer[Any]],
+    batch_tokens: int,
+    bits: np.random.PCG64,
+) -> Iterator[Indices]:
+    batches = list(_filled(pool, src_lengths, tgt_lengths, batch_tokens, bits))
+    for i in _shuffled(len(batches), bits):
+        yield batches[i]
 
 
 def _filled(
@@ -195,34 +210,50 @@ def _plain(store: Store, indices: Indices) -> Batch:
     return collate(src_ids, tgt_ids, indices)
 
 
-class _Sampling(NamedTuple):
-    """Regularisation of text: noise is put on it, and it is cut into subwords, anew each time."""
+class _Anew(NamedTuple):
+    """Regularisation of text: noise is put on it, and it is cut into subwords, anew in each epoch."""
 
     rate: float  # of subword sampling; 0: none
     noise: NoiseConfig
     lexicon: Lexicon
     tokenizers: tuple[Tokenizer, Tokenizer]  # source, target
-    max_tokens: int | None  # a side that became longer comes as it is in the store
+    max_tokens: int  # a pair of which a side became longer comes as it is in the store
 
-    def batch(self, store: Store, indices: Indices, seed: int, epoch: int, position: int) -> Batch:
-        """A function of its arguments alone: the randomness comes from the place in the order."""
-        *seeds, noise_seed = np.random.SeedSequence((seed, epoch, position)).generate_state(3).tolist()
-        plain = list(map(store.pair, indices.tolist()))
-        texts = store.texts(indices)
+    def batches(
+        self, store: Store, batch_tokens: int, seed: int, epoch: int, done: int
+    ) -> Iterator[tuple[Indices, Callable[[], Batch]]]:
+        """The batches of an epoch, from the pool on in which its pair number ``done`` is.
+
+        A pool is a function of these arguments alone: its randomness comes from its place in the order.
+        """
+        order = _shuffled(len(store), np.random.PCG64((seed, epoch)))
+        for start in range(done // ANEW_PAIRS * ANEW_PAIRS, len(order), ANEW_PAIRS):
+            pool = order[start : start + ANEW_PAIRS]
+            *seeds, noise_seed, of_order = np.random.SeedSequence((seed, epoch, start)).generate_state(4).tolist()
+            sides = self._pairs(store, pool, seeds, random.Random(noise_seed))
+            lengths = [np.fromiter(map(len, side), np.int64, len(pool)) for side in sides]
+            places = np.arange(len(pool))
+            for some in _shuffled_batches(places, lengths[0], lengths[1], batch_tokens, np.random.PCG64(of_order)):
+                src, tgt = ([side[i] for i in some] for side in sides)
+                yield pool[some], partial(collate, src, tgt, pool[some])
+
+    def _pairs(
+        self, store: Store, pool: Indices, seeds: Sequence[int], chance: random.Random
+    ) -> tuple[list[Ids | Sequence[int]], list[Ids | Sequence[int]]]:
+        """The subwords of the pairs ``pool``, by side; ``seeds`` and ``chance`` are all that is random."""
+        plain = list(map(store.pair, pool.tolist()))
+        texts = store.texts(pool)
         noisy: Sequence[Sequence[str]] = texts
         if self.noise.is_on:
-            chance = random.Random(noise_seed)
-            noise = of_one_batch(self.noise, chance)
             pairs = zip(*texts, strict=True)
-            noisy = list(zip(*(noised(*pair, noise, self.lexicon, chance) for pair in pairs), strict=True))
+            noisy = list(zip(*(noised(*pair, self.noise, self.lexicon, chance) for pair in pairs), strict=True))
         src, tgt = (
             self._cut(side, [pair[side] for pair in plain], texts[side], noisy[side], seeds[side]) for side in (0, 1)
         )
-        if self.max_tokens is not None:
-            for row, pair in enumerate(plain):  # both sides or none: they belong together
-                if max(len(src[row]), len(tgt[row])) > self.max_tokens:
-                    src[row], tgt[row] = pair
-        return collate(src, tgt, indices)
+        for row, pair in enumerate(plain):  # both sides or none: they belong together
+            if max(len(src[row]), len(tgt[row])) > self.max_tokens:
+                src[row], tgt[row] = pair
+        return src, tgt
 
     def _cut(
         self, side: int, ids: Sequence[Ids], old: Sequence[str], new: Sequence[str], seed: int
@@ -243,7 +274,7 @@ class _Place(NamedTuple):
 
     epoch: int
     position: int
-    pairs: int  # of this epoch, in the batches before; follows from the other two
+    pairs: int  # of this epoch, in the batches before
 
 
 class _Plan(NamedTuple):
@@ -255,7 +286,7 @@ class _Plan(NamedTuple):
     batch_tokens: int
     seed: int
     max_epochs: int | None
-    sampling: _Sampling | None
+    anew: _Anew | None
     rank: int
     world_size: int
 
@@ -263,27 +294,28 @@ class _Plan(NamedTuple):
         """Yield this rank's batches from ``place`` on, each with the place after it and its siblings."""
         order = self._order(place)
         while len(group := list(islice(order, self.world_size))) == self.world_size:
-            epoch, position, indices, _ = group[self.rank]
-            if self.sampling:
-                batch = self.sampling.batch(self.store, indices, self.seed, epoch, position)
-            else:
-                batch = _plain(self.store, indices)
-            yield group[-1][3], batch
+            yield group[-1][0], group[self.rank][1]()
         if group:
             logger.warning("the last %d batches are left out: %d ranks cannot share them", len(group), self.world_size)
 
-    def _order(self, place: _Place) -> Iterator[tuple[int, int, Indices, _Place]]:
-        """Yield epoch, position and indices of every batch from ``place`` on, and the place after it."""
-        epoch, skip = place.epoch, place.position
+    def _order(self, place: _Place) -> Iterator[tuple[_Place, Callable[[], Batch]]]:
+        """Yield for every batch from ``place`` on the place after it, and what makes it."""
+        epoch, position, done = place
         while self.max_epochs is None or epoch < self.max_epochs:
-            pairs = 0
-            for position, indices in enumerate(
-                epoch_batches(self.src_lengths, self.tgt_lengths, self.batch_tokens, self.seed, epoch)
-            ):
+            pairs = 0 if self.anew is None else done // ANEW_PAIRS * ANEW_PAIRS
+            for indices, make in self._epoch(epoch, done):
                 pairs += len(indices)
-                if position >= skip:
-                    yield epoch, position, indices, _Place(epoch, position + 1, pairs)
-            epoch, skip = epoch + 1, 0
+                if pairs > done:
+                    position, done = position + 1, pairs
+                    yield _Place(epoch, position, done), make
+            epoch, position, done = epoch + 1, 0, 0
+
+    def _epoch(self, epoch: int, done: int) -> Iterator[tuple[Indices, Callable[[], Batch]]]:
+        if self.anew is not None:
+            yield from self.anew.batches(self.store, self.batch_tokens, self.seed, epoch, done)
+        else:
+            for indices in epoch_batches(self.src_lengths, self.tgt_lengths, self.batch_tokens, self.seed, epoch):
+                yield indices, partial(_plain, self.store, indices)
 
 
 class BatchStream:
@@ -319,10 +351,11 @@ class BatchStream:
             batch_tokens: Rows times longest side, eos counted, of one batch of one rank.
             seed: At least 0.
             sampling: Rate of subword regularisation; above 0 it needs ``tokenizers`` (source, target) and a store with
-                text. The budget counts the subwords of plain encoding, which are fewer.
-            noise: What share of the pairs is noised, with the same needs and the same remark.
+                text.
+            noise: What share of the pairs is noised, with the same needs.
             lexicon: The word pairs that ``noise.one_word`` chooses from.
-            max_tokens: Pairs that sampling or noise makes longer than this on a side come as they are.
+            max_tokens: Pairs that sampling or noise makes longer than this on a side, or than the budget, come as they
+                are.
             rank: Which of ``world_size`` processes this is.
             ahead: How many batches a background thread makes before they are asked for; 0: no thread.
 
@@ -341,6 +374,7 @@ class BatchStream:
             raise ConfigError("subword sampling and noise need the tokenizers that the store was built with")
         src_lengths, tgt_lengths = store.src_lengths(), store.tgt_lengths()
         check_budget(src_lengths, tgt_lengths, batch_tokens)
+        longest = batch_tokens - 1 if max_tokens is None else min(max_tokens, batch_tokens - 1)
         self._plan = _Plan(
             store=store,
             src_lengths=src_lengths,
@@ -348,7 +382,7 @@ class BatchStream:
             batch_tokens=batch_tokens,
             seed=seed,
             max_epochs=max_epochs,
-            sampling=_Sampling(sampling, noise, lexicon or {}, tokenizers, max_tokens) if anew and tokenizers else None,
+            anew=_Anew(sampling, noise, lexicon or {}, tokenizers, longest) if anew and tokenizers else None,
             rank=rank,
             world_size=world_size,
         )
@@ -378,11 +412,12 @@ class BatchStream:
 
     def state_dict(self) -> dict[str, int | str]:
         """The place after the batch handed out last: plain numbers, fit for JSON."""
-        store, sampling = self._plan.store, self._plan.sampling
+        store, anew = self._plan.store, self._plan.anew
         return {
             "seed": self._plan.seed,
             "batch_tokens": self._plan.batch_tokens,
-            **({"noise": fingerprint(sampling.noise, sampling.lexicon)} if sampling and sampling.noise.is_on else {}),
+            **({"anew": f"{ANEW_PAIRS} pairs at a time"} if anew else {}),
+            **({"noise": fingerprint(anew.noise, anew.lexicon)} if anew and anew.noise.is_on else {}),
             "corpus": f"{len(store)} pairs of {store.n_tokens[0]} and {store.n_tokens[1]} subwords",
             **self._place._asdict(),
         }

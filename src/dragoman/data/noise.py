@@ -62,17 +62,6 @@ def noised(src: str, tgt: str, noise: NoiseConfig, lexicon: Lexicon, chance: ran
     return src, tgt
 
 
-def of_one_batch(noise: NoiseConfig, chance: random.Random) -> NoiseConfig:
-    """The noise of one batch: the kinds that make a line longer fall on all of its lines or on none.
-
-    One line in capitals among a hundred would pad them all. On Multi30k, with case, punctuation and typos at 0.1,
-    one_word and inserts at 0.02, an epoch has 1.9 times the source subwords if lines are drawn, padding counted, and
-    1.2 times if batches are.
-    """
-    falls = {kind: float(chance.random() < getattr(noise, kind)) for kind in ("case", "typos", "inserts")}
-    return noise.model_copy(update=falls)
-
-
 def noised_pairs(
     pairs: Iterable[tuple[str, str]], noise: NoiseConfig, lexicon: Lexicon, seed: int
 ) -> Iterator[tuple[str, str]]:
