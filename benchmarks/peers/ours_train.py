@@ -8,8 +8,7 @@ from serve import Run, serve
 
 from dragoman import environment
 
-environment.set_defaults()
-environment.keep_memory()
+environment.prepare()
 
 import torch  # noqa: E402
 from steps import Ids, read_batches, timed  # noqa: E402

@@ -117,8 +117,7 @@ def train(
     Raises:
         ConfigError, DataError, BundleError: What is wrong and what to do; nothing is half-written.
     """
-    environment.set_defaults()
-    environment.keep_memory()
+    environment.prepare()
     ticker = Ticker(quiet)
     name = Path(config).stem if isinstance(config, str | Path) else "train"
     run = Path(out) if out is not None else Path("runs") / name

@@ -33,6 +33,12 @@ def set_defaults() -> None:
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
+def prepare() -> None:
+    """All that training and searching want."""
+    set_defaults()
+    keep_memory()
+
+
 def keep_memory() -> None:
     """Have malloc keep what is freed, up to the greatest that was needed, where it is glibc's.
 

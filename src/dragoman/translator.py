@@ -76,8 +76,7 @@ class Translator:
             BundleError: There is none, it is damaged, or the subwords of an ensemble differ.
             ConfigError: The device is not here.
         """
-        environment.set_defaults()
-        environment.keep_memory()
+        environment.prepare()
         paths = [path] if isinstance(path, Path | str) else list(path)
         if not paths:
             raise ConfigError("there is no run to load: name one, or several for an ensemble")
@@ -158,7 +157,12 @@ class Translator:
         """
         if isinstance(texts, str):
             raise DecodeError("translate takes a list of texts: write translate([text])")
-        config = self._decode_config(beam_size, length_penalty, 1 if deterministic else batch_tokens, patience)
+        config = self._decode_config(
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            batch_tokens=1 if deterministic else batch_tokens,
+            patience=patience,
+        )
         prefixes = [prefix] * len(texts) if isinstance(prefix, str) else list(prefix)
         if len(prefixes) != len(texts):
             raise ConfigError(f"{len(prefixes):,} prefixes for {len(texts):,} texts: give one for all or one for each")
@@ -243,7 +247,7 @@ class Translator:
         """
         if isinstance(sources, str) or isinstance(targets, str) or len(sources) != len(targets):
             raise DecodeError("score takes two lists of as many texts: target i translates source i")
-        config = self._decode_config(None, length_penalty, batch_tokens)
+        config = self._decode_config(length_penalty=length_penalty, batch_tokens=batch_tokens)
         with self._precision(precision):
             return self._pairs.score(sources, targets, config.batch_tokens, config.length_penalty, alignments, progress)
 
@@ -326,9 +330,8 @@ class Translator:
                 )
             return self._foreign[key].engine
 
-    def _decode_config(self, *given: Any) -> DecodeConfig:
-        names = ("beam_size", "length_penalty", "batch_tokens", "patience")
-        update = {name: value for name, value in zip(names, given, strict=False) if value is not None}
+    def _decode_config(self, **given: Any) -> DecodeConfig:
+        update = {name: value for name, value in given.items() if value is not None}
         try:
             return DecodeConfig(**{**self.config.decode.model_dump(), **update})
         except ValidationError as error:

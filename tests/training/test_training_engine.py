@@ -15,10 +15,10 @@ from dragoman.errors import ConfigError
 from dragoman.fast import attention as fast_attention
 from dragoman.fast.attention import Heads, padded_keys, written_out
 from dragoman.fast.dropout import add_dropped
-from dragoman.fast.projection import project
+from dragoman.fast.projection import ROWS, project
 from dragoman.model.attention import attend
 from dragoman.model.transformer import Transformer
-from dragoman.training.engine import ROWS, features
+from dragoman.training.engine import features
 
 SRC = [[4, 5, 6], [9], [4, 4, 8, 7, 6, 5, 11], [6, 7, 8, 9, 10]]
 TGT = [[7, 8], [10, 11, 12, 4, 5, 6, 7, 8, 9], [5], [11, 12, 4]]

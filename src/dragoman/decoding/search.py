@@ -170,29 +170,31 @@ def beam_search(
     to_beat = torch.full_like(furthest, -torch.inf)  # of each sentence the score of its n_best-th finished hypothesis
     limits = torch.tensor(max_lens, device=device)
     sentences = torch.arange(n_rows, device=device)  # which one each block of K rows is; some may be done already
-    n_first = 1 if rules is None else k  # one hypothesis to begin with; words to place are shared out among K copies
-    state = model.start(src).select(sentences.repeat_interleave(n_first))
-    last = torch.full((n_rows * n_first,), specials.bos_id, device=device)
-    history = torch.empty(n_rows, n_first, 0, dtype=torch.int64, device=device)
-    scores = torch.full((n_rows, n_first), -torch.inf, device=device)  # of a sentence that is done: all -inf
+    width = (
+        1 if rules is None else k
+    )  # hypotheses of each: one to begin with; among copies words to place are shared out
+    state = model.start(src).select(sentences.repeat_interleave(width))
+    last = torch.full((n_rows * width,), specials.bos_id, device=device)
+    history = torch.empty(n_rows, width, 0, dtype=torch.int64, device=device)
+    scores = torch.full((n_rows, width), -torch.inf, device=device)  # of a sentence that is done: all -inf
     scores[:, 0] = 0.0  # of copies only the first may be extended
     n = 0
     while len(sentences):
         n += 1
-        logits, state = model.step(state, last)  # (B * K, V), but for the first step
-        n_vocab, n_rows_each = logits.size(1), scores.size(1)
-        n_wanted = min(2 * k, n_rows_each * n_vocab)
+        logits, state = model.step(state, last)  # (B * width, V)
+        n_vocab = logits.size(1)
+        n_wanted = min(2 * k, width * n_vocab)
         if rules is None and n not in max_lens:
             best, where = _best(logits, scores, n_wanted, specials)  # (B, 2K)
         else:
-            at_limit = (limits[sentences] == n).repeat_interleave(n_rows_each)
+            at_limit = (limits[sentences] == n).repeat_interleave(width)
             log_p = next_log_probs(logits, at_limit, specials)
             open_rules = None if rules is None else [rules[s] for s in sentences.tolist()]
             if open_rules is not None:
-                rooms = (limits[sentences] - n + 1).repeat_interleave(n_rows_each).tolist()
-                each = [rule for rule in open_rules for _ in range(n_rows_each)]
+                rooms = (limits[sentences] - n + 1).repeat_interleave(width).tolist()
+                each = [rule for rule in open_rules for _ in range(width)]
                 restrict(log_p, history.flatten(0, 1).tolist(), each, rooms, specials.eos_id)
-            totals = scores[:, :, None] + log_p.view(-1, n_rows_each, n_vocab)
+            totals = scores[:, :, None] + log_p.view(-1, width, n_vocab)
             best, where = totals.flatten(1).topk(n_wanted)
             if open_rules is not None:
                 share_out_rows(best, where, totals, history, open_rules, specials.eos_id)
@@ -222,7 +224,7 @@ def beam_search(
         else:
             sentences, beams, tokens = sentences[rows], beams[rows], tokens[rows]
             scores, history = scores[rows], history[rows]
-        state, last = state.select((rows[:, None] * n_rows_each + beams).flatten()), tokens.flatten()
+        state, last, width = state.select((rows[:, None] * width + beams).flatten()), tokens.flatten(), k
     return [hypotheses[:n_best] for hypotheses in finished]
 
 

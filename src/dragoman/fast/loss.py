@@ -8,10 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-ROWS = 128
-
-IN_RANGE = 60.0
-"""``exp`` of so much, summed over a vocabulary, is far from the end of float32's and bfloat16's range."""
+from dragoman.fast.projection import ROWS
+from dragoman.fast.top_k import IN_RANGE
 
 
 def chunked_loss(
@@ -51,7 +49,7 @@ class _ChunkedLoss(torch.autograd.Function):
         dtype = torch.get_autocast_dtype(x.device.type) if torch.is_autocast_enabled(x.device.type) else weight.dtype
         total = torch.float64 if dtype == torch.float64 else torch.float32
         w, b = weight.detach().to(dtype), None if bias is None else bias.detach().to(dtype)
-        # rows that do not count fill up the last 128: shapes that come again, see training.engine
+        # rows that do not count fill up the last: shapes that come again
         room = -n % ROWS
         xs, ys = F.pad(x.detach().to(dtype), (0, 0, 0, room)), F.pad(y, (0, room))[:, None]
         counts = F.pad(torch.ones_like(y, dtype=total), (0, room))[:, None]
@@ -87,8 +85,9 @@ class _ChunkedLoss(torch.autograd.Function):
             dx = dx[:n] - (1 - smoothing) * w[y].to(total) - smoothing * w_mean
             dw.index_add_(0, y, xs[:n].to(total), alpha=-(1 - smoothing))
             dw -= smoothing / n_vocab * xs.sum(0, dtype=total)
-            db.index_add_(0, y, torch.ones_like(y, dtype=total), alpha=-(1 - smoothing))
-            db -= smoothing / n_vocab * n
+            if b is not None:
+                db.index_add_(0, y, torch.ones_like(y, dtype=total), alpha=-(1 - smoothing))
+                db -= smoothing / n_vocab * n
         ctx.save_for_backward(dx.to(x.dtype), dw.to(weight.dtype), None if bias is None else db.to(bias.dtype))
         ctx.mark_non_differentiable(plain)
         return smoothed, plain

@@ -8,6 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+ROWS = 128
+"""Who chooses how many rows a product has takes a multiple of this: oneDNN makes code for each new shape, which takes
+longer than the product itself, and like this shapes come again."""
+
 
 def project(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor | None], relu: bool = False) -> Tensor:
     """Fast twin of ``torch.cat([F.linear(x, w, b) for ...], dim=-1)``, with a ReLU behind it if asked for.

@@ -18,7 +18,8 @@ CPU_ROWS = 32
 """Rows that are worked on at once, so that they stay in the cache of one core from the maxima to the sum."""
 
 IN_RANGE = 60.0
-"""``exp`` of so much, summed over a vocabulary, is far from the end of float32's range, and so is its inverse."""
+"""``exp`` of so much, summed over a vocabulary, is far from the end of float32's and bfloat16's range, and so is its
+inverse."""
 
 
 def best_extensions(logits: Tensor, scores: Tensor, n: int, never: Sequence[int] = ()) -> tuple[Tensor, Tensor, Tensor]:

@@ -4,8 +4,7 @@ The same layers with the same weights, written for speed: queries, keys and valu
 go to attention and come back in one copy each, a residual and its dropout are one pass. Activations are kept in the
 dtype of the products, weights stay float32 and are rounded where they are used.
 
-Rows are flattened, ``(B, L)`` cells to N rows, and N is rounded up to a multiple of ``ROWS``: oneDNN makes code for
-each new shape, which takes longer than the product itself, and like this shapes come again.
+Rows are flattened, ``(B, L)`` cells to N rows, and N is rounded up to a multiple of ``ROWS``.
 """
 
 from __future__ import annotations
@@ -19,14 +18,12 @@ from torch.nn import functional as F
 
 from dragoman.fast.attention import Heads, columns, fused, is_written_out, padded_keys, written_out
 from dragoman.fast.dropout import add_dropped, dropout
-from dragoman.fast.projection import project
+from dragoman.fast.projection import ROWS, project
 from dragoman.model.attention import MultiHeadAttention
 from dragoman.model.embedding import rotate
 from dragoman.model.feed_forward import FeedForward
 from dragoman.model.layers import DecoderLayer, EncoderLayer
 from dragoman.model.transformer import Transformer
-
-ROWS = 128
 
 
 class Keys(NamedTuple):

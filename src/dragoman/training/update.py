@@ -47,8 +47,10 @@ def train_step(
     smoothed = plain = torch.zeros((), device=device)
     for batch in batches:
         batch = batch.to(device)
-        n_passes = 2 if config.r_drop else 1
-        found = features(model, batch.src.repeat(n_passes, 1), batch.tgt_in.repeat(n_passes, 1), dtype)
+        src, tgt_in = batch.src, batch.tgt_in
+        if config.r_drop:  # two passes
+            src, tgt_in = src.repeat(2, 1), tgt_in.repeat(2, 1)
+        found = features(model, src, tgt_in, dtype)
         rest = found, model.generator, batch.tgt_out, pad_id, config.label_smoothing
         with torch.autocast(device.type, torch.bfloat16, enabled=dtype == torch.bfloat16):
             loss, nll = r_drop_loss(*rest, config.r_drop) if config.r_drop else loss_from_features(*rest)
