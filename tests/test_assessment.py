@@ -39,16 +39,18 @@ def test_settings_reach_every_search(tiny_run: Path, corpus: Any, monkeypatch: p
     translate = dragoman.Translator.translate
 
     def noted(self: Any, texts: Any, **settings: Any) -> Any:
-        seen.append((settings["beam_size"], settings["length_penalty"], settings["guard"]))
+        seen.append([settings[name] for name in ("beam_size", "length_penalty", "patience", "guard")])
         return translate(self, texts, **settings)
 
     monkeypatch.setattr(dragoman.Translator, "translate", noted)
-    settings: dict[str, Any] = {"beam_size": 2, "length_penalty": 0.3, "guard": False, "quiet": True}
+    settings: dict[str, Any] = {
+        "beam_size": 2, "length_penalty": 0.3, "patience": 1.5, "guard": False, "quiet": True,
+    }  # fmt: skip
     files = {"src": corpus.valid_src, "ref": corpus.valid_tgt}
     dragoman.evaluate(tiny_run, **files, **settings)
     dragoman.compare(tiny_run, tiny_run, **files, **settings, n_samples=10)
     dragoman.stress(tiny_run, **files, **settings)
-    assert seen == [(2, 0.3, False)] * (1 + 2 + 8)
+    assert seen == [[2, 0.3, 1.5, False]] * (1 + 2 + 8)
 
 
 def test_stress_measures_the_variants(tiny_run: Path, corpus: Any) -> None:

@@ -60,6 +60,7 @@ def evaluate(
     src: Path | str | None = None,
     beam_size: int | None = None,
     length_penalty: float | None = None,
+    patience: float | None = None,
     guard: bool = True,
     old_style: bool = False,
     device: str = "auto",
@@ -71,7 +72,7 @@ def evaluate(
         run: A run folder, a bundle, a loaded translator, or a text file of translations.
         ref: References, line by line.
         src: The source side, line by line the same; a file of translations needs none.
-        beam_size, length_penalty: None takes the run's settings.
+        beam_size, length_penalty, patience: None takes the run's settings.
         guard: As ``Translator.translate``: loops and the like are searched for again.
         old_style: Also the lower-cased, Moses-tokenised BLEU of older papers (needs ``dragoman[moses]``).
         quiet: No progress on stderr.
@@ -82,7 +83,7 @@ def evaluate(
     """
     if old_style:
         moses_tokens([], "en")  # is it installed? better known now than after translating
-    search = {"beam_size": beam_size, "length_penalty": length_penalty, "guard": guard}
+    search = {"beam_size": beam_size, "length_penalty": length_penalty, "patience": patience, "guard": guard}
     found = _translations(run, src, ref, search, device, Ticker(quiet))
     scores = score(found.translations, found.references, found.tgt_lang, old_style)
     return Evaluation(scores, found.translations, found.seconds)
@@ -96,6 +97,7 @@ def compare(
     src: Path | str | None = None,
     beam_size: int | None = None,
     length_penalty: float | None = None,
+    patience: float | None = None,
     guard: bool = True,
     old_style: bool = False,
     n_samples: int = N_SAMPLES,
@@ -117,7 +119,7 @@ def compare(
     if old_style:
         moses_tokens([], "en")
     ticker = Ticker(quiet)
-    search = {"beam_size": beam_size, "length_penalty": length_penalty, "guard": guard}
+    search = {"beam_size": beam_size, "length_penalty": length_penalty, "patience": patience, "guard": guard}
     founds = [_translations(system, src, ref, search, device, ticker) for system in (a, b)]
     langs = [found.tgt_lang for found in founds if found.tgt_lang]
     if len({primary(lang) for lang in langs}) > 1:
@@ -140,6 +142,7 @@ def stress(
     ref: Path | str,
     beam_size: int | None = None,
     length_penalty: float | None = None,
+    patience: float | None = None,
     guard: bool = True,
     seed: int = STRESS_SEED,
     device: str = "auto",
@@ -150,7 +153,7 @@ def stress(
     Args:
         run: A run folder, a bundle or a loaded translator.
         src, ref: The test set, line by line the same.
-        beam_size, length_penalty, guard: As in ``evaluate``.
+        beam_size, length_penalty, patience, guard: As in ``evaluate``.
         seed: Of the typing errors and all else that is drawn by chance.
 
     Returns:
@@ -170,7 +173,12 @@ def stress(
     for variant in variants(sources, references, *langs, seed):
         with ticker.task(variant.name):
             found = translator.translate(
-                variant.sources, beam_size=beam_size, length_penalty=length_penalty, guard=guard, progress=ticker
+                variant.sources,
+                beam_size=beam_size,
+                length_penalty=length_penalty,
+                patience=patience,
+                guard=guard,
+                progress=ticker,
             )
         n_src = [len(ids) for ids in translator.src_tokenizer.encode(variant.sources)]
         results.append(measure(variant, found, n_src, *langs, clean=results[0] if results else None))

@@ -25,6 +25,7 @@ def evaluate(
     src: Annotated[Path | None, typer.Option(help="Source side of the test set; a run needs it.")] = None,
     beam_size: Annotated[int | None, typer.Option(help="1 is greedy [default: the run's].")] = None,
     length_penalty: Annotated[float | None, typer.Option(help="GNMT's alpha [default: the run's].")] = None,
+    patience: Annotated[float | None, typer.Option(help="Stop with so many times the beam finished, as 1.")] = None,
     old_style: Annotated[
         bool, typer.Option("--old-style", help="Also the lower-cased, Moses-tokenised BLEU of older papers.")
     ] = False,
@@ -47,7 +48,8 @@ def evaluate(
     if out is not None and not os.access(out if out.exists() else out.parent, os.W_OK):
         raise ConfigError(f"{out}: cannot be written; choose another --out")
     search: dict[str, Any] = {
-        "beam_size": beam_size, "length_penalty": length_penalty, "guard": not no_guard, "device": device,
+        "beam_size": beam_size, "length_penalty": length_penalty, "patience": patience, "guard": not no_guard,
+        "device": device,
     }  # fmt: skip
     if stress:
         if len(systems) == 2 or old_style or src is None:
