@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from dragoman.fast.r_drop import chunked_r_drop_loss
 from dragoman.training.loss import label_smoothed_loss, loss_from_features, perplexity, r_drop_loss
 
 
@@ -69,26 +70,56 @@ def test_perplexity_is_the_exponential_and_never_overflows() -> None:
     assert perplexity(1e6) == math.inf
 
 
+def two_passes(dtype: torch.dtype = torch.float64) -> torch.Tensor:
+    return torch.randn(6, 7, 5, generator=torch.Generator().manual_seed(2), dtype=dtype, requires_grad=True)
+
+
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_r_drop_is_two_losses_and_both_divergences(smoothing: float) -> None:
     _, generator, tgt_out = a_problem(bias=True)
-    features = torch.randn(6, 7, 5, generator=torch.Generator().manual_seed(2), dtype=torch.float64, requires_grad=True)
-    keep = (tgt_out != 0).flatten()
-    results = []
-    for chunk in (3, 1000):
-        loss, plain = r_drop_loss(features, generator, tgt_out, 0, smoothing, alpha=5.0, chunk=chunk)
-        results.append((loss, plain, *torch.autograd.grad(loss, (features, *generator.parameters()))))
+    features, keep = two_passes(), (tgt_out != 0).flatten()
+    got = r_drop_loss(features, generator, tgt_out, 0, smoothing, alpha=5.0, fast=False)
     log_p, log_q = (generator(half).log_softmax(-1).flatten(0, 1)[keep] for half in features.chunk(2))
     losses = [label_smoothed_loss(generator(half), tgt_out, 0, smoothing) for half in features.chunk(2)]
     kl = nn.functional.kl_div
     both = (kl(log_q, log_p, log_target=True, reduction="sum") + kl(log_p, log_q, log_target=True, reduction="sum")) / 2
     want = (losses[0][0] + losses[1][0]) / 2 + 5.0 / 2 * both
-    results.append(
-        (want, (losses[0][1] + losses[1][1]) / 2, *torch.autograd.grad(want, (features, *generator.parameters())))
-    )
-    for got, again, plainly in zip(*results, strict=True):
-        torch.testing.assert_close(got, plainly, rtol=1e-12, atol=1e-12)
-        torch.testing.assert_close(again, plainly, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(got[0], want, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(got[1], (losses[0][1] + losses[1][1]) / 2, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize(
+    ("smoothing", "alpha", "scale"), [(0.0, 5.0, 1), (0.1, 5.0, 1), (0.1, 0.0, 1), (0.1, 2.0, 300)]
+)
+def test_r_drop_in_chunks_and_its_gradients_equal_the_plain_ones(
+    bias: bool, smoothing: float, alpha: float, scale: float
+) -> None:
+    _, generator, tgt_out = a_problem(bias)
+    features = two_passes()
+    scaled = features * scale  # so large that exponentials alone would overflow
+
+    def of(loss: torch.Tensor, plain: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return loss, plain, *torch.autograd.grad(loss / 11, (features, *generator.parameters()), retain_graph=True)
+
+    want = of(*r_drop_loss(scaled, generator, tgt_out, 0, smoothing, alpha, fast=False))
+    for chunk in (3, 1000):
+        parts = scaled, generator.weight, generator.bias, tgt_out, 0, smoothing, alpha, chunk
+        for value, plainly in zip(of(*chunked_r_drop_loss(*parts)), want, strict=True):
+            torch.testing.assert_close(value, plainly, rtol=1e-10, atol=1e-10)
+
+
+def test_r_drop_in_bf16_stays_near_float32() -> None:
+    _, generator, tgt_out = a_problem(bias=False, dtype=torch.float32)
+    features = two_passes(torch.float32)
+    found = []
+    for enabled in (False, True):
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            loss, _ = r_drop_loss(features, generator, tgt_out, 0, 0.1, alpha=5.0)
+        found.append((loss, *torch.autograd.grad(loss, (features, generator.weight))))
+    for got, want in zip(*reversed(found), strict=True):
+        assert got.dtype == torch.float32
+        assert (got - want).norm() < 0.03 * want.norm()
 
 
 def test_r_drop_of_equal_passes_is_the_ordinary_loss() -> None:

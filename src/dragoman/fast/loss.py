@@ -69,7 +69,7 @@ class _ChunkedLoss(torch.autograd.Function):
                     torch.mm(xc, w.T, out=logits)
                 else:
                     torch.addmm(b, xc, w.T, out=logits)
-                shift = _into_range(logits)
+                shift = into_range(logits)
                 at_y = logits.gather(1, yc).to(total)
                 odds = logits.exp_()
                 sums = odds.sum(1, keepdim=True).to(total)
@@ -98,7 +98,7 @@ class _ChunkedLoss(torch.autograd.Function):
         return d_smoothed * dx, d_smoothed * dw, None if db is None else d_smoothed * db, None, None, None
 
 
-def _into_range(logits: Tensor) -> Tensor | float:
+def into_range(logits: Tensor) -> Tensor | float:
     """Subtract the greatest of each row, in place, unless ``exp`` of all is in range without; returns what was taken.
 
     A look at the least and the greatest of all costs a fifth of it; on a GPU it would have to wait for the answer.

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 
-import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from dragoman.fast.loss import chunked_loss
+from dragoman.fast.r_drop import chunked_r_drop_loss
 
 
 def label_smoothed_loss(logits: Tensor, tgt_out: Tensor, pad_id: int, smoothing: float) -> tuple[Tensor, Tensor]:
@@ -47,40 +46,30 @@ def loss_from_features(
 
 def r_drop_loss(
     features: Tensor, generator: nn.Linear, tgt_out: Tensor, pad_id: int, smoothing: float, alpha: float,
-    chunk: int = 1024,
+    fast: bool = True,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """The loss of R-Drop (https://arxiv.org/abs/2106.14448): two passes with different dropout should agree.
 
     The mean of both passes' smoothed losses, plus ``alpha`` / 2 times the mean of ``KL(p || q)`` and ``KL(q || p)``:
-    half of the paper's sum, so that ``alpha = 0`` is the ordinary loss. Logits are held for ``chunk`` positions at
-    once and made again in the backward pass.
+    half of the paper's sum, so that ``alpha = 0`` is the ordinary loss.
 
     Args:
         features: ``(2B, T, d_model)``: the batch, and the same batch again.
         tgt_out: ``(B, T)`` int64; padding is left out.
         alpha: Weight of the divergence; the paper takes 5 for translation.
+        fast: Never hold the logits of all positions.
 
     Returns:
         The loss and the mean unsmoothed one, in nats, summed over the target tokens.
     """
-    keep = tgt_out.flatten() != pad_id
-    targets = tgt_out.flatten()[keep]  # (N,)
-    first, second = (half.flatten(0, 1)[keep] for half in features.chunk(2))  # (N, d_model) each
-
-    def of(x: Tensor, y: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        log_p, log_q = (_log_softmax(generator(side)) for side in (x, y))  # (n, V)
-        both = (log_p + log_q) / 2
-        plain = -both.gather(-1, target[:, None]).sum()
-        smoothed = (1 - smoothing) * plain - smoothing * both.mean(-1).sum()
-        divergence = ((log_p.exp() - log_q.exp()) * (log_p - log_q)).sum() / 2  # mean of the two directions
-        return smoothed + alpha / 2 * divergence, plain
-
-    parts = [
-        checkpoint(of, *rows, use_reentrant=False)
-        for rows in zip(*(torch.split(side, chunk) for side in (first, second, targets)), strict=True)
-    ]
-    losses, plains = zip(*parts, strict=True)
-    return torch.stack(losses).sum(), torch.stack(plains).sum().detach()
+    if fast:
+        return chunked_r_drop_loss(features, generator.weight, generator.bias, tgt_out, pad_id, smoothing, alpha)
+    passes = [generator(half) for half in features.chunk(2)]
+    (loss_p, plain_p), (loss_q, plain_q) = (label_smoothed_loss(z, tgt_out, pad_id, smoothing) for z in passes)
+    keep = tgt_out != pad_id  # (B, T)
+    log_p, log_q = (_log_softmax(z)[keep] for z in passes)  # (N, V)
+    divergence = ((log_p.exp() - log_q.exp()) * (log_p - log_q)).sum() / 2  # mean of the two directions
+    return (loss_p + loss_q) / 2 + alpha / 2 * divergence, (plain_p + plain_q) / 2
 
 
 def perplexity(nats_per_token: float) -> float:
