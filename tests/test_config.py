@@ -76,7 +76,8 @@ def test_a_configuration_written_down_is_read_back_as_it_was(data: dict[str, Any
 
 def test_what_is_written_down_holds_every_setting() -> None:
     written = yaml.safe_load(Config.from_mapping(FILES).to_yaml())
-    assert list(written) == ["model", "data", "train", "decode"]
+    assert list(written) == ["task", "model", "data", "train", "decode"]
+    assert written.pop("task") == "translation"
     for section, settings_of in written.items():
         assert set(settings_of) == set(type(getattr(Config.from_mapping(FILES), section)).model_fields)
     assert written["data"]["train"] == {"src": "train.en", "tgt": "train.de"}
@@ -318,7 +319,7 @@ def test_the_error_of_a_file_begins_with_its_name(tmp_path: Path) -> None:
 
 
 KEYS = sorted(
-    {"model", "data", "train", "decode", "preset", "src", "tgt", "valid", "tokenizer"}
+    {"task", "model", "data", "train", "decode", "preset", "src", "tgt", "trees", "valid", "tokenizer"}
     | {name for field in Config.model_fields.values() for name in getattr(field.annotation, "model_fields", {})}
 )
 SCALARS = (

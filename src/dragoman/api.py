@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 import shlex
 import shutil
@@ -26,8 +27,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from dragoman import environment
+from dragoman import architectures, environment
 from dragoman.adaptation import PARENT, adapt, parent_of
+from dragoman.architectures import EncoderDecoder
 from dragoman.bundle import Bundle, load_bundle, load_into, read_weights, save_bundle, shapes, untied
 from dragoman.confidence import MIN_SENTENCES
 from dragoman.config import Config, ModelConfig
@@ -38,11 +40,11 @@ from dragoman.decoding.batches import search_all
 from dragoman.defaults import choose_steps, resolve
 from dragoman.device import resolve_device, resolve_precision
 from dragoman.errors import BundleError, ConfigError
+from dragoman.evaluation.brackets import symbols_f1
 from dragoman.evaluation.calibration import learn_confidence
 from dragoman.evaluation.metrics import bleu, chrf
 from dragoman.files import check_sealed, standing, write_text
 from dragoman.lock import locked, refuse_if_locked
-from dragoman.model.transformer import Transformer
 from dragoman.preparation import check_prepared, load_lexicon, load_tokenizers, prepare
 from dragoman.progress import Ticker
 from dragoman.training.averaging import average_checkpoints
@@ -50,7 +52,7 @@ from dragoman.training.checkpoint import list_checkpoints, whole_checkpoints
 from dragoman.training.distributed import World, joined, launch_name, of_rank_0, on_rank_0, open_group
 from dragoman.training.log import RunLog, duration
 from dragoman.training.loop import Outcome, Validation, fit
-from dragoman.training.loss import label_smoothed_loss, perplexity
+from dragoman.training.loss import label_smoothed_loss
 from dragoman.translator import Translator, one_line
 
 logger = logging.getLogger(__name__)
@@ -59,6 +61,7 @@ LAUNCH = "launch"
 """Which call of torchrun began the run, so that a restart by the same call goes on with it."""
 
 File = Path | str | None
+Build = Callable[[ModelConfig], EncoderDecoder]
 
 RESUMABLE = (
     "max_steps", "max_epochs", "max_minutes", "patience", "max_bad_steps", "validate_every", "log_every", "tensorboard",
@@ -98,6 +101,7 @@ def train(
     accept_changed_text: bool = False,
     overrides: Sequence[str] = (),
     quiet: bool = False,
+    build: Build | None = None,
 ) -> Trained:
     """Train a model from a configuration, or from two text files alone.
 
@@ -113,6 +117,7 @@ def train(
         accept_changed_text: Resume although the text files have changed since: what was prepared from them is used.
         overrides: Such as ``["train.max_steps=2000"]``.
         quiet: Nothing on stderr.
+        build: Makes the model instead: for one that is trained otherwise, but whose weights are used as any other's.
 
     Raises:
         ConfigError, DataError, BundleError: What is wrong and what to do; nothing is half-written.
@@ -123,13 +128,13 @@ def train(
     run = Path(out) if out is not None else Path("runs") / name
     with joined() as world:
         if world.rank:
-            return _follow(run, world)
+            return _follow(run, world, build)
         if new_subwords and from_run is None:
             raise ConfigError("--new-subwords belongs to fine-tuning: name the run to start from with --from")
         if accept_changed_text and not resume:
             raise ConfigError("--accept-changed-text belongs to --resume: a new run reads the text as it is")
         if not resume and _restarted(run, ticker):
-            return _resume(run, (), quiet, accept_changed_text, world)
+            return _resume(run, (), quiet, accept_changed_text, world, build)
         if resume:
             if out is None and config is None:
                 raise ConfigError("to resume, name the run: --out runs/NAME --resume")
@@ -138,9 +143,9 @@ def train(
                     f"resuming by {run}/config.yaml and --set alone; other files that were named are not read again"
                 )
             refuse_if_locked(run)
-            return _resume(run, overrides, quiet, accept_changed_text, world)
+            return _resume(run, overrides, quiet, accept_changed_text, world, build)
         texts = (src, tgt, valid_src, valid_tgt)
-        return _begin(run, config, texts, from_run, new_subwords, overrides, quiet, world)
+        return _begin(run, config, texts, from_run, new_subwords, overrides, quiet, world, build)
 
 
 def _begin(
@@ -152,6 +157,7 @@ def _begin(
     overrides: Sequence[str],
     quiet: bool,
     world: World,
+    build: Build | None,
 ) -> Trained:
     """Prepare a new run and train it; the arguments are those of ``train``."""
     ticker = Ticker(quiet)
@@ -161,9 +167,10 @@ def _begin(
     settings = {"device": device.type, "precision": resolve_precision(resolved.train.precision, device)}
     resolved = resolved.model_copy(update={"train": resolved.train.model_copy(update=settings)})
     check_trainable(resolved)
-    langs = " -> ".join(lang or "unknown" for lang in (resolved.data.src_lang, resolved.data.tgt_lang))
-    unknown = "; say it with data.src_lang and data.tgt_lang" if "unknown" in langs else ""
-    ticker.say(f"languages: {langs}{unknown}")
+    if resolved.task == "translation":
+        langs = " -> ".join(lang or "unknown" for lang in (resolved.data.src_lang, resolved.data.tgt_lang))
+        unknown = "; say it with data.src_lang and data.tgt_lang" if "unknown" in langs else ""
+        ticker.say(f"languages: {langs}{unknown}")
     if resolved.train.ema and resolved.train.average > 1:
         ticker.say("both train.ema and train.average are set: the bundle will hold the average of checkpoints")
     with _claimed(run):
@@ -178,7 +185,7 @@ def _begin(
             start, said = adapt(parent, Path(from_run).resolve().name, tokenizers, run)
             ticker.say(f"starting from {from_run}; {said}")
         write_text(run / "config.yaml", resolved.to_yaml())
-        return _train(resolved, run, tokenizers, quiet, False, world, start)
+        return _train(resolved, run, tokenizers, quiet, False, world, build, start)
 
 
 def check_trainable(config: Config) -> None:
@@ -261,20 +268,22 @@ def _refuse_a_run(run: Path) -> None:
         raise ConfigError(f"{run} holds a run without a checkpoint: delete it if it has ended, or choose another --out")
 
 
-def _resume(run: Path, overrides: Sequence[str], quiet: bool, accept_changed_text: bool, world: World) -> Trained:
+def _resume(
+    run: Path, overrides: Sequence[str], quiet: bool, accept_changed_text: bool, world: World, build: Build | None
+) -> Trained:
     """Go on with a run: its own configuration, its own stores, the latest whole checkpoint."""
     if not list_checkpoints(run / "checkpoints"):
         what = "no checkpoint yet; delete it" if (run / "config.yaml").is_file() else "no such run; leave out --resume"
         raise BundleError(f"{run}: nothing to resume, {what} to start anew")
     for key in (override.partition("=")[0].strip() for override in overrides):
-        if key.partition(".")[0] in ("model", "data"):
+        if key.partition(".")[0] in ("task", "model", "data"):
             raise ConfigError(f"--set {key} {ANOTHER_RUN}")
     saved = Config.from_yaml(run / "config.yaml")
     config = Config.from_yaml(run / "config.yaml", overrides)
-    for name in Config.model_fields:
+    for name in ("model", "data", "train"):
         before, now = getattr(saved, name).model_dump(), getattr(config, name).model_dump()
         changed = [key for key in before if before[key] != now[key] and not (name == "train" and key in RESUMABLE)]
-        if changed and name != "decode":
+        if changed:
             raise ConfigError(f"--set {name}.{changed[0]} {ANOTHER_RUN}")
     resolve_device(config.train.device)  # is the one of the run here?
     if config.train.schedule == "cosine" and config.train.max_steps != saved.train.max_steps:
@@ -282,7 +291,7 @@ def _resume(run: Path, overrides: Sequence[str], quiet: bool, accept_changed_tex
     tokenizers = check_prepared(run, accept_changed_text, Ticker(quiet))
     with locked(run):
         write_text(run / "config.yaml", config.to_yaml())
-        return _train(config, run, tokenizers, quiet, True, world)
+        return _train(config, run, tokenizers, quiet, True, world, build)
 
 
 def _restarted(run: Path, ticker: Ticker) -> bool:
@@ -302,28 +311,28 @@ def _restarted(run: Path, ticker: Ticker) -> bool:
     return False
 
 
-def _follow(run: Path, world: World) -> Trained:
+def _follow(run: Path, world: World, build: Build | None) -> Trained:
     """What the ranks beside the first do: wait until rank 0 has made the run ready, and train along."""
     on_rank_0(world, lambda: None)
     try:
         config = Config.from_yaml(run / "config.yaml")
     except ConfigError as error:
         raise ConfigError(f"{error}; the run folder must be on a file system that all machines share") from None
-    return _fit(config, run, load_tokenizers(run), True, False, world)
+    return _fit(config, run, load_tokenizers(run), True, False, world, build)
 
 
 def _train(
     config: Config, run: Path, tokenizers: tuple[Tokenizer, Tokenizer], quiet: bool, resume: bool, world: World,
-    start: Mapping[str, Tensor] | None = None,
+    build: Build | None, start: Mapping[str, Tensor] | None = None,
 ) -> Trained:  # fmt: skip
     """Tell the other ranks that the run is ready, and train."""
     on_rank_0(world, lambda: None)
-    return _fit(config, run, tokenizers, quiet, resume, world, start)
+    return _fit(config, run, tokenizers, quiet, resume, world, build, start)
 
 
 def _fit(
     config: Config, run: Path, tokenizers: tuple[Tokenizer, Tokenizer], quiet: bool, resume: bool, world: World,
-    start: Mapping[str, Tensor] | None = None,
+    build: Build | None, start: Mapping[str, Tensor] | None = None,
 ) -> Trained:  # fmt: skip
     """Build the model, fit it, and write the bundle; whether to resume, and from which weights, rank 0 knows."""
     open_group(world, resolve_device(config.train.device))
@@ -332,7 +341,7 @@ def _fit(
     model_config = ModelConfig(
         **config.model.model_dump(), src_vocab_size=tokenizers[0].vocab_size, tgt_vocab_size=tokenizers[1].vocab_size
     )
-    model = Transformer(model_config).to(config.train.device)
+    model = (build or architectures.build)(model_config).to(config.train.device)
     if start is not None:
         load_into(model, start)
     train_store, valid_store = Store.open(run / "store/train"), Store.open(run / "store/valid")
@@ -358,6 +367,8 @@ def _fit(
             n_batches = world.size * config.train.accumulate
             where += f", {world.size} processes, {n_batches} batches of {config.train.batch_tokens:,} tokens an update"
         log.say(f"{n_parameters:,} parameters, {len(train_store):,} pairs, {where}")
+        if (kind := config.model.architecture) != "transformer":
+            log.say(f"architecture {kind}: trained as it is written; only Transformers have a fast twin")
         if not resume:
             on_rank_0(world, lambda: None if start is None else _note_parent(validate(model.eval()), log))
         outcome = fit(model, model_config, batches, config.train, run, log, validate, resume, world)
@@ -376,14 +387,12 @@ def _fit(
 
 def _note_parent(found: Validation, log: RunLog) -> None:
     """Say how the weights do that fine-tuning starts from."""
-    log.event("parent", 0, loss=found.loss, bleu=found.bleu, chrf=found.chrf)
-    log.say(
-        f"before fine-tuning: perplexity {perplexity(found.loss):.2f}  BLEU {found.bleu:.2f}  chrF {found.chrf:.2f}"
-    )
+    log.event("parent", 0, loss=found.loss, **found.scores)
+    log.say(f"before fine-tuning: {found}")
 
 
 def _keep(
-    config: Config, run: Path, outcome: Outcome, model: Transformer, tokenizers: tuple[Tokenizer, Tokenizer],
+    config: Config, run: Path, outcome: Outcome, model: EncoderDecoder, tokenizers: tuple[Tokenizer, Tokenizer],
     validate: Callable[[Any], Validation], log: RunLog,
 ) -> Validation:  # fmt: skip
     """Choose the weights, validate them and write the bundle."""
@@ -391,7 +400,7 @@ def _keep(
     kept, weights = kept_weights(config, run, outcome, model)
     load_into(model, weights)
     found = validate(model.eval())
-    scores = {"loss": found.loss, "bleu": found.bleu, "chrf": found.chrf}
+    scores = {"loss": found.loss, **found.scores}
     confidence = _learn_confidence(Bundle(config, model, *tokenizers, {}), run, log)
     usual = int(np.quantile(Store.open(run / "store/train").src_lengths(), 0.999, method="higher"))
     facts = {
@@ -399,15 +408,17 @@ def _keep(
     }  # fmt: skip
     save_bundle(run / "bundle", config, model.config, weights, *tokenizers, facts)
     log.event("bundle", step, weights=kept, **scores)
-    log.say(
-        f"{run}/bundle: {kept}; validation perplexity {perplexity(found.loss):.2f}  BLEU {found.bleu:.2f}  "
-        f"chrF {found.chrf:.2f}; trained for {duration(outcome.state.seconds)}"
-    )
+    log.say(f"{run}/bundle: {kept}; validation {found}; trained for {duration(outcome.state.seconds)}")
     return found
 
 
 def _learn_confidence(bundle: Bundle, run: Path, log: RunLog) -> dict[str, Any]:
-    """What the manifest says of a confidence, learned from the validation set; nothing where that is too small."""
+    """What the manifest says of a confidence, learned from the validation set; nothing where that is too small.
+
+    It is a confidence in translations: a parser has none.
+    """
+    if bundle.config.task == "parsing":
+        return {}
     store = Store.open(run / "store/valid")
     if len(store) < MIN_SENTENCES:
         log.say(f"no confidence is learned: that needs {MIN_SENTENCES} validation pairs, and there are {len(store)}")
@@ -431,14 +442,15 @@ def kept_weights(config: Config, run: Path, outcome: Outcome, model: nn.Module) 
         try:
             if check_sealed(best, "checkpoint").get("step") != step:
                 raise BundleError(f"{best}: not the weights of step {step}, which were the best")
-            return f"best by BLEU, step {step}", read_weights(best / "model.safetensors", untied(model))
+            by = "bracket F1" if config.task == "parsing" else "BLEU"
+            return f"best by {by}, step {step}", read_weights(best / "model.safetensors", untied(model))
         except BundleError as error:
             logger.warning("%s; taking the last weights", error)
     return f"last, step {outcome.state.step}", untied(model)
 
 
 def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ticker) -> Callable[[Any], Validation]:
-    """A function that measures a model on a store: unsmoothed loss, and BLEU and chrF of greedy translations."""
+    """A function that measures a model on a store: unsmoothed loss, BLEU and chrF, or bracket F1, of greedy search."""
     sources, references = store.texts(range(len(store)))
     src_ids = [store.pair(i)[0].tolist() for i in range(len(store))]
     longest = int(max(store.src_lengths().max(), store.tgt_lengths().max())) + 1
@@ -456,6 +468,8 @@ def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ti
         found = search_all(model, src_ids, greedy, device)
         hyps = [one_line(text) for text in tgt_tokenizer.decode([hypotheses[0].ids for hypotheses in found])]
         samples = [(sources[i], references[i], hyps[i]) for i in range(min(3, len(hyps)))]
+        if config.task == "parsing":
+            return Validation(loss / tokens, math.nan, math.nan, samples, symbols_f1(sources, references, hyps))
         lang = config.data.tgt_lang
         return Validation(loss / tokens, bleu(hyps, references, lang).value, chrf(hyps, references).value, samples)
 

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dragoman.data.corpus import read_pairs
+from dragoman.data.trees import read_trees, right_branching, tree_of
 from dragoman.errors import ConfigError, DataError
+from dragoman.evaluation.brackets import PAPER_F1, bracket_scores
 from dragoman.evaluation.metrics import Score, bleu, chrf, moses_tokens, old_style_bleu, ter
 from dragoman.evaluation.significance import N_SAMPLES, SEED, Comparison
 from dragoman.evaluation.significance import compare as compare_texts
@@ -70,7 +72,7 @@ def evaluate(
 
     Args:
         run: A run folder, a bundle, a loaded translator, or a text file of translations.
-        ref: References, line by line.
+        ref: References, line by line; for a parser a file of gold trees, of which the words alone are shown to it.
         src: The source side, line by line the same; a file of translations needs none.
         beam_size, length_penalty, patience: None takes the run's settings.
         guard: As ``Translator.translate``: loops and the like are searched for again.
@@ -84,9 +86,29 @@ def evaluate(
     if old_style:
         moses_tokens([], "en")  # is it installed? better known now than after translating
     search = {"beam_size": beam_size, "length_penalty": length_penalty, "patience": patience, "guard": guard}
+    if not _is_file(run):
+        run = run if isinstance(run, Translator) else Translator.load(run, device)
+        if run.config.task == "parsing":
+            if src is not None or old_style:
+                raise ConfigError("a parser takes its sentences from the gold trees: give --ref, and no --src")
+            return _evaluate_parser(run, ref, search, Ticker(quiet))
     found = _translations(run, src, ref, search, device, Ticker(quiet))
     scores = score(found.translations, found.references, found.tgt_lang, old_style)
     return Evaluation(scores, found.translations, found.seconds)
+
+
+def _evaluate_parser(parser: Translator, ref: Path | str, search: Mapping[str, Any], ticker: Ticker) -> Evaluation:
+    """Brackets of the trees of a parser beside those of right-branching trees, and the paper's."""
+    golds = list(read_trees(ref))
+    started = time.perf_counter()
+    found = parser.translate([" ".join(tree.words) for tree in golds], **search, progress=ticker)
+    seconds = time.perf_counter() - started
+    repaired = sum(bool(one.notes) for one in found)
+    ticker.say(f"{len(found):,} trees, all well-formed; {repaired:,} of them had to be repaired")
+    scores = bracket_scores(golds, [tree_of(one.text) for one in found])
+    baseline, *_ = bracket_scores(golds, [right_branching(tree.words) for tree in golds])
+    paper = Score("the paper's bracket F1", PAPER_F1, "Wall Street Journal, section 23: another corpus, Table 4")
+    return Evaluation([*scores, baseline._replace(name="right-branching bracket F1"), paper], found, seconds)
 
 
 def compare(
@@ -167,6 +189,8 @@ def stress(
         raise ConfigError(f"{run}: a file of translations cannot be put under stress; name a run")
     ticker = Ticker(quiet)
     translator = run if isinstance(run, Translator) else Translator.load(run, device)
+    if translator.config.task == "parsing":
+        raise ConfigError("stress is for translators, and this run is a parser")
     sources, references = _read(src, ref)
     langs = translator.config.data.src_lang, translator.config.data.tgt_lang
     results: list[Stressed] = []
@@ -211,6 +235,8 @@ def _translations(
         hyps, references = _read(system, ref)
         return _Found([Translation(hyp, math.nan) for hyp in hyps], references, language_of(Path(ref)), 0.0)
     translator = system if isinstance(system, Translator) else Translator.load(system, device)
+    if translator.config.task == "parsing":
+        raise ConfigError("parsers are evaluated one at a time, each with --ref GOLD_TREES alone")
     if src is None:
         raise ConfigError(f"nothing to translate: name the source side of the test set with --src, beside --ref {ref}")
     sources, references = _read(src, ref)

@@ -2,7 +2,7 @@
 
 bundle/
   config.yaml          the whole configuration of the run
-  model.safetensors    weights under the names of ``Transformer.state_dict()``; of tied tensors only the first
+  model.safetensors    weights under the names of the model's ``state_dict()``; of tied tensors only the first
   joint.spm            or src.spm and tgt.spm
   manifest.json        format, languages, vocabulary sizes, which weights, sizes and SHA-256 of each file
 """
@@ -21,11 +21,11 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from dragoman import __version__
+from dragoman.architectures import EncoderDecoder, build
 from dragoman.config import Config, ModelConfig
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError, ConfigError
 from dragoman.files import MANIFEST, check_files, read_manifest, sealed_folder, standing
-from dragoman.model.transformer import Transformer
 from dragoman.tensor_file import Entry, read_header, read_tensor
 
 FORMAT = 1
@@ -35,7 +35,7 @@ class Bundle(NamedTuple):
     """A trained model and what it was trained with."""
 
     config: Config
-    model: Transformer
+    model: EncoderDecoder
     src_tokenizer: Tokenizer
     tgt_tokenizer: Tokenizer
     manifest: dict[str, Any]
@@ -65,7 +65,7 @@ class _Undrawn(TorchFunctionMode):
 def shapes(config: ModelConfig) -> dict[str, Tensor]:
     """What ``untied`` would give for a model of ``config``, without memory behind the tensors."""
     with torch.device("meta"), _Undrawn():
-        return untied(Transformer(config))
+        return untied(build(config))
 
 
 def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
@@ -207,7 +207,7 @@ def _read(folder: Path, manifest: dict[str, Any], device: str | torch.device) ->
         raise BundleError(f"{folder}: the subword models are not the ones this model was trained with")
     weights = read_weights(folder / "model.safetensors", shapes(model_config))  # before anything large is allocated
     with _Undrawn():
-        model = Transformer(model_config)
+        model = build(model_config)
     adopt(model, weights)
     return Bundle(config, model.to(device).eval(), src_tokenizer, tgt_tokenizer, manifest)
 

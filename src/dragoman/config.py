@@ -39,9 +39,16 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class ModelOptions(Section):
-    """Sizes and variants of one Transformer; the defaults are the paper's base model (section 3)."""
+OF_TRANSFORMERS = (
+    "d_k", "d_v", "attention_dropout", "activation_dropout", "norm", "activation", "attention_bias", "norm_eps",
+)  # fmt: skip
+"""Settings that no other architecture has. It does not use ``n_heads`` and ``d_ff`` either, which presets set."""
 
+
+class ModelOptions(Section):
+    """Sizes and variants of one model; the defaults are the paper's base model (section 3)."""
+
+    architecture: Literal["transformer", "rnn", "gru", "lstm", "conv"] = "transformer"
     d_model: int = Field(512, ge=1, le=65536)  # width of the residual stream
     n_heads: int = Field(8, ge=1, le=1024)
     d_ff: int = Field(2048, ge=1, le=1_048_576)  # inner width of the feed-forward network
@@ -61,6 +68,7 @@ class ModelOptions(Section):
     generator_bias: bool = False
     norm_eps: float = Field(1e-5, gt=0, lt=1)
     max_len: int = Field(1024, ge=1, le=10_000_000)  # binds learned positions only
+    kernel_width: int = Field(3, ge=1, le=1023)  # positions in the window of a convolution
 
     @model_validator(mode="before")
     @classmethod
@@ -74,8 +82,32 @@ class ModelOptions(Section):
         return {**PRESETS[preset], **fields}
 
     @model_validator(mode="after")
+    def _check_architecture(self) -> Self:
+        kind, fields = self.architecture, type(self).model_fields
+        if kind != "conv" and self.kernel_width != fields["kernel_width"].default:
+            raise ValueError(f"model.kernel_width is for model.architecture = 'conv', this is {kind!r}: leave it out")
+        if kind == "transformer":
+            return self
+        for name in OF_TRANSFORMERS if kind == "conv" else (*OF_TRANSFORMERS, "positions"):
+            if getattr(self, name) != fields[name].default:
+                raise ValueError(
+                    f"model.{name} = {getattr(self, name)!r}, but model.architecture = {kind!r} has no such thing: "
+                    "leave it out, or take the transformer"
+                )
+        if not (self.n_encoder_layers and self.n_decoder_layers):
+            raise ValueError(f"model.architecture = {kind!r} has encoder and decoder: give each 1 layer or more")
+        if kind == "conv" and self.positions == "rotary":
+            raise ValueError("model.positions = 'rotary' turns queries of self-attention, which 'conv' has not")
+        if kind == "conv" and not self.kernel_width % 2:
+            raise ValueError(f"model.kernel_width = {self.kernel_width} must be odd, with as much on either side")
+        if kind != "conv" and self.d_model % 2:
+            raise ValueError(f"model.d_model = {self.d_model} is odd: half of {kind!r} reads each way")
+        return self
+
+    @model_validator(mode="after")
     def _check_widths(self) -> Self:
-        if (self.d_k is None or self.d_v is None) and self.d_model % self.n_heads:
+        by_heads = self.architecture == "transformer" and (self.d_k is None or self.d_v is None)
+        if by_heads and self.d_model % self.n_heads:
             fits = [n for n in (1, 2, 4, 8, 16, 32) if self.d_model % n == 0]
             raise ValueError(
                 f"model.n_heads = {self.n_heads} does not divide model.d_model = {self.d_model}. Each head is "
@@ -101,7 +133,7 @@ class ModelOptions(Section):
 
 
 class ModelConfig(ModelOptions):
-    """All that is needed to build a Transformer: the options, the two vocabularies and the padding id."""
+    """All that is needed to build a model: the options, the two vocabularies and the padding id."""
 
     src_vocab_size: int = Field(ge=1, le=10_000_000)
     tgt_vocab_size: int = Field(ge=1, le=10_000_000)
@@ -126,7 +158,7 @@ class ModelConfig(ModelOptions):
 
 
 class PairOfFiles(Section):
-    """Two text files whose lines belong together; plain, .gz or .zst."""
+    """Two text files whose lines belong together; plain, .gz or .zst. Of a file of trees, which is both, twice that."""
 
     src: Path
     tgt: Path
@@ -226,10 +258,44 @@ class DecodeConfig(Section):
 class Config(Section):
     """A whole run."""
 
+    task: Literal["translation", "parsing"] = "translation"  # parsing: sentences to constituency trees (section 6.3)
     model: ModelOptions = ModelOptions()
     data: DataConfig
     train: TrainConfig = TrainConfig()
     decode: DecodeConfig = DecodeConfig()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand_trees(cls, data: Any) -> Any:
+        """``{trees: FILE}`` is a file that is both sides."""
+        if not isinstance(data, Mapping) or not isinstance(data.get("data"), Mapping):
+            return data
+        files = dict(data["data"])
+        for name in ("train", "valid"):
+            given = files.get(name)
+            if isinstance(given, Mapping) and "trees" in given:
+                if data.get("task", "translation") == "translation":
+                    raise ValueError(f"data.{name}.trees is for parsers: set task to parsing, or give src and tgt")
+                if len(given) > 1:
+                    raise ValueError(f"data.{name}: give trees alone; the sentences are in them")
+                files[name] = {"src": given["trees"], "tgt": given["trees"]}
+        return {**data, "data": files}
+
+    @model_validator(mode="after")
+    def _check_parsing(self) -> Self:
+        if self.task != "parsing":
+            return self
+        for name, files in (("train", self.data.train), ("valid", self.data.valid)):
+            if files is not None and files.src != files.tgt:
+                raise ValueError(f"task = 'parsing' takes one file of trees: give data.{name}.trees, not src and tgt")
+        if self.data.tokenizer.joint or self.model.share_embeddings == "all":
+            raise ValueError(
+                "task = 'parsing' has two vocabularies, subwords and symbols of trees: set data.tokenizer.joint to "
+                "false, and model.share_embeddings to decoder or none"
+            )
+        if self.data.noise.is_on:
+            raise ValueError("data.noise is for translation: it may change a sentence's words, which a tree must keep")
+        return self
 
     @classmethod
     def from_mapping(cls, data: Mapping[str, Any], where: str = "configuration") -> Self:

@@ -67,6 +67,8 @@ def resolve(
     resolved = Config.from_mapping(given if parent is None else inherit(given, parent), where)
     if parent is not None:
         refuse_another_shape(resolved, parent, new_subwords)
+    if resolved.task == "parsing":  # one language, which nothing asks for
+        return resolved, config is None
     data_config = resolved.data
     langs = {
         "src_lang": data_config.src_lang or language_of(data_config.train.src),
@@ -112,7 +114,7 @@ def inherit(given: Mapping[str, Any], parent: Config) -> dict[str, Any]:
     if isinstance(model, dict) and isinstance(preset := model.get("preset"), str) and preset in PRESETS:
         rest = {key: value for key, value in model.items() if key != "preset"}
         given = {**given, "model": {**PRESETS[preset], **rest}}
-    return _over(given, {"model": old["model"], "data": data, "decode": old["decode"]})
+    return _over(given, {"task": old["task"], "model": old["model"], "data": data, "decode": old["decode"]})
 
 
 def _over(upper: Mapping[str, Any], lower: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,6 +132,8 @@ def refuse_another_shape(config: Config, parent: Config, new_subwords: bool) -> 
     Raises:
         ConfigError: A setting contradicts; dropout and subword sampling may differ.
     """
+    if config.task != parent.task:
+        raise ConfigError(f"task = {config.task!r}, but the run to start from has {parent.task!r}: leave it out")
     sections = [("model", config.model.model_dump(), parent.model.model_dump(), "leave it out")]
     if not new_subwords:
         tokenizers = config.data.tokenizer.model_dump(), parent.data.tokenizer.model_dump()

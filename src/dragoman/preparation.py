@@ -7,11 +7,12 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from dragoman.config import Config, DataConfig
+from dragoman.config import Config, DataConfig, PairOfFiles
 from dragoman.data.corpus import open_corpus, read_pairs
 from dragoman.data.noise import Lexicon, noised_pairs, sure_translations
 from dragoman.data.store import Store, build_store, check_store, fingerprint
 from dragoman.data.tokenizer import Tokenizer, learn_tokenizers
+from dragoman.data.trees import tree_pairs
 from dragoman.errors import BundleError, DataError
 from dragoman.files import explained, write_text
 from dragoman.progress import Ticker
@@ -46,7 +47,9 @@ def prepare(
         with ticker.task("learning subwords"):
             # from noised text too, where there is noise: else a line in capitals would be spelt letter by letter
             tokenizers = learn_tokenizers(
-                lambda: noised_pairs(train_pairs(), data.noise, lexicon, config.train.seed), data.tokenizer
+                lambda: noised_pairs(train_pairs(), data.noise, lexicon, config.train.seed),
+                data.tokenizer,
+                tgt_words=config.task == "parsing",
             )
     joint = tokenizers[0] is tokenizers[1]
     for tokenizer, side in zip(tokenizers, ("joint" if joint else "src", "joint" if joint else "tgt"), strict=True):
@@ -77,10 +80,14 @@ def check_readable(data: DataConfig) -> None:
 def _split_off_validation(config: Config, ticker: Ticker) -> tuple[Pairs, Pairs, int]:
     """The training and the validation text, and the number of training pairs."""
     files, valid = config.data.train, config.data.valid
+
+    def read(files: PairOfFiles) -> Iterator[tuple[str, str]]:
+        return tree_pairs(files.src) if config.task == "parsing" else read_pairs(files.src, files.tgt)
+
     with ticker.task("reading the corpus"):
-        n_pairs = sum(1 for _ in read_pairs(files.src, files.tgt))
+        n_pairs = sum(1 for _ in read(files))
     if valid is not None:
-        return lambda: read_pairs(files.src, files.tgt), lambda: read_pairs(valid.src, valid.tgt), n_pairs
+        return lambda: read(files), lambda: read(valid), n_pairs
     every = max(100, -(-n_pairs // 2000))
     if n_pairs < every:
         raise DataError(
@@ -90,7 +97,7 @@ def _split_off_validation(config: Config, ticker: Ticker) -> tuple[Pairs, Pairs,
 
     def part(held_out: bool) -> Pairs:
         def pairs() -> Iterator[tuple[str, str]]:
-            for i, pair in enumerate(read_pairs(files.src, files.tgt), start=1):
+            for i, pair in enumerate(read(files), start=1):
                 if (i % every == 0) == held_out:
                     yield pair
 

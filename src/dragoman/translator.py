@@ -7,6 +7,7 @@ which there is no memory does not hold up the others.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -17,7 +18,8 @@ from typing import Any, BinaryIO, Self
 import torch
 from pydantic import ValidationError
 
-from dragoman import engines, environment
+from dragoman import engines, environment, parsing
+from dragoman.architectures import EncoderDecoder
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.confidence import Confidence, features
 from dragoman.config import DecodeConfig
@@ -44,6 +46,8 @@ from dragoman.reading import Pairs, Scored
 from dragoman.splitting import windows
 from dragoman.wording import Wording, WordingEncoder
 
+logger = logging.getLogger(__name__)
+
 READ_AHEAD = 2048
 """How many lines are read before they are sorted by length and translated."""
 
@@ -55,7 +59,7 @@ class Translator:
         """Take a bundle; others make it an ensemble, and must have the same subwords (``load`` sees to that)."""
         self.config, model, self.src_tokenizer, self.tgt_tokenizer, self.manifest = bundle
         self._bundles = (bundle, *others)
-        self.model: Transformer | Ensemble = Ensemble([each.model for each in self._bundles]) if others else model
+        self.model: EncoderDecoder | Ensemble = Ensemble([each.model for each in self._bundles]) if others else model
         self.device = next(self.model.parameters()).device
         self._unspaced = primary(self.config.data.tgt_lang) in UNSPACED
         self._engines: dict[str, list[Engine]] = {}  # fast twins by precision
@@ -118,7 +122,7 @@ class Translator:
         label: Callable[[int], str] = lambda i: f"line {i + 1}",
         progress: Callable[[int, int, str], object] = lambda done, total, what: None,
     ) -> list[Translation]:
-        """Translate ``texts``, one translation for each, in order.
+        """Translate ``texts``, one translation for each, in order; a parser's are trees, as in the module ``parsing``.
 
         Args:
             texts: One sentence each, as raw text.
@@ -168,10 +172,19 @@ class Translator:
             raise ConfigError(f"{len(prefixes):,} prefixes for {len(texts):,} texts: give one for all or one for each")
         wording = Wording("", include, exclude, glossary, no_repeat_ngram)
         wordings = [wording._replace(prefix=each).checked() for each in prefixes]
-        parts = self._parts(texts, None if all(each == Wording() for each in wordings) else wordings, warn, label)
+        plain, trees = all(each == Wording() for each in wordings), self.config.task == "parsing"
+        if trees:
+            _refuse_wishes(not plain, alignments)
+            parts, guard = parsing.cut(texts, self.src_tokenizer, self.max_tokens), False
+        else:
+            parts = self._parts(texts, None if plain else wordings, warn, label)
+        kept = max(n_best, config.beam_size) if trees and sampling is None else n_best
         lost: list[int] = []
         worded = any(part.demand is not None for part in parts)
-        wishes = {"sampling": sampling is not None, "words prescribed or forbidden": worded, "alignments": alignments}
+        wishes = {
+            "sampling": sampling is not None, "words prescribed or forbidden": worded, "alignments": alignments,
+            "parsing": trees,
+        }  # fmt: skip
         foreign = self._foreign_engine(engine, len(texts), precision, workers, wishes)
         searcher = self.model if foreign is not None else self._searcher(precision)
         reading = precision if foreign is None and precision != "int8" else "fp32"
@@ -181,7 +194,7 @@ class Translator:
                     foreign,
                     [part.ids for part in parts],
                     config,
-                    n_best,
+                    kept,
                     progress,
                     longest=self._longest,
                     failed=lost.append,
@@ -192,7 +205,7 @@ class Translator:
                     [part.ids for part in parts],
                     config,
                     self.device,
-                    n_best,
+                    kept,
                     progress=progress,
                     rules=[part.demand.rules for part in parts if part.demand is not None] or None,
                     sampling=sampling,
@@ -204,8 +217,11 @@ class Translator:
             looked = self._look(searcher, parts, found, config) if guard else {}
         with self._precision(reading):
             aligned = align(texts, parts, found, looked, self._pairs, config.batch_tokens) if alignments else None
-        between = "" if self._unspaced else " "
-        result = join(texts, parts, found, looked, config.length_penalty, self.tgt_tokenizer, between)
+        if trees:
+            result = parsing.join(texts, parts, found, n_best, config.length_penalty, self.tgt_tokenizer)
+        else:
+            between = "" if self._unspaced else " "
+            result = join(texts, parts, found, looked, config.length_penalty, self.tgt_tokenizer, between)
         if guard:
             result = [seamless(text, one) for text, one in zip(texts, result, strict=True)]
         result = self._sure(texts, result, parts, looked)
@@ -245,6 +261,8 @@ class Translator:
             ConfigError: A setting is impossible.
             DecodeError: There are not as many targets as sources.
         """
+        if self.config.task == "parsing":
+            raise ConfigError("a parser does not score trees that are given: it is for translators")
         if isinstance(sources, str) or isinstance(targets, str) or len(sources) != len(targets):
             raise DecodeError("score takes two lists of as many texts: target i translates source i")
         config = self._decode_config(length_penalty=length_penalty, batch_tokens=batch_tokens)
@@ -294,7 +312,7 @@ class Translator:
     def _searcher(self, precision: str) -> Model:
         """The model's fast twin, made when first asked for and when weights have changed; of an ensemble its members'.
 
-        What is no ``Transformer`` has none and searches itself.
+        What is no ``Transformer`` has none and searches itself, which is said.
 
         Raises:
             ConfigError: The precision is unknown, or this machine lacks it.
@@ -304,6 +322,7 @@ class Translator:
         if not all(isinstance(member, Transformer) for member in members):
             if precision == "int8":
                 raise ConfigError("precision = 'int8' is for a Transformer, and this model is none: use fp32 or bf16")
+            logger.info("no fast engine for this model, which is no Transformer: it searches itself, batch by batch")
             return self.model
         resolve_precision("fp32" if precision == "int8" else precision, self.device)
         with self._making:
@@ -497,6 +516,13 @@ class Translator:
         n_lines = make_file(Path(src), Path(out), facts, work, listen, restart, read_ahead)
         _raise_if(failed, str(src))
         return n_lines
+
+
+def _refuse_wishes(words: bool, alignments: bool) -> None:
+    """Refuse what makes no sense of a tree."""
+    if words or alignments:
+        what = "alignments" if alignments else "prefix, include, exclude, glossary and no_repeat_ngram"
+        raise ConfigError(f"{what}: for translators, and this run is a parser; leave them out")
 
 
 def _raise_if(failed: Sequence[str], name: str) -> None:

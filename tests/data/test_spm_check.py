@@ -21,6 +21,10 @@ def piece(text: bytes, score: bytes = b"\0\0\x80\xbf", kind: int = 1) -> bytes:
     return bytes([0x0A, len(body)]) + body
 
 
+def test_a_model_of_words_passes() -> None:
+    check_model(Tokenizer.learn_words(LINES).proto)
+
+
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 @pytest.mark.parametrize("byte_fallback", [True, False])
 def test_what_is_learned_here_passes(kind: str, byte_fallback: bool) -> None:

@@ -293,3 +293,16 @@ def test_a_piece_of_a_hundred_kilobytes_is_refused() -> None:
     text = b"\x0a\xa0\x8d\x06" + b"a" * 100_000
     with pytest.raises(BundleError, match="damaged"):
         Tokenizer(TOKENIZERS["bpe"].proto + b"\x0a\xa4\x8d\x06" + text)
+
+
+def test_words_can_be_the_vocabulary() -> None:
+    lines = ["(S (NP DT NN )NP )S", "(S UH )S", ""]
+    words = Tokenizer.learn_words(lines)
+    assert words.vocab_size == 4 + 7
+    assert [len(ids) for ids in words.encode(lines)] == [6, 3, 0]
+    assert words.decode(words.encode(lines)) == lines
+    assert words.sample(lines, 0.5, seed=1) == words.encode(lines)
+    assert words.encode(["(S XX )S"])[0][1] == UNK_ID
+    assert Tokenizer.learn_words(reversed(lines)) == words
+    with pytest.raises(DataError, match="every line is blank"):
+        Tokenizer.learn_words(["", " "])

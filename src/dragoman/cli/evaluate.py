@@ -21,7 +21,7 @@ def evaluate(
         list[Path],
         typer.Argument(metavar="RUN", help="A run, its bundle, or a text file of translations; two are compared."),
     ],
-    ref: Annotated[Path, typer.Option(help="References, line by line.")],
+    ref: Annotated[Path, typer.Option(help="References, line by line; of a parser, gold trees.")],
     src: Annotated[Path | None, typer.Option(help="Source side of the test set; a run needs it.")] = None,
     beam_size: Annotated[int | None, typer.Option(help="1 is greedy [default: the run's].")] = None,
     length_penalty: Annotated[float | None, typer.Option(help="GNMT's alpha [default: the run's].")] = None,

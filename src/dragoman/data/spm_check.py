@@ -90,21 +90,33 @@ def _check_normalizer(body: bytes) -> None:
 
 
 def _check_trainer(body: bytes) -> None:
-    """Settings of the trainer: of the fields only the model's type matters (3: 1 is unigram, 2 is bpe)."""
+    """Settings of the trainer: of the fields only the model's type matters (3: 1 is unigram, 2 is bpe, 3 is words)."""
     kind = 1
     for number, _, value in _fields(body):
         if number == 3 and isinstance(value, int):
             kind = value
         if isinstance(value, bytes) and len(value) > MAX_PIECE_BYTES:
             raise ValueError(f"setting {number} of the trainer has {len(value):,} bytes")
-    if kind not in (1, 2):
-        raise ValueError("it is neither of byte pairs nor a unigram model; it was learned by another program")
+    if kind not in (1, 2, 3):
+        raise ValueError(
+            "it is neither of byte pairs nor a unigram model, nor of words; it was learned by another program"
+        )
 
 
 def is_unigram(proto: bytes) -> bool:
-    """Whether a model that ``check_model`` lets pass is a unigram model, and not of byte pairs."""
+    """Whether a model that ``check_model`` lets pass is a unigram model."""
+    return _kind(proto) == 1
+
+
+def is_of_words(proto: bytes) -> bool:
+    """Whether a model that ``check_model`` lets pass is one of whole words."""
+    return _kind(proto) == 3
+
+
+def _kind(proto: bytes) -> int:
     trainer = next(value for number, _, value in _fields(proto) if number == 2 and isinstance(value, bytes))
-    return all(value == 1 for number, _, value in _fields(trainer) if number == 3)
+    kinds = [value for number, _, value in _fields(trainer) if number == 3 and isinstance(value, int)]
+    return kinds[-1] if kinds else 1
 
 
 def _fields(body: bytes) -> Iterator[Field]:

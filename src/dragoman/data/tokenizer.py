@@ -22,13 +22,14 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import sentencepiece
 
 from dragoman.config import TokenizerConfig
 from dragoman.data.sampling import Sampler, Vocabulary
-from dragoman.data.spm_check import check_model, is_unigram
+from dragoman.data.spm_check import check_model, is_of_words, is_unigram
 from dragoman.errors import BundleError, ConfigError, DataError
 
 logger = logging.getLogger(__name__)
@@ -43,6 +44,16 @@ MIN_CHARACTER_COUNT = 5
 
 _N_THREADS = 2  # a constant, for what is learned depends on it
 _PART = 4000  # characters; learning sees a longer line in parts, as SentencePiece would leave it out
+_OURS: dict[str, Any] = dict(  # what all our models have in common
+    normalization_rule_name="identity",
+    remove_extra_whitespaces=False,
+    num_threads=_N_THREADS,
+    pad_id=PAD_ID,
+    unk_id=UNK_ID,
+    bos_id=BOS_ID,
+    eos_id=EOS_ID,
+    minloglevel=2,
+)
 _RESERVED = str.maketrans({"\0": " ", "\u2585": " ", "\n": " "})  # SentencePiece would leave out lines with these
 
 
@@ -103,6 +114,22 @@ class Tokenizer:
         return tokenizer
 
     @classmethod
+    def learn_words(cls, lines: Iterable[str]) -> Tokenizer:
+        """Take each word of ``lines``, which spaces part, as one subword: for text of few symbols, such as trees.
+
+        Raises:
+            DataError: There is no word in ``lines``.
+        """
+        words = sorted({word for line in lines for word in line.split(" ") if word})
+        if not words:
+            raise DataError("there is no text to take words from: every line is blank")
+        model = io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(words), model_writer=model, model_type="word", use_all_vocab=True, **_OURS
+        )
+        return cls(model.getvalue())
+
+    @classmethod
     def load(cls, path: Path | str) -> Tokenizer:
         """Read a ``.spm`` file.
 
@@ -147,7 +174,7 @@ class Tokenizer:
     def sample(self, texts: Sequence[str], rate: float, seed: int) -> list[list[int]]:
         """Cut each text in a random one of the possible ways: subword regularisation, see ``Sampler``.
 
-        The result is a function of the arguments alone.
+        The result is a function of the arguments alone. Of whole words there is one way.
 
         Args:
             rate: At least 0.
@@ -158,7 +185,7 @@ class Tokenizer:
         """
         if (problem := _lone_surrogate(texts)) is not None:
             raise problem
-        return self._sampler(rate).cut(texts, seed)
+        return self.encode(texts) if is_of_words(self.proto) else self._sampler(rate).cut(texts, seed)
 
     def _sampler(self, rate: float) -> Sampler:
         if rate not in self._samplers:
@@ -241,12 +268,13 @@ class Tokenizer:
 
 
 def learn_tokenizers(
-    pairs: Callable[[], Iterable[tuple[str, str]]], config: TokenizerConfig
+    pairs: Callable[[], Iterable[tuple[str, str]]], config: TokenizerConfig, tgt_words: bool = False
 ) -> tuple[Tokenizer, Tokenizer]:
     """Learn the vocabularies of both sides: one and the same object twice where ``config.joint``.
 
     Args:
         pairs: Called for each pass over the text, such as ``lambda: read_pairs(src, tgt)``.
+        tgt_words: The target's are whole words, such as the symbols of trees; ``config`` is for the source alone.
 
     Raises:
         ConfigError: As ``Tokenizer.learn``.
@@ -255,9 +283,10 @@ def learn_tokenizers(
     if config.joint:
         tokenizer = Tokenizer.learn((side for pair in pairs() for side in pair), config)
         return tokenizer, tokenizer
+    tgt_lines = (tgt for _, tgt in pairs())
     return (
         Tokenizer.learn((src for src, _ in pairs()), config),
-        Tokenizer.learn((tgt for _, tgt in pairs()), config),
+        Tokenizer.learn_words(tgt_lines) if tgt_words else Tokenizer.learn(tgt_lines, config),
     )
 
 
@@ -273,16 +302,9 @@ def _train(lines: Sequence[str], config: TokenizerConfig, vocab_size: int) -> by
             hard_vocab_limit=config.kind == "bpe",
             byte_fallback=config.byte_fallback,
             character_coverage=_coverage(lines, config.vocab_size // 4) if config.byte_fallback else 1.0,
-            normalization_rule_name="identity",
-            remove_extra_whitespaces=False,
             split_digits=True,
             max_sentence_length=4 * _PART,  # bytes
-            num_threads=_N_THREADS,
-            pad_id=PAD_ID,
-            unk_id=UNK_ID,
-            bos_id=BOS_ID,
-            eos_id=EOS_ID,
-            minloglevel=2,
+            **_OURS,
         )
     except (RuntimeError, ValueError) as error:
         message = str(error)

@@ -54,8 +54,9 @@ def of_run(folder: Path) -> Diagnosis:
     for name, lengths in zip(("source_subwords", "target_subwords"), run.lengths(), strict=False):
         facts[name] = quantiles(lengths)
     if run.validations:
-        best = max(run.validations, key=lambda v: v["bleu"])
-        facts |= {"best_bleu": round(best["bleu"], 2), "best_step": best["step"]}
+        quality = "bleu" if run.config.task == "translation" else "f1"
+        best = max(run.validations, key=lambda v: v[quality])
+        facts |= {f"best_{quality}": round(best[quality], 2), "best_step": best["step"]}
     return Diagnosis(f"run {folder}", facts, ranked(diagnose(run)), run=run)
 
 
@@ -75,6 +76,8 @@ def of_text(
         DataError: A file cannot be read.
     """
     given = with_overrides(read_yaml(config_path) if config_path is not None else {}, overrides)
+    if given.get("task") == "parsing":
+        raise ConfigError(f"{config_path}: trees are checked as they are read, by training; give a run, or text")
     sets = _sets(given, files)
     train = sets["train"]
     found = examine(train, Ticker(quiet))
@@ -127,6 +130,9 @@ def _memory(config: Config, found: Examination, memory: float | None) -> Finding
 
     from dragoman.device import resolve_device, resolve_precision
 
+    if config.model.architecture != "transformer":
+        what = f"how much a step needs is not known for model.architecture = {config.model.architecture}"
+        return Finding("note", "memory", what, "train a few steps, and take a smaller train.batch_tokens if they fail")
     device = resolve_device(config.train.device)
     precision = resolve_precision(config.train.precision, device)
     config = config.model_copy(update={"train": config.train.model_copy(update={"precision": precision})})

@@ -322,7 +322,8 @@ def _perplexities(axes: Any, run: Record) -> None:
 
 def _qualities(axes: Any, run: Record) -> None:
     ends = []
-    for field, name, colour, style in (("bleu", "BLEU", BLUE, "-"), ("chrf", "chrF", ORANGE, "--")):
+    fields = (("bleu", "BLEU", BLUE, "-"), ("chrf", "chrF", ORANGE, "--"), ("f1", "bracket F1", BLUE, "-"))
+    for field, name, colour, style in fields:
         steps, values = _curve(run.validations, field)
         if steps:
             axes.plot(steps, values, style, color=colour, linewidth=1.8, marker="o", markersize=4)

@@ -82,6 +82,9 @@ def read_run(folder: Path) -> Record:
     )  # fmt: skip
 
 
+_NUMBERS = ("loss", "perplexity", "bleu", "chrf", "f1", "lr", "grad_norm", "tokens_per_s", "tokens", "seconds")
+
+
 def _events(path: Path) -> Iterator[dict[str, Any]]:
     """The events of a log; a line that a crash cut short is passed over. Words such as "nan" become numbers again."""
     try:
@@ -94,7 +97,7 @@ def _events(path: Path) -> Iterator[dict[str, Any]]:
         try:
             event = json.loads(line)
             event["step"], event["event"] = int(event["step"]), str(event["event"])
-            for name in ("loss", "perplexity", "bleu", "chrf", "lr", "grad_norm", "tokens_per_s", "tokens", "seconds"):
+            for name in _NUMBERS:
                 if name in event:
                     event[name] = float(event[name])
         except (ValueError, KeyError, TypeError):

@@ -19,7 +19,8 @@ LATE = 0.2  # the last part of a run
 
 def diagnose(run: Record) -> list[Finding]:
     """All that is wrong with a run; nothing for a healthy one."""
-    return [finding for check in CHECKS for finding in check(run)]
+    checks = [check for check in CHECKS if run.config.task == "translation" or check not in BY_BLEU]
+    return [finding for check in checks for finding in check(run)]
 
 
 def _finding(level: Level, name: str, what: str, advice: str) -> Iterator[Finding]:
@@ -108,7 +109,8 @@ def stuck(run: Record) -> Iterator[Finding]:
             "raise train.lr (1e-3 is usual for cosine and inverse_sqrt, 1 for noam)",
         )  # fmt: skip
     else:
-        deep = run.config.model.norm == "post" and run.config.model.n_encoder_layers >= 6
+        model = run.config.model
+        deep = model.architecture == "transformer" and model.norm == "post" and model.n_encoder_layers >= 6
         yield from _finding(
             "error", "stuck", f"{what}, with a learning rate of {peak:.1e} at its peak: probably too high",
             f"{_lower_rate(run)}{'; or model.norm=pre, which is easier to train deep' if deep else ''}",
@@ -315,3 +317,5 @@ CHECKS: tuple[Callable[[Record], Iterator[Finding]], ...] = (
     unfinished, skipped, diverged, stuck, spikes, no_translations, overfitted, plateau, underfitted, small_validation,
     dropped, odd_vocabulary, slower,
 )  # fmt: skip
+BY_BLEU = (no_translations, overfitted, plateau, underfitted, small_validation)
+"""Checks that make no sense of a parser."""

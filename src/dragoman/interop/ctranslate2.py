@@ -51,6 +51,8 @@ QUANTIZATIONS = {  # to what the matrices are rounded, and everything else
 
 def why_not(config: ModelConfig) -> str:
     """What of a model CTranslate2 cannot express, with the setting's value; nothing if it can express it."""
+    if config.architecture != "transformer":
+        return f"it has Transformers only, and here model.architecture is {config.architecture}"
     for side in ("encoder", "decoder"):
         if not getattr(config, f"n_{side}_layers"):
             return f"it has no model without {side} (model.n_{side}_layers = 0)"

@@ -11,6 +11,9 @@ def training_flops(config: ModelConfig, rows: int, src_len: int, tgt_len: int) -
     A product of (m, k) and (k, n) counts 2 m k n; the backward pass takes two for each one forward. Norms, softmax,
     dropout and the optimiser, a few per cent, are left out, as is usual.
     """
+    if config.architecture != "transformer":
+        count = _convolutional if config.architecture == "conv" else _recurrent
+        return 3 * 2 * rows * (count(config, src_len, tgt_len) + tgt_len * config.d_model * config.tgt_vocab_size)
     d, h = config.d_model, config.n_heads
     widths = 2 * config.head_d_k + 2 * config.head_d_v  # of w_q, w_k, w_v, w_o for one head
     feed_forward = (3 if config.activation == "swiglu" else 2) * d * config.d_ff
@@ -24,3 +27,21 @@ def training_flops(config: ModelConfig, rows: int, src_len: int, tgt_len: int) -
     decoder = config.n_decoder_layers * (attention(tgt_len, tgt_len) + cross + tgt_len * feed_forward)
     generator = tgt_len * d * config.tgt_vocab_size if config.n_decoder_layers else 0.0
     return 3 * 2 * rows * (encoder + decoder + generator)
+
+
+def _recurrent(config: ModelConfig, src_len: int, tgt_len: int) -> float:
+    """Multiplications of one pair in ``baselines.recurrent``, before the generator."""
+    d, n_above = config.d_model, config.n_decoder_layers - 1
+    gates = {"rnn": 1, "gru": 3, "lstm": 4}[config.architecture]
+    encoder = src_len * config.n_encoder_layers * gates * d * (d + d // 2)  # two directions of width d / 2
+    decoder = tgt_len * gates * d * d * (3 + 2 * n_above) + (n_above + 1) * d * d  # token, context, state; the starts
+    attention = src_len * d * d + tgt_len * (d * d + src_len * 2 * d)
+    return encoder + decoder + attention + tgt_len * 2 * d * d
+
+
+def _convolutional(config: ModelConfig, src_len: int, tgt_len: int) -> float:
+    """Multiplications of one pair in ``baselines.convolutional``, before the generator."""
+    d, window = config.d_model, 2 * config.kernel_width * config.d_model**2
+    encoder = src_len * (config.n_encoder_layers * window + d * d)
+    decoder = tgt_len * config.n_decoder_layers * (window + 2 * d * d + src_len * 2 * d)
+    return encoder + decoder + tgt_len * d * d

@@ -60,6 +60,22 @@ class Validation(NamedTuple):
     bleu: float
     chrf: float
     samples: list[tuple[str, str, str]]  # source, reference, translation
+    f1: float | None = None  # of labelled brackets, where the task is parsing: BLEU and chrF are nan then
+
+    @property
+    def quality(self) -> float:
+        """What the best validation is the best by."""
+        return self.bleu if self.f1 is None else self.f1
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """What there is to say of the task, in per cent."""
+        return {"bleu": self.bleu, "chrf": self.chrf} if self.f1 is None else {"f1": self.f1}
+
+    def __str__(self) -> str:
+        names = {"bleu": "BLEU", "chrf": "chrF", "f1": "bracket F1"}
+        figures = (f"{names[name]} {value:.2f}" for name, value in self.scores.items())
+        return "  ".join((f"perplexity {perplexity(self.loss):.2f}", *figures))
 
 
 class Outcome(NamedTuple):
@@ -265,21 +281,18 @@ def note_bad_step(
 
 def note_validation(found: Validation, state: TrainState, log: RunLog) -> None:
     """Log a validation with three samples, and see whether it is the best so far."""
-    better = found.bleu > state.best_bleu
+    better = found.quality > state.best_bleu
     if better:
-        state.best_bleu, state.best_step, state.since_best = found.bleu, state.step, 0
+        state.best_bleu, state.best_step, state.since_best = found.quality, state.step, 0
     else:
         state.since_best += 1
     log.event(
-        "validation", state.step, loss=found.loss, perplexity=perplexity(found.loss), bleu=found.bleu, chrf=found.chrf,
-        best=better, samples=[dict(zip(("src", "ref", "hyp"), sample, strict=True)) for sample in found.samples],
+        "validation", state.step, loss=found.loss, perplexity=perplexity(found.loss), **found.scores, best=better,
+        samples=[dict(zip(("src", "ref", "hyp"), sample, strict=True)) for sample in found.samples],
     )  # fmt: skip
-    is_early = found.bleu < 5 and state.tokens < EARLY_TOKENS
+    is_early = found.quality < 5 and state.tokens < EARLY_TOKENS
     early = "  (samples look like nonsense: normal this early)" if is_early else ""
-    log.say(
-        f"  validation: perplexity {perplexity(found.loss):.2f}  BLEU {found.bleu:.2f}  chrF {found.chrf:.2f}"
-        f"{'  best so far' if better else ''}{early}"
-    )
+    log.say(f"  validation: {found}{'  best so far' if better else ''}{early}")
     lines = [f"    src: {src}\n    ref: {ref}\n    hyp: {hyp}" for src, ref, hyp in found.samples]
     log.say("\n".join(lines))
     log.samples(f"step {state.step}{early}\n" + "\n".join(lines) + "\n")

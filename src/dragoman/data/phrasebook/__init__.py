@@ -22,6 +22,7 @@ from dragoman.data.phrasebook.chinese import chinese
 from dragoman.data.phrasebook.derivation import SPLITS, derive
 from dragoman.data.phrasebook.english import english
 from dragoman.data.phrasebook.german import german
+from dragoman.data.phrasebook.treebank import tree
 from dragoman.errors import ConfigError
 
 LANGUAGES = ("de", "zh")
@@ -71,6 +72,29 @@ def write(
         for source, target in pairs(count, seed=seed, tgt_lang=tgt_lang, split=split):
             src.write(source + "\n")
             tgt.write(target + "\n")
+
+
+def trees(count: int, *, seed: int = 0, split: str = "train", start: int = 0) -> Iterator[str]:
+    """The constituency trees of the English sentences ``start`` to ``start + count - 1``, each on one line.
+
+    Raises:
+        ConfigError: ``split`` is unknown.
+    """
+    _check("de", split)
+    for index in range(start, start + count):
+        yield tree(derive(index, seed, split))
+
+
+def write_trees(count: int, path: Path | str, *, seed: int = 0, split: str = "train") -> None:
+    """Write trees as one UTF-8 text file, a tree a line.
+
+    Raises:
+        ConfigError: ``split`` is unknown.
+        OSError: The file cannot be written.
+    """
+    with Path(path).open("w", encoding="utf-8", newline="\n") as file:
+        for line in trees(count, seed=seed, split=split):
+            file.write(line + "\n")
 
 
 def depth(index: int, *, seed: int = 0, split: str = "train") -> int:
