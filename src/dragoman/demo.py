@@ -12,7 +12,8 @@ from dragoman.assessment import score
 from dragoman.config import Config, with_overrides
 from dragoman.data import phrasebook
 from dragoman.errors import ConfigError
-from dragoman.explanation.figures import save_cross_attention
+from dragoman.explanation.attention import alignment
+from dragoman.explanation.style import save
 from dragoman.explanation.trace import trace
 from dragoman.files import explained
 from dragoman.progress import Ticker
@@ -102,8 +103,7 @@ def draw(translator: Translator, run: Path, ticker: Ticker) -> None:
     text = "Yesterday the clever girl did not open the white box."
     try:
         found = trace(translator, text)
-        save_cross_attention(found, run / "attention.svg")
-        save_cross_attention(found, run / "attention.png")
+        save(alignment(found.by_words()), run / "attention.svg", run / "attention.png")
         print(f"\nattention map: {run / 'attention.svg'}")
     except ConfigError as error:
         ticker.say(f"no attention map: {error}")

@@ -1,79 +1,238 @@
-"""Figures of attention: one scale, one look. Needs ``dragoman[plot]``."""
+"""The figures of the command line, the laboratory and the documentation: heat maps, curves, bars. Needs matplotlib.
+
+Each function takes plain values, draws one figure as ``style`` wants it, and returns it; ``save`` writes it. A figure
+of several parts takes several of ``HeatMap``, ``Chart`` or ``Bars``.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from dragoman.errors import ConfigError
-from dragoman.explanation.trace import Trace
-from dragoman.files import explained
+import numpy as np
 
-COLOURS = "viridis"  # perceptually even, and readable without colour vision
-CJK_FONTS = ("Noto Sans CJK SC", "Noto Sans SC", "WenQuanYi Zen Hei", "WenQuanYi Micro Hei", "Source Han Sans SC")
+from dragoman.explanation.heat import HeatMap, heat_maps
+from dragoman.explanation.style import BLUE, INK, QUIET, SERIES, drawing, fit, matplotlib_for, new_figure, number, save
 
+__all__ = [
+    "Bar", "Bars", "Chart", "Curve", "HeatMap", "bars", "curves", "heat_maps", "matplotlib_for", "number", "save",
+]  # fmt: skip
 
-def matplotlib_for(texts: list[str]) -> Any:
-    """pyplot, drawing to files, with a font for every character of ``texts``.
-
-    Raises:
-        ConfigError: matplotlib, or a Chinese font where one is needed, is not installed.
-    """
-    try:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        from matplotlib import font_manager, pyplot
-    except ImportError:
-        raise ConfigError("figures need an extra: pip install 'dragoman[plot]'") from None
-    families = ["DejaVu Sans"]
-    if any("\u2e80" <= character <= "\u9fff" for text in texts for character in text):
-        known = {font.name for font in font_manager.fontManager.ttflist}
-        found = [name for name in CJK_FONTS if name in known]
-        if not found:
-            raise ConfigError(
-                "no font for Chinese characters is installed: install one (on Debian: apt-get install fonts-noto-cjk), "
-                "or draw with a language that needs none"
-            )
-        families = [*families, *found]
-    pyplot.rcParams.update({"font.family": families, "svg.fonttype": "path", "svg.hashsalt": "dragoman"})
-    return pyplot
+NEAR = 0.5  # inches from the last end, within which names could cover one another
 
 
-def readable_pieces(pieces: list[str]) -> list[str]:
-    """Subwords as people read them: ``·`` stands for a space, and the last one is the end of the sentence."""
-    return ["(end)" if piece == "</s>" else piece.replace("▁", "·") for piece in pieces]
+# --- curves -----------------------------------------------------------------------------------------------------------
 
 
-def save_cross_attention(trace: Trace, path: Path) -> None:
-    """Draw the last layer's cross-attention, the mean of its heads: target down, source across.
+class Curve(NamedTuple):
+    """One line; what is not finite is a gap."""
+
+    name: str  # written at its end; empty: nothing
+    x: Sequence[float]
+    y: Sequence[float]
+    low: Sequence[float] | None = None  # an interval around it, drawn as a band
+    high: Sequence[float] | None = None
+    colour: str | None = None  # None: the next of the series
+    dashed: bool = False
+    points: bool = False  # mark the points; they were measured, the line only joins them
+    line: bool = True
+
+
+class Chart(NamedTuple):
+    """Curves between the same axes."""
+
+    curves: Sequence[Curve]
+    x_label: str  # with its unit
+    y_label: str
+    title: str = ""
+    x_log: int = 0  # the base of a logarithmic axis; 0: linear
+    y_log: int = 0
+    y_range: tuple[float | None, float | None] = (None, None)
+    marks: Mapping[float, str] = {}  # vertical lines, and what they mean
+
+
+def curves(charts: Sequence[Chart], n_columns: int | None = None, width: float = 4.2, height: float = 2.9) -> Any:
+    """Curves, each with its name at its end and in its colour.
 
     Args:
-        path: Ends in ``.svg``, ``.png`` or ``.pdf``.
+        charts: At least one, side by side.
+        n_columns: Charts in a row; None: up to two.
+        width: Of the axes of one chart, in inches; ``height`` likewise.
+
+    Returns:
+        The matplotlib Figure.
 
     Raises:
-        ConfigError: Another ending, or matplotlib or a font is missing.
+        ConfigError: matplotlib or a font is missing.
     """
-    if path.suffix not in (".svg", ".png", ".pdf"):
-        raise ConfigError(f"{path}: a figure ends in .svg, .png or .pdf")
-    src, tgt = readable_pieces(trace.src_pieces), readable_pieces(trace.tgt_pieces)
-    pyplot = matplotlib_for([*src, *tgt])
-    weights = trace.cross_attention()  # (T, S)
-    figure, axes = pyplot.subplots(figsize=(1.6 + 0.42 * len(src), 1.5 + 0.34 * len(tgt)), layout="constrained")
-    image = axes.imshow(weights, cmap=COLOURS, vmin=0.0, vmax=1.0, aspect="auto")
-    axes.set_xticks(range(len(src)), src, rotation=50, ha="left", rotation_mode="anchor")
-    axes.set_yticks(range(len(tgt)), tgt)
-    axes.xaxis.tick_top()
-    axes.xaxis.set_label_position("top")
-    axes.tick_params(length=0)
-    axes.set_xlabel("source subwords")
-    axes.set_ylabel("target subwords, first to last")
-    for side in axes.spines.values():
-        side.set_visible(False)
-    bar = figure.colorbar(image, ax=axes, fraction=0.035, pad=0.02)
-    bar.set_label("attention weight (each row sums to 1)")
-    bar.outline.set_visible(False)
-    with explained(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)
-    pyplot.close(figure)
+    names = [text for c in charts for text in (c.x_label, c.y_label, c.title, *c.marks.values())]
+    n_columns = min(len(charts), n_columns or 2)
+    with drawing([*names, *(one.name for chart in charts for one in chart.curves)]):
+        figure, axes = new_figure(-(-len(charts) // n_columns), n_columns)
+        ends = [_draw_chart(spot, chart) for spot, chart in zip(axes.flat, charts, strict=False)]
+        for spot in axes.flat[len(charts) :]:
+            spot.set_visible(False)
+        fit(figure, axes, width, height)  # now the axes have their places, and names can be kept apart
+        for spot, names_there in zip(axes.flat, ends, strict=False):
+            _keep_apart(spot, names_there)
+    return figure
+
+
+class _End(NamedTuple):
+    """Where a curve ends, and its name there."""
+
+    x: float
+    y: float
+    written: Any  # the annotation
+
+
+def _draw_chart(axes: Any, chart: Chart) -> list[_End]:
+    ends = []
+    free = iter(SERIES * 4)
+    for one in chart.curves:
+        colour = one.colour or next(free)
+        x, y = np.asarray(one.x, dtype=float), np.asarray(one.y, dtype=float)
+        axes.plot(x, y, color=colour, linestyle="none" if not one.line else (0, (4, 2.5)) if one.dashed else "-",
+                  marker="o" if one.points else "", markersize=4)  # fmt: skip
+        if one.low is not None and one.high is not None:
+            axes.fill_between(x, one.low, one.high, color=colour, alpha=0.16, linewidth=0)
+        seen = np.isfinite(x) & np.isfinite(y) & ((y > 0) | (not chart.y_log))
+        if one.name and seen.any():
+            last = int(np.flatnonzero(seen)[np.argmax(x[seen])])
+            name = axes.annotate(one.name, (x[last], y[last]), (7, 0), textcoords="offset points", color=colour,
+                                 va="center", annotation_clip=False)  # fmt: skip
+            ends.append(_End(float(x[last]), float(y[last]), name))
+    for axis, base in ((axes.xaxis, chart.x_log), (axes.yaxis, chart.y_log)):
+        if base:
+            (axes.set_xscale if axis is axes.xaxis else axes.set_yscale)("log", base=base)
+            _plain_log(axis, base)
+        else:
+            axis.set_major_formatter(lambda value, _: number(value))
+    axes.set_ylim(*chart.y_range)
+    for at, text in chart.marks.items():
+        axes.axvline(at, color=QUIET, linewidth=1, linestyle=(0, (1, 2)))
+        axes.annotate(text, (at, 1), (0, 3), xycoords=("data", "axes fraction"), textcoords="offset points",
+                      color=QUIET, fontsize=9, ha="center")  # fmt: skip
+    axes.set(xlabel=chart.x_label, ylabel=chart.y_label)
+    axes.set_title(chart.title, pad=18 if chart.marks else 8)
+    axes.grid(True, axis="y")
+    axes.margins(x=0.02)
+    return ends
+
+
+def _plain_log(axis: Any, base: int) -> None:
+    """Ticks at powers, written as people write them; between powers of ten, 2 and 5 where there is room."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    low, high = axis.get_view_interval()
+    spans = math.log(max(high / max(low, 1e-300), 1.0), base)
+    axis.set_major_locator(LogLocator(base, subs=(1, 2, 5) if base == 10 and spans < 2 else (1,), numticks=9))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+
+
+def _keep_apart(axes: Any, ends: Sequence[_End]) -> None:
+    """Move names up or down until none covers another, each staying as near its end as it can."""
+    places = [axes.transData.transform((end.x, end.y)) for end in ends]  # pixels
+    rightmost = max((float(x) for x, _ in places), default=0.0)
+    last = [i for i, (x, _) in enumerate(places) if x > rightmost - NEAR * axes.figure.dpi]  # others stand alone
+    low, high = axes.get_window_extent().intervaly
+    order = sorted(last, key=lambda i: places[i][1])
+    wanted = [min(max(float(places[i][1]), low), high) for i in order]
+    for i, at in zip(order, _spread(wanted, 13.0 * axes.figure.dpi / 72), strict=True):
+        ends[i].written.set_position((7, (at - float(places[i][1])) * 72 / axes.figure.dpi))
+
+
+def _spread(wanted: Sequence[float], gap: float) -> list[float]:
+    """Places in ascending order at least ``gap`` apart, by moving those that are too close evenly to both sides."""
+    groups: list[tuple[float, int]] = []  # centre and number of those that share their room
+    for at in wanted:
+        groups.append((at, 1))
+        while len(groups) > 1 and groups[-1][0] - groups[-2][0] < gap * (groups[-1][1] + groups[-2][1]) / 2:
+            (one, n), (other, m) = groups.pop(), groups.pop()
+            groups.append(((one * n + other * m) / (n + m), n + m))
+    return [centre + (place - (n - 1) / 2) * gap for centre, n in groups for place in range(n)]
+
+
+# --- bars -------------------------------------------------------------------------------------------------------------
+
+
+class Bar(NamedTuple):
+    """One bar; its length is ``value``."""
+
+    name: str
+    value: float
+    low: float | None = None  # an interval, drawn as a whisker
+    high: float | None = None
+    colour: str | None = None  # None: that of the first series
+    text: str | None = None  # written behind it; None: its value
+
+
+class Bars(NamedTuple):
+    """Bars over the same axis, the first on top."""
+
+    bars: Sequence[Bar]
+    label: str  # what their lengths are, with its unit
+    title: str = ""
+    log: bool = False  # lengths by logarithm: they no longer start at 0
+    marks: Mapping[float, str] = {}  # vertical lines, and what they mean
+
+
+def bars(groups: Sequence[Bars], n_columns: int | None = None, width: float = 3.4) -> Any:
+    """Horizontal bars, each with its value behind it.
+
+    Args:
+        groups: At least one, side by side.
+        n_columns: Groups in a row; None: up to two.
+        width: Of the axes of one group, in inches.
+
+    Returns:
+        The matplotlib Figure.
+
+    Raises:
+        ConfigError: matplotlib or a font is missing.
+    """
+    texts = [text for g in groups for text in (g.label, g.title, *g.marks.values())]
+    n_columns = min(len(groups), n_columns or 2)
+    tallest = max(len(group.bars) for group in groups)
+    with drawing([*texts, *(f"{bar.name}{bar.text or ''}" for group in groups for bar in group.bars)]):
+        figure, axes = new_figure(-(-len(groups) // n_columns), n_columns)
+        for spot, group in zip(axes.flat, groups, strict=False):
+            _draw_bars(spot, group)
+            spot.set_ylim(tallest - 0.4, -0.6)
+        for spot in axes.flat[len(groups) :]:
+            spot.set_visible(False)
+        fit(figure, axes, width, 0.1 + 0.3 * tallest)
+    return figure
+
+
+def _draw_bars(axes: Any, group: Bars) -> None:
+    places = np.arange(len(group.bars))
+    values = [bar.value if math.isfinite(bar.value) else 0.0 for bar in group.bars]
+    axes.barh(places, values, height=0.66, color=[bar.colour or BLUE for bar in group.bars], log=group.log)
+    for place, bar, value in zip(places, group.bars, values, strict=True):
+        tip = value
+        if bar.low is not None and bar.high is not None:
+            axes.plot([bar.low, bar.high], [place, place], color=INK, linewidth=1)
+            tip = max(value, bar.high)
+        back = tip < 0
+        axes.annotate(bar.text if bar.text is not None else number(bar.value), (tip, place), (-4 if back else 4, 0),
+                      textcoords="offset points", va="center", ha="right" if back else "left", fontsize=9)  # fmt: skip
+    if any(value < 0 for value in values):
+        axes.axvline(0, color=QUIET, linewidth=0.8)
+    for at, text in group.marks.items():
+        axes.axvline(at, color=QUIET, linewidth=1, linestyle=(0, (1, 2)), zorder=0)
+        axes.annotate(text, (at, 1), (3, 2), xycoords=("data", "axes fraction"), textcoords="offset points",
+                      color=QUIET, fontsize=9)  # fmt: skip
+    axes.set_yticks(places, [bar.name for bar in group.bars])
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.xaxis.set_major_formatter(lambda value, _: number(value))
+    if group.log:
+        _plain_log(axes.xaxis, 10)
+    axes.margins(x=0.16)
+    if not group.log and min(values) >= 0:
+        axes.set_xlim(left=0)
+    axes.set_xlabel(group.label)
+    axes.set_title(group.title, pad=16 if group.marks else 8)

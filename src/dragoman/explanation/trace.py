@@ -1,17 +1,45 @@
-"""Translate one text and keep every attention weight, through the model's recorder argument."""
+"""Translate one text and keep what the model looked at and considered, through its recorder argument."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from dragoman.data.tokenizer import BOS_ID, EOS_ID
+from dragoman.data import trees
+from dragoman.data.tokenizer import BOS_ID, EOS_ID, Tokenizer
 from dragoman.decoding.batches import search_all
-from dragoman.errors import DecodeError
+from dragoman.errors import ConfigError, DecodeError
+from dragoman.explanation.words import END, START, Span, between_words, word_names, word_spans
 from dragoman.translator import Translator, one_line
+
+KINDS = ("cross", "encoder", "decoder")
+"""Whose attention: the target's to the source, the source's to itself, the target's to itself."""
+
+
+class Step(NamedTuple):
+    """One step of the decoder: what it took, and what it thought likeliest."""
+
+    chosen: str  # a subword; a space before it is ``·``
+    probability: float
+    rank: int  # 1: nothing was likelier; a search looks ahead, and may take another
+    best: tuple[tuple[str, float], ...]  # the likeliest subwords with their probabilities, in order
+
+
+class Side(NamedTuple):
+    """One text as the model reads or writes it."""
+
+    lang: str | None
+    tokens: tuple[str, ...]  # subwords, spaces as ``·``, the last one the end of the sentence; or words
+    spans: tuple[Span, ...]  # which tokens make up which word
+    words: tuple[str, ...]
+
+    def by_words(self) -> Self:
+        """Words for tokens."""
+        return self._replace(tokens=self.words, spans=tuple((i, i + 1) for i in range(len(self.words))))
 
 
 class Trace(NamedTuple):
@@ -19,42 +47,132 @@ class Trace(NamedTuple):
 
     source: str
     translation: str
-    src_pieces: list[str]  # S, the last one eos
-    tgt_pieces: list[str]  # T, the last one eos; row i of an attention is the step that chose piece i
+    src: Side  # S tokens
+    tgt: Side  # T tokens; row i of an attention is the step that chose token i
     weights: dict[str, NDArray[np.float32]]  # module path -> (H, Q, K)
+    steps: tuple[Step, ...]  # of each subword, also where tokens are words
 
-    def cross_attention(self) -> NDArray[np.float32]:
-        """The mean over heads of the last decoder layer's attention to the source, ``(T, S)``; rows sum to 1."""
-        last = max(
-            (name for name in self.weights if name.endswith("cross_attn")), key=lambda name: int(name.split(".")[2])
-        )
-        mean: NDArray[np.float32] = self.weights[last].mean(axis=0)
+    def layers(self, kind: str) -> list[NDArray[np.float32]]:
+        """The attention of each layer, first to last: ``(H, Q, K)`` each; none where a model has none of the kind.
+
+        Args:
+            kind: One of ``KINDS``.
+
+        Raises:
+            ConfigError: It is another.
+        """
+        if kind not in KINDS:
+            raise ConfigError(f"attention of kind {kind!r} is unknown: choose {', '.join(KINDS)}")
+        start, end = {"cross": ("decoder.", "cross_attn")}.get(kind, (f"{kind}.", "self_attn"))
+        return [weights for name, weights in self.weights.items() if name.startswith(start) and name.endswith(end)]
+
+    def tokens(self, kind: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What the rows and what the columns of an attention of this kind are called."""
+        if kind == "encoder":
+            return self.src.tokens, self.src.tokens
+        return self.tgt.tokens, self.src.tokens if kind == "cross" else (START, *self.tgt.tokens[:-1])
+
+    def alignment(self) -> NDArray[np.float32]:
+        """Which source each target came from: the last layer but one's cross-attention, the mean of its heads.
+
+        That layer follows the source most closely (Garg et al., 2019, https://arxiv.org/abs/1909.02074); a decoder of
+        one layer has only that one.
+
+        Returns:
+            ``(T, S)``; each row sums to 1.
+
+        Raises:
+            DecodeError: The model attends to no source.
+        """
+        layers = self.layers("cross")
+        if not layers:
+            raise DecodeError("this model has no cross-attention, so there is no alignment to show")
+        mean: NDArray[np.float32] = (layers[-2] if len(layers) > 1 else layers[0]).mean(axis=0)
         return mean
+
+    def by_words(self) -> Self:
+        """The same trace with words for tokens; steps stay those of subwords."""
+        so_far = ((0, 1), *((start + 1, stop + 1) for start, stop in self.tgt.spans[:-1]))  # behind the start
+        merged = {}
+        for name, weights in self.weights.items():
+            queries = self.src.spans if name.startswith("encoder.") else self.tgt.spans
+            keys = so_far if name.startswith("decoder.") and name.endswith("self_attn") else self.src.spans
+            merged[name] = between_words(weights, queries, keys)
+        return self._replace(src=self.src.by_words(), tgt=self.tgt.by_words(), weights=merged)
 
 
 @torch.inference_mode()
-def trace(translator: Translator, text: str) -> Trace:
+def trace(translator: Translator, text: str, target: str | None = None, n_best: int = 5) -> Trace:
     """Translate ``text`` with the run's own beam, then run the model once more on the result with a recorder.
 
+    Of a parser the translation is the symbols of a tree, and words are what stands between spaces.
+
+    Args:
+        text: One sentence; a parser's, with spaces between its words.
+        target: A translation to explain instead of the model's own; of a parser a tree.
+        n_best: How many candidates of each step to keep.
+
     Raises:
-        DecodeError: ``text`` is blank, or longer than the model was trained on.
+        DecodeError: A text is blank, or longer than the model was trained on.
+        DataError: Of a parser, ``target`` is no tree.
     """
-    ids = translator.src_tokenizer.encode([text])[0]
+    parses = translator.config.task == "parsing"
+    read = trees.sentence_of(trees.words_of(text)) if parses else text
+    ids = _ids(translator, translator.src_tokenizer, read, "the text")
+    if target is None:
+        best = search_all(translator.model, [ids], translator.config.decode, translator.device)[0][0]
+        tgt_ids, target = list(best.ids), one_line(translator.tgt_tokenizer.decode([best.ids])[0])
+    else:
+        target = " ".join(trees.to_symbols(trees.tree_of(target))) if parses else target
+        tgt_ids = _ids(translator, translator.tgt_tokenizer, target, "the translation")
+    src = torch.tensor([[*ids, EOS_ID]], device=translator.device)
+    tgt_in = torch.tensor([[BOS_ID, *tgt_ids]], device=translator.device)
+    weights: dict[str, NDArray[np.float32]] = {}
+    logits = translator.model(src, tgt_in, record=lambda name, w: weights.update({name: w[0].float().cpu().numpy()}))
+    data = translator.config.data
+    return Trace(
+        source=text,
+        translation=target,
+        src=_side(translator.src_tokenizer, ids, data.src_lang, parses),
+        tgt=_side(translator.tgt_tokenizer, tgt_ids, data.tgt_lang, parses),
+        weights=weights,
+        steps=_steps(logits[0].float().cpu(), [*tgt_ids, EOS_ID], translator.tgt_tokenizer, n_best),
+    )
+
+
+def _side(tokenizer: Tokenizer, ids: Sequence[int], lang: str | None, by_spaces: bool) -> Side:
+    spelled = [tokenizer.spelled[i] for i in ids]
+    spans, end = word_spans(spelled, by_spaces), (len(ids), len(ids) + 1)
+    return Side(lang, readable(tokenizer, [*ids, EOS_ID]), (*spans, end), (*word_names(spelled, spans), END))
+
+
+def readable(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[str, ...]:
+    """Subwords as people read them: ``·`` stands for a space, and eos is the end of the sentence."""
+    return tuple(
+        END if i == EOS_ID else piece.replace("▁", "·") for i, piece in zip(ids, tokenizer.pieces(ids), strict=True)
+    )
+
+
+def _ids(translator: Translator, tokenizer: Tokenizer, text: str, what: str) -> list[int]:
     if not text.strip():
-        raise DecodeError("there is nothing to explain: the text is blank")
+        raise DecodeError(f"there is nothing to explain: {what} is blank")
+    ids = tokenizer.encode([text])[0]
     if len(ids) > translator.max_tokens:
         raise DecodeError(
             f"{len(ids):,} tokens are too many to explain in one piece: at most {translator.max_tokens:,}"
         )
-    best = search_all(translator.model, [ids], translator.config.decode, translator.device)[0][0]
-    src = torch.tensor([[*ids, EOS_ID]], device=translator.device)
-    tgt_in = torch.tensor([[BOS_ID, *best.ids]], device=translator.device)
-    weights: dict[str, NDArray[np.float32]] = {}
-    translator.model(src, tgt_in, record=lambda name, w: weights.update({name: w[0].float().cpu().numpy()}))
-    return Trace(
-        source=text,
-        translation=one_line(translator.tgt_tokenizer.decode([best.ids])[0]),
-        src_pieces=translator.src_tokenizer.pieces([*ids, EOS_ID]),
-        tgt_pieces=translator.tgt_tokenizer.pieces([*best.ids, EOS_ID]),
-        weights=weights,
-    )
+    return ids
+
+
+def _steps(logits: torch.Tensor, ids: Sequence[int], tokenizer: Tokenizer, n_best: int) -> tuple[Step, ...]:
+    """What each step chose among what; ``logits`` is ``(T, V)``."""
+    probabilities = logits.softmax(dim=-1)
+    steps = []
+    for row, chosen in zip(probabilities, ids, strict=True):
+        best = row.topk(min(n_best, len(row)))
+        names = readable(tokenizer, best.indices.tolist())
+        steps.append(Step(
+            readable(tokenizer, [chosen])[0], float(row[chosen]), 1 + int((row > row[chosen]).sum()),
+            tuple(zip(names, best.values.tolist(), strict=True)),
+        ))  # fmt: skip
+    return tuple(steps)

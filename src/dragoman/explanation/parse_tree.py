@@ -1,0 +1,107 @@
+"""Constituency trees drawn: words on one line, their tags above, constituents above these; what is wrong is marked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from dragoman.data.trees import ROOT, Bracket, Tree
+from dragoman.explanation.style import BLUE, INK, ORANGE, QUIET, drawing, fit, new_figure
+
+LETTER, LEVEL = 0.088, 0.36
+"""Inches: of a letter's width, and from one level of a tree to the next."""
+
+
+class Layout(NamedTuple):
+    """Where things stand: across in letters, upwards in levels; a word's tag stands on level 0."""
+
+    width: float
+    leaves: list[float]
+    nodes: list[tuple[float, int]]  # of each bracket
+    parents: list[int | None]  # of each bracket, then of each leaf: a bracket
+
+
+def parse_trees(found: Tree, gold: Tree) -> Any:
+    """A parser's tree, its wrong brackets marked; below it the gold tree, where that is another one.
+
+    Returns:
+        The matplotlib Figure.
+
+    Raises:
+        ConfigError: matplotlib or a font is missing.
+    """
+    found, gold = rooted(found), rooted(gold)
+    wrong, missed = _without(found, gold), _without(gold, found)
+    panels = [("the parser's tree", found, wrong)]
+    if wrong or missed:
+        panels.append(("the gold tree", gold, missed))
+    layouts = [layout(tree) for _, tree, _ in panels]
+    top = max(height for one in layouts for _, height in one.nodes)
+    with drawing(gold.words):
+        figure, axes = new_figure(len(panels), 1)
+        for spot, (title, tree, marked), one in zip(axes[:, 0], panels, layouts, strict=True):
+            _draw(spot, tree, marked, one)
+            spot.set_title(f"{title}; marked: what the other has not" if marked else title)
+            spot.set_xlim(0, one.width)
+            spot.set_ylim(-1.2, top + 0.5)
+            spot.axis("off")
+        fit(figure, axes, LETTER * layouts[0].width, LEVEL * (top + 1.7))
+    return figure
+
+
+def rooted(tree: Tree) -> Tree:
+    """A tree with a bracket around all of it, which is added where there is none."""
+    n = len(tree.words)
+    if tree.brackets and (tree.brackets[0].start, tree.brackets[0].end) == (0, n):
+        return tree
+    return tree._replace(brackets=(Bracket(ROOT, 0, n), *tree.brackets))
+
+
+def layout(tree: Tree) -> Layout:
+    """Where the parts of a tree stand that has a bracket around all of it."""
+    widths = [max(len(word), len(tag), 2) + 1.5 for word, tag in zip(tree.words, tree.tags, strict=True)]
+    leaves = [sum(widths[:i]) + widths[i] / 2 for i in range(len(widths))]
+    spans = [(bracket.start, bracket.end) for bracket in tree.brackets]
+    parents = [_innermost(spans[:k], *span) for k, span in enumerate(spans)]
+    parents += [_innermost(spans, i, i + 1) for i in range(len(leaves))]
+    nodes = [(0.0, 0)] * len(spans)
+    for k in reversed(range(len(spans))):  # children come after their parents
+        below = [nodes[child] for child in range(k + 1, len(spans)) if parents[child] == k]
+        below += [(leaves[i], 0) for i in range(len(leaves)) if parents[len(spans) + i] == k]
+        across = [x for x, _ in below]
+        nodes[k] = ((min(across) + max(across)) / 2, 1 + max(height for _, height in below))
+    return Layout(sum(widths), leaves, nodes, parents)
+
+
+def _innermost(spans: Sequence[tuple[int, int]], start: int, end: int) -> int | None:
+    """The last of ``spans`` that holds ``start`` to ``end``."""
+    return next((k for k in reversed(range(len(spans))) if spans[k][0] <= start and end <= spans[k][1]), None)
+
+
+def _without(tree: Tree, other: Tree) -> frozenset[int]:
+    """Which brackets the other tree has not, by their place; of brackets that are alike the inner ones."""
+    left = Counter(other.brackets)
+    wrong = []
+    for place, bracket in enumerate(tree.brackets):
+        if not left[bracket] and bracket.label != ROOT:
+            wrong.append(place)
+        left[bracket] -= left[bracket] > 0
+    return frozenset(wrong)
+
+
+def _draw(axes: Any, tree: Tree, marked: frozenset[int], where: Layout) -> None:
+    spots = [*where.nodes, *((x, 0) for x in where.leaves)]
+    for child, parent in enumerate(where.parents):
+        if parent is not None:
+            (x, y), (above_x, above_y) = spots[child], where.nodes[parent]
+            colour, bar = ORANGE if child in marked else "#9a9a9a", above_y - 0.48
+            axes.plot([x, x, above_x, above_x], [y + 0.24, bar, bar, above_y - 0.24], color=colour, linewidth=0.9)
+    box = dict(facecolor="white", edgecolor="none", pad=0.6)
+    for k, (x, y) in enumerate(where.nodes):
+        colour, weight = (ORANGE, "bold") if k in marked else (BLUE, "normal")
+        axes.text(x, y, tree.brackets[k].label, ha="center", va="center", fontsize=9, bbox=box,
+                  color=colour, fontweight=weight)  # fmt: skip
+    for x, word, tag in zip(where.leaves, tree.words, tree.tags, strict=True):
+        axes.text(x, 0, tag, ha="center", va="center", fontsize=8, color=QUIET)
+        axes.text(x, -0.75, word, ha="center", va="center", fontsize=9.5, color=INK)

@@ -1,0 +1,250 @@
+"""How every figure looks: its colours, letters and files. Drawing needs ``dragoman[plot]``.
+
+Lines and letters begin with blue and orange after Okabe and Ito (https://jfly.uni-koeln.de/color/); all are dark enough
+to be read on white, and the first five differ for every kind of colour vision. Cells take colours that are evenly
+spaced in OKLab, where equal distances look equally far apart (https://bottosson.github.io/posts/oklab/): equal steps of
+a value look equal, lightness alone tells them apart, and nothing is paper.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.errors import ConfigError
+from dragoman.files import explained
+
+INK, QUIET, PALE, PAPER = "#1a1a1a", "#6b6b6b", "#d9d9d9", "#ffffff"
+BLUE, ORANGE, GREEN, PURPLE = "#0072b2", "#b84a00", "#0f4d33", "#6a2c91"
+SERIES = (BLUE, ORANGE, GREEN, PURPLE, INK, QUIET)
+"""The colours of lines and bars, in the order in which they are taken."""
+
+BLUES, ORANGES = (PAPER, "#5fa8d8", "#08306b"), (PAPER, "#e8955a", "#6e2200")
+"""The two arms of the scale, from nothing to all; their ends are equally dark."""
+
+CJK_FONTS = (
+    "Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "WenQuanYi Micro Hei", "WenQuanYi Zen Hei",
+    "PingFang SC", "Hiragino Sans GB", "Microsoft YaHei", "SimHei", "Noto Sans CJK JP", "Droid Sans Fallback",
+)  # fmt: skip
+ENDINGS = (".svg", ".png", ".pdf")
+
+
+# --- colours ----------------------------------------------------------------------------------------------------------
+
+_TO_LMS = np.array([[0.4122214708, 0.5363325363, 0.0514459929],
+                    [0.2119034982, 0.6806995451, 0.1073969566],
+                    [0.0883024619, 0.2817188376, 0.6299787005]])  # fmt: skip
+_TO_LAB = np.array([[0.2104542553, 0.7936177850, -0.0040720468],
+                    [1.9779984951, -2.4285922050, 0.4505937099],
+                    [0.0259040371, 0.7827717662, -0.8086757660]])  # fmt: skip
+
+
+def oklab(colour: str) -> NDArray[np.float64]:
+    """Lightness and the two colour axes of ``#rrggbb``: ``(3,)``."""
+    rgb = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    lab: NDArray[np.float64] = _TO_LAB @ np.cbrt(_TO_LMS @ linear)
+    return lab
+
+
+def blend(stops: Sequence[str], n: int) -> NDArray[np.float64]:
+    """``n`` colours along the stops, evenly spaced in OKLab: ``(n, 3)``, red, green and blue in [0, 1]."""
+    corners = np.array([oklab(stop) for stop in stops])
+    walked = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(corners, axis=0), axis=1))])
+    places = np.linspace(0, walked[-1], n)
+    lab = np.stack([np.interp(places, walked, axis) for axis in corners.T])
+    linear = (np.linalg.solve(_TO_LMS, np.linalg.solve(_TO_LAB, lab) ** 3)).T.clip(0, 1)
+    return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+
+
+@cache
+def scale(diverging: bool = False) -> Any:
+    """The colours of cells, as matplotlib's: paper to deep blue; or deep blue, paper, deep orange."""
+    _need_matplotlib()
+    from matplotlib.colors import ListedColormap
+
+    colours = blend(BLUES, 256)
+    if diverging:
+        colours = np.concatenate([blend(BLUES[::-1], 128), blend(ORANGES, 128)])
+    return ListedColormap(colours, name="blue-orange" if diverging else "blues")
+
+
+# --- letters ----------------------------------------------------------------------------------------------------------
+
+
+_CJK = (
+    ("\u2e80", "\u9fff"),
+    ("\uac00", "\ud7af"),
+    ("\uf900", "\ufaff"),
+    ("\uff00", "\uffef"),
+    ("\U00020000", "\U0003ffff"),
+)
+
+
+def is_cjk(character: str) -> bool:
+    """Whether a character needs a Chinese, Japanese or Korean font."""
+    return any(first <= character <= last for first, last in _CJK)
+
+
+@cache
+def _families() -> tuple[str, ...]:
+    """The fonts of figures, in the order in which a character is looked for."""
+    from matplotlib import font_manager
+
+    known = {font.name for font in font_manager.fontManager.ttflist}
+    return ("DejaVu Sans", *(name for name in CJK_FONTS if name in known))
+
+
+def _need_matplotlib() -> None:
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise ConfigError("figures need an extra: pip install 'dragoman[plot]'") from None
+
+
+def check_letters(texts: Iterable[str]) -> None:
+    """Refuse texts that would be drawn as empty boxes.
+
+    Raises:
+        ConfigError: matplotlib, or a Chinese font where one is needed, is not installed.
+    """
+    _need_matplotlib()
+    if len(_families()) == 1 and any(map(is_cjk, "".join(texts))):
+        raise ConfigError(
+            "no font for Chinese characters is installed: install one (on Debian: apt-get install fonts-noto-cjk), "
+            "or draw with a language that needs none"
+        )
+
+
+# --- drawing and saving -----------------------------------------------------------------------------------------------
+
+
+def _look() -> Any:
+    return {
+        "font.family": list(_families()), "font.size": 10, "axes.titlesize": 11, "axes.titlelocation": "left",
+        "axes.titlepad": 8, "axes.edgecolor": "#555555", "axes.labelcolor": INK, "text.color": INK,
+        "xtick.color": "#444444", "ytick.color": "#444444", "xtick.major.size": 3, "ytick.major.size": 3,
+        "axes.spines.top": False, "axes.spines.right": False, "axes.linewidth": 0.8, "axes.axisbelow": True,
+        "grid.color": "#ececec", "lines.linewidth": 1.8, "figure.facecolor": PAPER, "savefig.facecolor": PAPER,
+        "axes.unicode_minus": True, "svg.fonttype": "path", "svg.hashsalt": "dragoman",
+    }  # fmt: skip
+
+
+@contextlib.contextmanager
+def drawing(texts: Iterable[str] = ()) -> Iterator[None]:
+    """Within it matplotlib draws as all our figures look.
+
+    Args:
+        texts: All that will be written.
+
+    Raises:
+        ConfigError: See ``check_letters``.
+    """
+    check_letters(texts)
+    import matplotlib
+
+    with matplotlib.rc_context(_look()):
+        yield
+
+
+def new_figure(n_rows: int, n_columns: int) -> tuple[Any, NDArray[Any]]:
+    """An empty figure and its axes ``(n_rows, n_columns)``, without pyplot's global state; see ``fit``."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(layout="constrained")
+    return figure, figure.subplots(n_rows, n_columns, squeeze=False)
+
+
+def fit(figure: Any, axes: NDArray[Any], width: float, height: float) -> None:
+    """Make the figure as large as it takes for each of its axes to have ``width`` x ``height`` inches.
+
+    Letters around the axes keep their size and get their room, however long they are.
+    """
+    n_rows, n_columns = axes.shape
+    figure.set_size_inches(n_columns * width + 2, n_rows * height + 2)
+    for _ in range(3):  # ticks may change with the size, and with them the room they take
+        figure.draw_without_rendering()
+        box = axes[0, 0].get_window_extent()
+        spare = n_columns * (width - box.width / figure.dpi), n_rows * (height - box.height / figure.dpi)
+        if max(map(abs, spare)) < 0.01:
+            break
+        figure.set_size_inches(figure.get_size_inches() + spare)
+    figure.draw_without_rendering()
+
+
+def number(value: float) -> str:
+    """At most three digits, or whole with thousands marked: 8,203, 27.4, 0.052, 3×10⁻⁷."""
+    if not math.isfinite(value):
+        return str(value)
+    text = f"{value:,.0f}" if 100 <= abs(value) < 1e6 else f"{value:.3g}"
+    if "e" in text:
+        mantissa, exponent = text.split("e")
+        raised = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+        text = f"10{raised}" if mantissa == "1" else f"{mantissa}×10{raised}"
+    return text.replace("-", "−")
+
+
+def save(figure: Any, *paths: Path) -> None:
+    """Write a figure, as its paths end; the same figure gives the same bytes.
+
+    Raises:
+        ConfigError: A path does not end in .svg, .png or .pdf.
+        DragomanError: It cannot be written.
+    """
+    for path in paths:
+        check_ending(path)
+        content = drawn(figure, path.suffix)
+        aside = path.with_name(f".{path.name}.tmp")
+        with explained(path, len(content)):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                aside.write_bytes(content)
+                aside.replace(path)
+            finally:
+                aside.unlink(missing_ok=True)
+
+
+def check_ending(path: Path) -> None:
+    """Refuse a file that is no figure.
+
+    Raises:
+        ConfigError: It does not end in .svg, .png or .pdf.
+    """
+    if path.suffix not in ENDINGS:
+        raise ConfigError(f"{path}: a figure ends in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
+
+
+def drawn(figure: Any, ending: str) -> bytes:
+    """A figure as the bytes of a .svg, .png or .pdf."""
+    nothing = {
+        ".svg": dict.fromkeys(("Date", "Creator", "Format", "Type")), ".png": {"Software": None},
+        ".pdf": dict.fromkeys(("CreationDate", "Creator", "Producer")),
+    }  # fmt: skip
+    out = io.BytesIO()
+    with drawing():
+        figure.savefig(out, format=ending[1:], dpi=160, metadata=nothing[ending])
+    return out.getvalue()
+
+
+def matplotlib_for(texts: Iterable[str]) -> Any:
+    """pyplot, drawing to files, for those who draw for themselves.
+
+    Raises:
+        ConfigError: See ``check_letters``.
+    """
+    check_letters(texts)
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    pyplot.rcParams.update({"font.family": list(_families()), "svg.fonttype": "path", "svg.hashsalt": "dragoman"})
+    return pyplot

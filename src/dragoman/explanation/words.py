@@ -1,0 +1,78 @@
+"""Subwords as words: which tokens people read as one, what they are called, and what attention is between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.languages import in_word
+
+START, END = "(start)", "(end)"
+Span = tuple[int, int]
+"""The first token of a word, and the one after its last."""
+
+_JOINERS = "'’-"
+
+
+def word_spans(spelled: Sequence[bytes], by_spaces: bool = False) -> list[Span]:
+    """Group tokens into words: the shortest runs of tokens that cut no word and no character in two.
+
+    A word is letters and digits in a row, apostrophes and hyphens between them included; each other mark stands by
+    itself, and so does each character of a script without spaces. A token is never cut: one that spells several words
+    stays one.
+
+    Args:
+        spelled: What each token spells, in UTF-8, spaces included (``Tokenizer.spelled``).
+        by_spaces: A word is all that stands between spaces, marks included.
+
+    Returns:
+        Spans in order; together they hold every token.
+    """
+    spans = []
+    start = 0
+    for i in range(1, len(spelled) + 1):
+        before, after = b"".join(spelled[:i]), b"".join(spelled[i:])
+        ends = after.startswith(b" ") and bool(before.strip()) if by_spaces else _may_part(before, after)
+        if i == len(spelled) or ends:
+            spans.append((start, i))
+            start = i
+    return spans
+
+
+def _may_part(before: bytes, after: bytes) -> bool:
+    """Whether a word may end between these bytes."""
+    if after[:1] and 0x80 <= after[0] < 0xC0:
+        return False  # inside a character
+    left, right = before[-8:].decode("utf-8", "replace")[-2:], after[:8].decode("utf-8", "replace")[:2]
+    if not left or left[-1].isspace():
+        return False  # a space belongs to the word that follows it
+    if (right[:1] in _JOINERS and in_word(right[1:2])) or (left[-1] in _JOINERS and in_word(left[:-1])):
+        return not (in_word(left[-1]) or in_word(right[:1]))
+    return not (in_word(left[-1]) and in_word(right[:1]))
+
+
+def word_names(spelled: Sequence[bytes], spans: Sequence[Span]) -> list[str]:
+    """What each word spells; ``·`` stands for a space alone, U+FFFD for bytes that are no character."""
+    texts = [b"".join(spelled[start:stop]).decode("utf-8", "replace") for start, stop in spans]
+    return [text.strip() or "·" for text in texts]
+
+
+def between_words(weights: NDArray[np.float32], queries: Sequence[Span], keys: Sequence[Span]) -> NDArray[np.float32]:
+    """Attention between words from attention between tokens.
+
+    What is paid to a word is the sum of what is paid to its tokens; what it pays is the mean of what they pay. So a
+    row still sums to 1 (Clark et al., 2019, section 4.1, https://arxiv.org/abs/1906.04341).
+
+    Args:
+        weights: ``(..., Q, K)``.
+        queries, keys: The words of either side; together they hold every token.
+
+    Returns:
+        ``(..., words, words)``.
+    """
+    summed = np.add.reduceat(weights, [start for start, _ in keys], axis=-1)
+    rows = np.add.reduceat(summed, [start for start, _ in queries], axis=-2)
+    lengths = np.array([stop - start for start, stop in queries])
+    return (rows / lengths[:, None]).astype(np.float32)

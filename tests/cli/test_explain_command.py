@@ -1,0 +1,65 @@
+"""``dragoman explain``: a page, a figure, a folder; what it refuses, and that nothing is lost then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman.explanation.attention import FIGURES
+from dragoman.explanation.outputs import write
+from dragoman.explanation.trace import Trace, trace
+from dragoman.translator import Translator
+
+TEXT = "the big dog sees a cat"
+
+
+@pytest.fixture(scope="module")
+def found(tiny_run: Path) -> Trace:
+    return trace(Translator.load(tiny_run, "cpu"), TEXT)
+
+
+def test_it_prints_the_translation_and_what_it_wrote(
+    command: Callable[..., Any], tiny_run: Path, tmp_path: Path
+) -> None:
+    done = command("explain", tiny_run, TEXT, cwd=tmp_path)
+    assert done.status == 0, done.err
+    translation, path = done.out.decode().splitlines()
+    assert translation
+    assert path == "explanation.html"
+    assert (tmp_path / path).read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("show", FIGURES)
+def test_each_figure_can_be_had(found: Trace, tmp_path: Path, show: str) -> None:
+    assert write(found, tmp_path / "a.png", show) == [tmp_path / "a.png"]
+    assert (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_a_folder_gets_the_page_and_every_figure(found: Trace, tmp_path: Path) -> None:
+    cross = {name: weights for name, weights in found.weights.items() if "cross" in name}
+    written = write(found._replace(weights=cross), tmp_path / "all", subwords=True)  # as of a recurrent model
+    names = ["explanation.html", *(f"{n}{e}" for n in ("alignment", "cross", "candidates") for e in (".svg", ".png"))]
+    assert [path.name for path in written] == names
+    assert sorted(path.name for path in (tmp_path / "all").iterdir()) == sorted(names)
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    (["--out", "a.jpeg"], ".html"), (["--show", "everything"], "alignment, cross, encoder, decoder, candidates"),
+])  # fmt: skip
+def test_refusals_come_before_the_work(
+    command: Callable[..., Any], tmp_path: Path, options: list[str], message: str
+) -> None:
+    done = command("explain", tmp_path / "no-such-run", TEXT, *options, cwd=tmp_path)
+    assert done.status == 2
+    assert message in done.error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_blank_text_is_refused(command: Callable[..., Any], tiny_run: Path, tmp_path: Path) -> None:
+    done = command("explain", tiny_run, "  ", cwd=tmp_path)
+    assert done.status == 2
+    assert "blank" in done.error
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,89 @@
+"""What is drawn is what was given: cells, lines, bars, and their names where they belong."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from dragoman.explanation.figures import Bar, Bars, Chart, Curve, HeatMap, bars, curves, heat_maps
+from dragoman.explanation.style import BLUE, scale
+
+
+def test_a_heat_map_holds_the_matrix_first_row_on_top_and_its_legend() -> None:
+    values = np.array([[0.1, 0.9], [0.6, 0.4], [0.0, 1.0]])
+    figure = heat_maps([HeatMap(values, "one", list("abc"), ["x", "long name"])], "query", "key", "weight", cell=0.3)
+    axes, legend = figure.axes
+    (cells,) = axes.collections
+    np.testing.assert_array_equal(cells.get_array(), values)
+    assert cells.get_clim() == (0.0, 1.0)
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b", "c"]
+    assert axes.yaxis_inverted()
+    assert (axes.get_ylabel(), axes.get_xlabel(), axes.get_title(loc="left")) == ("query", "key", "one")
+    assert legend.get_ylabel() == "weight"
+    box = axes.get_window_extent()
+    assert box.width / figure.dpi == pytest.approx(0.6, abs=0.02)  # two cells of 0.3 inches
+    assert box.height / figure.dpi == pytest.approx(0.9, abs=0.02)
+
+
+def test_maps_share_one_scale_and_names_stand_once() -> None:
+    maps = [HeatMap(np.full((2, 2), -1 + i), f"map {i}", ["a", "b"], ["c", "d"]) for i in range(3)]
+    figure = heat_maps(maps, "row", "column", "value", low=-1, n_columns=2)
+    spots = [axes for axes in figure.axes[:4] if axes.get_visible()]
+    assert len(spots) == 3
+    assert {axes.collections[0].get_clim() for axes in spots} == {(-1, 1.0)}
+    assert spots[0].collections[0].get_cmap() == scale(diverging=True)
+    assert [axes.get_ylabel() for axes in spots] == ["row", "", "row"]
+    assert [axes.get_yticklabels()[0].get_text() for axes in spots] == ["a", "", "a"]
+    assert [axes.get_xticklabels()[0].get_text() for axes in spots] == ["c", "c", ""]
+
+
+def test_values_are_written_into_cells() -> None:
+    figure = heat_maps([HeatMap([[0.25, 0.75]])], "row", "column", "weight", numbers=".2f")
+    assert [text.get_text() for text in figure.axes[0].texts] == ["0.25", "0.75"]
+
+
+def test_curves_carry_their_names_at_their_ends_and_none_covers_another() -> None:
+    x = np.arange(10.0)
+    lines = [Curve(f"line {i}", x, x + 0.01 * i) for i in range(5)]
+    figure = curves([Chart([*lines, Curve("stops", x, [*x[:4], *[math.nan] * 6])], "step", "loss (nats)")])
+    (axes,) = figure.axes
+    names = {text.get_text(): text for text in axes.texts}
+    assert names["stops"].xy == (3, 3)
+    assert names["line 0"].get_color() == BLUE
+    boxes = sorted((names[f"line {i}"].get_window_extent() for i in range(5)), key=lambda box: box.y0)
+    assert all(high.y0 > low.y0 + 10 for low, high in itertools.pairwise(boxes))
+    centre = np.mean([(box.y0 + box.y1) / 2 for box in boxes])
+    ends = np.mean([axes.transData.transform((9, 9 + 0.01 * i))[1] for i in range(5)])
+    assert centre == pytest.approx(ends, abs=3)  # they moved apart evenly
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("step", "loss (nats)")
+
+
+def test_logarithmic_axes_have_plain_numbers() -> None:
+    x = [4, 64, 1024]
+    figure = curves(
+        [Chart([Curve("", x, x, points=True)], "width", "variance", x_log=2, y_log=10, marks={64: "paper"})]
+    )
+    (axes,) = figure.axes
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert [text.get_text() for text in axes.texts] == ["paper"]
+    low, high = axes.get_xlim()
+    shown = [
+        label.get_text()
+        for at, label in zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)
+        if low <= at <= high
+    ]
+    assert {"4", "64", "1,024"} <= set(shown)
+
+
+def test_bars_are_as_long_as_their_values_and_say_them() -> None:
+    figure = bars([Bars([Bar("ours", 34.2, 33.0, 35.5), Bar("theirs", 28.4, text="28.4 (paper)")], "BLEU", "Quality")])
+    (axes,) = figure.axes
+    assert [patch.get_width() for patch in axes.patches] == [34.2, 28.4]
+    assert [text.get_text() for text in axes.texts] == ["34.2", "28.4 (paper)"]
+    assert axes.texts[0].xy[0] == 35.5  # behind the whisker
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["ours", "theirs"]
+    assert axes.yaxis_inverted()
+    assert axes.get_xlim()[0] == 0

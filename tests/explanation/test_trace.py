@@ -1,0 +1,134 @@
+"""A trace holds what the model did, no more and no less."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from dragoman.architectures import build
+from dragoman.bundle import Bundle
+from dragoman.config import Config, ModelConfig
+from dragoman.data import trees
+from dragoman.data.tokenizer import BOS_ID, EOS_ID, Tokenizer
+from dragoman.errors import ConfigError, DecodeError
+from dragoman.explanation.trace import Trace, trace
+from dragoman.explanation.words import END, START
+from dragoman.translator import Translator
+
+TEXT = "the big dog sees a cat"
+
+
+@pytest.fixture(scope="module")
+def translator(tiny_run: Path) -> Translator:
+    return Translator.load(tiny_run, "cpu")
+
+
+@pytest.fixture(scope="module")
+def found(translator: Translator) -> Trace:
+    return trace(translator, TEXT)
+
+
+def test_it_explains_the_translation_that_the_run_gives(translator: Translator, found: Trace) -> None:
+    assert found.translation == translator.translate([TEXT], guard=False)[0].text
+    assert found.source == TEXT
+    assert (found.src.tokens[-1], found.tgt.tokens[-1]) == (END, END)
+
+
+def test_each_attention_has_its_shape_and_rows_that_sum_to_1(found: Trace) -> None:
+    S, T = len(found.src.tokens), len(found.tgt.tokens)
+    for kind, shape in (("cross", (2, T, S)), ("encoder", (2, S, S)), ("decoder", (2, T, T))):
+        (layer,) = found.layers(kind)
+        assert layer.shape == shape
+        np.testing.assert_allclose(layer.sum(-1), 1, atol=1e-5)
+        rows, columns = found.tokens(kind)
+        assert (len(rows), len(columns)) == shape[1:]
+    assert found.tokens("decoder")[1][0] == START
+    assert np.triu(found.layers("decoder")[0][0], 1).max() == 0
+    with pytest.raises(ConfigError, match="cross, encoder, decoder"):
+        found.layers("sideways")
+
+
+def test_weights_are_those_that_the_reference_would_record(translator: Translator, found: Trace) -> None:
+    src = torch.tensor([[*translator.src_tokenizer.encode([TEXT])[0], EOS_ID]])
+    tgt_in = torch.tensor([[BOS_ID, *translator.tgt_tokenizer.encode([found.translation])[0]]])
+    seen = {}
+    with torch.inference_mode():
+        translator.model(src, tgt_in, record=lambda name, weights: seen.update({name: weights[0].numpy()}))
+    assert seen.keys() == found.weights.keys()
+    for name, weights in seen.items():
+        np.testing.assert_allclose(found.weights[name], weights, atol=1e-6)
+
+
+def test_the_alignment_is_the_last_layer_but_one(found: Trace) -> None:
+    one = {"decoder.layers.0.cross_attn": np.full((2, 1, 4), 0.25, np.float32)}
+    assert found._replace(weights=one).alignment().tolist() == [[0.25] * 4]
+    more = {f"decoder.layers.{i}.cross_attn": np.full((2, 1, 4), float(i), np.float32) for i in range(3)}
+    assert found._replace(weights=more).alignment().tolist() == [[1.0] * 4]
+    with pytest.raises(DecodeError, match="no cross-attention"):
+        found._replace(weights={}).alignment()
+
+
+def test_steps_have_the_probabilities_that_scoring_gives(translator: Translator, found: Trace) -> None:
+    scored = translator.score([TEXT], [found.translation])[0]
+    assert [step.probability for step in found.steps] == pytest.approx(
+        [math.exp(log_prob) for log_prob in scored.token_log_probs], abs=1e-5
+    )
+    for step in found.steps:
+        shares = [probability for _, probability in step.best]
+        assert len(shares) == 5
+        assert shares == sorted(shares, reverse=True)
+        if step.rank <= 5:
+            assert step.best[step.rank - 1] == (step.chosen, pytest.approx(step.probability))
+
+
+def test_words_keep_rows_that_sum_to_1_and_leave_subwords_alone(translator: Translator) -> None:
+    found = trace(translator, "greenish house-trees")  # words that the toy language has not
+    words = found.by_words()
+    assert words.src.tokens == ("greenish", "house-trees", END)
+    assert len(found.src.tokens) > 3
+    assert words.by_words().weights.keys() == words.weights.keys()
+    for name, weights in words.weights.items():
+        np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
+        np.testing.assert_allclose(words.by_words().weights[name], weights)
+    assert words.layers("decoder")[0].shape[1:] == (len(words.tgt.tokens),) * 2
+    assert words.steps == found.steps
+
+
+def test_a_given_translation_is_explained_as_it_is(translator: Translator) -> None:
+    found = trace(translator, TEXT, "haus katze")
+    assert found.translation == "haus katze"
+    assert found.tgt.words == ("haus", "katze", END)
+
+
+@pytest.mark.parametrize(("text", "target", "message"), [
+    (" ", None, "the text is blank"), (TEXT, "", "the translation is blank"), ("dog " * 2000, None, "too many"),
+])  # fmt: skip
+def test_what_cannot_be_explained_is_refused(
+    translator: Translator, text: str, target: str | None, message: str
+) -> None:
+    with pytest.raises(DecodeError, match=message):
+        trace(translator, text, target)
+
+
+def test_a_parser_is_explained_by_its_words_and_symbols() -> None:
+    tree = "(S (NP (DT The) (NN dog)) (VP (VBZ barks)) (. .))"
+    symbols = trees.to_symbols(trees.tree_of(tree))
+    data = {"train": {"trees": "train.trees"}, "tokenizer": {"joint": False, "vocab_size": 290}}
+    config = Config.from_mapping({"task": "parsing", "model": {"share_embeddings": "none"}, "data": data})
+    learned = ("A cat sleeps.", " ".join(symbols))  # so that the sentence is spelt letter by letter
+    tokenizers = [Tokenizer.learn([text] * 9, config.data.tokenizer) for text in learned]
+    sizes = dict(zip(("src_vocab_size", "tgt_vocab_size"), (one.vocab_size for one in tokenizers), strict=True))
+    small = {"d_model": 16, "n_heads": 2, "d_ff": 16, "n_encoder_layers": 1, "n_decoder_layers": 1}
+    model = build(ModelConfig(share_embeddings="none", **small, **sizes))
+    translator = Translator(Bundle(config, model.eval(), tokenizers[0], tokenizers[1], {}))
+    found = trace(translator, "The dog barks, doesn't it?", tree)
+    words = found.by_words()
+    assert words.src.tokens == ("The", "dog", "barks,", "doesn't", "it?", END)  # what stands between spaces
+    assert words.tgt.tokens == (*symbols, END)
+    assert len(found.src.tokens) > 15
+    for weights in words.weights.values():
+        np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
