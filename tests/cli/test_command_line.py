@@ -24,7 +24,9 @@ print(json.dumps([status, [name for name in heavy if name in sys.modules]]), fil
 """
 
 
-@pytest.mark.parametrize("args", [["--help"], ["train", "-h"], ["translate", "--help"], ["--version"], ["trian"]])
+@pytest.mark.parametrize(
+    "args", [["--help"], ["train", "-h"], ["translate", "--help"], ["--version"], ["lab"], ["trian"]]
+)
 def test_help_loads_none_of_the_heavy_libraries(args: list[str]) -> None:
     done = subprocess.run([sys.executable, "-c", _WHAT_IS_LOADED, *args], capture_output=True, text=True)
     status, loaded = json.loads(done.stderr.split("\n")[-2])
@@ -35,7 +37,7 @@ def test_without_arguments_the_help_is_shown(command: Command) -> None:
     bare, asked = command(), command("--help")
     assert bare.status == asked.status == 0
     assert bare.out == asked.out
-    for name in (b"demo", b"train", b"translate", b"evaluate", b"explain"):
+    for name in (b"demo", b"train", b"translate", b"evaluate", b"explain", b"lab"):
         assert name in asked.out
 
 

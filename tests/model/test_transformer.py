@@ -52,6 +52,25 @@ def test_every_source_token_is_seen_by_every_target_position(build: Build, varia
         assert ((predict(model, changed, tgt_in) - before).abs().amax(-1) > 1e-6).all()
 
 
+def test_every_source_position_sees_every_source_token(build: Build) -> None:
+    model = build()
+    src = torch.tensor([SRC[0]])
+    with torch.no_grad():
+        before = model.encode(src)
+        for s in range(5):
+            changed = src.clone()
+            changed[:, s] = 10
+            assert ((model.encode(changed) - before).abs().amax(-1) > 1e-6).all()
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
+def test_positions_go_with_the_model_to_another_device(build: Build, positions: str) -> None:
+    model = build(positions=positions).to("meta")
+    src, tgt_in = (torch.tensor([row], device="meta") for row in (SRC[0], TGT[0]))
+    assert model(src, tgt_in).device.type == "meta"
+    assert model.step(model.start(src), tgt_in[:, 0])[0].device.type == "meta"
+
+
 @pytest.mark.parametrize(("src_width", "tgt_width"), [(11, 0), (0, 13), (11, 13)])
 def test_more_padding_changes_nothing(build: Build, variant: dict[str, Any], src_width: int, tgt_width: int) -> None:
     model = build(**variant)

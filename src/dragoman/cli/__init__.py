@@ -15,7 +15,7 @@ from typing import Any
 import typer
 
 from dragoman import environment
-from dragoman.cli import demo, doctor, evaluate, explain, export, score, train, translate
+from dragoman.cli import demo, doctor, evaluate, explain, export, lab, score, train, translate
 from dragoman.errors import DragomanError
 
 app = typer.Typer(
@@ -32,6 +32,7 @@ app.command("score")(score.score)
 app.command("evaluate")(evaluate.evaluate)
 app.command("explain")(explain.explain)
 app.command("doctor")(doctor.doctor)
+app.command("lab")(lab.lab)
 app.command("export")(export.export)
 
 

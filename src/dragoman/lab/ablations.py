@@ -1,0 +1,264 @@
+"""Table 3: every row of the paper's ablations, scaled to a model and a text that a processor can train.
+
+A row changes the base model in the proportion in which the paper's row changes the paper's: half the layers, a quarter
+of d_k. Perplexity is per subword, and comparable within the table only; as in the paper all is measured on the
+development set, by beam search, and without averaging checkpoints.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from dragoman.config import Config
+from dragoman.explanation.figures import Bar, Bars, bars
+from dragoman.explanation.style import BLUE, ORANGE, PALE
+from dragoman.lab.report import Claim, Findings, Lab, Section, Table
+from dragoman.lab.runs import SMALL, Interval, Trial, another, changed, corpus_config, interval, trial, trials
+
+TAKES = ("config",)
+
+RECIPE: dict[str, Any] = {
+    **SMALL,
+    "model": {**SMALL["model"], "n_encoder_layers": 3, "n_decoder_layers": 3},
+    "train": {**SMALL["train"], "max_steps": 1500, "warmup_steps": 200, "validate_every": 1500, "save_every": 500},
+}
+BASE_SEEDS = (1, 2, 3, 4, 5)
+"""The base model is trained so often, to know what is chance; every other row once, with the first seed."""
+
+
+class Row(NamedTuple):
+    """A row of Table 3."""
+
+    name: str
+    group: str  # A to E, base or big
+    paper: str  # what the paper changes
+    perplexity: float  # the paper's figures, on newstest2013
+    bleu: float
+    parameters: float | None  # millions, where the paper gives them
+    model: Mapping[str, Any] = {}  # what is changed here
+    train: Mapping[str, Any] = {}
+
+
+def rows(config: Config) -> list[Row]:
+    """Table 3 for a base model of ``config``; figures from https://arxiv.org/abs/1706.03762v7."""
+    model, smoothing = config.model, config.train.label_smoothing or 0.1
+
+    def heads(number: int) -> dict[str, Any]:
+        return {"n_heads": max(1, model.n_heads * number // 8), "d_k": None, "d_v": None}
+
+    def layers(number: int) -> dict[str, Any]:
+        n = (model.n_encoder_layers, model.n_decoder_layers)
+        return dict(
+            zip(("n_encoder_layers", "n_decoder_layers"), (max(1, round(k * number / 6)) for k in n), strict=True)
+        )
+
+    def width(factor: float) -> dict[str, Any]:
+        return {"d_model": round(model.d_model * factor), "d_k": None, "d_v": None}
+
+    wide = {**width(2), "d_ff": model.d_ff * 2, "n_heads": model.n_heads * 2, "dropout": min(0.3, 3 * model.dropout)}
+    longer = {key: 3 * getattr(config.train, key) for key in ("max_steps", "validate_every", "save_every")}
+    room = config.data.max_tokens + config.decode.max_extra_tokens
+    return [
+        Row("base", "base", "N = 6, d_model = 512, d_ff = 2048, h = 8, d_k = 64", 4.92, 25.8, 65),
+        Row("A-1", "A", "h = 1, d_k = 512", 5.29, 24.9, None, heads(1)),
+        Row("A-4", "A", "h = 4, d_k = 128", 5.00, 25.5, None, heads(4)),
+        Row("A-16", "A", "h = 16, d_k = 32", 4.91, 25.8, None, heads(16)),
+        Row("A-32", "A", "h = 32, d_k = 16", 5.01, 25.4, None, heads(32)),
+        Row("B-16", "B", "d_k = 16", 5.16, 25.1, 58, {"d_k": max(1, model.head_d_k // 4), "d_v": model.head_d_v}),
+        Row("B-32", "B", "d_k = 32", 5.01, 25.4, 60, {"d_k": max(1, model.head_d_k // 2), "d_v": model.head_d_v}),
+        Row("C-2", "C", "N = 2", 6.11, 23.7, 36, layers(2)),
+        Row("C-4", "C", "N = 4", 5.19, 25.3, 50, layers(4)),
+        Row("C-8", "C", "N = 8", 4.88, 25.5, 80, layers(8)),
+        Row("C-d256", "C", "d_model = 256, d_k = 32", 5.75, 24.5, 28, width(0.5), _rate(config, 0.5)),
+        Row("C-d1024", "C", "d_model = 1024, d_k = 128", 4.66, 26.0, 168, width(2), _rate(config, 2)),
+        Row("C-ff1024", "C", "d_ff = 1024", 5.12, 25.4, 53, {"d_ff": max(1, model.d_ff // 2)}),
+        Row("C-ff4096", "C", "d_ff = 4096", 4.75, 26.2, 90, {"d_ff": model.d_ff * 2}),
+        Row("D-0.0", "D", "dropout 0.0", 5.77, 24.6, None, {"dropout": 0.0}),
+        Row("D-0.2", "D", "dropout 0.2", 4.95, 25.5, None, {"dropout": min(0.9, 2 * (model.dropout or 0.1))}),
+        Row("D-ls0.0", "D", "label smoothing 0.0", 4.67, 25.3, None, {}, {"label_smoothing": 0.0}),
+        Row("D-ls0.2", "D", "label smoothing 0.2", 5.47, 25.7, None, {}, {"label_smoothing": min(0.9, 2 * smoothing)}),
+        Row("E", "E", "learned positions", 4.92, 25.7, None, {"positions": "learned", "max_len": room}),
+        Row("big", "big", "d_model = 1024, d_ff = 4096, h = 16, dropout 0.3, 3 x steps", 4.33, 26.4, 213, wide,
+            {**longer, **_rate(config, 2)}),
+    ]  # fmt: skip
+
+
+def _rate(config: Config, factor: float) -> dict[str, float]:
+    """The peak rate of a model ``factor`` times as wide: section 5.3 has it fall as d_model^-0.5."""
+    if config.train.schedule == "noam" or config.train.lr is None:
+        return {}  # does so by itself
+    return {"lr": config.train.lr * factor**-0.5}
+
+
+def run(lab: Lab) -> Findings:
+    """Claims: the sentences that section 6.2 draws from the table."""
+    config = corpus_config(lab, RECIPE, n_train=8000)
+    table = rows(config)
+    base = trials(lab, "base", config, BASE_SEEDS[:1] if lab.quick else BASE_SEEDS)
+    found = {"base": base[0]}
+    for row in table[1:]:
+        found[row.name] = trial(lab, row.name, changed(config, model=row.model, train=row.train), 1)
+    chance = another([each.loss for each in base])
+    differences = {name: each.loss - chance.mean for name, each in found.items()}
+    paper = {row.name: math.log(row.perplexity / table[0].perplexity) for row in table}
+    numbers = {
+        "base": config.model.model_dump(),
+        "steps": config.train.max_steps,
+        "rows": [
+            {
+                **row._asdict(),
+                "changed": {**row.model, **row.train},
+                "found": found[row.name]._asdict(),
+                "loss_over_base": differences[row.name],
+                "paper_loss_over_base": paper[row.name],
+            }
+            for row in table
+        ],
+        "base_seeds": [each._asdict() for each in base],
+        "chance": chance._asdict(),
+        "rank_correlation": rank_correlation([*differences.values()][1:], [*paper.values()][1:]),
+    }
+    return Findings(numbers, _sections(config, table, found, base, numbers), _verdict(found, base, numbers))
+
+
+def rank_correlation(ones: Sequence[float], others: Sequence[float]) -> float:
+    """Spearman's; equal values share the mean of their ranks."""
+
+    def ranks(values: Sequence[float]) -> list[float]:
+        return [sum(other < value for other in values) + values.count(value) / 2 for value in values]
+
+    return statistics.correlation(ranks(ones), ranks(others))
+
+
+# --- the account ------------------------------------------------------------------------------------------------------
+
+
+def _verdict(found: Mapping[str, Trial], base: Sequence[Trial], numbers: Mapping[str, Any]) -> list[Claim]:
+    loss, bleu = another([each.loss for each in base]), another([each.bleu for each in base])
+
+    def beyond(value: float, chance: Interval) -> int:
+        """1 above, -1 below what one more base model would give; 0: no difference can be told."""
+        return int(value > chance.high) - int(value < chance.low)
+
+    def claim(text: str, names: Sequence[str], sign: int) -> Claim:
+        """That the loss of all these rows differs from the base's in one direction."""
+        signs = [beyond(found[name].loss, loss) for name in names]
+        holds = True if all(one == sign for one in signs) else False if -sign in signs else None
+        return Claim(text, holds, f"loss {_listed(found, names, loss.mean)}; chance ±{loss.high - loss.mean:.3f}")
+
+    smooth = beyond(found["D-ls0.0"].bleu, bleu)
+    return [
+        claim("(A) One head is worse than eight", ["A-1"], 1),
+        claim("(A) Too many heads are worse, too", ["A-32"], 1),
+        claim("(B) A smaller d_k is worse", ["B-16", "B-32"], 1),
+        claim("(C) Fewer layers are worse", ["C-2", "C-4"], 1),
+        claim("(C) Smaller models are worse", ["C-2", "C-d256", "C-ff1024"], 1),
+        claim("(C) Bigger models are better", ["C-8", "C-d1024", "C-ff4096"], -1),
+        claim("(D) Without dropout it is worse", ["D-0.0"], 1),
+        claim("(D) Without label smoothing perplexity is better", ["D-ls0.0"], -1),
+        Claim(
+            "(D) and BLEU is worse",
+            None if smooth == 0 else smooth < 0,
+            f"{found['D-ls0.0'].bleu:.1f} against {bleu.mean:.1f}; chance ±{bleu.high - bleu.mean:.1f}",
+        ),
+        Claim(
+            "(E) Learned positions do as well as sinusoids",
+            None if math.isnan(loss.low) else beyond(found["E"].loss, loss) <= 0,
+            f"loss {_listed(found, ['E'], loss.mean)}; chance ±{loss.high - loss.mean:.3f}",
+        ),
+        claim("The big model, trained three times as long, is better", ["big"], -1),
+        Claim(
+            "Rows that cost the paper's model more cost this one more",
+            numbers["rank_correlation"] > 0.5,
+            f"rank correlation {numbers['rank_correlation']:.2f} over {len(found) - 1} rows",
+        ),
+    ]
+
+
+def _listed(found: Mapping[str, Trial], names: Sequence[str], base: float) -> str:
+    return ", ".join(f"{found[name].loss - base:+.3f}" for name in names) + " over the base"
+
+
+def _sections(
+    config: Config, table: Sequence[Row], found: Mapping[str, Trial], base: Sequence[Trial], numbers: Mapping[str, Any]
+) -> list[Section]:
+    chance = numbers["chance"]
+    half = chance["high"] - chance["mean"]
+    marks = {} if math.isnan(half) else {-half: "", half: "chance"}
+    label = "loss over the base's (nats a token)"
+    here, there = [], []
+    for row, entry in zip(table[1:], numbers["rows"][1:], strict=True):
+        mine, papers = entry["loss_over_base"], entry["paper_loss_over_base"]
+        colour = PALE if abs(mine) <= half else BLUE if mine < 0 else ORANGE
+        here.append(Bar(_title(row, config), mine, colour=colour, text=f"{mine:+.2f}"))
+        there.append(Bar(_paper(row), papers, colour=BLUE if papers < 0 else ORANGE, text=f"{papers:+.2f}"))
+    spread = interval([each.loss for each in base])
+    model = config.model
+    return [
+        Section(
+            "Table 3, scaled",
+            [
+                f"The base model has N = {model.n_encoder_layers}, d_model = {model.d_model}, d_ff = {model.d_ff}, "
+                f"h = {model.n_heads}, d_k = {model.head_d_k}, dropout {model.dropout:g}, and is trained for "
+                f"{config.train.max_steps:,} steps. Each row changes it in the paper's proportion.",
+                f"The base is trained {len(base)} times (loss {spread:.3f}); what one more training of it would give "
+                "with 95% confidence is called chance. Rows are trained once: a difference within chance is none.",
+                f"What costs the paper's model more costs this one more: rank correlation "
+                f"{numbers['rank_correlation']:.2f}. Where the two differ, look at what limits the model: the paper's "
+                "had 4.5 million sentences and room to grow, this one little text and little time.",
+            ],
+            bars(
+                [Bars(here, label, "Here", marks=marks), Bars(there, label, "The paper (log of its perplexities)")],
+                width=3.4,
+            ),
+            "rows",
+            _table(table, found, config, chance),
+            "Left of zero (blue) is better than the base, right of it (orange) worse; grey may be chance. The two "
+            "scales differ.",
+        ),
+    ]
+
+
+def _paper(row: Row) -> str:
+    return f"({row.group}) {row.paper}" if len(row.group) == 1 else row.group
+
+
+def _title(row: Row, config: Config) -> str:
+    """What the row changes here, in the paper's letters."""
+    letters = {
+        "n_heads": "h", "d_k": "d_k", "n_encoder_layers": "N", "d_model": "d_model", "d_ff": "d_ff",
+        "dropout": "dropout", "label_smoothing": "smoothing", "positions": "positions",
+    }  # fmt: skip
+    if row.group in ("base", "big"):
+        return row.group
+    found = {key: value for key, value in {**row.model, **row.train}.items() if key in letters and value is not None}
+    if found.keys() == {"n_heads"}:
+        found["d_k"] = config.model.d_model // found["n_heads"]
+    said = ", ".join(
+        f"{letters[key]} = {value:g}" if key != "positions" else "learned positions" for key, value in found.items()
+    )
+    return f"({row.group}) {said}"
+
+
+def _table(
+    table: Sequence[Row], found: Mapping[str, Trial], config: Config, chance: Mapping[str, float]
+) -> Table:  # fmt: skip
+    def told(loss: float) -> str:
+        if math.isnan(chance["low"]) or chance["low"] <= loss <= chance["high"]:
+            return "as the base"
+        return "better" if loss < chance["low"] else "worse"
+
+    return Table(
+        ("row", "parameters", "perplexity", "loss", "BLEU", "", "paper: row", "parameters (10⁶)", "perplexity", "BLEU"),
+        [
+            (
+                _title(row, config), found[row.name].parameters, found[row.name].perplexity, found[row.name].loss,
+                f"{found[row.name].bleu:.1f}", "" if row.group == "base" else told(found[row.name].loss), row.paper,
+                row.parameters or "", row.perplexity, row.bleu,
+            )
+            for row in table
+        ],
+    )  # fmt: skip

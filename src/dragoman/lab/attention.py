@@ -1,0 +1,230 @@
+"""Attention step by step on five words, and what it does not know: their order (sections 3.2.1 and 3.5)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from dragoman.explanation.figures import Bar, Bars, Chart, Curve, HeatMap, bars, curves, heat_maps
+from dragoman.lab.report import Claim, Findings, Lab, Section, Table
+from dragoman.reference import (
+    Array,
+    attend,
+    causal_mask,
+    child,
+    encoder_layer,
+    initialise,
+    sinusoidal_positions,
+)
+
+WORDS = ("Tom", "hit", "Jerry", "very", "hard")
+D_MODEL, D_K = 32, 8
+SHARPNESS = np.geomspace(0.05, 6, 61)
+VARIANTS = {  # of an encoder: positions, causal
+    "no positions": ("none", False),
+    "no positions, causal mask": ("none", True),
+    "rotary positions": ("rotary", False),
+    "sinusoidal positions": ("sinusoidal", False),
+}
+
+
+class Steps(NamedTuple):
+    """Everything on the way from five words to five new vectors."""
+
+    x: Array  # (5, d_model)
+    q: Array  # (5, d_k)
+    k: Array
+    v: Array
+    products: Array  # (5, 5), queries down, keys across
+    scores: Array  # products / sqrt(d_k)
+    weights: Array  # rows sum to 1
+    context: Array  # (5, d_k)
+
+
+def step_by_step(rng: np.random.Generator) -> Steps:
+    """One head on random words, each step of Eq. (1) by itself."""
+    n = len(WORDS)
+    x = rng.standard_normal((n, D_MODEL))
+    w_q, w_k, w_v = rng.standard_normal((3, D_K, D_MODEL)) / math.sqrt(D_MODEL)
+    q, k, v = x @ w_q.T, x @ w_k.T, x @ w_v.T
+    products = q @ k.T
+    scores = products / math.sqrt(D_K)
+    exps = np.exp(scores - scores.max(axis=1, keepdims=True))
+    weights = exps / exps.sum(axis=1, keepdims=True)
+    return Steps(x, q, k, v, products, scores, weights, weights @ v)
+
+
+def sharpened(steps: Steps) -> Array:
+    """The weights of the first query, multiplied by each of ``SHARPNESS``: ``(len(SHARPNESS), 5)``."""
+    q = SHARPNESS[:, None, None] * steps.q[:1]  # (N, 1, d_k)
+    allowed = np.ones((1, 1), dtype=np.bool_)
+    return attend(q, steps.k[None], steps.v[None], allowed)[1][:, 0]
+
+
+def order_matters(positions: str, causal: bool, n_layers: int, seed: int = 0) -> dict[str, float]:
+    """Give an encoder every order of the five words, and see whether it says the same in that order.
+
+    Returns:
+        The greatest and the mean of ``|f(permuted x) - permuted f(x)| / |f(x)|`` over all orders but the first.
+    """
+    config = dict(
+        d_model=64, d_ff=256, n_heads=4, n_encoder_layers=n_layers, n_decoder_layers=0, src_vocab_size=10,
+        tgt_vocab_size=10, share_embeddings="none", attention_bias=True, generator_bias=False, activation="relu",
+        norm="post", norm_eps=1e-5, positions=positions, pad_id=0,
+    )  # fmt: skip
+    rng = np.random.default_rng(seed)
+    params = initialise(config, rng)
+    n = len(WORDS)
+    words = rng.standard_normal((n, 64))
+    orders = np.array(list(itertools.permutations(range(n))))  # (n!, n), the first one as it is
+    places = sinusoidal_positions(n, 64) if positions == "sinusoidal" else 0.0
+    mask = causal_mask(n) if causal else np.ones((1, 1, 1, n), dtype=np.bool_)
+    x: Array = words[orders] + places  # (n!, n, d_model)
+    for i in range(n_layers):
+        x, _ = encoder_layer(child(params, f"encoder.layers.{i}"), config, x, mask)
+    expected = x[0][orders]
+    gaps = np.linalg.norm(x - expected, axis=(1, 2))[1:] / np.linalg.norm(x[0])
+    return {"greatest": float(gaps.max()), "mean": float(gaps.mean())}
+
+
+def torch_gap(steps: Steps) -> float:
+    """The greatest difference to PyTorch's own attention."""
+    q, k, v = (torch.from_numpy(part)[None] for part in (steps.q, steps.k, steps.v))
+    return float((F.scaled_dot_product_attention(q, k, v)[0] - torch.from_numpy(steps.context)).abs().max())
+
+
+def run(lab: Lab) -> Findings:
+    """Claims: weights are a distribution, outputs are means of values, and order comes from outside."""
+    steps = step_by_step(np.random.default_rng(1))
+    lookup = sharpened(steps)
+    n_layers = 1 if lab.quick else 6
+    order = {name: order_matters(*variant, n_layers) for name, variant in VARIANTS.items()}
+    outside = np.maximum(steps.context - steps.v.max(axis=0), steps.v.min(axis=0) - steps.context).max()
+    numbers: dict[str, Any] = {
+        "words": WORDS,
+        "products": steps.products,
+        "scores": steps.scores,
+        "weights": steps.weights,
+        "context": steps.context,
+        "largest_error_of_a_row_sum": np.abs(steps.weights.sum(axis=1) - 1).max(),
+        "furthest_outside_the_values": outside,
+        "torch_gap": torch_gap(steps),
+        "sharpness": SHARPNESS,
+        "sharpened_weights": lookup,
+        "order": order,
+        "n_layers": n_layers,
+    }
+    return Findings(numbers, _sections(steps, lookup, order, n_layers), _verdict(numbers))
+
+
+def _verdict(numbers: dict[str, Any]) -> list[Claim]:
+    order = numbers["order"]
+    blind, seeing = order["no positions"]["greatest"], order["sinusoidal positions"]["mean"]
+    sums, outside = numbers["largest_error_of_a_row_sum"], numbers["furthest_outside_the_values"]
+    causal = order["no positions, causal mask"]["mean"]
+    return [
+        Claim("Each row of weights sums to 1", bool(sums < 1e-12), f"largest error {sums:.1e}"),
+        Claim(
+            "Each output is a mean of values: it never leaves their range",
+            bool(outside <= 0),
+            f"furthest outside {max(outside, 0.0):.1e}",
+        ),
+        Claim(
+            "Eq. (1) in NumPy and torch's `scaled_dot_product_attention` agree",
+            numbers["torch_gap"] < 1e-12,
+            f"greatest difference {numbers['torch_gap']:.1e} in float64",
+        ),
+        Claim(
+            "Without positions a permuted sentence gives permuted outputs, to rounding",
+            blind < 1e-12,
+            f"greatest relative difference over all 119 other orders {blind:.1e}",
+        ),
+        Claim(
+            "With positions added the order counts",
+            seeing > 0.01,
+            f"the outputs move by {seeing:.0%} of their length in the mean",
+        ),
+        Claim(
+            "A causal mask tells the order too, without any positions",
+            causal > 0.01,
+            f"the outputs move by {causal:.0%} in the mean",
+        ),
+    ]
+
+
+def _sections(steps: Steps, lookup: Array, order: dict[str, dict[str, float]], n_layers: int) -> list[Section]:
+    n, names = len(WORDS), list(WORDS)
+    shapes = Table(
+        ("step", "what", "shape"),
+        [
+            ("1", "five words, each a vector X", f"{n} × {D_MODEL}"),
+            ("2", "queries Q = X W_Q: what each word looks for", f"{n} × {D_K}"),
+            ("3", "keys K = X W_K: what each word can be found by", f"{n} × {D_K}"),
+            ("4", "values V = X W_V: what each word has to give", f"{n} × {D_K}"),
+            ("5", "products Q K^T: each query with each key", f"{n} × {n}"),
+            ("6", "divided by sqrt(d_k) = sqrt(8) = 2.83", f"{n} × {n}"),
+            ("7", "softmax of each row: weights that sum to 1", f"{n} × {n}"),
+            ("8", "weights times V: for each word a mean of all values", f"{n} × {D_K}"),
+        ],
+    )
+    peak = float(np.ceil(np.abs(steps.products).max()))
+    scores = heat_maps(
+        [HeatMap(steps.products, "products  Q Kᵀ", names, names), HeatMap(steps.scores, "÷ √8", names, names)],
+        "query of", "key of", "score", low=-peak, high=peak, numbers=".1f",
+    )  # fmt: skip
+    weights = heat_maps(
+        [HeatMap(steps.weights, "", names, names)], "query of", "key of", "weight (each row sums to 1)", numbers=".2f"
+    )
+    chart = Chart(
+        [Curve(word, list(SHARPNESS), list(lookup[:, i])) for i, word in enumerate(WORDS)],
+        "factor on the query (log scale)", "attention weight", x_log=10, y_range=(-0.02, 1.02),
+        marks={1.0: "as it is"},
+    )  # fmt: skip
+    gaps = [
+        Bar(name, max(gap["mean"], 1e-17), text=f"{gap['mean']:.1e}" if gap["mean"] < 1e-3 else f"{gap['mean']:.2f}")
+        for name, gap in order.items()
+    ]
+    return [
+        Section(
+            "One head, step by step",
+            "Eq. (1) of the paper, softmax(Q K^T / sqrt(d_k)) V, on five words with random vectors of 32 numbers and "
+            "one head of 8.",
+            table=shapes,
+        ),
+        Section("", figure=scores, name="scores", caption="Steps 5 and 6: every query against every key."),
+        Section(
+            "",
+            figure=weights,
+            name="weights",
+            caption="Step 7: softmax makes each row a distribution. Row and column are not alike: that one word "
+            "attends to another says nothing about the way back.",
+        ),
+        Section(
+            "Between an average and a lookup",
+            f"The same query ({WORDS[0]}), made longer. Close to zero it finds all keys alike, and its output is "
+            "the plain mean of the values. Long, it picks the one value whose key fits best, as a dictionary does. "
+            "A trained head may stand anywhere between, and unlike a lookup it has a gradient everywhere.",
+            curves([chart], width=6.4),
+            "lookup",
+            caption="Weights of one query on the five words, over its length.",
+        ),
+        Section(
+            "A bag of words",
+            [
+                "For attention `Tom hit Jerry` and `Jerry hit Tom` are the same set. An encoder with random "
+                f"weights ({n_layers} {'layer' if n_layers == 1 else 'layers'}) is given its five words in all 120 "
+                "orders. Without positions each word gets the same vector in every order, so nothing above it "
+                "could ever tell who hit whom.",
+                "A causal mask alone is enough to break this: the first word sees one word, the second two. That "
+                "is why decoders without positions still learn something of order, and encoders do not.",
+            ],
+            bars([Bars(gaps, "relative change of the outputs (log scale)", log=True)], width=6.4),
+            "order",
+            caption="How far outputs move when the words are reordered, beyond being reordered themselves.",
+        ),
+    ]  # fmt: skip

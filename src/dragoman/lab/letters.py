@@ -1,0 +1,110 @@
+"""A task of seconds for small models: say a row of letters backwards. For experiments that must open the model up.
+
+Sources are random letters and the end mark, targets the same letters backwards and the end mark. To learn it a model
+must find out where each letter stands, so that everything under test here has work to do. What can be said with the
+ordinary commands is trained with them instead: see ``runs``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from dragoman.config import ModelConfig
+from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
+from dragoman.model.transformer import Transformer
+from dragoman.training.loss import label_smoothed_loss
+
+FIRST = 4  # the ids before it mark padding, the unknown, beginning and end
+
+
+class Pairs(NamedTuple):
+    """Sentences with their answers, int64, padded."""
+
+    src: Tensor  # (B, S)
+    tgt_in: Tensor  # (B, T)
+    tgt_out: Tensor  # (B, T)
+
+
+def reversals(count: int, shortest: int, longest: int, n_letters: int, generator: torch.Generator) -> Pairs:
+    """Random letters and the same letters backwards, of random lengths from ``shortest`` to ``longest``."""
+    lengths = torch.randint(shortest, longest + 1, (count, 1), generator=generator)
+    letters = torch.randint(FIRST, FIRST + n_letters, (count, longest), generator=generator)
+    places = torch.arange(longest + 1)
+    kept = places[:-1] < lengths
+    src = torch.full((count, longest + 1), PAD_ID)
+    src[:, :-1] = letters.where(kept, PAD_ID)
+    backwards = letters.gather(1, (lengths - 1 - places[:-1]).clamp_min(0)).where(kept, PAD_ID)
+    tgt_out = torch.cat((backwards, torch.full((count, 1), PAD_ID)), 1)
+    for side in (src, tgt_out):
+        side.scatter_(1, lengths, EOS_ID)
+    tgt_in = torch.cat((torch.full((count, 1), BOS_ID), backwards), 1)
+    return Pairs(src, tgt_in, tgt_out)
+
+
+def small_model(seed: int, n_letters: int = 20, **options: Any) -> Transformer:
+    """A Transformer for this task; ``options`` are those of ``ModelConfig``."""
+    torch.manual_seed(seed)
+    sizes = dict(d_model=64, d_ff=128, n_heads=4, n_encoder_layers=2, n_decoder_layers=2, dropout=0.0)
+    vocabulary = FIRST + n_letters
+    return Transformer(ModelConfig(**{**sizes, **options}, src_vocab_size=vocabulary, tgt_vocab_size=vocabulary))
+
+
+def warm_cosine(steps: int, peak: float, warmup: int) -> Callable[[int], float]:
+    """The rate of step 1, 2, ...: up to ``peak`` in ``warmup`` steps, then half a cosine down to 0."""
+
+    def rate(step: int) -> float:
+        if step <= warmup:
+            return peak * step / warmup
+        return peak * 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(1, steps - warmup)))
+
+    return rate
+
+
+def learn(
+    model: nn.Module, batches: Iterator[Pairs], steps: int, rate: Callable[[int], float], clip: float | None = 1.0
+) -> list[float]:
+    """Train with Adam as the paper sets it, and return the loss of each step in nats per target token.
+
+    Stops early, with the loss that was not finite, where one is.
+    """
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9)
+    device = next(model.parameters()).device
+    losses: list[float] = []
+    model.train()
+    for step in range(1, steps + 1):
+        src, tgt_in, tgt_out = (side.to(device) for side in next(batches))
+        loss, _ = label_smoothed_loss(model(src, tgt_in), tgt_out, PAD_ID, 0.0)
+        loss = loss / (tgt_out != PAD_ID).sum()
+        losses.append(loss.item())
+        if not math.isfinite(losses[-1]):
+            break
+        optimizer.zero_grad()
+        torch.autograd.backward(loss)
+        if clip is not None:
+            nn.utils.clip_grad_norm_(model.parameters(), clip)
+        for group in optimizer.param_groups:
+            group["lr"] = rate(step)
+        optimizer.step()
+    return losses
+
+
+def endless(count: int, shortest: int, longest: int, n_letters: int = 20, seed: int = 0) -> Iterator[Pairs]:
+    """New batches for ever."""
+    generator = torch.Generator().manual_seed(seed)
+    while True:
+        yield reversals(count, shortest, longest, n_letters, generator)
+
+
+@torch.no_grad()
+def accuracy(model: nn.Module, pairs: Pairs) -> float:
+    """The share of target tokens that are the most probable, all before them being given right."""
+    device = next(model.parameters()).device
+    model.eval()
+    best = model(pairs.src.to(device), pairs.tgt_in.to(device)).argmax(-1).cpu()
+    kept = pairs.tgt_out != PAD_ID
+    return float((best == pairs.tgt_out)[kept].double().mean())

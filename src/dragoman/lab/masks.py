@@ -1,0 +1,214 @@
+"""Who may see whom: causal and bidirectional attention, leaks, four ways to write a mask, and what hides (3.2.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dragoman.explanation.figures import HeatMap, heat_maps
+from dragoman.lab.hiding import CONVENTIONS, DTYPES, WAYS, handed_over, hidden_weight, round_trips
+from dragoman.lab.report import Claim, Findings, Lab, Section, Table
+from dragoman.model.attention import attend
+from dragoman.model.masks import causal_mask
+
+WORDS = ("I", "love", "cats", "and", "dogs", "(pad)")
+
+
+# --- leaks ------------------------------------------------------------------------------------------------------------
+
+
+def leaks(mask: Tensor | None, n_layers: int = 3, n: int = 8, seed: int = 0) -> Tensor:
+    """How strongly output t depends on input s: ``|d y_t / d x_s|`` of a stack of attentions, ``(n, n)``.
+
+    Args:
+        mask: ``(1, 1, n, n)``, true = may attend; None: all see all.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    d = 16
+    weights = torch.randn(n_layers, 3, d, d, generator=generator, dtype=torch.float64) / d**0.5
+
+    def stack(x: Tensor) -> Tensor:
+        for w_q, w_k, w_v in weights:
+            h = x[None, None]  # (1, 1, n, d)
+            x = x + attend(h @ w_q, h @ w_k, h @ w_v, mask)[0][0, 0]
+        return x
+
+    x = torch.randn(n, d, generator=generator, dtype=torch.float64)
+    derive: Any = torch.autograd.functional.jacobian  # untyped in torch
+    return torch.linalg.matrix_norm(derive(stack, x).transpose(1, 2))  # of (n, n, d, d)
+
+
+MASKS: dict[str, Callable[[int], Tensor | None]] = {
+    "causal": causal_mask,
+    "none": lambda n: None,
+    "off by one: tril(1)": lambda n: torch.ones(n, n).tril(1).bool()[None, None],
+    "upside down: triu": lambda n: torch.ones(n, n).triu().bool()[None, None],
+}
+
+
+def run(lab: Lab) -> Findings:
+    """Claims: the mask keeps the future out exactly; conventions cannot be mixed; and how to hide in half precision."""
+    n = 8
+    jacobians = {name: leaks(make(n), 2 if lab.quick else 6, n) for name, make in MASKS.items()}
+    future = torch.ones(n, n).triu(1).bool()
+    hides = {
+        rows: {way: {str(d).removeprefix("torch."): hidden_weight(way, d, rows) for d in DTYPES} for way in WAYS}
+        for rows in ("ordinary", "sees nothing")
+    }
+    numbers: dict[str, Any] = {
+        "leak_of_the_future": {name: float(j[future].max()) for name, j in jacobians.items()},
+        "past": {name: float(j[~future].mean()) for name, j in jacobians.items()},
+        "jacobians": jacobians,
+        "conventions": {name: each.users for name, each in CONVENTIONS.items()},
+        "round_trips": round_trips(causal_mask(n)[0, 0]),
+        "handed_over": handed_over(n),
+        "hides": hides,
+    }
+    return Findings(numbers, _sections(numbers), _verdict(numbers))
+
+
+def _verdict(numbers: dict[str, Any]) -> list[Claim]:
+    leak, hides, given = numbers["leak_of_the_future"], numbers["hides"], numbers["handed_over"]
+    silent = [
+        f"{written} given to {read}"
+        for written, row in given.items()
+        for read, share in row.items()
+        if written != read and share != "nan" and share > 1e-6
+    ]
+    ours = {outcome for rows in hides.values() for outcome in rows["ours"].values()}
+    return [
+        Claim(
+            "With the causal mask no output depends on a later input, exactly",
+            leak["causal"] == 0.0,
+            f"greatest |d y_t / d x_s| for s > t: {leak['causal']:.0f}; without a mask {leak['none']:.2f}, one "
+            f"diagonal too many {leak['off by one: tril(1)']:.2f}",
+        ),
+        Claim(
+            "Each of the four ways to write a mask can be translated into the others",
+            numbers["round_trips"],
+            "there and back, to the bit",
+        ),
+        Claim(
+            "A mask given to code of another convention fails loudly",
+            not silent,
+            f"{len(silent)} of 12 pairs go wrong without NaN or error: attention lies on hidden keys",
+        ),
+        Claim(
+            "−1e9 can be filled in at half precision",
+            "refused" not in hides["ordinary"]["fill −1e9"].values(),
+            f"float16: {hides['ordinary']['fill −1e9']['float16']}; its least number is −65,504",
+        ),
+        Claim(
+            "A row that may see nothing gives zeros with our attention, in every precision",
+            ours == {"right"},
+            f"others: −inf gives {hides['sees nothing']['fill −inf']['float32']}, −1e9 in float32 "
+            f"{hides['sees nothing']['fill −1e9']['float32']}: equal weight on all that was to be hidden",
+        ),
+    ]
+
+
+# --- the account ------------------------------------------------------------------------------------------------------
+
+
+def _examples() -> list[HeatMap]:
+    """One sentence with one padding token: mask and weights, bidirectional and causal."""
+    n, names = len(WORDS), list(WORDS)
+    generator = torch.Generator().manual_seed(5)
+    q, k = torch.randn(2, 1, 1, n, 8, generator=generator)
+    padding = torch.tensor([word != "(pad)" for word in WORDS])
+    both = causal_mask(n) & padding
+    maps = []
+    for title, mask in (("all but padding", padding.expand(1, 1, n, n)), ("the past", both)):
+        weights = attend(q, k, k, mask)[1][0, 0]
+        maps += [
+            HeatMap(mask[0, 0].float(), f"may see: {title}", names, names),
+            HeatMap(weights, "weights", names, names),
+        ]
+    return maps
+
+
+def _sections(numbers: dict[str, Any]) -> list[Section]:
+    positions = [str(i) for i in range(8)]
+    jacobians = [
+        HeatMap(matrix / matrix.amax(1, keepdim=True), name, positions, positions)
+        for name, matrix in numbers["jacobians"].items()
+    ]
+    names = list(CONVENTIONS)
+    given = numbers["handed_over"]
+    handed = [[np.nan if given[w][r] == "nan" else given[w][r] for r in names] for w in names]
+    return [
+        Section(
+            "Side by side",
+            "The encoder's words see one another; the decoder's see themselves and the past. Padding is seen by "
+            "nobody. Hidden keys have a weight of exactly 0, and what is left still sums to 1.",
+            heat_maps(
+                _examples(), "query", "key", "may see (0 or 1); weight", n_columns=2, cell=0.36
+            ),
+            "side-by-side",
+            caption="One sentence, random queries and keys. Above an encoder's attention, below a decoder's.",
+        ),
+        Section(
+            "A leak test",
+            "The loss of a model that sees the future is wonderful, so the loss does not show the bug. The derivative "
+            "does: of output t by input s, through several layers of attention with residuals. Above the diagonal it "
+            "must be 0, not small. One diagonal too many is enough to see the answer.",
+            heat_maps(jacobians, "output at", "input at", "|d output / d input|, row by row", n_columns=2, cell=0.26),
+            "leaks",
+            caption="Sizes of the derivatives. Right is only the first.",
+        ),
+        Section(
+            "Four ways to say it",
+            "All four are in use, three of them in the five documents, and from the outside a mask does not tell which "
+            "it is. With `keep` ours:",
+            table=Table(
+                ("mask", "used by", "from ours", "to ours"),
+                [
+                    ("true = may attend", CONVENTIONS["true = may attend"].users, "`keep`", "`mask`"),
+                    ("true = hidden", CONVENTIONS["true = hidden"].users, "`~keep`", "`~mask`"),
+                    ("1 = keep, 0 = hide", CONVENTIONS["1 = keep, 0 = hide"].users, "`keep.long()`", "`mask != 0`"),
+                    (
+                        "0 = keep, −inf = hide", CONVENTIONS["0 = keep, −inf = hide"].users,
+                        "`zeros.masked_fill(~keep, -inf)`", "`mask == 0`",
+                    ),
+                ],
+            ),
+        ),
+        Section(
+            "",
+            "What happens to a causal mask that is handed to code of another convention: the share of all "
+            "attention that lies on hidden keys. Some mistakes give NaN at once. The others raise "
+            "nothing: the model trains, and sees the future.",
+            heat_maps(
+                [HeatMap(handed, "", names, names)], "written as", "read as", "attention on hidden keys",
+                numbers=".2f", cell=0.62,
+            ),
+            "handed-over",
+            caption="Zeros off the diagonal are luck: 1 and true are the same once cast to bool, and so is −inf.",
+        ),
+        *[_hiding(rows, numbers["hides"][rows]) for rows in ("ordinary", "sees nothing")],
+    ]  # fmt: skip
+
+
+def _hiding(rows: str, found: dict[str, dict[str, str]]) -> Section:
+    dtypes = [str(d).removeprefix("torch.") for d in DTYPES]
+    ordinary = (
+        "An ordinary row, some of whose keys are hidden. float16 ends at −65,504: −1e9 cannot be filled in, and "
+        "added it becomes −inf. Multiplying scores by 0 hides nothing, for exp(0) = 1."
+    )
+    nothing = (
+        "A row that may see nothing: a padded query, or an empty sentence. −inf gives 0/0. A large finite number "
+        "gives equal weights on everything that was to be hidden. Ours fills with the least finite number and then "
+        "sets hidden weights to 0."
+    )
+    return Section(
+        "What to hide with" if rows == "ordinary" else "",
+        ordinary if rows == "ordinary" else nothing,
+        table=Table(
+            ("an ordinary row" if rows == "ordinary" else "a row that sees nothing", *dtypes),
+            [(way, *(found[way][dtype] for dtype in dtypes)) for way in WAYS],
+        ),
+    )

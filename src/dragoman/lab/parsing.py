@@ -1,0 +1,313 @@
+"""Constituency parsing by the same model (Table 4): trained on trees, read against gold trees by brackets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from dragoman.api import Trained
+from dragoman.config import Config
+from dragoman.data import phrasebook
+from dragoman.data.trees import Tree, from_symbols, read_trees, right_branching, to_symbols, tree_of
+from dragoman.errors import ConfigError
+from dragoman.evaluation.brackets import PAPER_F1, Counts, bracket_scores, by_label, count
+from dragoman.explanation.figures import Bar, Bars, Chart, Curve, bars, curves
+from dragoman.explanation.parse_tree import parse_trees
+from dragoman.explanation.style import PALE
+from dragoman.files import explained
+from dragoman.lab.report import Claim, Findings, Lab, Section, Table
+from dragoman.lab.runs import QUICK, changed, finished, validation_texts
+from dragoman.translator import Translator
+
+TAKES = ("config", "run")
+
+RECIPE: dict[str, Any] = {
+    "task": "parsing",
+    "model": dict(
+        d_model=64, d_ff=256, n_heads=8, n_encoder_layers=2, n_decoder_layers=2, dropout=0.1, share_embeddings="decoder"
+    ),
+    "data": {"tokenizer": {"vocab_size": 1000, "joint": False}},
+    "train": dict(
+        max_steps=2000, batch_tokens=1024, schedule="cosine", lr=4e-3, warmup_steps=150, clip_norm=1.0, average=0,
+        validate_every=2000, save_every=500, log_every=50,
+    ),
+    "decode": {"beam_size": 4, "length_penalty": 0.3, "max_extra_tokens": 50},
+}  # fmt: skip
+"""A parser of the embedded treebank, in a minute or two."""
+
+WSJ_ONLY = [
+    ("Vinyals & Kaiser et al. (2014), LSTM", 88.3),
+    ("Petrov et al. (2006)", 90.4),
+    ("Zhu et al. (2013)", 90.4),
+    ("Dyer et al. (2016), discriminative", 91.7),
+]
+"""Table 4: trained on the Wall Street Journal alone, F1 on its section 23; the Transformer has ``PAPER_F1``."""
+
+EDGES = (10, 20, 30, 40)
+"""Sentences are grouped by their words: up to so many."""
+
+FEWEST = 10
+"""Of fewer sentences no point is drawn."""
+
+AHEAD = 20.0
+"""By so much F1 a parser is to be ahead of right-branching trees."""
+
+
+def run(lab: Lab) -> Findings:
+    """Claims: every output is a tree over the sentence's words, and it is far better than right-branching."""
+    if lab.run is not None:
+        given = lab.run
+        weights = Translator.load(given).manifest["files"]["model.safetensors"]["sha256"]
+        found = lab.done("given", lambda: _of_run(given, lab.quick), weights)
+    else:
+        config = _config(lab)
+        is_embedded = config.data.train.src.parent == lab.out / "treebank"
+
+        def measure(folder: Path, done: Trained, config: Config) -> dict[str, Any]:
+            lab.say(f"  {done.step:,} steps in {done.seconds:.0f} s; now parsing")
+            return _of_run(folder, lab.quick, is_embedded) | {"train_s": done.seconds, "steps": done.step}
+
+        found = finished(lab, "parser", config, 1, measure)
+    return Findings(found, _sections(found), [] if lab.quick else _verdict(found))
+
+
+def _config(lab: Lab) -> Config:
+    """What is trained: the configuration that was given if it is a parser's, else a parser of the embedded treebank."""
+    config = lab.config
+    if config is not None and config.task != "parsing":
+        lab.say("the configuration is a translator's: a parser of the embedded treebank is trained instead")
+        config = None
+    if config is None:
+        folder, sizes = lab.out / "treebank", (300, 20) if lab.quick else (8000, 500)
+        files = {"train": folder / f"train-{sizes[0]}.trees", "valid": folder / f"valid-{sizes[1]}.trees"}
+        with explained(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            phrasebook.write_trees(sizes[0], files["train"], seed=1)
+            phrasebook.write_trees(sizes[1], files["valid"], seed=2, split="held_out")
+        data = {**RECIPE["data"], **{name: {"trees": path} for name, path in files.items()}}
+        config = Config.from_mapping({**RECIPE, "data": data}, "the recipe of the experiment")
+    return changed(config, **QUICK) if lab.quick else config
+
+
+# --- measurements -----------------------------------------------------------------------------------------------------
+
+
+def _of_run(folder: Path, quick: bool, deeper: bool = False) -> dict[str, Any]:
+    """What a parser does on its validation trees; with ``deeper`` on more deeply nested sentences too.
+
+    Raises:
+        ConfigError: The run is none of a parser, or has no validation trees.
+    """
+    parser = Translator.load(folder)
+    if parser.config.task != "parsing":
+        raise ConfigError(f"{folder}: a translator and no parser: train one with task: parsing, or leave out --run")
+    n = 20 if quick else None
+    found = measured(parser, _gold_trees(parser, folder)[:n])
+    if deeper:
+        lines = phrasebook.trees(n or 500, seed=3, split="deeper")
+        found["deeper"] = measured(parser, [tree_of(line) for line in lines])
+    return found
+
+
+def _gold_trees(parser: Translator, folder: Path) -> list[Tree]:
+    valid = parser.config.data.valid
+    if valid is not None and valid.src.exists():
+        return list(read_trees(valid.src))
+    if not (folder / "store/valid").is_dir():
+        raise ConfigError(f"{folder}: its validation trees are neither in {valid and valid.src} nor in store/valid")
+    pairs = zip(*validation_texts(folder), strict=True)
+    return [from_symbols(symbols.split(" "), sentence.split(" ")).tree for sentence, symbols in pairs]
+
+
+def measured(parser: Translator, golds: Sequence[Tree]) -> dict[str, Any]:
+    """Scores of a parser and of right-branching trees, as a whole, by length and by label; and an example."""
+    lines = parser.translate([" ".join(tree.words) for tree in golds])
+    founds = [tree_of(one.text) for one in lines]
+    branching = [right_branching(tree.words) for tree in golds]
+    example = _example(golds, founds)
+    return {
+        "sentences": len(golds),
+        "words": sum(len(tree.words) for tree in golds),
+        "well_formed": sum(one.words == other.words for one, other in zip(golds, founds, strict=True)),
+        "repaired": sum(bool(one.notes) for one in lines),
+        "parser": _summary(golds, founds),
+        "right_branching": _summary(golds, branching),
+        "by_length": {
+            "sentences": _by_length(golds, founds, lambda counts: len(counts)),
+            "parser": _by_length(golds, founds, _f1),
+            "right_branching": _by_length(golds, branching, _f1),
+        },
+        "by_label": {label: [*counts, counts.f1] for label, counts in by_label(golds, founds).items()},
+        "example": {
+            "sentence": " ".join(golds[example].words),
+            "gold": " ".join(to_symbols(golds[example])),
+            "found": " ".join(to_symbols(founds[example])),
+        },
+    }
+
+
+def _example(golds: Sequence[Tree], founds: Sequence[Tree]) -> int:
+    """A sentence to show: of about ten words, and with some brackets wrong if there is one."""
+
+    def oddness(i: int) -> tuple[int, bool]:
+        return max(0, abs(len(golds[i].words) - 10) - 2), golds[i].brackets == founds[i].brackets
+
+    return min(range(len(golds)), key=oddness)
+
+
+def _summary(golds: Sequence[Tree], founds: Sequence[Tree]) -> dict[str, float | None]:
+    f1, precision, recall, exact = bracket_scores(golds, founds)
+    bare_golds, bare_founds = ([_unlabelled(tree) for tree in trees] for trees in (golds, founds))
+    return {
+        "f1": f1.value, "low": f1.low, "high": f1.high, "precision": precision.value, "recall": recall.value,
+        "exact": exact.value, "unlabelled_f1": bracket_scores(bare_golds, bare_founds)[0].value,
+    }  # fmt: skip
+
+
+def _unlabelled(tree: Tree) -> Tree:
+    return tree._replace(brackets=tuple(bracket._replace(label="X") for bracket in tree.brackets))
+
+
+def _by_length(
+    golds: Sequence[Tree], founds: Sequence[Tree], make: Callable[[list[Counts]], float | None]
+) -> list[float | None]:
+    """For sentences of up to 10, 20, 30, 40 and more words."""
+    groups: list[list[Counts]] = [[] for _ in (*EDGES, None)]
+    for gold, found in zip(golds, founds, strict=True):
+        counts = count(gold, found)
+        if counts is not None:
+            groups[sum(len(gold.words) > edge for edge in EDGES)].append(counts)
+    return [make(group) for group in groups]
+
+
+def _f1(group: Sequence[Counts]) -> float | None:
+    return Counts(*(sum(column) for column in zip(*group, strict=True))).f1 if group else None
+
+
+# --- the account ------------------------------------------------------------------------------------------------------
+
+
+def _verdict(found: dict[str, Any]) -> list[Claim]:
+    parser, baseline = found["parser"], found["right_branching"]
+    ahead = parser["low"] - baseline["high"]
+    claims = [
+        Claim(
+            "Whatever the model writes becomes a well-formed tree over exactly the sentence's words",
+            found["well_formed"] == found["sentences"],
+            f"{found['well_formed']:,} of {found['sentences']:,} sentences; {found['repaired']:,} had to be repaired",
+        ),
+        Claim(
+            f"The parser is more than {AHEAD:.0f} F1 ahead of right-branching trees",
+            ahead > AHEAD,
+            f"{_value(parser)} against {_value(baseline)}, labelled brackets, 95% bootstrap intervals over sentences",
+        ),
+    ]
+    if "deeper" in found:
+        deeper = found["deeper"]["parser"]
+        apart = deeper["high"] < parser["low"] or deeper["low"] > parser["high"]
+        claims.append(
+            Claim(
+                "Sentences nested one level deeper than any it was trained on are parsed worse",
+                deeper["high"] < parser["low"] if apart else None,
+                f"{_value(deeper)} against {_value(parser)} of new combinations at known depths",
+            )
+        )
+    return claims
+
+
+def _value(scores: dict[str, Any]) -> str:
+    return f"{scores['f1']:.1f} [{scores['low']:.1f}, {scores['high']:.1f}]"
+
+
+def _sections(found: dict[str, Any]) -> list[Section]:
+    example, is_embedded = found["example"], "deeper" in found
+    corpus = "the embedded treebank, whose sentences a small grammar made" if is_embedded else "the given treebank"
+    return [
+        Section(
+            "A tree as a sequence",
+            [
+                "Section 6.3 of the paper parses with the very model that translates. A tree is written as a sequence: "
+                "brackets with their label, and for each word its tag instead of the word. Nothing in it says which "
+                "word is meant: the decoder has to find the place in the sentence by its attention.",
+                f"Sentence: `{example['sentence']}`",
+                f"What the decoder should write: `{example['gold']}`",
+                "It is free to write anything else. Rules make a tree of what came out, over exactly the sentence's "
+                f"words; {found['repaired']:,} of {found['sentences']:,} outputs needed one.",
+            ],
+            figure=parse_trees(*(_tree(example, key) for key in ("found", "gold"))),
+            name="tree",
+            caption="Words, their tags, and constituents above them. Marked: brackets that the other tree has not.",
+        ),
+        Section(
+            "Against right-branching trees",
+            f"Labelled brackets are counted as EVALB counts them, on {found['sentences']:,} sentences of {corpus}. "
+            "Right-branching trees bracket each word with all that follow it, the usual blind guess for English. The "
+            "paper's figures are of the Wall Street Journal: another corpus, beside which a figure of "
+            "this one only shows where the scale ends.",
+            figure=bars([Bars(_bars(found), "labelled bracket F1 (%)")], width=4.6),
+            name="f1",
+            table=Table(
+                ("", "F1", "precision", "recall", "exact match", "unlabelled F1"),
+                [_row(*row) for row in _rows(found)],
+            ),
+            caption="Blue: measured here, with 95% bootstrap intervals; grey: from the paper's Table 4. The table: in "
+            "per cent.",
+        ),
+        Section(
+            "Longer sentences are harder",
+            "F1 by the number of words of a sentence, punctuation included.",
+            figure=curves([_chart(found)]),
+            name="lengths",
+            caption="Each point is a group of sentences: of up to 10 words, of 11 to 20, and so on, where there are "
+            f"{FEWEST} or more.",
+        ),
+        Section(
+            "Label by label",
+            "The commonest labels are learned first; a rare one is seen too seldom.",
+            table=Table(
+                ("label", "gold brackets", "found", "right", "F1"),
+                [
+                    (label, gold, said, right, f"{f1:.1f}")
+                    for label, (right, gold, said, f1) in list(found["by_label"].items())[:12]
+                ],
+            ),
+            caption="ADVP includes PRT. F1 in per cent.",
+        ),
+    ]
+
+
+def _tree(example: dict[str, str], which: str) -> Tree:
+    return from_symbols(example[which].split(" "), tuple(example["sentence"].split(" "))).tree
+
+
+def _rows(found: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    rows = [("the parser", found["parser"]), ("right-branching", found["right_branching"])]
+    if "deeper" in found:
+        rows += [
+            ("the parser, one level deeper", found["deeper"]["parser"]),
+            ("right-branching, one level deeper", found["deeper"]["right_branching"]),
+        ]
+    return rows
+
+
+def _row(name: str, scores: dict[str, Any]) -> tuple[str, ...]:
+    keys = ("f1", "precision", "recall", "exact", "unlabelled_f1")
+    return (name, *(f"{scores[key]:.1f}" for key in keys))
+
+
+def _bars(found: dict[str, Any]) -> list[Bar]:
+    here = [Bar(name, row["f1"], row["low"], row["high"], text=f"{row['f1']:.1f}") for name, row in _rows(found)]
+    paper = [*WSJ_ONLY, ("the paper's Transformer", PAPER_F1)]
+    return [*here, *(Bar(f"{name}, WSJ", value, colour=PALE, text=f"{value}") for name, value in paper)]
+
+
+def _chart(found: dict[str, Any]) -> Chart:
+    middles = [5.5, 15.5, 25.5, 35.5, 45.5]
+    lines: list[Curve] = []
+    counts = found["by_length"]["sentences"]
+    for key, name in (("parser", "parser"), ("right_branching", "right-branching")):
+        rows = zip(middles, found["by_length"][key], counts, strict=True)
+        there = [(x, y) for x, y, n in rows if y is not None and (n >= FEWEST or n == max(counts))]
+        lines.append(Curve(name, [x for x, _ in there], [y for _, y in there], points=True))
+    return Chart(lines, "words in the sentence", "labelled bracket F1 (%)", y_range=(0, 103))

@@ -1,0 +1,157 @@
+"""The classic bugs, each shown failing, and the test of this project that would catch it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from dragoman.lab import bugs
+from dragoman.lab.bugs import Seen
+from dragoman.lab.report import Claim, Findings, Lab, Section, Table
+
+
+class Pitfall(NamedTuple):
+    """A bug, and what keeps it out of this project."""
+
+    name: str
+    show: Callable[[], Seen]
+    wrong: str  # the code
+    right: str
+    test: str  # file::function
+
+
+PITFALLS = (
+    Pitfall(
+        "a bool mask added", bugs.mask_added, "scores + mask", "scores.masked_fill(~mask, ...)",
+        "tests/model/test_attention.py::test_attend_equals_scaled_dot_product_attention",
+    ),
+    Pitfall(
+        "padded queries hidden", bugs.padded_queries, "q_mask & k_mask, filled with -inf", "hide keys only",
+        "tests/model/test_attention.py::test_a_query_that_sees_nothing_gathers_zeros_and_its_gradients_are_finite",
+    ),
+    Pitfall(
+        "keys in the queries' shape", bugs.keys_in_the_query_s_shape, "k.view(batch, n_queries, ...)",
+        "k.unflatten(-1, (n_heads, d_k))",
+        "tests/model/test_transformer.py::test_every_source_token_is_seen_by_every_target_position",
+    ),
+    Pitfall(
+        "a causal encoder", bugs.causal_encoder, "tril inside multi-head attention", "the mask is an argument",
+        "tests/model/test_transformer.py::test_every_source_position_sees_every_source_token",
+    ),
+    Pitfall(
+        "-1e9 in half precision", bugs.minus_1e9_in_half, "masked_fill(mask, -1e9)",
+        "torch.finfo(scores.dtype).min",
+        "tests/model/test_attention.py::test_a_query_that_sees_nothing_gathers_zeros_and_its_gradients_are_finite",
+    ),
+    Pitfall(
+        "view of what is not contiguous", bugs.view_without_contiguous, "x.transpose(1, 2).view(...)",
+        "x.transpose(1, 2).flatten(2)",
+        "tests/model/test_attention.py::test_heads_attend_side_by_side_and_are_projected_once_more",
+    ),
+    Pitfall(
+        "a norm's result dropped", bugs.norm_dropped, "self.norm1(x + y)", "x = self.norm1(x + y)",
+        "tests/parity/test_torch_nn.py::test_logits_and_gradients_equal_torch_nn_transformer",
+    ),
+    Pitfall(
+        "norm2 of the memory", bugs.norm2_of_memory, "cross_attn(norm2(x), norm2(memory))",
+        "cross_attn(norm2(x), memory)",
+        "tests/parity/test_torch_nn.py::test_logits_and_gradients_equal_torch_nn_transformer",
+    ),
+    Pitfall(
+        "a decoder of encoder layers", bugs.decoder_of_encoder_layers, "ModuleList([EncoderLayer() ...])",
+        "ModuleList(DecoderLayer() ...)",
+        "tests/model/test_state_dict.py::test_the_names_of_the_smallest_model_that_has_them_all",
+    ),
+    Pitfall(
+        "forward inside __init__", bugs.nested_forward, "def forward indented twice", "def forward in the class",
+        "tests/model/test_state_dict.py::test_every_combination_builds_and_predicts",
+    ),
+    Pitfall(
+        "no super().__init__()", bugs.no_super_init, "self.fc1 = nn.Linear(...) first", "super().__init__() first",
+        "tests/model/test_state_dict.py::test_every_combination_builds_and_predicts",
+    ),
+    Pitfall(
+        "arguments in another order", bugs.arguments_swapped, "Embedding(d_model, max_len, vocab_size)",
+        "names: d_model=512",
+        "tests/model/test_state_dict.py::test_the_names_of_the_smallest_model_that_has_them_all",
+    ),
+    Pitfall(
+        "targets not shifted", bugs.not_shifted, "model(src, tgt_out)", "model(src, bos + tgt)",
+        "tests/data/test_batching.py::test_collate_shifts_and_pads",
+    ),
+    Pitfall(
+        "loss over padding", bugs.loss_over_padding, "cross_entropy(logits, tgt)", "ignore_index=pad_id",
+        "tests/training/test_loss.py::test_plain_loss_equals_torch",
+    ),
+    Pitfall(
+        "padding_idx=1, padding 0", bugs.padding_idx, "Embedding(..., padding_idx=1)", "padding_idx=pad_id",
+        "tests/model/test_initialisation.py::test_only_the_padding_row_of_an_embedding_is_zero",
+    ),
+    Pitfall(
+        "a mean over micro-batches", bugs.mean_of_means, "(loss.mean() / n).backward()",
+        "(loss.sum() / tokens of all).backward()",
+        "tests/training/test_update.py::test_accumulated_micro_batches_equal_one_batch",
+    ),
+    Pitfall(
+        "positions on another device", bugs.positions_left_behind, "self.table = ...",
+        "made where it is needed, or a buffer",
+        "tests/model/test_transformer.py::test_positions_go_with_the_model_to_another_device",
+    ),
+)  # fmt: skip
+
+
+def run(lab: Lab) -> Findings:
+    """Claims: each bug is seen; most raise nothing; each has its test."""
+    seen = {pitfall.name: pitfall.show() for pitfall in PITFALLS}
+    silent = [name for name, found in seen.items() if not found.loud]
+    numbers: dict[str, Any] = {
+        pitfall.name: {**seen[pitfall.name]._asdict(), "test": pitfall.test} for pitfall in PITFALLS
+    }
+    shifted = seen["targets not shifted"].numbers
+    verdict = [
+        Claim(
+            "Most of these bugs raise no error: the model trains, and is worse",
+            len(silent) > len(PITFALLS) / 2,
+            f"{len(silent)} of {len(PITFALLS)} are silent",
+        ),
+        Claim(
+            "A model whose targets are not shifted is nearly perfect in training and speaks nonsense",
+            shifted["wrong_accuracy"] > 0.95 and shifted["wrong_spoken"] < 0.2,
+            seen["targets not shifted"].symptom,
+        ),
+        Claim(
+            "Hiding padded queries with -inf spoils the whole batch, two layers on",
+            seen["padded queries hidden"].numbers["two_layers"] == 1.0,
+            seen["padded queries hidden"].symptom,
+        ),
+    ]
+    return Findings(numbers, _sections(seen), verdict)
+
+
+def _sections(seen: dict[str, Seen]) -> list[Section]:
+    """One for each bug, the silent ones first."""
+    sections = [
+        Section(
+            "Silent and loud",
+            "Most of these bugs stand in one of the five documents that this project began with, in code that looks "
+            "right. Those that raise an error cost a minute. The others cost a model. Each has a test here that fails "
+            "when the bug is made; that it does is itself tested, by making it (`tests/lab/test_pitfalls.py`).",
+            table=Table(
+                ("bug", "how it shows"),
+                [(name, "an error" if found.loud else "nothing but worse numbers") for name, found in seen.items()],
+            ),
+        )
+    ]
+    for pitfall in sorted(PITFALLS, key=lambda pitfall: seen[pitfall.name].loud):
+        found = seen[pitfall.name]
+        sections.append(
+            Section(
+                pitfall.name[0].upper() + pitfall.name[1:],
+                [
+                    f"`{pitfall.wrong}` instead of `{pitfall.right}`",
+                    f"{'Loud' if found.loud else 'Silent'}: {found.symptom}.",
+                    f"Caught by `{pitfall.test}`",
+                ],
+            )
+        )
+    return sections

@@ -1,0 +1,285 @@
+"""Sinusoidal positions and what is said of them; rotary ones; and sentences longer than those trained on (3.5)."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from dragoman.explanation.figures import Chart, Curve, HeatMap, curves, heat_maps, number
+from dragoman.lab.letters import accuracy, endless, learn, reversals, small_model, warm_cosine
+from dragoman.lab.report import Claim, Findings, Lab, Section, Table
+from dragoman.lab.sinusoids import (
+    closest,
+    counted,
+    distinct_rows,
+    mean_change,
+    moved_scores,
+    shift_error,
+    wavelengths,
+)
+from dragoman.reference import Array, sinusoidal_positions
+
+WIDTH, LENGTH = 128, 100  # of the matrix that is drawn, as in one of the five documents
+SHOWN = (0, 8, 16, 32, 64, 126)  # channels that are drawn as curves, all of them sines
+LONGEST = 16  # that the models below are trained on
+
+
+# --- longer than trained ----------------------------------------------------------------------------------------------
+
+
+def longer_sentences(positions: str, seed: int, steps: int, lengths: list[int], count: int) -> dict[str, Any]:
+    """Learn to reverse up to ``LONGEST`` letters; the share of right letters at each of ``lengths``."""
+    model = small_model(seed, positions=positions, max_len=max(lengths) + 2)
+    losses = learn(model, endless(64, 4, LONGEST, seed=seed), steps, warm_cosine(steps, 3e-3, min(100, steps // 4)))
+    generator = torch.Generator().manual_seed(1000 + seed)
+    tests = [reversals(count, length, length, 20, generator) for length in lengths]
+    return {"loss": losses[-1], "accuracy": [accuracy(model, test) for test in tests]}
+
+
+def run(lab: Lab) -> Findings:
+    """Claims: unique, bounded, evenly spaced, shifted by a linear map; low channels are the fast ones."""
+    n = 2000 if lab.quick else 10_000
+    table = sinusoidal_positions(LENGTH, WIDTH)
+    wide = sinusoidal_positions(2000, 512)
+    steps = np.linalg.norm(np.diff(wide, axis=0), axis=1)
+    moved = moved_scores(5, 200, np.random.default_rng(3))
+    lengths = [4, 8, 20] if lab.quick else [4, 8, 12, 16, 17, 18, 20, 24, 28, 32, 40]
+    budget = 20 if lab.quick else 800
+    seeds = (1,) if lab.quick else (1, 2, 3)
+    kinds = ("rotary", "sinusoidal", "learned")
+    trained = {
+        kind: [
+            lab.done(
+                f"longer-{kind}-{seed}",
+                partial(longer_sentences, kind, seed, budget, lengths, 100),
+                {"steps": budget, "lengths": lengths},
+            )
+            for seed in seeds
+        ]
+        for kind in kinds
+    }
+    half = torch.from_numpy(sinusoidal_positions(n, 512))
+    numbers: dict[str, Any] = {
+        "wavelengths": wavelengths(WIDTH),
+        "mean_change": mean_change(table),
+        "closest": [closest(d_model, n) for d_model in (2, 4, 8, 16, 32, 64, 128, 256, 512)],
+        "positions": n,
+        "distinct": {
+            str(dtype).removeprefix("torch."): distinct_rows(half.to(dtype))
+            for dtype in (torch.float32, torch.bfloat16, torch.float16)
+        },
+        "greatest_value": float(np.abs(wide).max()),
+        "length_of_a_row": [float(np.linalg.norm(wide, axis=1).min()), float(np.linalg.norm(wide, axis=1).max())],
+        "step": [float(steps.min()), float(steps.max())],
+        "counted": counted(100),
+        "shift_errors": {str(k): shift_error(wide, k) for k in (1, 10, 100, 1000)},
+        "by_offset": wide[1000] @ wide[900:1101].T / 256,
+        "moved": moved,
+        "lengths": lengths,
+        "longer": trained,
+    }
+    return Findings(numbers, _sections(numbers, table), _verdict(numbers))
+
+
+def _verdict(numbers: dict[str, Any]) -> list[Claim]:
+    change, n = numbers["mean_change"], numbers["positions"]
+    least, most = numbers["step"]
+    shift = max(numbers["shift_errors"].values())
+    spread = {name: float(np.ptp(scores)) for name, scores in numbers["moved"].items()}
+    closest_two = numbers["closest"][-1]
+    beyond = {kind: _mean_accuracy(numbers, kind, beyond=True) for kind in numbers["longer"]}
+    low, high = float(change[0]), float(change[-1])
+    return [
+        Claim(
+            "Low channels vary fast and high ones slowly",
+            bool(low > 10 * high),
+            f"from one position to the next channels 0 and 1 move by {low:.2f}, the last two by {high:.5f}",
+        ),
+        Claim(
+            "Low channels vary slowly and high ones fast, as one of the five documents says",
+            bool(high > low),
+            f"the other way round: wavelength {numbers['wavelengths'][0]:.2f} at channel 0, "
+            f"{numbers['wavelengths'][-1]:,.0f} at channel {WIDTH - 1}",
+        ),
+        Claim(
+            "Every position has a row of its own",
+            closest_two["distance"] > 0.1 and set(numbers["distinct"].values()) == {n},
+            f"the closest two of {n:,} are {closest_two['distance']:.2f} apart ({closest_two['offset']} step; rows "
+            "are 16 long), and all differ in float32, bfloat16 and float16",
+        ),
+        Claim(
+            "Values stay between −1 and 1, and all rows are equally long",
+            numbers["greatest_value"] <= 1 and bool(np.ptp(numbers["length_of_a_row"]) < 1e-9),
+            f"greatest {numbers['greatest_value']:.3f}; length {numbers['length_of_a_row'][0]:.6f} = sqrt(d_model / 2)",
+        ),
+        Claim(
+            "Neighbours are equally far apart everywhere, whatever the length of the sentence",
+            most - least < 1e-9,
+            f"{least:.6f} to {most:.6f}",
+        ),
+        Claim(
+            "PE(pos + k) is a linear function of PE(pos)",
+            shift < 1e-9,
+            f"a rotation of each pair of channels; greatest error for k up to 1,000: {shift:.1e}",
+        ),
+        Claim(
+            "Rotary scores depend on the offset alone; those with added sinusoids do not",
+            spread["rotary"] < 1e-9 and spread["sinusoidal"] > 0.1,
+            f"the score of the same two words, moved along: spread {spread['rotary']:.1e} against "
+            f"{spread['sinusoidal']:.2f}",
+        ),
+        Claim(
+            f"Trained on up to {LONGEST} letters, rotary positions go furthest beyond",
+            _decided(numbers["longer"], numbers["lengths"]),
+            "right letters at twice the length and more: "
+            + ", ".join(f"{kind} {share:.0%}" for kind, share in beyond.items())
+            + f" ({len(numbers['longer']['rotary'])} seeds)",
+        ),
+        Claim(
+            "Sinusoids let a model extrapolate to longer sentences, as the paper hopes",
+            beyond["sinusoidal"] > 0.5,
+            f"{beyond['sinusoidal']:.0%} right at twice the length; {1 / 21:.0%} would be chance",
+        ),
+    ]
+
+
+def _mean_accuracy(numbers: dict[str, Any], kind: str, beyond: bool) -> float:
+    far = [i for i, length in enumerate(numbers["lengths"]) if (length >= 2 * LONGEST) == beyond]
+    return float(np.mean([[one["accuracy"][i] for i in far] for one in numbers["longer"][kind]])) if far else math.nan
+
+
+def _decided(longer: dict[str, Any], lengths: list[int]) -> bool | None:
+    """Whether rotary is ahead of the others with every seed; None where seeds differ."""
+    far = [i for i, length in enumerate(lengths) if length > LONGEST]
+    means = {kind: [np.mean([one["accuracy"][i] for i in far]) for one in trials] for kind, trials in longer.items()}
+    others = [value for kind, values in means.items() if kind != "rotary" for value in values]
+    if min(means["rotary"]) > max(others):
+        return True
+    return False if max(means["rotary"]) < min(others) else None
+
+
+# --- the account ------------------------------------------------------------------------------------------------------
+
+
+def _sections(numbers: dict[str, Any], table: Array) -> list[Section]:
+    matrix = heat_maps(
+        [HeatMap(table[:, 0::2], "sines: channels 2i"), HeatMap(table[:, 1::2], "cosines: channels 2i + 1")],
+        "position", "i", "value", low=-1.0, high=1.0, cell=0.042,
+    )  # fmt: skip
+    places = list(range(LENGTH))
+    waves = [
+        Chart(
+            [Curve("", places, list(table[:, c]), colour=None)], "position", "value",
+            f"channel {c}: wavelength {number(numbers['wavelengths'][c])}", y_range=(-1.15, 1.15),
+        )
+        for c in SHOWN
+    ]  # fmt: skip
+    speed = Chart(
+        [Curve("", list(range(WIDTH // 2)), list(numbers["mean_change"]))], "i, of the channels 2i and 2i + 1",
+        "change in one step (log scale)", y_log=10,
+    )  # fmt: skip
+    pairs = numbers["closest"]
+    uniqueness = Chart(
+        [Curve("", [pair["d_model"] for pair in pairs], [pair["distance"] for pair in pairs], points=True)],
+        "d_model (log scale)", f"distance, of {numbers['positions']:,} (log scale)", x_log=2, y_log=10,
+    )  # fmt: skip
+    return [
+        Section(
+            "The matrix",
+            "One row for each position, one column for each channel; sines on even channels, cosines on odd ones. "
+            "Left, at the low channels, stripes are narrow: the wave is 6.28 positions long. To the right they "
+            "widen until within 100 positions nothing moves. It is like the digits of a clock: seconds left, hours "
+            "right.",
+            matrix,
+            "matrix",
+            caption=f"The first {LENGTH} positions, {WIDTH} channels, sines and cosines apart.",
+        ),
+        Section(
+            "Which end is fast",
+            "One of the five documents says that waves are long at the low channels and short at the high ones, "
+            "and reads its own picture so. The formula divides by 10000^(2i/d_model), which grows with i: it is "
+            "the other way round.",
+            curves(waves, n_columns=3, width=2.6, height=1.9),
+            "waves",
+            caption="Six channels over the first 100 positions.",
+        ),
+        Section("", figure=curves([speed], width=6.4), name="speed", caption="How far channels move in one step."),
+        Section(
+            "Unique, bounded, evenly spaced",
+            [
+                "What one wants of positions: no two alike, no large numbers, and the same step everywhere and for "
+                "every length. Counting breaks the second, shares of the length the third, binary digits make "
+                "steps of many sizes. Sinusoids keep all three.",
+                "The distance of two rows depends on their offset alone. With two channels some far positions "
+                "nearly meet (44 steps are seven turns but for 0.02); with 512 the closest are neighbours.",
+            ],
+            curves([uniqueness], width=6.4),
+            "unique",
+            Table(
+                ("positions as", "distinct of 100", "greatest value", "steps", "least step at 200"),
+                [
+                    (
+                        row["name"], row["distinct"], row["greatest"],
+                        f"{row['least_step']:.3g} to {row['greatest_step']:.3g}", row["least_step_of_longer"],
+                    )
+                    for row in numbers["counted"]
+                ],
+            ),
+            "Distance of the two closest positions over the number of channels.",
+        ),
+        *_attention_sections(numbers),
+    ]  # fmt: skip
+
+
+def _attention_sections(numbers: dict[str, Any]) -> list[Section]:
+    offsets = Chart(
+        [Curve("", list(range(-100, 101)), list(numbers["by_offset"]))], "offset k",
+        "PE(p) · PE(p + k) / 256", marks={0: "the same position"},
+    )  # fmt: skip
+    moved = Chart(
+        [Curve(name, list(range(200)), list(scores)) for name, scores in numbers["moved"].items()],
+        "position of the pair", "score of two words 5 apart",
+    )  # fmt: skip
+    lines = []
+    for kind, trials in numbers["longer"].items():
+        shares = np.array([one["accuracy"] for one in trials])
+        lines.append(
+            Curve(kind, numbers["lengths"], list(shares.mean(0)), list(shares.min(0)), list(shares.max(0)), points=True)
+        )
+    longer = Chart(
+        lines, "letters in the sentence", "right letters", y_range=(0, 1.15), marks={LONGEST: "longest in training"}
+    )
+    return [
+        Section(
+            "A shift is a rotation",
+            "PE(pos + k) = M PE(pos) with the same M at every pos: each pair of channels is turned by k times its own "
+            "angle. So the product of two rows depends on their offset alone, and is greatest where it is 0.",
+            curves([offsets], width=6.4),
+            "offsets",
+            caption="Products of rows of the matrix, 512 channels.",
+        ),
+        Section(
+            "What attention makes of it",
+            "Attention does not multiply rows of the matrix: it multiplies projections of word plus row, and those "
+            "products know the absolute place too. Rotary positions (https://arxiv.org/abs/2104.09864) turn "
+            "queries and keys after the projection, so that only the offset is left.",
+            curves([moved], width=6.4),
+            "moved",
+            caption="The same two words, five apart, moved along the sentence: random vectors, d_k = 64.",
+        ),
+        Section(
+            "Longer than trained on",
+            f"Small models (2 + 2 layers, d_model = 64) learn to say 4 to {LONGEST} letters backwards, all of them "
+            "to 100%. Then sentences grow. Learned positions beyond the longest were never trained; sinusoids "
+            "exist, but no layer has seen them. The paper chose sinusoids because they 'may allow the model to "
+            "extrapolate'.",
+            curves([longer], width=6.4),
+            "longer",
+            caption=f"Share of right letters, the ones before being given; mean, least and greatest of "
+            f"{len(numbers['longer']['rotary'])} seeds.",
+        ),
+    ]  # fmt: skip

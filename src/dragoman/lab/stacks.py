@@ -1,0 +1,249 @@
+"""Stacks built otherwise, for the experiment norms: no residuals, batch norm; trained on letters."""
+
+from __future__ import annotations
+
+import math
+import types
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from dragoman.explanation.figures import Chart, Curve, curves
+from dragoman.explanation.style import SERIES
+from dragoman.lab.letters import accuracy, endless, learn, reversals, small_model, warm_cosine
+from dragoman.lab.report import Claim, Section, Table
+from dragoman.model.layers import append
+from dragoman.model.transformer import Transformer
+from dragoman.training.loss import label_smoothed_loss
+
+SHORTEST, LONGEST = 3, 8  # letters
+LEARNED = 0.5  # nats a letter: where a training counts as having found the trick; 3.0 is guessing
+
+
+def gradient_by_layer(norm: str, n_layers: int, seed: int, d_model: int = 128) -> dict[str, list[float]]:
+    """Gradient norms of each layer's ``w_2`` in a fresh model, of encoder and decoder: twice ``n_layers`` numbers."""
+    model = small_model(
+        seed, norm=norm, n_encoder_layers=n_layers, n_decoder_layers=n_layers, d_model=d_model, d_ff=2 * d_model
+    )
+    src, tgt_in, tgt_out = reversals(16, 16, 16, 20, torch.Generator().manual_seed(seed))
+    loss, _ = label_smoothed_loss(model(src, tgt_in), tgt_out, 0, 0.0)
+    torch.autograd.backward(loss / tgt_out.numel())
+    both: dict[str, Any] = {"encoder": model.encoder.layers, "decoder": model.decoder.layers}
+    return {
+        side: [float(layer.feed_forward.w_2.weight.grad.norm()) for layer in layers] for side, layers in both.items()
+    }
+
+
+@torch.no_grad()
+def residual_shares(norm: str, n_layers: int, seed: int) -> list[float]:
+    """The share of the residual path in what each sub-layer of a fresh encoder hands on, ``2 * n_layers`` numbers.
+
+    Of the sum ``s = x + f(x)`` the share of ``x`` is ``<x, s> / <s, s>``, and that of ``f(x)`` the rest.
+    """
+    model = small_model(seed, norm=norm, n_encoder_layers=n_layers)
+    seen: list[Tensor] = []  # of each sub-layer: what its norm is given, then what it says; or the other way round
+
+    def keep_input(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        seen.append(inputs[0])
+
+    def keep_output(_: nn.Module, inputs: Any, output: Tensor) -> None:
+        seen.append(output)
+
+    layers: Any = model.encoder.layers
+    for layer in layers:
+        for sub_layer, its_norm in ((layer.self_attn, layer.norm1), (layer.feed_forward, layer.norm2)):
+            sub_layer.register_forward_hook(keep_output)
+            its_norm.register_forward_pre_hook(keep_input)
+    model.eval().encode(reversals(16, 16, 16, 20, torch.Generator().manual_seed(seed)).src)
+    shares = []
+    for one, other in zip(seen[::2], seen[1::2], strict=True):
+        x, s = (one, one + other) if norm == "pre" else (other - one, other)
+        shares.append(float((x * s).sum() / (s * s).sum()))
+    return shares
+
+
+# --- other layers -----------------------------------------------------------------------------------------------------
+
+
+def without_residuals(model: Transformer) -> Transformer:
+    """The same layers, post-norm, but each sub-layer's output replaces its input: ``norm(sublayer(x))``."""
+
+    def encoder_layer(self: Any, x: Tensor, mask: Tensor | None, angles: Tensor | None, *_: Any) -> Tensor:
+        x = self.norm1(self.self_attn(x, self.self_attn.keys_values(x, angles), mask, angles))
+        return self.norm2(self.feed_forward(x))
+
+    def decoder_layer(
+        self: Any, x: Tensor, past: Any, memory: Any, tgt_mask: Tensor, src_mask: Tensor, angles: Any, *_: Any
+    ) -> Any:
+        past = append(past, self.self_attn.keys_values(x, angles))
+        x = self.norm1(self.self_attn(x, past, tgt_mask, angles))
+        x = self.norm2(self.cross_attn(x, memory, src_mask))
+        return self.norm3(self.feed_forward(x)), past
+
+    for stack, forward in ((model.encoder, encoder_layer), (model.decoder, decoder_layer)):
+        for layer in stack.layers:
+            layer.forward = types.MethodType(forward, layer)
+    return model
+
+
+class TokenBatchNorm(nn.BatchNorm1d):
+    """Batch norm of each channel over all tokens of a batch, padding among them: what a plain swap gives."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``(B, L, d_model)`` to the same shape."""
+        return super().forward(x.mT).mT
+
+
+def with_batch_norm(model: Transformer) -> Transformer:
+    """The same model with a batch norm in the place of every layer norm."""
+    for layer in (*model.encoder.layers, *model.decoder.layers):
+        for name in ("norm1", "norm2", "norm3"):
+            if getattr(layer, name, None) is not None:
+                setattr(layer, name, TokenBatchNorm(model.config.d_model))
+    return model
+
+
+# --- trainings --------------------------------------------------------------------------------------------------------
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "post-norm, warm-up": dict(norm="post", layers=6),
+    "post-norm, no warm-up": dict(norm="post", layers=6, warmup=1),
+    "pre-norm, warm-up": dict(norm="pre", layers=6),
+    "pre-norm, no warm-up": dict(norm="pre", layers=6, warmup=1),
+    "no residuals": dict(norm="post", layers=6, change="no residuals"),
+    "post-norm, 2 layers": dict(norm="post", layers=2),
+    "no residuals, 2 layers": dict(norm="post", layers=2, change="no residuals"),
+    "batch norm, 2 layers": dict(norm="post", layers=2, change="batch norm"),
+}
+
+
+def train_variant(
+    norm: str, layers: int, seed: int, steps: int, warmup: int = 100, change: str = "", rate: float = 2e-3
+) -> dict[str, Any]:
+    """Train one variant.
+
+    Returns:
+        ``curve``: the mean loss of each 10 steps; ``last``: that of the last 20; ``learned_at``: the step by which the
+        mean of 20 was below ``LEARNED``, or None; ``accuracy`` on new sentences.
+    """
+    model = small_model(seed, norm=norm, n_encoder_layers=layers, n_decoder_layers=layers)
+    if change == "no residuals":
+        model = without_residuals(model)
+    elif change == "batch norm":
+        model = with_batch_norm(model)
+    batches = endless(32, SHORTEST, LONGEST, seed=seed)
+    losses = learn(model, batches, steps, warm_cosine(steps, rate, min(warmup, steps // 2)))
+    smooth = np.convolve(losses, np.full(20, 1 / 20), "valid")
+    below = np.flatnonzero(smooth < LEARNED)
+    test = reversals(200, SHORTEST, LONGEST, 20, torch.Generator().manual_seed(1000 + seed))
+    return {
+        "curve": [float(np.mean(losses[i : i + 10])) for i in range(0, len(losses), 10)],
+        "last": float(np.mean(losses[-20:])),
+        "learned_at": int(below[0]) + 20 if len(below) else None,
+        "accuracy": accuracy(model, test),
+    }
+
+
+# --- what they show --------------------------------------------------------------------------------------------------
+
+
+def _steps_to_learn(trials: list[dict[str, Any]]) -> list[int | None]:
+    return [trial["learned_at"] for trial in trials]
+
+
+def trained_claims(numbers: dict[str, Any]) -> list[Claim]:
+    """What the trainings decide; ``numbers`` has ``trained`` (by variant, by seed) and ``steps``."""
+    trained = numbers["trained"]
+    if set(VARIANTS) - set(trained):
+        return [Claim("Warm-up, residuals and batch norm in training", None, "measured by a full run")]
+    last = {name: [trial["last"] for trial in trials] for name, trials in trained.items()}
+    learned = {name: _steps_to_learn(trials) for name, trials in trained.items()}
+    shown = {name: ", ".join("never" if s is None else str(s) for s in steps) for name, steps in learned.items()}
+    accuracy = {name: float(np.mean([trial["accuracy"] for trial in trials])) for name, trials in trained.items()}
+    with_path, without = learned["post-norm, 2 layers"], learned["no residuals, 2 layers"]
+    both = [(a, b) for a, b in zip(with_path, without, strict=True) if a is not None and b is not None]
+    ratios = [b / a for a, b in both]
+    least = numbers["steps"] / max((s for s in with_path if s is not None), default=math.inf)
+    speed = (
+        f"{min(ratios):.1f} to {max(ratios):.1f} times as many steps without"
+        if ratios
+        else f"without, more than {least:.1f} times as many steps are not enough"
+    )
+    deep = f"{accuracy['post-norm, warm-up']:.0%} with, {accuracy['no residuals']:.0%} without"
+    return [
+        Claim(
+            "Post-norm needs warm-up",
+            _apart(last["post-norm, warm-up"], last["post-norm, no warm-up"]),
+            f"6 + 6 layers, steps to {LEARNED} nats, by seed: {shown['post-norm, warm-up']} with, "
+            f"{shown['post-norm, no warm-up']} without",
+        ),
+        Claim(
+            "Pre-norm learns without",
+            None not in learned["pre-norm, no warm-up"],
+            f"{shown['pre-norm, warm-up']} with, {shown['pre-norm, no warm-up']} without",
+        ),
+        Claim(
+            "Residuals make training 2 to 3 times as fast, as one of the five documents says",
+            bool(ratios) and len(both) == len(without) and all(2 <= ratio <= 3 for ratio in ratios),
+            f"2 + 2 layers: {speed} (by seed {shown['post-norm, 2 layers']} with, {shown['no residuals, 2 layers']} "
+            f"without); right letters of 6 + 6 layers at the end: {deep}",
+        ),
+        Claim(
+            "Layer norm does better than batch norm on sentences of many lengths",
+            _apart(
+                [1 - t["accuracy"] for t in trained["post-norm, 2 layers"]],
+                [1 - t["accuracy"] for t in trained["batch norm, 2 layers"]],
+            ),
+            f"right letters: {accuracy['post-norm, 2 layers']:.1%} against {accuracy['batch norm, 2 layers']:.1%}",
+        ),
+    ]
+
+
+def _apart(smaller: list[float], greater: list[float]) -> bool | None:
+    """Whether every seed agrees that the first are smaller; None where they overlap."""
+    if max(smaller) < min(greater):
+        return True
+    return False if min(smaller) > max(greater) else None
+
+
+def trained_sections(numbers: dict[str, Any]) -> list[Section]:
+    """The trainings as curves and as a table."""
+    trained, steps = numbers["trained"], numbers["steps"]
+
+    def chart(names: list[str], title: str) -> Chart:
+        lines = []
+        for name in names:
+            for i, trial in enumerate(trained.get(name, [])):
+                at = [10 * (j + 1) for j in range(len(trial["curve"]))]
+                colour = SERIES[names.index(name)]
+                lines.append(Curve(name if i == 0 else "", at, trial["curve"], colour=colour))
+        return Chart(lines, "step", "loss (nats a letter)", title, y_range=(-0.08, 3.6))
+
+    if not any(trained.values()):
+        return []
+    guess = math.log(21)
+    rows = [
+        (
+            name,
+            float(np.mean([trial["last"] for trial in trials])),
+            ", ".join("never" if s is None else str(s) for s in _steps_to_learn(trials)),
+            f"{np.mean([trial['accuracy'] for trial in trials]):.1%}",
+        )
+        for name, trials in trained.items()
+    ]
+    depth6 = [name for name in list(VARIANTS)[:4] if name in trained]
+    others = [name for name in list(VARIANTS)[4:] if name in trained]
+    charts = [chart(names, title) for names, title in ((depth6, "6 + 6 layers"), (others, "Other stacks")) if names]
+    return [
+        Section(
+            "Trained",
+            f"Small models (d_model = 64) learn to say 3 to 8 letters backwards, {steps} steps, peak rate 2e-3, three "
+            f"seeds, a line each. Guessing costs {guess:.2f} nats a letter.",
+            curves(charts, n_columns=1, width=7.2, height=3.3),
+            "trained",
+            Table(("variant", "last loss (nats)", f"steps to {LEARNED} nats, by seed", "right letters"), rows),
+            "Training loss, means of 10 steps.",
+        )
+    ]

@@ -1,0 +1,47 @@
+"""``dragoman lab``: the list, the refusals, and one experiment to its end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dragoman.lab import EXPERIMENTS
+
+Command = Callable[..., Any]
+
+
+def test_without_a_name_the_experiments_are_listed(command: Command) -> None:
+    done = command("lab")
+    assert done.status == 0
+    lines = done.out.decode().splitlines()
+    assert [line.split()[0] for line in lines] == list(EXPERIMENTS)
+
+
+def test_an_unknown_experiment_is_refused_with_the_names(command: Command, tmp_path: Path) -> None:
+    done = command("lab", "scalling", cwd=tmp_path)
+    assert done.status == 2
+    assert "'scalling'" in done.error
+    assert all(name in done.error for name in EXPERIMENTS)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_options_without_use_and_folders_that_cannot_be_are_refused(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    assert "no use for --run" in command("lab", "scaling", "--quick", "--run", tmp_path, cwd=tmp_path).error
+    assert "file" in command("lab", "scaling", "--quick", "--out", tmp_path / "file", cwd=tmp_path).error
+    assert "no such file" in command("lab", "scaling", "--config", tmp_path / "none.yaml", cwd=tmp_path).error
+
+
+def test_a_quick_experiment_leaves_its_page_and_prints_no_verdict_that_it_cannot_make(
+    command: Command, tmp_path: Path
+) -> None:
+    done = command("lab", "scaling", "--quick", cwd=tmp_path)
+    assert done.status == 0, done.err
+    *verdict, page = done.out.decode().splitlines()
+    assert page == "lab-quick/scaling/index.html"
+    assert (tmp_path / page).exists()
+    assert verdict
+    assert all(line.startswith("-----") for line in verdict)
+    assert json.loads((tmp_path / "lab-quick/scaling/numbers.json").read_text(encoding="utf-8"))["quick"] is True

@@ -1,0 +1,88 @@
+"""The parsing experiment: a smoke run of its training, and its figures from trees whose scores are known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman.config import Config
+from dragoman.data import phrasebook
+from dragoman.data.trees import Tree, right_branching, tree_of, write_tree
+from dragoman.errors import ConfigError
+from dragoman.evaluation.brackets import bracket_scores
+from dragoman.lab import parsing
+from dragoman.lab.report import Lab, run_experiment
+from dragoman.translator import Translation
+
+
+class Oracle:
+    """A parser that knows the trees, but of every third sentence only the words."""
+
+    def __init__(self, golds: list[Tree]) -> None:
+        self.golds = golds
+
+    def translate(self, texts: list[str]) -> list[Translation]:
+        assert texts == [" ".join(tree.words) for tree in self.golds]
+        trees = [right_branching(tree.words) if i % 3 == 0 else tree for i, tree in enumerate(self.golds)]
+        return [
+            Translation(write_tree(tree), 0.0, notes=() if i % 3 else ("repaired",)) for i, tree in enumerate(trees)
+        ]
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
+    golds = [tree_of(line) for line in phrasebook.trees(60, seed=4)]
+    return parsing.measured(Oracle(golds), golds)  # type: ignore[arg-type]
+
+
+def test_what_is_measured(found: dict[str, Any]) -> None:
+    golds = [tree_of(line) for line in phrasebook.trees(60, seed=4)]
+    mixed = [right_branching(tree.words) if i % 3 == 0 else tree for i, tree in enumerate(golds)]
+    f1, _, _, exact = bracket_scores(golds, mixed)
+    assert (found["sentences"], found["well_formed"], found["repaired"]) == (60, 60, 20)
+    assert (found["parser"]["f1"], found["parser"]["exact"]) == (f1.value, exact.value)
+    assert found["parser"]["unlabelled_f1"] > found["parser"]["f1"] > found["right_branching"]["f1"]
+    lengths = found["by_length"]
+    assert lengths["sentences"] == [sum(10 * k < len(t.words) <= 10 * k + 10 for t in golds) for k in range(4)] + [0]
+    assert lengths["parser"][0] > lengths["right_branching"][0]
+    assert lengths["parser"][4] is None
+    right, gold, said, label_f1 = found["by_label"]["NP"]
+    assert label_f1 == pytest.approx(200 * right / (gold + said))
+    assert next(iter(found["by_label"])) == "NP"
+    assert found["example"]["found"] != found["example"]["gold"]  # one that has something to show
+    assert 8 <= len(found["example"]["sentence"].split()) <= 12
+
+
+def test_the_verdict_follows_the_numbers(found: dict[str, Any]) -> None:
+    formed, ahead = parsing._verdict(found)
+    assert formed.holds
+    assert ahead.holds
+    assert "60 of 60" in formed.figures
+    near = {**found, "parser": {**found["right_branching"]}, "well_formed": 59}
+    assert [claim.holds for claim in parsing._verdict(near)] == [False, False]
+    worse = {**found, "deeper": {**found, "parser": {**found["parser"], "f1": 10.0, "low": 9.0, "high": 11.0}}}
+    assert [claim.holds for claim in parsing._verdict(worse)] == [True, True, True]
+    assert parsing._verdict({**found, "deeper": found})[2].holds is None
+
+
+def test_a_quick_run(tmp_path: Path, tiny_run: Path, tiny: Any) -> None:
+    said: list[str] = []
+    translator = Config.from_mapping(tiny())
+    record = run_experiment("parsing", tmp_path, Lab(tmp_path, quick=True, config=translator, say=said.append))
+    assert any("a translator's" in line for line in said)
+    assert record["verdict"] == []
+    numbers = record["numbers"]
+    assert numbers["well_formed"] == numbers["sentences"] == 20
+    assert numbers["deeper"]["well_formed"] == 20
+    page = (tmp_path / "parsing/index.html").read_text(encoding="utf-8")
+    assert page.count("data:image/svg") == 3
+    for name in ("tree.svg", "tree.png", "f1.svg", "f1.png", "lengths.svg", "lengths.png", "numbers.json"):
+        assert (tmp_path / "parsing" / name).stat().st_size > 0
+    said.clear()
+    again = run_experiment("parsing", tmp_path, Lab(tmp_path, quick=True, config=translator, say=said.append))
+    assert again["numbers"] == numbers
+    assert not any("training" in line for line in said)  # what was measured is read
+    with pytest.raises(ConfigError, match="no parser"):
+        run_experiment("parsing", tmp_path / "other", Lab(tmp_path, quick=True, run=tiny_run))

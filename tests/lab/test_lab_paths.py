@@ -1,0 +1,170 @@
+"""The experiments paths, complexity and architectures: their measuring tools, and a quick run of each."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from dragoman.config import Config
+from dragoman.errors import DragomanError
+from dragoman.lab import architectures, complexity, costs, paths
+from dragoman.lab.report import Lab, run_experiment
+from dragoman.model.attention import attend
+
+SIZES = paths.Sizes(n=16, d=8, rows=3, seeds=2)
+
+
+def quick(name: str, out: Path, config: Config | None = None) -> dict[str, Any]:
+    record = run_experiment(name, out, Lab(out, quick=True, config=config, say=lambda text: None))
+    assert record["quick"]
+    assert all(claim["holds"] is None for claim in record["verdict"])
+    assert (out / name / "index.html").stat().st_size > 10_000
+    assert json.loads((out / name / "numbers.json").read_text(encoding="utf-8")) == record
+    return record
+
+
+# --- paths ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("norm", [0.5, 1.0, 2.0])
+def test_without_tanh_an_orthogonal_matrix_gives_its_norm_to_the_power_of_the_distance(norm: float) -> None:
+    gradient = paths.reach(lambda: paths.plain_recurrent(8, norm, orthogonal=True, squashed=False), SIZES)
+    for k in range(1, 16):
+        assert gradient[k] / gradient[1] == pytest.approx(norm ** (k - 1), rel=0.5)  # v is turned, w_xh is no rotation
+
+
+def test_a_matrix_has_the_spectral_norm_that_was_asked_for() -> None:
+    for orthogonal in (True, False):
+        torch.manual_seed(0)
+        run = paths.plain_recurrent(8, 1.7, orthogonal, squashed=False)
+        cells = dict(zip(run.__code__.co_freevars, run.__closure__, strict=True))  # type: ignore[attr-defined]
+        singular = torch.linalg.svdvals(cells["w_hh"].cell_contents)
+        assert singular[0].item() == pytest.approx(1.7)
+        assert (singular[-1].item() == pytest.approx(1.7)) == orthogonal
+
+
+def test_a_step_back_is_not_the_matrix_alone_but_the_matrix_and_the_slope_of_tanh() -> None:
+    """One of the five documents leaves the slope out."""
+    torch.manual_seed(0)
+    run = paths.plain_recurrent(5, 1.5, orthogonal=True, squashed=True)
+    w = dict(zip(run.__code__.co_freevars, run.__closure__, strict=True))  # type: ignore[attr-defined]
+    w_hh, w_xh = w["w_hh"].cell_contents, w["w_xh"].cell_contents
+    x = torch.randn(1, 3, 5, dtype=torch.float64)
+    h = run(x)[0]
+    jacobian = torch.autograd.functional.jacobian(lambda x: run(x)[0, 2], x)[:, 0, 0]
+    slopes = [torch.diag(1 - state**2) for state in h]
+    torch.testing.assert_close(jacobian, slopes[2] @ w_hh @ slopes[1] @ w_hh @ slopes[0] @ w_xh)
+
+
+def test_convolutions_see_two_tokens_further_with_each_layer_and_nothing_beyond() -> None:
+    gradient = paths.reach(lambda: paths.convolutional(8, 6), SIZES)
+    assert gradient[12] > 0
+    assert gradient[13:] == [0.0, 0.0, 0.0]
+
+
+def test_nothing_of_the_future_reaches_a_position() -> None:
+    x = torch.randn(1, 7, 8, dtype=torch.float64, requires_grad=True)
+    for make in paths.LAYERS.values():
+        (gradient,) = torch.autograd.grad(make(8)(x)[0, 3].sum(), x)
+        assert gradient[0, 3].abs().sum() > 0
+        assert not gradient[0, 4:].any()
+
+
+def test_paths_quickly(tmp_path: Path) -> None:
+    numbers = quick("paths", tmp_path)["numbers"]
+    assert set(numbers["reach"]) == set(paths.LAYERS)
+    assert numbers["reach"]["6 convolutions"][paths.FAR] == 0
+
+
+# --- complexity -------------------------------------------------------------------------------------------------------
+
+
+def test_operations_are_those_of_the_formulas() -> None:
+    n, d, k, side = 256, 32, costs.KERNEL, costs.NEIGHBOURS // 2
+    counted = [costs.operations(layer, n, d) for layer in costs.LAYERS]
+    assert counted == [4 * n * n * d, 4 * n * d * d, 2 * k * n * d * d, 4 * n * (3 * side) * d]
+
+
+@pytest.mark.parametrize("layer", costs.LAYERS, ids=lambda layer: layer.name)
+def test_what_is_timed_is_what_is_counted(layer: costs.Layer) -> None:
+    torch.manual_seed(0)
+    given = [torch.randn(1, 192, 8), *costs.weights(layer, 8, torch.device("cpu"))]
+    torch.testing.assert_close(layer.fused(*given), layer.plain(*given))
+
+
+def test_restricted_attention_is_attention_under_a_band() -> None:
+    x, side = torch.randn(1, 256, 8), costs.NEIGHBOURS // 2
+    places = torch.arange(256)
+    band = (places[:, None] - places).abs() <= side
+    torch.testing.assert_close(costs.restricted(x), attend(x[:, None], x[:, None], x[:, None], band)[0][:, 0])
+
+
+def test_exponents_and_crossings_are_read_off_power_laws() -> None:
+    x = [1.0, 2.0, 4.0, 8.0, 16.0]
+    assert complexity.exponent(x, [5 * value**1.7 for value in x]) == pytest.approx(1.7)
+    assert complexity.crossing(x, [value**2 for value in x], [5 * value for value in x]) == pytest.approx(5.0)
+    assert complexity.crossing(x, [1.0] * 5, [2.0] * 5) is None
+
+
+def test_attention_written_out_keeps_its_weights_and_fused_does_not() -> None:
+    layer, n, d = costs.LAYERS[0], 512, 16
+    assert costs.kept_bytes(layer, False, n, d) >= 4 * n * n
+    assert costs.kept_bytes(layer, True, n, d) < 4 * n * n / 4
+
+
+def test_complexity_quickly(tmp_path: Path) -> None:
+    numbers = quick("complexity", tmp_path)["numbers"]
+    for layer in costs.LAYERS:
+        assert numbers["exponents"][layer.name]["operations_of_n"] == pytest.approx(layer.of_n, abs=0.01)
+    for row in numbers["crossings"]:
+        assert row["operations"] == pytest.approx(row["d"], rel=0.01)
+    timed = torch.get_num_threads()
+    with costs.one_thread():
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == timed
+
+
+# --- architectures ----------------------------------------------------------------------------------------------------
+
+
+def test_an_opponent_gets_the_same_run_without_what_it_has_not(tiny: Callable[..., Any]) -> None:
+    mapping = tiny(schedule="noam", lr=None, patience=3)
+    mapping["model"] |= dict(norm="pre", positions="rotary", attention_dropout=0.1)
+    config = Config.from_mapping(mapping)
+    lstm = architectures.of_kind(config, "lstm")
+    assert (lstm.model.norm, lstm.model.positions, lstm.model.attention_dropout) == ("post", "sinusoidal", 0.0)
+    assert (lstm.data, lstm.train, lstm.model.d_model) == (config.data, config.train, config.model.d_model)
+    timed = architectures.contest(config, Lab(Path("x"), config=config)).train
+    assert (timed.schedule, timed.lr, timed.patience, timed.max_minutes) == ("cosine", 1.5e-3, None, 20.0)
+    assert timed.warmup_steps == timed.max_steps / 20
+
+
+def test_durations_are_said_as_people_say_them() -> None:
+    said = [architectures._duration(seconds) for seconds in (40, 600, 7200, 86400 * 3.5, 3e9)]
+    assert said == ["40 seconds", "10 minutes", "2.0 hours", "3.5 days", "95 years"]
+
+
+def test_the_papers_cost_is_its_machine_time_and_not_far_from_our_count() -> None:
+    for size, row in (("base", architectures.TABLE_2[-2]), ("big", architectures.TABLE_2[-1])):
+        days = architectures.PAPER_RUNS[size][1]
+        assert row.flops_en_de == pytest.approx(days * 86400 * 8 * architectures.P100_FLOPS, rel=0.02)
+        assert 0.25 < architectures.counted_operations(size) / (row.flops_en_de or math.nan) < 1
+
+
+def test_architectures_quickly(tmp_path: Path, tiny: Callable[..., Any]) -> None:
+    mapping = tiny()
+    mapping["model"] |= dict(d_model=16, d_ff=16)
+    config = Config.from_mapping(mapping)
+    record = quick("architectures", tmp_path, config)
+    found = record["numbers"]["trials"]
+    assert list(found) == list(architectures.KINDS)
+    assert all(one[0]["steps"] > 0 and one[0]["flops"] > 0 for one in found.values())
+    assert len({one[0]["parameters"] for one in found.values()}) == 5
+    with pytest.raises(DragomanError, match="has no use for --run"):
+        run_experiment("architectures", tmp_path, Lab(tmp_path, quick=True, run=tmp_path))

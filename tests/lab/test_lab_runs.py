@@ -1,0 +1,144 @@
+"""Trainings as evidence: kept, resumed, measured as the ordinary commands do, compared over seeds."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman.assessment import evaluate
+from dragoman.config import Config
+from dragoman.doctor.record import read_run
+from dragoman.errors import ConfigError
+from dragoman.lab.report import Lab
+from dragoman.lab.runs import (
+    Interval,
+    another,
+    changed,
+    corpus_config,
+    difference,
+    finished,
+    holds,
+    interval,
+    mean_curve,
+    measured,
+    run_of,
+    trained,
+    trial,
+)
+
+Tiny = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def config(tiny: Tiny) -> Config:
+    return Config.from_mapping(tiny(max_steps=20, validate_every=20, save_every=10))
+
+
+@pytest.fixture
+def said() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def lab(tmp_path: Path, said: list[str]) -> Lab:
+    return Lab(out=tmp_path / "lab", say=said.append)
+
+
+def test_a_trial_says_what_the_run_and_the_ordinary_commands_say(lab: Lab, config: Config, corpus: Any) -> None:
+    found = trial(lab, "plain", config, 3, keep=True)
+    folder = run_of(lab, "plain", config, 3)
+    again = evaluate(folder, src=corpus.valid_src, ref=corpus.valid_tgt, guard=False, quiet=True)
+    assert found.bleu == again.scores[0].value
+    assert found.chrf == again.scores[1].value
+    record = read_run(folder)
+    assert record.config.train.seed == found.seed == 3
+    assert found.loss == record.validations[-1]["loss"]
+    assert found.perplexity == pytest.approx(math.exp(found.loss))
+    assert record.end is not None
+    assert (found.flops, found.tokens, found.steps) == (record.end["flops"], record.end["tokens"], 20)
+    assert found.curve == [[event["step"], event["loss"]] for event in record.reports]
+
+
+def test_what_was_measured_is_not_trained_again_and_its_run_goes(lab: Lab, config: Config, said: list[str]) -> None:
+    found = trial(lab, "plain", config, 1)
+    assert not run_of(lab, "plain", config, 1).exists()
+    n_lines = len(said)
+    assert trial(lab, "plain", config, 1) == found
+    assert len(said) == n_lines
+    other = trial(lab, "plain", changed(config, model={"n_heads": 1}), 1)
+    assert len(said) > n_lines
+    assert other.loss != found.loss
+
+
+def test_a_training_that_was_stopped_goes_on_where_it_stood(lab: Lab, config: Config) -> None:
+    def stop(*_: Any) -> dict[str, Any]:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        finished(lab, "plain", config, 1, stop)
+    folder = run_of(lab, "plain", config, 1)
+    shutil.rmtree(folder / "checkpoints/step_00000020")  # as if it had been killed after step 10
+    straight = trial(lab._replace(out=lab.out / "other"), "plain", config, 1)
+    found = finished(lab, "plain", config, 1, lambda *given: measured(*given[:2], "plain", given[2])._asdict())
+    assert [step for step, _ in found["curve"]] == [5, 10, 15, 20]
+    assert found["loss"] == straight.loss  # bit for bit on a CPU
+
+
+def test_one_that_was_stopped_before_its_first_checkpoint_begins_anew(tmp_path: Path, config: Config) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/config.yaml").write_text("of one that died", encoding="utf-8")
+    assert trained(tmp_path / "run", config).step == 20
+
+
+def test_a_variant_that_cannot_be_is_refused(config: Config) -> None:
+    with pytest.raises(ConfigError, match="n_heads"):
+        changed(config, model={"n_heads": 7})
+
+
+def test_the_corpus_is_the_embedded_one_or_that_of_the_configuration(lab: Lab, config: Config) -> None:
+    embedded = corpus_config(lab._replace(quick=True))
+    assert len(embedded.data.train.src.read_text(encoding="utf-8").splitlines()) == 300
+    given = corpus_config(lab._replace(config=changed(config, train={"ema": 0.9, "average": 5, "validate_every": 2})))
+    assert given.data == config.data
+    quick = corpus_config(lab._replace(config=config, quick=True))
+    assert len(quick.data.train.src.read_text(encoding="utf-8").splitlines()) == 300
+    assert quick.data.valid is not None
+    assert config.data.valid is not None
+    whole, part = (
+        files.tgt.read_text(encoding="utf-8").splitlines() for files in (config.data.valid, quick.data.valid)
+    )
+    assert part == whole[:12]
+    assert (quick.data.src_lang, quick.train.max_steps, quick.model) == ("en", 12, config.model)
+    assert (given.train.ema, given.train.average, given.train.validate_every) == (0, 0, given.train.max_steps)
+
+
+def test_intervals_are_students() -> None:
+    found = interval([1.0, 2.0, 3.0])  # standard deviation 1, t = 4.303 for 2 degrees of freedom
+    assert found.mean == 2
+    assert found.high - 2 == pytest.approx(4.303 / math.sqrt(3), abs=1e-3)
+    assert 2 - found.low == pytest.approx(found.high - 2)
+    more = another([1.0, 2.0, 3.0])
+    assert more.high - 2 == pytest.approx(4.303 * math.sqrt(4 / 3), abs=1e-3)
+    assert format(found, ".2f") == "2.00 [-0.48, 4.48]"
+    assert format(interval([1.0]), ".1f") == "1.0 (one seed)"
+    with pytest.raises(ValueError, match="11 seeds"):
+        interval([0.0] * 12)
+
+
+def test_differences_are_taken_seed_by_seed() -> None:
+    found = difference([1.0, 5.0, 9.0], [1.5, 5.6, 9.4])
+    assert found.mean == pytest.approx(0.5)
+    assert holds(found, 1) is True
+    assert holds(found, -1) is False
+    assert holds(difference([1.0, 5.0, 9.0], [1.5, 4.4, 9.4]), 1) is None
+    assert holds(interval([3.0]), 1) is None  # of one seed nobody knows
+    assert holds(Interval(-1.0, -2.0, -0.5), -1) is True
+
+
+def test_the_mean_of_curves_is_taken_where_all_have_points() -> None:
+    assert mean_curve([[[5, 1.0], [10, 3.0]], [[10, 5.0], [15, 1.0]]]) == ([10], [4.0])
