@@ -331,7 +331,7 @@ def test_an_interrupt_while_preparing_leaves_nothing(folder: Path, listing: List
 import os, signal
 from dragoman import preparation
 from dragoman.cli import main
-preparation.learn_tokenizers = lambda *args: os.kill(os.getpid(), signal.SIGINT)
+preparation.learn_tokenizers = lambda *args, **options: os.kill(os.getpid(), signal.SIGINT)
 main()
 """
     done = subprocess.run([sys.executable, "-c", script, *TRAIN], cwd=folder, capture_output=True, env=os.environ)

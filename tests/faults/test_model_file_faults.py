@@ -56,6 +56,8 @@ def test_M1_no_command_unpickles_anything(
         commands.append(["score", run, *valid, "--tgt", corpus.valid_tgt])
     if "doctor" in known:
         commands.append(["doctor", run])
+    if "lab" in known:
+        commands.append(["lab", "heads", "--run", run, "--quick", "--out", tmp_path / "lab"])
     assert {command[0] for command in commands} == known
     arguments = json.dumps([[str(argument) for argument in command] for command in commands])
     done = subprocess.run(
