@@ -117,8 +117,8 @@ def test_both_readmes_have_the_same_commands_and_links() -> None:
     one, other = (blocks(text, "console", "bash", "python") for text in texts)
     assert one == other
     assert one
-    one, other = (sorted(set(links(text)) - set(READMES)) for text in texts)
-    assert one == other
+    one, other = ({link.replace(".zh-CN.md", ".md") for link in links(text)} - set(READMES) for text in texts)
+    assert one == other  # each to pages of its own language, where there are such
     one, other = (sorted(set(re.findall(r"FIGURE:\w+|\d[\d.,]*\d", text))) for text in texts)
     assert one == other  # the same figures
 
