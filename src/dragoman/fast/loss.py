@@ -33,9 +33,14 @@ def chunked_loss(
         The smoothed loss, differentiable, and the unsmoothed one, each summed over tokens, in nats.
     """
     keep = tgt_out.flatten() != pad_id
-    chunk = chunk or max(1, 2**23 // weight.size(0) // ROWS) * ROWS
-    args = features.flatten(0, 1)[keep], weight, bias, tgt_out.flatten()[keep], smoothing, chunk
+    x = features.flatten(0, 1)[keep][None]
+    args = x, weight, bias, tgt_out.flatten()[keep], smoothing, chunk or positions_at_once(weight.size(0))
     return _ChunkedLoss.apply(*args)  # type: ignore[no-untyped-call]
+
+
+def positions_at_once(n_vocab: int) -> int:
+    """So many that their logits are 8 million, in whole blocks of rows."""
+    return max(1, 2**23 // n_vocab // ROWS) * ROWS
 
 
 class _ChunkedLoss(torch.autograd.Function):
@@ -43,52 +48,30 @@ class _ChunkedLoss(torch.autograd.Function):
     def forward(
         ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, y: Tensor, smoothing: float, chunk: int
     ) -> tuple[Tensor, Tensor]:
-        # x (N, d_model)  weight (V, d_model)  y (N,); logits z (n, V); odds exp(z) (n, V), whose softmax is odds / sum
+        # x (1, N, d_model)  weight (V, d_model)  y (N,); logits z (n, V), odds exp(z), softmax odds / sum
         # loss_i = log sum exp(z_i) - (1 - e) z_iy - e mean(z_i);  d loss_i / d z_i = softmax - (1 - e) onehot - e / V
-        n, n_vocab = x.size(0), weight.size(0)
-        dtype = torch.get_autocast_dtype(x.device.type) if torch.is_autocast_enabled(x.device.type) else weight.dtype
-        total = torch.float64 if dtype == torch.float64 else torch.float32
-        w, b = weight.detach().to(dtype), None if bias is None else bias.detach().to(dtype)
-        # rows that do not count fill up the last: shapes that come again
-        room = -n % ROWS
-        xs, ys = F.pad(x.detach().to(dtype), (0, 0, 0, room)), F.pad(y, (0, room))[:, None]
-        counts = F.pad(torch.ones_like(y, dtype=total), (0, room))[:, None]
-        dx = torch.empty(xs.shape, dtype=total, device=x.device)
-        dw, db = dx.new_zeros(weight.shape), dx.new_zeros(n_vocab)
-        smoothed, plain = dx.new_zeros(()), dx.new_zeros(())
-        w_mean = w.sum(0, dtype=total) / n_vocab
-        b_mean = 0 if b is None else b.sum(dtype=total) / n_vocab
+        s = Sums(x, weight, bias, y)
+        smoothed, plain = s.dx.new_zeros(()), s.dx.new_zeros(())
         # the same memory for each chunk: fresh memory of this size costs more than the products
-        all_logits = torch.empty((min(chunk, len(xs)), n_vocab), dtype=dtype, device=x.device)
+        all_logits = torch.empty((min(chunk, len(s.ys)), len(weight)), dtype=s.w.dtype, device=x.device)
         with torch.autocast(x.device.type, enabled=False):
-            for start in range(0, len(xs), chunk):
+            for start in range(0, len(s.ys), chunk):
                 here = slice(start, start + chunk)
-                xc, yc, count = xs[here], ys[here], counts[here]
-                logits = all_logits[: len(xc)]
-                if b is None:
-                    torch.mm(xc, w.T, out=logits)
-                else:
-                    torch.addmm(b, xc, w.T, out=logits)
+                xc, yc, count = s.xs[0, here], s.ys[here], s.counts[here]
+                logits = s.logits(xc, out=all_logits[: len(xc)])
                 shift = into_range(logits)
-                at_y = logits.gather(1, yc).to(total)
+                at_y = logits.gather(1, yc).to(s.dtype)
                 odds = logits.exp_()
-                sums = odds.sum(1, keepdim=True).to(total)
+                sums = odds.sum(1, keepdim=True).to(s.dtype)
                 nll = (sums.log() - at_y) * count
                 plain += nll.sum()
-                mean = xc.to(total) @ w_mean[:, None] + b_mean
-                smoothed += (nll + smoothing * (at_y + shift - mean) * count).sum()
-                torch.div(odds @ w, sums, out=dx[here])
+                smoothed += (nll + smoothing * (at_y + shift - s.mean_logit(xc)) * count).sum()
+                torch.div(odds @ s.w, sums, out=s.dx[0, here])
                 share = count / sums
-                dw += odds.T @ (xc * share).to(dtype)
-                if b is not None:
-                    db += (odds.T @ share.to(dtype))[:, 0]
-            dx = dx[:n] - (1 - smoothing) * w[y].to(total) - smoothing * w_mean
-            dw.index_add_(0, y, xs[:n].to(total), alpha=-(1 - smoothing))
-            dw -= smoothing / n_vocab * xs.sum(0, dtype=total)
-            if b is not None:
-                db.index_add_(0, y, torch.ones_like(y, dtype=total), alpha=-(1 - smoothing))
-                db -= smoothing / n_vocab * n
-        ctx.save_for_backward(dx.to(x.dtype), dw.to(weight.dtype), None if bias is None else db.to(bias.dtype))
+                s.dw += odds.T @ (xc * share).to(xc.dtype)
+                if s.b is not None:
+                    s.db += (odds.T @ share.to(xc.dtype))[:, 0]
+        ctx.save_for_backward(*s.gradients(x, weight, bias, y, smoothing))
         ctx.mark_non_differentiable(plain)
         return smoothed, plain
 
@@ -96,6 +79,53 @@ class _ChunkedLoss(torch.autograd.Function):
     def backward(ctx: Any, d_smoothed: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         dx, dw, db = ctx.saved_tensors
         return d_smoothed * dx, d_smoothed * dw, None if db is None else d_smoothed * db, None, None, None
+
+
+class Sums:
+    """What a loss over the vocabulary, made chunk by chunk, multiplies with and adds up.
+
+    Attributes:
+        w, b: The generator's, ``(V, d_model)`` and ``(V,)`` or None, in the precision of products.
+        xs, ys, counts: ``(P, M, d_model)``, ``(M, 1)``, ``(M, 1)``: features of P passes, targets, and 1 for each; N of
+            them and rows that do not count, up to whole blocks: shapes that come again.
+        dx, dw, db: Gradients in the precision of sums, ``dtype``; for the caller to form, but for the targets' part.
+    """
+
+    def __init__(self, x: Tensor, weight: Tensor, bias: Tensor | None, y: Tensor) -> None:
+        device = x.device.type
+        products = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
+        self.dtype = torch.float64 if products == torch.float64 else torch.float32
+        self.w, self.b = weight.detach().to(products), None if bias is None else bias.detach().to(products)
+        room = -len(y) % ROWS
+        self.xs, self.ys = F.pad(x.detach().to(products), (0, 0, 0, room)), F.pad(y, (0, room))[:, None]
+        self.counts = F.pad(torch.ones_like(y, dtype=self.dtype), (0, room))[:, None]
+        self.dx = torch.empty(self.xs.shape, dtype=self.dtype, device=x.device)
+        self.dw, self.db = self.dx.new_zeros(weight.shape), self.dx.new_zeros(len(weight))
+        self._w_mean = self.w.mean(0, dtype=self.dtype)
+        self._b_mean = 0 if self.b is None else self.b.mean(dtype=self.dtype)
+
+    def logits(self, x: Tensor, out: Tensor) -> Tensor:
+        """Those of ``(n, d_model)`` features, written to ``out``, ``(n, V)``."""
+        return torch.mm(x, self.w.T, out=out) if self.b is None else torch.addmm(self.b, x, self.w.T, out=out)
+
+    def mean_logit(self, x: Tensor) -> Tensor:
+        """The mean over the vocabulary of each row's logits, without these: ``(n, 1)``."""
+        return x.to(self.dtype) @ self._w_mean[:, None] + self._b_mean
+
+    def gradients(
+        self, x: Tensor, weight: Tensor, bias: Tensor | None, y: Tensor, smoothing: float
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Of what ``__init__`` was given, with the smoothed targets' part: rank-one terms, shared by the passes."""
+        n, n_passes, hit = len(y), len(x), 1 - smoothing
+        mean_x = self.xs[:, :n].sum(0, dtype=self.dtype) / n_passes
+        dx = self.dx[:, :n] - (hit * self.w[y].to(self.dtype) + smoothing * self._w_mean) / n_passes
+        self.dw.index_add_(0, y, mean_x, alpha=-hit)
+        self.dw -= smoothing / len(weight) * mean_x.sum(0)
+        if bias is None:
+            return dx.to(x.dtype), self.dw.to(weight.dtype), None
+        self.db.index_add_(0, y, torch.ones_like(y, dtype=self.dtype), alpha=-hit)
+        self.db -= smoothing / len(weight) * n
+        return dx.to(x.dtype), self.dw.to(weight.dtype), self.db.to(bias.dtype)
 
 
 def into_range(logits: Tensor) -> Tensor | float:
