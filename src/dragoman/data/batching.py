@@ -22,7 +22,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import queue
-import random
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,7 +36,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dragoman.config import NoiseConfig
-from dragoman.data.noise import Lexicon, fingerprint, noised
+from dragoman.data.noise import Lexicon, fingerprint, noised_pairs
 from dragoman.data.store import Ids, Lengths, Store
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer
 from dragoman.errors import BundleError, ConfigError
@@ -165,19 +164,7 @@ def _shuffled_batches(
     batch_tokens: int,
     bits: np.random.PCG64,
 ) -> Iterator[Indices]:
-    batches = list(_filled(pool, src_lengths, tgt_lengths, batch_tokens, bits))
-    for i in _shuffled(len(batches), bits):
-        yield batches[i]
-
-
-def _filled(
-    pool: Indices,
-    src_lengths: NDArray[np.integer[Any]],
-    tgt_lengths: NDArray[np.integer[Any]],
-    batch_tokens: int,
-    bits: np.random.PCG64,
-) -> Iterator[Indices]:
-    """Cut a pool into batches of like-long pairs, longest first.
+    """Cut a pool into batches of like-long pairs, and shuffle these.
 
     Pairs with the same longest side are sorted from those with a long source to those with a long target, and back
     among the next, so that neighbours are alike on both sides; what ties is in the pool's random order. Up to 1/16 of a
@@ -187,12 +174,14 @@ def _filled(
     slant = (src_lengths.astype(np.int64) - tgt_lengths) * np.where(longest % 2, 1, -1)
     by_length = np.lexsort((slant, -longest))
     pool, descending = pool[by_length], longest[by_length].tolist()
-    start = 0
+    batches, start = [], 0
     while start < len(pool):
         spared = int(bits.random_raw()) % (batch_tokens // 16 + 1)
         end = start + max(1, (batch_tokens - spared) // descending[start])
-        yield pool[start:end]
+        batches.append(pool[start:end])
         start = end
+    for i in _shuffled(len(batches), bits):
+        yield batches[i]
 
 
 def all_batches(store: Store, batch_tokens: int) -> Iterator[Batch]:
@@ -230,7 +219,7 @@ class _Anew(NamedTuple):
         for start in range(done // ANEW_PAIRS * ANEW_PAIRS, len(order), ANEW_PAIRS):
             pool = order[start : start + ANEW_PAIRS]
             *seeds, noise_seed, of_order = np.random.SeedSequence((seed, epoch, start)).generate_state(4).tolist()
-            sides = self._pairs(store, pool, seeds, random.Random(noise_seed))
+            sides = self._pairs(store, pool, seeds, noise_seed)
             lengths = [np.fromiter(map(len, side), np.int64, len(pool)) for side in sides]
             places = np.arange(len(pool))
             for some in _shuffled_batches(places, lengths[0], lengths[1], batch_tokens, np.random.PCG64(of_order)):
@@ -238,15 +227,13 @@ class _Anew(NamedTuple):
                 yield pool[some], partial(collate, src, tgt, pool[some])
 
     def _pairs(
-        self, store: Store, pool: Indices, seeds: Sequence[int], chance: random.Random
+        self, store: Store, pool: Indices, seeds: Sequence[int], noise_seed: int
     ) -> tuple[list[Ids | Sequence[int]], list[Ids | Sequence[int]]]:
-        """The subwords of the pairs ``pool``, by side; ``seeds`` and ``chance`` are all that is random."""
+        """The subwords of the pairs ``pool``, by side; of the seeds comes all that is random."""
         plain = list(map(store.pair, pool.tolist()))
         texts = store.texts(pool)
-        noisy: Sequence[Sequence[str]] = texts
-        if self.noise.is_on:
-            pairs = zip(*texts, strict=True)
-            noisy = list(zip(*(noised(*pair, self.noise, self.lexicon, chance) for pair in pairs), strict=True))
+        pairs = noised_pairs(zip(*texts, strict=True), self.noise, self.lexicon, noise_seed)
+        noisy = list(zip(*pairs, strict=True))
         src, tgt = (
             self._cut(side, [pair[side] for pair in plain], texts[side], noisy[side], seeds[side]) for side in (0, 1)
         )
