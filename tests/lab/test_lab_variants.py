@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from dragoman.bundle import shapes
+from dragoman.confidence import spearman
 from dragoman.config import PRESETS, Config, ModelConfig
 from dragoman.lab import ablations
 from dragoman.lab.projections import looks_at_itself, unlearned, variants
@@ -131,10 +132,10 @@ def test_at_the_papers_size_the_rows_are_the_papers(tiny: Callable[..., dict[str
 
 
 def test_ranks_are_shared_where_values_are_equal() -> None:
-    assert ablations.rank_correlation([1, 2, 3], [10, 20, 30]) == pytest.approx(1)
-    assert ablations.rank_correlation([1, 2, 3], [3, 2, 1]) == pytest.approx(-1)
-    assert ablations.rank_correlation([1, 2, 2, 4], [1, 2, 2, 3]) == pytest.approx(1)
-    assert ablations.rank_correlation([1, 1, 2], [1, 2, 2]) == pytest.approx(0.5)  # ranks 1.5 1.5 3 and 1 2.5 2.5
+    assert spearman([1, 2, 3], [10, 20, 30]) == pytest.approx(1)
+    assert spearman([1, 2, 3], [3, 2, 1]) == pytest.approx(-1)
+    assert spearman([1, 2, 2, 4], [1, 2, 2, 3]) == pytest.approx(1)
+    assert spearman([1, 1, 2], [1, 2, 2]) == pytest.approx(0.5)  # ranks 1.5 1.5 3 and 1 2.5 2.5
 
 
 def made_up(name: str, seed: int, loss: float, bleu: float = 50.0) -> Trial:

@@ -24,9 +24,9 @@ from dragoman.doctor.findings import Finding
 from dragoman.doctor.record import Record
 from dragoman.errors import ConfigError
 from dragoman.explanation.figures import matplotlib_for
+from dragoman.explanation.style import BLUE, INK, ORANGE
 from dragoman.files import explained, write_text
 
-BLUE, ORANGE, INK, PALE = "#0072B2", "#B84A00", "#1a1a1a", "#d9d9d9"  # the orange darkened: it is text too
 WIDTH, HEIGHT = 4.7, 3.0  # inches: narrow, so that the letters are still large on a phone
 MAX_POINTS = 2000  # of a curve
 

@@ -8,10 +8,10 @@ development set, by beam search, and without averaging checkpoints.
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from dragoman.confidence import spearman
 from dragoman.config import Config
 from dragoman.explanation.figures import Bar, Bars, bars
 from dragoman.explanation.style import BLUE, ORANGE, PALE
@@ -119,18 +119,9 @@ def run(lab: Lab) -> Findings:
         ],
         "base_seeds": [each._asdict() for each in base],
         "chance": chance._asdict(),
-        "rank_correlation": rank_correlation([*differences.values()][1:], [*paper.values()][1:]),
+        "rank_correlation": spearman([*differences.values()][1:], [*paper.values()][1:]),
     }
     return Findings(numbers, _sections(config, table, found, base, numbers), _verdict(found, base, numbers))
-
-
-def rank_correlation(ones: Sequence[float], others: Sequence[float]) -> float:
-    """Spearman's; equal values share the mean of their ranks."""
-
-    def ranks(values: Sequence[float]) -> list[float]:
-        return [sum(other < value for other in values) + values.count(value) / 2 for value in values]
-
-    return statistics.correlation(ranks(ones), ranks(others))
 
 
 # --- the account ------------------------------------------------------------------------------------------------------

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from dragoman.config import ModelConfig
+from dragoman.config import ModelConfig, TrainConfig
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from dragoman.model.transformer import Transformer
 from dragoman.training.loss import label_smoothed_loss
+from dragoman.training.schedule import learning_rate
 
 FIRST = 4  # the ids before it mark padding, the unknown, beginning and end
 
@@ -56,13 +58,8 @@ def small_model(seed: int, n_letters: int = 20, **options: Any) -> Transformer:
 
 def warm_cosine(steps: int, peak: float, warmup: int) -> Callable[[int], float]:
     """The rate of step 1, 2, ...: up to ``peak`` in ``warmup`` steps, then half a cosine down to 0."""
-
-    def rate(step: int) -> float:
-        if step <= warmup:
-            return peak * step / warmup
-        return peak * 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(1, steps - warmup)))
-
-    return rate
+    config = TrainConfig(schedule="cosine", lr=peak, max_steps=steps, warmup_steps=warmup)
+    return partial(learning_rate, config=config, d_model=0)
 
 
 def learn(

@@ -117,7 +117,7 @@ def _verdict(numbers: dict[str, Any]) -> list[Claim]:
     worst = max(abs(row["measured"] / row["d_k sigma^4"] - 1) for row in numbers["variance"])
     off = [abs(row["measured"] / row["d_k sigma^2"] - 1) for row in numbers["variance"] if row["sigma"] != 1]
     scaled, unscaled = numbers["scaled"], numbers["unscaled"]
-    at = min(range(len(scaled)), key=lambda i: abs(scaled[i]["d_k"] - 64))  # the paper's d_k
+    at = _of_the_paper(numbers)
     entropies = [row["entropy"] for row in scaled]
     fresh = [row["standard_deviation"] / math.sqrt(row["d_k"]) for row in numbers["at_initialisation"]]
 
@@ -167,47 +167,8 @@ def _verdict(numbers: dict[str, Any]) -> list[Claim]:
 
 
 def _sections(numbers: dict[str, Any]) -> list[Section]:
-    widths = [row["d_k"] for row in numbers["scaled"]]
-    lines = []
-    for sigma, colour in zip(SIGMAS, SERIES, strict=False):
-        rows = [row for row in numbers["variance"] if row["sigma"] == sigma]
-        lines.append(Curve("", widths, [row["d_k sigma^4"] for row in rows], colour=PALE))
-        lines.append(
-            Curve(f"σ = {sigma:g}", widths, [row["measured"] for row in rows], colour=colour, points=True, line=False)
-        )
-        if sigma != 1:
-            wrong = [row["d_k sigma^2"] for row in rows]
-            lines.append(Curve(f"d_k σ² for σ = {sigma:g}", widths, wrong, colour=colour, dashed=True))
-    variance = Chart(lines, "d_k (log scale)", "variance of q · k (log scale)", "", x_log=2, y_log=10)
-
-    def both(key: str, title: str, label: str, y_log: int = 0) -> Chart:
-        return Chart(
-            [
-                Curve(name, widths, [row[key] for row in numbers[kind]], points=True)
-                for name, kind in (("÷ √d_k", "scaled"), ("not divided", "unscaled"))
-            ],
-            "d_k (log scale)", label, title, x_log=2, y_log=y_log,
-            y_range=(None, None) if y_log else (0, None),
-        )  # fmt: skip
-
-    softness = [
-        both("entropy", "How soft", f"entropy (nats); uniform: {math.log(N_KEYS):.2f}"),
-        both("greatest_weight", "How sure", "greatest weight, mean"),
-    ]
-    by_scores = [
-        both("gradient_median", "Median query", "by the scores (log scale)", 10),
-        both("gradient_mean", "Mean of all queries", "by the scores (log scale)", 10),
-        both("gradient_by_query_median", "Median query", "by the query (log scale)", 10),
-        both("gradient_by_query_mean", "Mean of all queries", "by the query (log scale)", 10),
-    ]
-    table = Table(
-        ("d_k", "σ", "measured", "± (standard error)", "d_k σ⁴", "d_k σ²"),
-        [
-            tuple(row[key] for key in ("d_k", "sigma", "measured", "standard_error", "d_k sigma^4", "d_k sigma^2"))
-            for row in numbers["variance"]
-            if row["d_k"] in (16, 64, 512)
-        ],
-    )
+    i = _of_the_paper(numbers)
+    more = numbers["unscaled"][i]["gradient_by_query_median"] / numbers["scaled"][i]["gradient_by_query_median"]
     return [
         Section(
             "Products of long vectors are large",
@@ -216,16 +177,22 @@ def _sections(numbers: dict[str, Any]) -> list[Section]:
                 "product has variance σ² · σ² = σ⁴, and the sum d_k σ⁴. The paper's footnote takes σ = 1 and says "
                 "d_k. A document that says d_k σ² is right only there.",
             ],
-            curves([variance], width=7.0, height=4.2),
+            curves([_variance_chart(numbers)], width=7.0, height=4.2),
             "variance",
-            table,
+            _variance_table(numbers),
             "Points: measured. Grey lines: d_k σ⁴. Dashed: d_k σ², which is the same where σ = 1.",
         ),
         Section(
             "Large scores make the softmax sure of itself",
             f"Random queries against {N_KEYS} random keys. Without the division the softmax of a wide head gives "
             "nearly all weight to one key before anything has been learned.",
-            curves(softness, width=3.9, height=3.0),
+            curves(
+                [
+                    _both(numbers, "entropy", "How soft", f"entropy (nats); uniform: {math.log(N_KEYS):.2f}"),
+                    _both(numbers, "greatest_weight", "How sure", "greatest weight, mean"),
+                ],
+                width=3.9, height=3.0,
+            ),
             "softness",
             caption="Entropy and greatest weight of the softmax. Divided by √d_k, both stay where they are.",
         ),
@@ -234,12 +201,20 @@ def _sections(numbers: dict[str, Any]) -> list[Section]:
             [
                 "The gradient of the weights by the scores is diag(w) − w wᵀ: nothing where one weight is 1. From "
                 "about d_k = 64, the paper's width, its size (Frobenius norm) falls steeply for the median query.",
-                "By the query there is a factor √d_k more of it where nothing is divided, so at d_k = 64 the "
-                "undivided gradient is still the larger one: nine times as large. Beyond, the median query's "
-                "vanishes while the mean stays: the few queries whose two best keys are close get all of it. "
-                "So the paper's 'extremely small gradients' are those of wide heads and of typical queries.",
+                "By the query there is a factor √d_k more of it where nothing is divided: at d_k = "
+                f"{numbers['scaled'][i]['d_k']} the undivided gradient of the median query is {more:.2g} times the "
+                "divided one. In heads much wider it vanishes, while the mean stays: the few queries whose two best "
+                "keys are close get all of it. So the paper's 'extremely small gradients' are those of wide heads "
+                "and of typical queries.",
             ],
-            curves(by_scores, width=3.9, height=2.7),
+            curves(
+                [
+                    _both(numbers, f"gradient{by}_{of}", title, f"by the {label} (log scale)", y_log=10)
+                    for by, label in (("", "scores"), ("_by_query", "query"))
+                    for of, title in (("median", "Median query"), ("mean", "Mean of all queries"))
+                ],
+                width=3.9, height=2.7,
+            ),
             "gradients",
             caption="Size of the gradient of the softmax's weights, over the width of a head.",
         ),
@@ -255,4 +230,40 @@ def _sections(numbers: dict[str, Any]) -> list[Section]:
                 ],
             ),
         ),
+    ]  # fmt: skip
+
+
+def _of_the_paper(numbers: dict[str, Any]) -> int:
+    """Which of the widths is nearest to the paper's d_k."""
+    return min(range(len(numbers["scaled"])), key=lambda i: abs(numbers["scaled"][i]["d_k"] - 64))
+
+
+def _variance_chart(numbers: dict[str, Any]) -> Chart:
+    lines = []
+    for sigma, colour in zip(SIGMAS, SERIES, strict=False):
+        rows = [row for row in numbers["variance"] if row["sigma"] == sigma]
+        widths, measured = [row["d_k"] for row in rows], [row["measured"] for row in rows]
+        lines.append(Curve("", widths, [row["d_k sigma^4"] for row in rows], colour=PALE))
+        lines.append(Curve(f"σ = {sigma:g}", widths, measured, colour=colour, points=True, line=False))
+        if sigma != 1:
+            wrong = [row["d_k sigma^2"] for row in rows]
+            lines.append(Curve(f"d_k σ² for σ = {sigma:g}", widths, wrong, colour=colour, dashed=True))
+    return Chart(lines, "d_k (log scale)", "variance of q · k (log scale)", "", x_log=2, y_log=10)
+
+
+def _variance_table(numbers: dict[str, Any]) -> Table:
+    keys = ("d_k", "sigma", "measured", "standard_error", "d_k sigma^4", "d_k sigma^2")
+    return Table(
+        ("d_k", "σ", "measured", "± (standard error)", "d_k σ⁴", "d_k σ²"),
+        [tuple(row[key] for key in keys) for row in numbers["variance"] if row["d_k"] in (16, 64, 512)],
+    )
+
+
+def _both(numbers: dict[str, Any], key: str, title: str, label: str, y_log: int = 0) -> Chart:
+    """One number with and without the division, over the width."""
+    lines = [
+        Curve(name, [row["d_k"] for row in numbers[kind]], [row[key] for row in numbers[kind]], points=True)
+        for name, kind in (("÷ √d_k", "scaled"), ("not divided", "unscaled"))
     ]
+    y_range = (None, None) if y_log else (0, None)
+    return Chart(lines, "d_k (log scale)", label, title, x_log=2, y_log=y_log, y_range=y_range)
