@@ -13,13 +13,15 @@ Rules (``rules``) take away tokens before the best are chosen; where words are p
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional as F
 
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from dragoman.decoding.constraints import share_out
@@ -94,32 +96,39 @@ def greedy_search(
     """
     n_rows, device = src.size(0), src.device
     one_by_one = rules is not None or choose is not None  # these look at every row, so none may be done already
-    ids = torch.full((n_rows, max(max_lens, default=0)), specials.eos_id, device=device)
-    log_probs = torch.zeros(n_rows, dtype=torch.float64, device=device)
-    rows = torch.arange(n_rows, device=device)  # which sentence each row of the state is
-    is_open = torch.ones(n_rows, dtype=torch.bool, device=device)  # of these rows
-    limits = torch.tensor(max_lens, device=device)
-    state, last = model.start(src), torch.full((n_rows,), specials.bos_id, device=device)
+    ids = np.full((n_rows, max(max_lens, default=0)), specials.eos_id)
+    log_probs = np.zeros(n_rows)
+    limits, rows = np.array(max_lens, np.int64), np.arange(n_rows)  # rows: which sentence each row of the state is
+    is_open = np.ones(n_rows, np.bool_)  # of these rows
+    state, last = model.start(src), np.full(n_rows, specials.bos_id)
     n = 0
     while len(rows):
         n += 1
-        logits, state = model.step(state, last)
+        logits, state = model.step(state, torch.from_numpy(last).to(device))
         if one_by_one or n in max_lens:
-            log_p = next_log_probs(logits, limits[rows] == n, specials)
+            rooms = limits[rows] - n + 1
+            log_p = next_log_probs(logits, torch.from_numpy(rooms == 1).to(device), specials)
             if rules is not None:
-                histories, rooms = ids[rows, : n - 1].tolist(), (limits[rows] - n + 1).tolist()
-                restrict(log_p, histories, [rules[row] for row in rows.tolist()], rooms, specials.eos_id)
-            last = log_p.argmax(dim=-1) if choose is None else choose(log_p, rows.tolist(), n)
-            scores = log_p.gather(1, last[:, None])[:, 0]
+                restrict(
+                    log_p,
+                    ids[rows, : n - 1].tolist(),
+                    [rules[row] for row in rows.tolist()],
+                    rooms.tolist(),
+                    specials.eos_id,
+                )
+            chosen = log_p.argmax(dim=-1) if choose is None else choose(log_p, rows.tolist(), n)
+            scores = log_p.gather(1, chosen[:, None])[:, 0]
         else:
-            best, where = _best(logits, torch.zeros_like(last, dtype=torch.float32)[:, None], 1, specials)
-            scores, last = best[:, 0], where[:, 0]
-        log_probs[rows] += scores.double().masked_fill_(~is_open, 0.0)
-        ids[rows, n - 1] = last.masked_fill(~is_open, specials.eos_id)
-        is_open &= last != specials.eos_id
+            best, where = _best(logits, logits.new_zeros(len(rows), 1, dtype=torch.float32), 1, specials)
+            scores, chosen = best[:, 0], where[:, 0]
+        last = chosen.numpy(force=True)
+        log_probs[rows] += np.where(is_open, scores.numpy(force=True), 0.0)
+        ids[rows, n - 1] = np.where(is_open, last, specials.eos_id)
+        is_open = is_open & (last != specials.eos_id)
         kept = _kept(is_open, one_by_one)
         if kept is not None:
-            rows, last, is_open, state = rows[kept], last[kept], is_open[kept], state.select(kept)
+            rows, last, is_open = rows[kept], last[kept], is_open[kept]
+            state = state.select(torch.from_numpy(kept).to(device))
     found = []
     for row, log_prob in zip(ids.tolist(), log_probs.tolist(), strict=True):
         row = row[: row.index(specials.eos_id)]
@@ -163,81 +172,105 @@ def beam_search(
     if not 1 <= n_best <= beam_size:
         raise DecodeError(f"n_best = {n_best} must lie between 1 and beam_size = {beam_size}")
     device, k, n_rows = src.device, beam_size, src.size(0)
+    finished = _Finished(n_rows, k, n_best)
     enough = math.inf if patience is None else max(n_best, math.ceil(patience * k))
-    n_finished = torch.zeros(n_rows, dtype=torch.int64, device=device)
-    finished: list[list[Hypothesis]] = [[] for _ in range(n_rows)]
-    furthest = torch.tensor([length_penalty(most, alpha) for most in max_lens], dtype=torch.float64, device=device)
-    to_beat = torch.full_like(furthest, -torch.inf)  # of each sentence the score of its n_best-th finished hypothesis
-    limits = torch.tensor(max_lens, device=device)
-    sentences = torch.arange(n_rows, device=device)  # which one each block of K rows is; some may be done already
-    width = (
-        1 if rules is None else k
-    )  # hypotheses of each: one to begin with; among copies words to place are shared out
-    state = model.start(src).select(sentences.repeat_interleave(width))
-    last = torch.full((n_rows * width,), specials.bos_id, device=device)
-    history = torch.empty(n_rows, width, 0, dtype=torch.int64, device=device)
-    scores = torch.full((n_rows, width), -torch.inf, device=device)  # of a sentence that is done: all -inf
+    furthest = np.array([length_penalty(most, alpha) for most in max_lens])
+    limits, sentences = np.array(max_lens, np.int64), np.arange(n_rows)  # which each K rows are; some may be done
+    # hypotheses of each: one to begin with; but among copies words to place are shared out
+    width = 1 if rules is None else k
+    state = model.start(src).select(torch.from_numpy(sentences.repeat(width)).to(device))
+    last, history = np.full(n_rows * width, specials.bos_id), np.empty((n_rows, width, 0), np.int64)
+    scores = np.full((n_rows, width), -np.inf, np.float32)  # of a sentence that is done: all -inf
     scores[:, 0] = 0.0  # of copies only the first may be extended
     n = 0
     while len(sentences):
         n += 1
-        logits, state = model.step(state, last)  # (B * width, V)
-        n_vocab = logits.size(1)
-        n_wanted = min(2 * k, width * n_vocab)
+        logits, state = model.step(state, torch.from_numpy(last).to(device))  # (B * width, V)
+        n_vocab, before = logits.size(1), torch.from_numpy(scores).to(device)
         if rules is None and n not in max_lens:
-            best, where = _best(logits, scores, n_wanted, specials)  # (B, 2K)
+            found = _best(logits, before, min(2 * k, width * n_vocab), specials)
         else:
-            at_limit = (limits[sentences] == n).repeat_interleave(width)
-            log_p = next_log_probs(logits, at_limit, specials)
             open_rules = None if rules is None else [rules[s] for s in sentences.tolist()]
-            if open_rules is not None:
-                rooms = (limits[sentences] - n + 1).repeat_interleave(width).tolist()
-                each = [rule for rule in open_rules for _ in range(width)]
-                restrict(log_p, history.flatten(0, 1).tolist(), each, rooms, specials.eos_id)
-            totals = scores[:, :, None] + log_p.view(-1, width, n_vocab)
-            best, where = totals.flatten(1).topk(n_wanted)
-            if open_rules is not None:
-                share_out_rows(best, where, totals, history, open_rules, specials.eos_id)
-        if n_wanted < 2 * k:  # a small vocabulary; what fills up never counts
-            best, where = F.pad(best, (0, 2 * k - n_wanted), value=-torch.inf), F.pad(where, (0, 2 * k - n_wanted))
-        beams, tokens = where // n_vocab, where % n_vocab
+            found = _ruled(logits, before, 2 * k, specials, history, limits[sentences] - n + 1, open_rules)
+        best, where = (each.numpy(force=True) for each in found)  # (B, 2K); so few numbers are no work for tensors
+        if best.shape[1] < 2 * k:  # a small vocabulary; what fills up never counts
+            room = ((0, 0), (0, 2 * k - best.shape[1]))
+            best, where = np.pad(best, room, constant_values=-np.inf), np.pad(where, room)
+        beams, tokens = np.divmod(where, n_vocab)
         ends = tokens == specials.eos_id
-        row, rank = (ends & best.isfinite())[:, :k].nonzero().T
-        if len(row):
-            ended = sentences[row].tolist()
-            texts, log_probs = history[row, beams[row, rank]].tolist(), best[row, rank].tolist()
-            _finish(finished, ended, texts, log_probs, length_penalty(n, alpha), k)
-            bars = [finished[s][n_best - 1].score if len(finished[s]) >= n_best else -math.inf for s in ended]
-            to_beat[ended] = torch.tensor(bars, dtype=torch.float64, device=device)
-            n_finished.index_add_(0, sentences[row], torch.ones_like(row))
+        for row, rank in np.argwhere((ends & np.isfinite(best))[:, :k]):
+            finished.add(
+                sentences[row],
+                history[row, beams[row, rank]].tolist(),
+                float(best[row, rank]),
+                length_penalty(n, alpha),
+            )
         # the best K that go on: a stable sort puts endings last and keeps the order of the others
-        going = ends.to(torch.int8).sort(dim=-1, stable=True).indices[:, :k]
-        scores, beams, tokens = (x.gather(1, going) for x in (best.masked_fill(ends, -torch.inf), beams, tokens))
-        history = torch.cat((history.gather(1, beams[:, :, None].expand(-1, -1, n - 1)), tokens[:, :, None]), dim=-1)
-        best_open = scores.amax(dim=1)
-        is_open = (best_open > -torch.inf) & (best_open.double() / furthest[sentences] > to_beat[sentences])
-        is_open &= n_finished[sentences] < enough
-        scores = scores.masked_fill(~is_open[:, None], -torch.inf)
+        going = ends.argsort(axis=1, kind="stable")[:, :k]
+        scores, beams, tokens = (
+            np.take_along_axis(x, going, 1) for x in (np.where(ends, -np.inf, best), beams, tokens)
+        )
+        history = np.concatenate((np.take_along_axis(history, beams[:, :, None], 1), tokens[:, :, None]), 2)
+        best_open = scores.max(axis=1)
+        is_open = np.isfinite(best_open) & (best_open / furthest[sentences] > finished.to_beat[sentences])
+        is_open &= finished.counts[sentences] < enough
+        scores[~is_open] = -np.inf
         rows = _kept(is_open, rules is not None)
         if rows is None:
-            rows = torch.arange(len(sentences), device=device)
+            rows = np.arange(len(sentences))
         else:
             sentences, beams, tokens = sentences[rows], beams[rows], tokens[rows]
             scores, history = scores[rows], history[rows]
-        state, last, width = state.select((rows[:, None] * width + beams).flatten()), tokens.flatten(), k
-    return [hypotheses[:n_best] for hypotheses in finished]
+        state = state.select(torch.from_numpy((rows[:, None] * width + beams).ravel()).to(device))
+        last, width = tokens.ravel(), k
+    return [hypotheses[:n_best] for hypotheses in finished.of]
 
 
-def _finish(
-    finished: Sequence[list[Hypothesis]], ended: Sequence[int], texts: Sequence[list[int]], log_probs: Sequence[float],
-    penalty: float, k: int,
-) -> None:  # fmt: skip
-    """Put hypotheses of the sentences ``ended`` among those finished before; each sentence keeps its K best."""
-    for sentence, ids, log_prob in zip(ended, texts, log_probs, strict=True):
-        finished[sentence].append(Hypothesis(ids, log_prob / penalty, log_prob))
-    for sentence in set(ended):
-        finished[sentence].sort(key=lambda hypothesis: -hypothesis.score)  # stable: of equals the one found earlier
-        del finished[sentence][k:]
+class _Finished:
+    """The finished hypotheses of each sentence, of which it keeps its K best."""
+
+    def __init__(self, n_sentences: int, k: int, n_best: int) -> None:
+        self._k, self._n_best = k, n_best
+        self.of: list[list[Hypothesis]] = [[] for _ in range(n_sentences)]  # best first
+        self.counts = np.zeros(n_sentences, np.int64)  # with those that were not kept
+        self.to_beat = np.full(n_sentences, -np.inf)  # the score of the n_best-th
+
+    def add(self, sentence: int, ids: list[int], log_prob: float, penalty: float) -> None:
+        """Put a hypothesis in its place; of equals the one that was found earlier comes first."""
+        own = self.of[sentence]
+        bisect.insort(own, Hypothesis(ids, log_prob / penalty, log_prob), key=lambda hypothesis: -hypothesis.score)
+        del own[self._k :]
+        self.counts[sentence] += 1
+        if len(own) >= self._n_best:
+            self.to_beat[sentence] = own[self._n_best - 1].score
+
+
+def _ruled(
+    logits: Tensor, scores: Tensor, n: int, specials: Specials, history: NDArray[np.int64], rooms: NDArray[np.int64],
+    rules: Sequence[Rules] | None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """The plain twin of ``_best``, which see, for sentences with rules or at their limit.
+
+    Args:
+        history: ``(B, K, n)``.
+        rooms: ``(B,)``: how many tokens each sentence may still get, this one and eos counted.
+        rules: Of each sentence.
+    """
+    k, n_vocab = scores.size(1), logits.size(1)
+    rooms = rooms.repeat(k)
+    log_p = next_log_probs(logits, torch.from_numpy(rooms == 1).to(logits.device), specials)
+    if rules is not None:
+        each = [rule for rule in rules for _ in range(k)]
+        restrict(log_p, history.reshape(len(rooms), -1).tolist(), each, rooms.tolist(), specials.eos_id)
+    totals = scores[:, :, None] + log_p.view(-1, k, n_vocab)
+    best, where = totals.flatten(1).topk(min(n, k * n_vocab))
+    for row, rule in enumerate(rules or ()):
+        if rule.include:
+            chosen = share_out(totals[row], history[row].tolist(), rule.include, specials.eos_id)[: best.size(1)]
+            chosen += [(-math.inf, 0)] * (best.size(1) - len(chosen))
+            best[row] = torch.tensor([total for total, _ in chosen], dtype=best.dtype)
+            where[row] = torch.tensor([place for _, place in chosen])
+    return best, where
 
 
 def _best(logits: Tensor, scores: Tensor, n: int, specials: Specials) -> tuple[Tensor, Tensor]:
@@ -258,33 +291,21 @@ def fitting(n: int) -> int:
     return power * 3 // 4 if n <= power * 3 // 4 else power
 
 
-def _kept(is_open: Tensor, at_once: bool) -> Tensor | None:
+def _kept(is_open: NDArray[np.bool_], at_once: bool) -> NDArray[np.int64] | None:
     """Which sentences stay in the batch, in their order; None: all.
 
     Those that are done go when the others fit a smaller one of few sizes, of which they may fill the rest: each time
     costs a copy of the state, and each size that has not been before a product compiled anew.
 
     Args:
-        is_open: ``(B,)`` bool: which are not done.
+        is_open: ``(B,)``: which are not done.
         at_once: Drop all that are done now.
     """
     n_open, n = int(is_open.sum()), len(is_open)
     size = n_open if at_once or not n_open else fitting(n_open)
     if size >= n:
         return None
-    return is_open.to(torch.int8).sort(descending=True, stable=True).indices[:size].sort().values
-
-
-def share_out_rows(
-    best: Tensor, where: Tensor, totals: Tensor, history: Tensor, rules: Sequence[Rules], eos_id: int
-) -> None:
-    """Where a sentence has words to place, put the choice of ``share_out`` in its row of ``best`` and ``where``."""
-    for row, rule in enumerate(rules):
-        if rule.include:
-            chosen = share_out(totals[row], history[row].tolist(), rule.include, eos_id)[: best.size(1)]
-            chosen += [(-torch.inf, 0)] * (best.size(1) - len(chosen))
-            best[row] = torch.tensor([total for total, _ in chosen], dtype=best.dtype)
-            where[row] = torch.tensor([place for _, place in chosen])
+    return np.sort((~is_open).argsort(kind="stable")[:size])
 
 
 def next_log_probs(logits: Tensor, at_limit: Tensor, specials: Specials) -> Tensor:
