@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -179,44 +179,25 @@ class Translator:
         else:
             parts = self._parts(texts, None if plain else wordings, warn, label)
         kept = max(n_best, config.beam_size) if trees and sampling is None else n_best
-        lost: list[int] = []
-        worded = any(part.demand is not None for part in parts)
         wishes = {
-            "sampling": sampling is not None, "words prescribed or forbidden": worded, "alignments": alignments,
-            "parsing": trees,
+            "sampling": sampling is not None, "alignments": alignments, "parsing": trees,
+            "words prescribed or forbidden": any(part.demand is not None for part in parts),
         }  # fmt: skip
         foreign = self._foreign_engine(engine, len(texts), precision, workers, wishes)
         searcher = self.model if foreign is not None else self._searcher(precision)
         reading = precision if foreign is None and precision != "int8" else "fp32"
+        lost: list[int] = []  # parts that found no memory
         with self._precision(reading if searcher is self.model else "fp32"):
             if foreign is not None:
+                ids = [part.ids for part in parts]
                 found = ctranslate2_engine.search_all(
-                    foreign,
-                    [part.ids for part in parts],
-                    config,
-                    kept,
-                    progress,
-                    longest=self._longest,
-                    failed=lost.append,
+                    foreign, ids, config, kept, progress, longest=self._longest, failed=lost.append
                 )
             else:
-                found = search_all(
-                    searcher,
-                    [part.ids for part in parts],
-                    config,
-                    self.device,
-                    kept,
-                    progress=progress,
-                    rules=[part.demand.rules for part in parts if part.demand is not None] or None,
-                    sampling=sampling,
-                    keys=[(first_number + part.owner, part.start) for part in parts],
-                    longest=self._longest,
-                    failed=lost.append,
-                    workers=workers if searcher is not self.model else 1,  # autocast is one thread's
+                found = self._search(
+                    searcher, parts, config, kept, sampling, first_number, workers, progress, lost.append
                 )
             looked = self._look(searcher, parts, found, config) if guard else {}
-        with self._precision(reading):
-            aligned = align(texts, parts, found, looked, self._pairs, config.batch_tokens) if alignments else None
         if trees:
             result = parsing.join(texts, parts, found, n_best, config.length_penalty, self.tgt_tokenizer)
         else:
@@ -225,17 +206,11 @@ class Translator:
         if guard:
             result = [seamless(text, one) for text, one in zip(texts, result, strict=True)]
         result = self._sure(texts, result, parts, looked)
-        if aligned is not None:
+        if alignments:
+            with self._precision(reading):
+                aligned = align(texts, parts, found, looked, self._pairs, config.batch_tokens)
             result = [one._replace(alignment=links) for one, links in zip(result, aligned, strict=True)]
-        if warn is not None:
-            for number, one in enumerate(result):
-                for note in one.notes:
-                    if note != NO_MEMORY:  # which ``failed`` is for
-                        warn(f"{label(number)}: {note}")
-        for number in sorted({parts[i].owner for i in lost}):
-            if failed is None:
-                raise DecodeError(f"{label(number)}: {NO_MEMORY}")
-            failed(f"{label(number)}: {NO_MEMORY}")
+        _tell(result, {parts[i].owner for i in lost}, warn, failed, label)
         return result
 
     def score(
@@ -376,6 +351,18 @@ class Translator:
             part._replace(demand=self._wording.demand(wording, part.text))
             for part, wording in zip(parts, asked, strict=True)
         ]
+
+    def _search(
+        self, searcher: Model, parts: Sequence[Part], config: DecodeConfig, n_best: int, sampling: Sampling | None,
+        first_number: int, workers: int, progress: Callable[[int, int, str], object], failed: Callable[[int], None],
+    ) -> list[list[Hypothesis]]:  # fmt: skip
+        """Our own search: hypotheses of each part, best first."""
+        return search_all(
+            searcher, [part.ids for part in parts], config, self.device, n_best, progress=progress, sampling=sampling,
+            rules=[part.demand.rules for part in parts if part.demand is not None] or None,
+            keys=[(first_number + part.owner, part.start) for part in parts], longest=self._longest, failed=failed,
+            workers=workers if searcher is not self.model else 1,  # autocast is one thread's
+        )  # fmt: skip
 
     def _look(
         self, searcher: Model, parts: Sequence[Part], found: list[list[Hypothesis]], config: DecodeConfig
@@ -523,6 +510,29 @@ def _refuse_wishes(words: bool, alignments: bool) -> None:
     if words or alignments:
         what = "alignments" if alignments else "prefix, include, exclude, glossary and no_repeat_ngram"
         raise ConfigError(f"{what}: for translators, and this run is a parser; leave them out")
+
+
+def _tell(
+    result: Sequence[Translation],
+    lost: Collection[int],
+    warn: Callable[[str], None] | None,
+    failed: Callable[[str], None] | None,
+    label: Callable[[int], str],
+) -> None:
+    """Pass on what there is to say of some translations, and which texts found no memory.
+
+    Raises:
+        DecodeError: One did not, and there is no ``failed`` to be told.
+    """
+    if warn is not None:
+        for number, one in enumerate(result):
+            for note in one.notes:
+                if note != NO_MEMORY:  # which ``failed`` is for
+                    warn(f"{label(number)}: {note}")
+    for number in sorted(lost):
+        if failed is None:
+            raise DecodeError(f"{label(number)}: {NO_MEMORY}")
+        failed(f"{label(number)}: {NO_MEMORY}")
 
 
 def _raise_if(failed: Sequence[str], name: str) -> None:
