@@ -61,6 +61,15 @@ def test_curves_carry_their_names_at_their_ends_and_none_covers_another() -> Non
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("step", "loss (nats)")
 
 
+def test_names_of_curves_that_end_low_stay_above_the_axis() -> None:
+    x = np.arange(10.0)
+    figure = curves([Chart([Curve(f"line {i}", x, 9 - x + 0.01 * i) for i in range(4)], "step", "loss (nats)")])
+    (axes,) = figure.axes
+    boxes = sorted((text.get_window_extent() for text in axes.texts), key=lambda box: box.y0)
+    assert boxes[0].y0 > axes.get_window_extent().y0 - 3
+    assert all(high.y0 > low.y0 + 10 for low, high in itertools.pairwise(boxes))
+
+
 def test_logarithmic_axes_have_plain_numbers() -> None:
     x = [4, 64, 1024]
     figure = curves(

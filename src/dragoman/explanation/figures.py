@@ -137,21 +137,26 @@ def _keep_apart(axes: Any, ends: Sequence[_End]) -> None:
     places = [axes.transData.transform((end.x, end.y)) for end in ends]  # pixels
     rightmost = max((float(x) for x, _ in places), default=0.0)
     last = [i for i, (x, _) in enumerate(places) if x > rightmost - NEAR * axes.figure.dpi]  # others stand alone
+    gap = 13.0 * axes.figure.dpi / 72
     low, high = axes.get_window_extent().intervaly
     order = sorted(last, key=lambda i: places[i][1])
-    wanted = [min(max(float(places[i][1]), low), high) for i in order]
-    for i, at in zip(order, _spread(wanted, 13.0 * axes.figure.dpi / 72), strict=True):
+    wanted = [min(float(places[i][1]), high) for i in order]
+    for i, at in zip(order, _spread(wanted, gap, low + gap / 2), strict=True):
         ends[i].written.set_position((7, (at - float(places[i][1])) * 72 / axes.figure.dpi))
 
 
-def _spread(wanted: Sequence[float], gap: float) -> list[float]:
-    """Places in ascending order at least ``gap`` apart, by moving those that are too close evenly to both sides."""
+def _spread(wanted: Sequence[float], gap: float, low: float) -> list[float]:
+    """Ascending places at least ``gap`` apart: those too close move evenly to both sides, but none below ``low``."""
+
+    def above(centre: float, n: int) -> tuple[float, int]:
+        return max(centre, low + (n - 1) / 2 * gap), n
+
     groups: list[tuple[float, int]] = []  # centre and number of those that share their room
     for at in wanted:
-        groups.append((at, 1))
+        groups.append(above(at, 1))
         while len(groups) > 1 and groups[-1][0] - groups[-2][0] < gap * (groups[-1][1] + groups[-2][1]) / 2:
             (one, n), (other, m) = groups.pop(), groups.pop()
-            groups.append(((one * n + other * m) / (n + m), n + m))
+            groups.append(above((one * n + other * m) / (n + m), n + m))
     return [centre + (place - (n - 1) / 2) * gap for centre, n in groups for place in range(n)]
 
 
