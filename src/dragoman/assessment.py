@@ -25,6 +25,7 @@ from dragoman.evaluation.significance import compare as compare_texts
 from dragoman.evaluation.stress import SEED as STRESS_SEED
 from dragoman.evaluation.stress import Stressed, measure, variants
 from dragoman.languages import language_of, primary
+from dragoman.parsing import REPAIRED
 from dragoman.progress import Ticker
 from dragoman.translator import Translation, Translator
 
@@ -103,8 +104,12 @@ def _evaluate_parser(parser: Translator, ref: Path | str, search: Mapping[str, A
     started = time.perf_counter()
     found = parser.translate([" ".join(tree.words) for tree in golds], **search, progress=ticker)
     seconds = time.perf_counter() - started
-    repaired = sum(bool(one.notes) for one in found)
-    ticker.say(f"{len(found):,} trees, all well-formed; {repaired:,} of them had to be repaired")
+    repaired = sum(note.startswith(REPAIRED) for one in found for note in one.notes)
+    too_long = sum(bool(one.notes) for one in found) - repaired
+    ticker.say(
+        f"{len(found):,} trees; {repaired:,} had to be repaired to be well-formed"
+        + (f"; {too_long:,} sentences were too long to be parsed, and have right-branching trees" if too_long else "")
+    )
     scores = bracket_scores(golds, [tree_of(one.text) for one in found])
     baseline, *_ = bracket_scores(golds, [right_branching(tree.words) for tree in golds])
     paper = Score("the paper's bracket F1", PAPER_F1, "Wall Street Journal, section 23: another corpus, Table 4")

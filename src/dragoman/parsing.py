@@ -14,6 +14,9 @@ from dragoman.decoding.batches import NO_MEMORY
 from dragoman.decoding.search import Hypothesis, length_penalty
 from dragoman.parts import Part, Translation
 
+REPAIRED = "repaired: "
+"""So begins the note of a tree that was not one as the model wrote it; a sentence too long to parse has another."""
+
 
 def cut(texts: Sequence[str], tokenizer: Tokenizer, max_tokens: int) -> list[Part]:
     """What to search for: each sentence whole, but for blank ones and those of more than ``max_tokens`` tokens."""
@@ -46,6 +49,10 @@ def join(
         words = words_of(texts[part.owner])
         trees = [_tree(hypothesis, next(decoded), words, alpha) for hypothesis in hypotheses]
         trees.sort(key=lambda one: bool(one.notes))  # stable: else best first
+        of_line: dict[str, Translation] = {}
+        for tree in trees:  # several may be repaired to the same one
+            of_line.setdefault(tree.text, tree)
+        trees = [*of_line.values()]
         best = trees[0] if trees else Translation("", 0.0, 1, notes=(NO_MEMORY,))
         result[part.owner] = best._replace(alternatives=tuple(trees[1:n_best]))
     return result
@@ -55,7 +62,7 @@ def _tree(hypothesis: Hypothesis, symbols: str, words: Sequence[str], alpha: flo
     tree, repairs = from_symbols(symbols.split(" "), words)
     n = len(hypothesis.ids) + 1
     score = hypothesis.log_prob / length_penalty(n, alpha)
-    notes = (f"repaired: {', '.join(repairs)}",) if repairs else ()
+    notes = (f"{REPAIRED}{', '.join(repairs)}",) if repairs else ()
     return Translation(write_tree(tree), score, 1, hypothesis.log_prob, n, notes=notes)
 
 

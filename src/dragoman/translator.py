@@ -175,6 +175,8 @@ class Translator:
         plain, trees = all(each == Wording() for each in wordings), self.config.task == "parsing"
         if trees:
             _refuse_wishes(not plain, alignments)
+            if n_best < 1:
+                raise ConfigError(f"n_best = {n_best} must be 1 or more")
             parts, guard = parsing.cut(texts, self.src_tokenizer, self.max_tokens), False
         else:
             parts = self._parts(texts, None if plain else wordings, warn, label)
@@ -498,7 +500,8 @@ class Translator:
         if settings.get("engine") == "auto":  # once, so that the whole file is one engine's work
             settings["engine"] = engines.FOR_MANY
         models = [bundle.manifest.get("sha256") for bundle in self._bundles]
-        told = {name: value for name, value in settings.items() if name != "workers"}  # which change no translation
+        # what changes no translation, or is another object in the process that goes on
+        told = {name: value for name, value in settings.items() if name not in ("workers", "progress")}
         facts = {"models": models, "device": self.device.type, "form": form, **told}
         n_lines = make_file(Path(src), Path(out), facts, work, listen, restart, read_ahead)
         _raise_if(failed, str(src))

@@ -14,6 +14,7 @@ from dragoman.errors import ConfigError
 from dragoman.evaluation.brackets import bracket_scores
 from dragoman.lab import parsing
 from dragoman.lab.report import Lab, run_experiment
+from dragoman.parsing import REPAIRED
 from dragoman.translator import Translation
 
 
@@ -27,7 +28,8 @@ class Oracle:
         assert texts == [" ".join(tree.words) for tree in self.golds]
         trees = [right_branching(tree.words) if i % 3 == 0 else tree for i, tree in enumerate(self.golds)]
         return [
-            Translation(write_tree(tree), 0.0, notes=() if i % 3 else ("repaired",)) for i, tree in enumerate(trees)
+            Translation(write_tree(tree), 0.0, notes=() if i % 3 else (f"{REPAIRED}closed 2",))
+            for i, tree in enumerate(trees)
         ]
 
 
@@ -53,6 +55,22 @@ def test_what_is_measured(found: dict[str, Any]) -> None:
     assert next(iter(found["by_label"])) == "NP"
     assert found["example"]["found"] != found["example"]["gold"]  # one that has something to show
     assert 8 <= len(found["example"]["sentence"].split()) <= 12
+
+
+def test_what_is_no_tree_over_the_words_is_counted_and_has_no_bracket_right() -> None:
+    golds = [tree_of(line) for line in phrasebook.trees(6, seed=4)]
+
+    class Careless(Oracle):
+        def translate(self, texts: list[str]) -> list[Translation]:
+            lines = [write_tree(tree) for tree in self.golds]
+            lines[1], lines[2] = lines[1][:-1], lines[3]
+            return [Translation(line, 0.0) for line in lines]
+
+    found = parsing.measured(Careless(golds), golds)  # type: ignore[arg-type]
+    assert (found["sentences"], found["well_formed"], found["repaired"]) == (6, 4, 0)
+    assert found["parser"]["precision"] == 100 > found["parser"]["recall"]
+    assert found["parser"]["exact"] == pytest.approx(100 * 4 / 6)
+    assert parsing._verdict(found)[0].holds is False
 
 
 def test_the_verdict_follows_the_numbers(found: dict[str, Any]) -> None:

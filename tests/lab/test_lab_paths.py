@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 import torch
 
-from dragoman.config import Config
+from dragoman.config import Config, TrainConfig
 from dragoman.errors import DragomanError
 from dragoman.lab import architectures, complexity, costs, paths
 from dragoman.lab.report import Lab, run_experiment
+from dragoman.lab.runs import corpus_config
 from dragoman.model.attention import attend
 
 SIZES = paths.Sizes(n=16, d=8, rows=3, seeds=2)
@@ -140,9 +141,21 @@ def test_an_opponent_gets_the_same_run_without_what_it_has_not(tiny: Callable[..
     lstm = architectures.of_kind(config, "lstm")
     assert (lstm.model.norm, lstm.model.positions, lstm.model.attention_dropout) == ("post", "sinusoidal", 0.0)
     assert (lstm.data, lstm.train, lstm.model.d_model) == (config.data, config.train, config.model.d_model)
-    timed = architectures.contest(config, Lab(Path("x"), config=config)).train
-    assert (timed.schedule, timed.lr, timed.patience, timed.max_minutes) == ("cosine", 1.5e-3, None, 20.0)
-    assert timed.warmup_steps == timed.max_steps / 20
+
+
+def test_the_minutes_are_the_configurations_and_so_is_the_rate(tmp_path: Path, tiny: Callable[..., Any]) -> None:
+    def timed(**train: Any) -> TrainConfig:
+        lab = Lab(tmp_path, config=Config.from_mapping(tiny(**train)))
+        return architectures.contest(corpus_config(lab), lab).train
+
+    own = timed(schedule="noam", lr=2.0, patience=3)
+    assert (own.schedule, own.lr, own.patience, own.max_minutes) == ("cosine", architectures.LR, None, 20.0)
+    assert own.warmup_steps == own.max_steps / 20
+    given = timed(schedule="cosine", lr=2e-3, max_minutes=7.0, max_steps=900, warmup_steps=10)
+    assert (given.lr, given.max_minutes) == (2e-3, 7.0)
+    embedded = Lab(tmp_path)
+    recipe = architectures.contest(corpus_config(embedded, architectures.RECIPE, n_train=50), embedded).train
+    assert (recipe.lr, recipe.max_minutes) == (architectures.RECIPE["train"]["lr"], architectures.MINUTES)
 
 
 def test_durations_are_said_as_people_say_them() -> None:

@@ -105,6 +105,10 @@ def test_the_corpus_is_the_embedded_one_or_that_of_the_configuration(lab: Lab, c
     assert len(embedded.data.train.src.read_text(encoding="utf-8").splitlines()) == 300
     given = corpus_config(lab._replace(config=changed(config, train={"ema": 0.9, "average": 5, "validate_every": 2})))
     assert given.data == config.data
+    limited = changed(config, train={"max_minutes": 5, "max_epochs": 3, "patience": 2})
+    assert corpus_config(lab._replace(config=limited)) == corpus_config(lab._replace(config=config))
+    with pytest.raises(ConfigError, match="trains translators"):
+        corpus_config(lab._replace(config=config.model_copy(update={"task": "parsing"})))
     quick = corpus_config(lab._replace(config=config, quick=True))
     assert len(quick.data.train.src.read_text(encoding="utf-8").splitlines()) == 300
     assert quick.data.valid is not None

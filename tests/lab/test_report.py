@@ -165,7 +165,7 @@ def test_options_that_an_experiment_cannot_use_are_refused(tmp_path: Path, exper
     experiments(one=findings, other=takes_run)
     with pytest.raises(ConfigError, match="one has no use for --run"):
         run_experiment("one", tmp_path, Lab(tmp_path, run=tmp_path))
-    records = run_all(tmp_path, Lab(tmp_path, run=tmp_path, say=lambda _: None))
+    records = [*run_all(tmp_path, Lab(tmp_path, run=tmp_path, say=lambda _: None))]
     assert records[1]["numbers"] == {"run": str(tmp_path)}
 
 
@@ -175,7 +175,7 @@ def test_one_refusal_does_not_keep_the_rest_from_being_made(tmp_path: Path, expe
 
     experiments(bad=refuses, good=findings)
     with pytest.raises(DragomanError, match=r"^1 of 2 experiments were not made: bad: no such corpus$"):
-        run_all(tmp_path, Lab(tmp_path, say=lambda _: None))
+        [*run_all(tmp_path, Lab(tmp_path, say=lambda _: None))]
     assert (tmp_path / "good/numbers.json").exists()
 
 
@@ -185,7 +185,7 @@ def test_a_signal_ends_all_at_once(tmp_path: Path, experiments: Callable[..., No
 
     experiments(stopped=is_stopped, good=findings)
     with pytest.raises(StoppedError):
-        run_all(tmp_path, Lab(tmp_path, say=lambda _: None))
+        [*run_all(tmp_path, Lab(tmp_path, say=lambda _: None))]
     assert not (tmp_path / "good").exists()
 
 

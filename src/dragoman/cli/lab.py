@@ -47,7 +47,7 @@ def lab(
         device=resolve_device(device),
         say=Ticker(quiet).say,
     )
-    for record in run_all(out, given) if name == "all" else [run_experiment(name, out, given)]:
+    for record in run_all(out, given) if name == "all" else (run_experiment(name, out, given),):
         for claim in record["verdict"]:
             word = {True: "holds", False: "FAILS", None: "-----"}[claim["holds"]]
             print(f"{word}  {claim['text']}: {claim['figures']}")

@@ -1,7 +1,8 @@
 """The laboratory: each claim of the paper as an experiment that anybody can repeat.
 
 ``lab/NAME.py`` offers ``run(lab: Lab) -> Findings``; ``report`` runs it and keeps what it found. An experiment that can
-use a configuration (``--config``) or a trained model (``--run``) says so: ``TAKES = ("config", "run")``.
+use a configuration (``--config``), a trained model (``--run``) or a GPU (``--device``) says so:
+``TAKES = ("config", "run", "device")``.
 """
 
 EXPERIMENTS: dict[str, str] = {  # in the order of the report: first what one step does, then what the whole gains

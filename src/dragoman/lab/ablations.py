@@ -18,13 +18,16 @@ from dragoman.explanation.style import BLUE, ORANGE, PALE
 from dragoman.lab.report import Claim, Findings, Lab, Section, Table
 from dragoman.lab.runs import SMALL, Interval, Trial, another, changed, corpus_config, interval, trial, trials
 
-TAKES = ("config",)
+TAKES = ("config", "device")
 
 RECIPE: dict[str, Any] = {
     **SMALL,
     "model": {**SMALL["model"], "n_encoder_layers": 3, "n_decoder_layers": 3},
     "train": {**SMALL["train"], "max_steps": 1500, "warmup_steps": 200, "validate_every": 1500, "save_every": 500},
 }
+ALIKE = 0.1
+"""A loss that is surely less than so much higher, in nats a token, is as good."""
+
 BASE_SEEDS = (1, 2, 3, 4, 5)
 """The base model is trained so often, to know what is chance; every other row once, with the first seed."""
 
@@ -97,10 +100,10 @@ def run(lab: Lab) -> Findings:
     """Claims: the sentences that section 6.2 draws from the table."""
     config = corpus_config(lab, RECIPE, n_train=8000)
     table = rows(config)
+    # all of them before the first is trained: a row that the model's sizes do not allow is refused now
+    variants = {row.name: changed(config, model=row.model, train=row.train) for row in table[1:]}
     base = trials(lab, "base", config, BASE_SEEDS[:1] if lab.quick else BASE_SEEDS)
-    found = {"base": base[0]}
-    for row in table[1:]:
-        found[row.name] = trial(lab, row.name, changed(config, model=row.model, train=row.train), 1)
+    found = {"base": base[0], **{name: trial(lab, name, variant, 1) for name, variant in variants.items()}}
     chance = another([each.loss for each in base])
     differences = {name: each.loss - chance.mean for name, each in found.items()}
     paper = {row.name: math.log(row.perplexity / table[0].perplexity) for row in table}
@@ -141,6 +144,7 @@ def _verdict(found: Mapping[str, Trial], base: Sequence[Trial], numbers: Mapping
         return Claim(text, holds, f"loss {_listed(found, names, loss.mean)}; chance ±{loss.high - loss.mean:.3f}")
 
     smooth = beyond(found["D-ls0.0"].bleu, bleu)
+    learned, half = found["E"].loss - loss.mean, loss.high - loss.mean
     return [
         claim("(A) One head is worse than eight", ["A-1"], 1),
         claim("(A) Too many heads are worse, too", ["A-32"], 1),
@@ -157,8 +161,8 @@ def _verdict(found: Mapping[str, Trial], base: Sequence[Trial], numbers: Mapping
         ),
         Claim(
             "(E) Learned positions do as well as sinusoids",
-            None if math.isnan(loss.low) else beyond(found["E"].loss, loss) <= 0,
-            f"loss {_listed(found, ['E'], loss.mean)}; chance ±{loss.high - loss.mean:.3f}",
+            True if learned + half < ALIKE else False if learned > half else None,
+            f"loss {_listed(found, ['E'], loss.mean)}; chance ±{half:.3f}; as well means less than {ALIKE:g} more",
         ),
         claim("The big model, trained three times as long, is better", ["big"], -1),
         Claim(
@@ -196,7 +200,8 @@ def _sections(
                 f"h = {model.n_heads}, d_k = {model.head_d_k}, dropout {model.dropout:g}, and is trained for "
                 f"{config.train.max_steps:,} steps. Each row changes it in the paper's proportion.",
                 f"The base is trained {len(base)} times (loss {spread:.3f}); what one more training of it would give "
-                "with 95% confidence is called chance. Rows are trained once: a difference within chance is none.",
+                "with 95% confidence is called chance. Rows are trained once: a difference within chance is none, and "
+                f"of {len(table) - 1} rows that change nothing one would leave it on average.",
                 f"What costs the paper's model more costs this one more: rank correlation "
                 f"{numbers['rank_correlation']:.2f}. Where the two differ, look at what limits the model: the paper's "
                 "had 4.5 million sentences and room to grow, this one little text and little time.",

@@ -13,6 +13,8 @@ from dragoman.explanation.style import SERIES
 from dragoman.lab.costs import KERNEL, LAYERS, NEIGHBOURS, Layer, kept_bytes, operations, seconds
 from dragoman.lab.report import Claim, Findings, Lab, Section, Table
 
+TAKES = ("device",)
+
 LONG = 256
 """Exponents of n are fitted from here on: below, what is constant still counts."""
 

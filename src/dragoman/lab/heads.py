@@ -32,7 +32,7 @@ from dragoman.model.transformer import Transformer
 from dragoman.progress import Ticker
 from dragoman.translator import Translator
 
-TAKES = ("config", "run")
+TAKES = ("config", "run", "device")
 
 SMALL_LOSS = 0.05
 """Perplexity that grows by less than 5% (loss by 0.05 nats) is called a small loss."""

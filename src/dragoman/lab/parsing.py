@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.api import Trained
+from dragoman.bundle import load_bundle
 from dragoman.config import Config
 from dragoman.data import phrasebook
 from dragoman.data.trees import Tree, from_symbols, read_trees, right_branching, to_symbols, tree_of
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, DataError
 from dragoman.evaluation.brackets import PAPER_F1, Counts, bracket_scores, by_label, count
 from dragoman.explanation.figures import Bar, Bars, Chart, Curve, bars, curves
 from dragoman.explanation.parse_tree import parse_trees
@@ -18,9 +19,10 @@ from dragoman.explanation.style import PALE
 from dragoman.files import explained
 from dragoman.lab.report import Claim, Findings, Lab, Section, Table
 from dragoman.lab.runs import QUICK, changed, finished, validation_texts
+from dragoman.parsing import REPAIRED
 from dragoman.translator import Translator
 
-TAKES = ("config", "run")
+TAKES = ("config", "run", "device")
 
 RECIPE: dict[str, Any] = {
     "task": "parsing",
@@ -58,15 +60,15 @@ def run(lab: Lab) -> Findings:
     """Claims: every output is a tree over the sentence's words, and it is far better than right-branching."""
     if lab.run is not None:
         given = lab.run
-        weights = Translator.load(given).manifest["files"]["model.safetensors"]["sha256"]
-        found = lab.done("given", lambda: _of_run(given, lab.quick), weights)
+        weights = load_bundle(given, lab.device).manifest["files"]["model.safetensors"]["sha256"]
+        found = lab.done("given", lambda: _of_run(lab, given), weights)
     else:
         config = _config(lab)
         is_embedded = config.data.train.src.parent == lab.out / "treebank"
 
         def measure(folder: Path, done: Trained, config: Config) -> dict[str, Any]:
             lab.say(f"  {done.step:,} steps in {done.seconds:.0f} s; now parsing")
-            return _of_run(folder, lab.quick, is_embedded) | {"train_s": done.seconds, "steps": done.step}
+            return _of_run(lab, folder, is_embedded) | {"train_s": done.seconds, "steps": done.step}
 
         found = finished(lab, "parser", config, 1, measure)
     return Findings(found, _sections(found), [] if lab.quick else _verdict(found))
@@ -87,22 +89,24 @@ def _config(lab: Lab) -> Config:
             phrasebook.write_trees(sizes[1], files["valid"], seed=2, split="held_out")
         data = {**RECIPE["data"], **{name: {"trees": path} for name, path in files.items()}}
         config = Config.from_mapping({**RECIPE, "data": data}, "the recipe of the experiment")
+    else:  # what is measured are the weights of the last step, as in ``runs.corpus_config``
+        config = changed(config, train={"average": 0, "ema": 0.0, "validate_every": config.train.max_steps})
     return changed(config, **QUICK) if lab.quick else config
 
 
 # --- measurements -----------------------------------------------------------------------------------------------------
 
 
-def _of_run(folder: Path, quick: bool, deeper: bool = False) -> dict[str, Any]:
+def _of_run(lab: Lab, folder: Path, deeper: bool = False) -> dict[str, Any]:
     """What a parser does on its validation trees; with ``deeper`` on more deeply nested sentences too.
 
     Raises:
         ConfigError: The run is none of a parser, or has no validation trees.
     """
-    parser = Translator.load(folder)
+    parser = Translator.load(folder, lab.device.type)
     if parser.config.task != "parsing":
         raise ConfigError(f"{folder}: a translator and no parser: train one with task: parsing, or leave out --run")
-    n = 20 if quick else None
+    n = 20 if lab.quick else None
     found = measured(parser, _gold_trees(parser, folder)[:n])
     if deeper:
         lines = phrasebook.trees(n or 500, seed=3, split="deeper")
@@ -123,14 +127,15 @@ def _gold_trees(parser: Translator, folder: Path) -> list[Tree]:
 def measured(parser: Translator, golds: Sequence[Tree]) -> dict[str, Any]:
     """Scores of a parser and of right-branching trees, as a whole, by length and by label; and an example."""
     lines = parser.translate([" ".join(tree.words) for tree in golds])
-    founds = [tree_of(one.text) for one in lines]
+    read = [_read(one.text, gold.words) for one, gold in zip(lines, golds, strict=True)]
+    founds = [tree or gold._replace(brackets=()) for tree, gold in zip(read, golds, strict=True)]
     branching = [right_branching(tree.words) for tree in golds]
     example = _example(golds, founds)
     return {
         "sentences": len(golds),
         "words": sum(len(tree.words) for tree in golds),
-        "well_formed": sum(one.words == other.words for one, other in zip(golds, founds, strict=True)),
-        "repaired": sum(bool(one.notes) for one in lines),
+        "well_formed": sum(tree is not None for tree in read),
+        "repaired": sum(note.startswith(REPAIRED) for one in lines for note in one.notes),
         "parser": _summary(golds, founds),
         "right_branching": _summary(golds, branching),
         "by_length": {
@@ -145,6 +150,15 @@ def measured(parser: Translator, golds: Sequence[Tree]) -> dict[str, Any]:
             "found": " ".join(to_symbols(founds[example])),
         },
     }
+
+
+def _read(line: str, words: Sequence[str]) -> Tree | None:
+    """The tree that a line is; None if it is none, or one over other words."""
+    try:
+        tree = tree_of(line)
+    except DataError:
+        return None
+    return tree if tree.words == tuple(words) else None
 
 
 def _example(golds: Sequence[Tree], founds: Sequence[Tree]) -> int:

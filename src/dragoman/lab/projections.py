@@ -17,7 +17,7 @@ from dragoman.lab.runs import Trial, bar, changed, corpus_config, difference, ho
 from dragoman.model.attention import MultiHeadAttention
 from dragoman.model.transformer import Transformer
 
-TAKES = ("config",)
+TAKES = ("config", "device")
 
 PAPER = "learned-heads"
 

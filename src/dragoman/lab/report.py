@@ -17,7 +17,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -187,7 +187,7 @@ def run_experiment(name: str, out: Path, lab: Lab) -> dict[str, Any]:
         "quick": lab.quick,
         "seconds": round(time.monotonic() - started + sum(saved_s), 1),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "machine": machine(lab.device),
+        "machine": machine(lab.device if "device" in getattr(module, "TAKES", ()) else torch.device("cpu")),
         "config": None if lab.config is None else lab.config.model_dump(mode="json"),
         "run": None if lab.run is None else str(lab.run),
         "verdict": [plain(claim._asdict()) for claim in verdict],
@@ -202,8 +202,8 @@ def run_experiment(name: str, out: Path, lab: Lab) -> dict[str, Any]:
     return record
 
 
-def run_all(out: Path, lab: Lab) -> list[dict[str, Any]]:
-    """Run every experiment; one that cannot be made does not keep the others from being made.
+def run_all(out: Path, lab: Lab) -> Iterator[dict[str, Any]]:
+    """Run every experiment, each when its record is asked for; one that cannot be made does not stop the others.
 
     Args:
         lab: Its configuration and run go to the experiments that take them.
@@ -212,7 +212,7 @@ def run_all(out: Path, lab: Lab) -> list[dict[str, Any]]:
         StoppedError: A signal ended a training; what follows is not begun.
         DragomanError: After the last experiment, if any was refused: which, and why.
     """
-    records, refused = [], []
+    refused = []
     for name in EXPERIMENTS:
         lab.say(f"{name}: {EXPERIMENTS[name]}")
         takes = getattr(experiment(name), "TAKES", ())
@@ -220,7 +220,7 @@ def run_all(out: Path, lab: Lab) -> list[dict[str, Any]]:
             config=lab.config if "config" in takes else None, run=lab.run if "run" in takes else None
         )
         try:
-            records.append(run_experiment(name, out, fitting))
+            yield run_experiment(name, out, fitting)
         except StoppedError:
             raise
         except DragomanError as error:
@@ -228,7 +228,6 @@ def run_all(out: Path, lab: Lab) -> list[dict[str, Any]]:
             refused.append(f"{name}: {error}")
     if refused:
         raise DragomanError(f"{len(refused)} of {len(EXPERIMENTS)} experiments were not made: {'; '.join(refused)}")
-    return records
 
 
 def read_record(folder: Path) -> dict[str, Any] | None:

@@ -25,12 +25,13 @@ from dragoman.data import phrasebook
 from dragoman.data.corpus import read_pairs
 from dragoman.data.store import Store
 from dragoman.doctor.record import read_run
-from dragoman.errors import DragomanError
+from dragoman.errors import ConfigError, DragomanError
 from dragoman.evaluation.metrics import bleu, chrf
 from dragoman.explanation.figures import Bar
 from dragoman.files import explained, write_text
 from dragoman.lab.report import Lab, StoppedError
 from dragoman.languages import language_of
+from dragoman.lock import refuse_if_locked
 from dragoman.training.checkpoint import list_checkpoints
 from dragoman.training.loss import perplexity
 from dragoman.translator import Translator
@@ -100,10 +101,19 @@ def corpus_config(lab: Lab, recipe: Mapping[str, Any] = SMALL, n_train: int = 80
     """What an experiment trains: the configuration that ``lab`` was given, or ``recipe`` on the embedded corpus.
 
     A quick run makes a few steps on a little text.
+
+    Raises:
+        ConfigError: The configuration is a parser's, whose text is no translation.
     """
     if lab.config is not None:
-        # what is measured are the weights of the last step: none that were chosen by the set they are measured on
-        config = changed(lab.config, train={"average": 0, "ema": 0.0, "validate_every": lab.config.train.max_steps})
+        if lab.config.task != "translation":
+            raise ConfigError(f"the configuration's task is {lab.config.task}, and this experiment trains translators")
+        # what is measured are the weights of the last step: none that were chosen by the set they are measured on, and
+        # after the same steps for every variant
+        config = changed(lab.config, train={
+            "average": 0, "ema": 0.0, "validate_every": lab.config.train.max_steps, "max_minutes": None,
+            "max_epochs": None, "patience": None,
+        })  # fmt: skip
         config = changed(config, data=_first_lines(config.data, lab.out / "corpus-quick")) if lab.quick else config
     elif lab.quick:
         config = embedded_corpus(lab, recipe, 300, 12)
@@ -224,6 +234,7 @@ def trained(folder: Path, config: Config, build: Build | None = None) -> Trained
     """
     resume = bool(list_checkpoints(folder / "checkpoints"))
     if not resume:
+        refuse_if_locked(folder)
         shutil.rmtree(folder, ignore_errors=True)  # of one that was stopped before its first checkpoint
     done = train(None if resume else config, out=folder, resume=resume, quiet=True, build=build)
     if done.signal is not None:
@@ -249,7 +260,7 @@ def measured(folder: Path, done: Trained, name: str, config: Config, build: Buil
         steps=done.step,
         tokens=record.end["tokens"],
         flops=record.end["flops"],
-        seconds=done.seconds,
+        seconds=record.reports[-1]["seconds"],  # without the validation that follows the last step
         loss=done.validation.loss,
         perplexity=perplexity(done.validation.loss),
         bleu=score.value,
@@ -290,7 +301,7 @@ def difference(ones: Sequence[float], others: Sequence[float]) -> Interval:
 
 def mean_curve(curves: Sequence[Sequence[Sequence[float]]]) -> tuple[list[float], list[float]]:
     """The mean over seeds of curves of points ``(step, value)``: the steps that all have, and the values there."""
-    by_step: list[dict[float, float]] = [dict(zip(*zip(*curve, strict=True), strict=True)) for curve in curves]
+    by_step: list[dict[float, float]] = [{point[0]: point[1] for point in curve} for curve in curves]
     steps = [step for step in by_step[0] if all(step in each for each in by_step)]
     return steps, [statistics.fmean(each[step] for each in by_step) for step in steps]
 

@@ -32,7 +32,7 @@ from dragoman.training.averaging import average_checkpoints
 from dragoman.training.checkpoint import list_checkpoints
 from dragoman.translator import Translator
 
-TAKES = ("config",)
+TAKES = ("config", "device")
 
 WARMUPS = (1, 150, 500)  # steps
 N_SMALL = 1500  # pairs of training text on which dropout is tried
