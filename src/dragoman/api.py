@@ -285,6 +285,7 @@ def _resume(
         changed = [key for key in before if before[key] != now[key] and not (name == "train" and key in RESUMABLE)]
         if changed:
             raise ConfigError(f"--set {name}.{changed[0]} {ANOTHER_RUN}")
+    check_trainable(config)  # decode may have changed
     resolve_device(config.train.device)  # is the one of the run here?
     if config.train.schedule == "cosine" and config.train.max_steps != saved.train.max_steps:
         Ticker(quiet).say("train.max_steps has changed: the rest of the cosine is another one than the run began with")

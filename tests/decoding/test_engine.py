@@ -96,6 +96,16 @@ def test_each_step_gives_the_logits_of_the_model(fields: dict[str, Any], k: int)
         torch.testing.assert_close(found, want, rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("length", [9, 17, 19])
+@torch.inference_mode()
+def test_sources_may_be_as_long_as_there_are_learned_positions(length: int) -> None:
+    model = build(positions="learned", max_len=19)
+    src = torch.randint(6, 70, (3, length), generator=torch.Generator().manual_seed(1))
+    steps: list[Tensor | None] = [None, None]
+    for found, want in zip(walk(Engine(model), src, steps, 131), walk(model, src, steps, 131), strict=True):
+        torch.testing.assert_close(found, want, rtol=0, atol=1e-5)
+
+
 @torch.inference_mode()
 def test_in_float64_they_are_the_same_to_twelve_digits() -> None:
     model = build().double()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from table_model import BOS, EOS, PAD, TableModel, every_translation
@@ -100,6 +102,17 @@ def count_steps(model: TableModel) -> list[None]:
     step = model.step
     model.step = lambda *args: (steps.append(None), step(*args))[1]  # type: ignore[method-assign,func-returns-value]
     return steps
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_a_model_may_rule_tokens_out_by_minus_infinity(beam_size: int) -> None:
+    model = TableModel(3)
+    model.table[..., 5] = -torch.inf
+    for limit in (3, 9):  # 3: at its limit a sentence is searched by the plain path
+        for hypotheses in beam_search(model, torch.tensor([[4], [6]]), [limit, 9], beam_size, n_best=beam_size):
+            for one in hypotheses:
+                assert 5 not in one.ids
+                assert math.isfinite(one.score)
 
 
 def test_scores_that_are_not_finite_are_an_error() -> None:

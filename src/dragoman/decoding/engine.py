@@ -178,6 +178,8 @@ class Engine:
         hidden = None
         if config.n_encoder_layers:
             length = max(LEAST_SOURCE, -(-src.size(1) // SOURCES) * SOURCES)
+            if self._src_positions is not None:  # there are no more of them
+                length = max(src.size(1), min(length, config.max_len))
             src = F.pad(src, (0, length - src.size(1)), value=config.pad_id)
             padding = src == config.pad_id  # (B, S)
             if bool(padding.any()):

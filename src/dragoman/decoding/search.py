@@ -277,7 +277,7 @@ def _best(logits: Tensor, scores: Tensor, n: int, specials: Specials) -> tuple[T
     """As ``best_extensions``, which see; pad and bos are not chosen.
 
     Raises:
-        DecodeError: A logit is NaN or infinite.
+        DecodeError: A logit is NaN or plus infinity.
     """
     best, where, log_sum = best_extensions(logits, scores, n, (specials.pad_id, specials.bos_id))
     if not bool(log_sum.isfinite().all()):
@@ -316,13 +316,13 @@ def next_log_probs(logits: Tensor, at_limit: Tensor, specials: Specials) -> Tens
         at_limit: ``(B,)`` bool; these rows may only end.
 
     Raises:
-        DecodeError: A logit is NaN or infinite.
+        DecodeError: A logit is NaN or plus infinity; minus infinity is a token that may not come.
     """
     precise = logits.float() if logits.dtype.itemsize < 4 else logits
     _, log_sum = maxima_and_log_sum(precise)
-    log_p = precise - log_sum[:, None]  # to the last bit what the fast path finds
-    if not bool(log_p.isfinite().all()):
+    if not bool(log_sum.isfinite().all()):
         raise DecodeError(NOT_FINITE)
+    log_p = precise - log_sum[:, None]  # to the last bit what the fast path finds
     log_p[:, [specials.pad_id, specials.bos_id]] = -torch.inf
     if bool(at_limit.any()):
         eos = log_p[:, specials.eos_id].clone()
