@@ -87,6 +87,15 @@ class Trained(NamedTuple):
     rank: int = 0  # of this process; the others than 0 know no validation
 
 
+class Ready(NamedTuple):
+    """A run folder in which training can begin, or go on."""
+
+    config: Config
+    tokenizers: tuple[Tokenizer, Tokenizer]
+    resume: bool = False
+    start: Mapping[str, Tensor] | None = None  # weights to begin with
+
+
 def train(
     config: Config | Path | str | None = None,
     *,
@@ -128,14 +137,15 @@ def train(
     run = Path(out) if out is not None else Path("runs") / name
     with joined() as world:
         if world.rank:
-            return _follow(run, world, build)
+            _until_rank_0_is_ready(world)
+            return _fit(_followed(run), run, True, world, build)
         if new_subwords and from_run is None:
             raise ConfigError("--new-subwords belongs to fine-tuning: name the run to start from with --from")
         if accept_changed_text and not resume:
             raise ConfigError("--accept-changed-text belongs to --resume: a new run reads the text as it is")
         if not resume and _restarted(run, ticker):
-            return _resume(run, (), quiet, accept_changed_text, world, build)
-        if resume:
+            making = _resumed(run, (), accept_changed_text, ticker)
+        elif resume:
             if out is None and config is None:
                 raise ConfigError("to resume, name the run: --out runs/NAME --resume")
             if any(given is not None for given in (config, src, tgt, valid_src, valid_tgt, from_run)):
@@ -143,24 +153,31 @@ def train(
                     f"resuming by {run}/config.yaml and --set alone; other files that were named are not read again"
                 )
             refuse_if_locked(run)
-            return _resume(run, overrides, quiet, accept_changed_text, world, build)
-        texts = (src, tgt, valid_src, valid_tgt)
-        return _begin(run, config, texts, from_run, new_subwords, overrides, quiet, world, build)
+            making = _resumed(run, overrides, accept_changed_text, ticker)
+        else:
+            texts = (src, tgt, valid_src, valid_tgt)
+            making = _begun(run, config, texts, from_run, new_subwords, overrides, ticker)
+        with making as ready:
+            _until_rank_0_is_ready(world)
+            return _fit(ready, run, quiet, world, build)
 
 
-def _begin(
+def _until_rank_0_is_ready(world: World) -> None:
+    """All ranks meet here: rank 0 when the run can be trained; where it failed, the others hear of it."""
+    on_rank_0(world, lambda: None)
+
+
+@contextlib.contextmanager
+def _begun(
     run: Path,
     config: Config | Path | str | None,
     texts: tuple[File, File, File, File],
     from_run: Path | str | None,
     new_subwords: bool,
     overrides: Sequence[str],
-    quiet: bool,
-    world: World,
-    build: Build | None,
-) -> Trained:
-    """Prepare a new run and train it; the arguments are those of ``train``."""
-    ticker = Ticker(quiet)
+    ticker: Ticker,
+) -> Iterator[Ready]:
+    """Prepare a new run, which is nobody else's while this is open; the arguments are those of ``train``."""
     parent = None if from_run is None else load_bundle(from_run)
     resolved, chosen = resolve(config, *texts, overrides, ticker, parent and parent.config, new_subwords)
     device = resolve_device(resolved.train.device)
@@ -185,7 +202,7 @@ def _begin(
             start, said = adapt(parent, Path(from_run).resolve().name, tokenizers, run)
             ticker.say(f"starting from {from_run}; {said}")
         write_text(run / "config.yaml", resolved.to_yaml())
-        return _train(resolved, run, tokenizers, quiet, False, world, build, start)
+        yield Ready(resolved, tokenizers, start=start)
 
 
 def check_trainable(config: Config) -> None:
@@ -268,10 +285,9 @@ def _refuse_a_run(run: Path) -> None:
         raise ConfigError(f"{run} holds a run without a checkpoint: delete it if it has ended, or choose another --out")
 
 
-def _resume(
-    run: Path, overrides: Sequence[str], quiet: bool, accept_changed_text: bool, world: World, build: Build | None
-) -> Trained:
-    """Go on with a run: its own configuration, its own stores, the latest whole checkpoint."""
+@contextlib.contextmanager
+def _resumed(run: Path, overrides: Sequence[str], accept_changed_text: bool, ticker: Ticker) -> Iterator[Ready]:
+    """A run as it was: its own configuration, its own stores; nobody else's while this is open."""
     if not list_checkpoints(run / "checkpoints"):
         what = "no checkpoint yet; delete it" if (run / "config.yaml").is_file() else "no such run; leave out --resume"
         raise BundleError(f"{run}: nothing to resume, {what} to start anew")
@@ -288,11 +304,11 @@ def _resume(
     check_trainable(config)  # decode may have changed
     resolve_device(config.train.device)  # is the one of the run here?
     if config.train.schedule == "cosine" and config.train.max_steps != saved.train.max_steps:
-        Ticker(quiet).say("train.max_steps has changed: the rest of the cosine is another one than the run began with")
-    tokenizers = check_prepared(run, accept_changed_text, Ticker(quiet))
+        ticker.say("train.max_steps has changed: the rest of the cosine is another one than the run began with")
+    tokenizers = check_prepared(run, accept_changed_text, ticker)
     with locked(run):
         write_text(run / "config.yaml", config.to_yaml())
-        return _train(config, run, tokenizers, quiet, True, world, build)
+        yield Ready(config, tokenizers, resume=True)
 
 
 def _restarted(run: Path, ticker: Ticker) -> bool:
@@ -312,30 +328,18 @@ def _restarted(run: Path, ticker: Ticker) -> bool:
     return False
 
 
-def _follow(run: Path, world: World, build: Build | None) -> Trained:
-    """What the ranks beside the first do: wait until rank 0 has made the run ready, and train along."""
-    on_rank_0(world, lambda: None)
+def _followed(run: Path) -> Ready:
+    """What rank 0 has made ready, for the other ranks; whether it resumes, and from which weights, it alone knows."""
     try:
         config = Config.from_yaml(run / "config.yaml")
     except ConfigError as error:
         raise ConfigError(f"{error}; the run folder must be on a file system that all machines share") from None
-    return _fit(config, run, load_tokenizers(run), True, False, world, build)
+    return Ready(config, load_tokenizers(run))
 
 
-def _train(
-    config: Config, run: Path, tokenizers: tuple[Tokenizer, Tokenizer], quiet: bool, resume: bool, world: World,
-    build: Build | None, start: Mapping[str, Tensor] | None = None,
-) -> Trained:  # fmt: skip
-    """Tell the other ranks that the run is ready, and train."""
-    on_rank_0(world, lambda: None)
-    return _fit(config, run, tokenizers, quiet, resume, world, build, start)
-
-
-def _fit(
-    config: Config, run: Path, tokenizers: tuple[Tokenizer, Tokenizer], quiet: bool, resume: bool, world: World,
-    build: Build | None, start: Mapping[str, Tensor] | None = None,
-) -> Trained:  # fmt: skip
-    """Build the model, fit it, and write the bundle; whether to resume, and from which weights, rank 0 knows."""
+def _fit(ready: Ready, run: Path, quiet: bool, world: World, build: Build | None) -> Trained:
+    """Build the model, fit it, and write the bundle."""
+    config, tokenizers, resume, start = ready
     open_group(world, resolve_device(config.train.device))
     resume = bool(of_rank_0(world, resume)[0])
     torch.manual_seed(config.train.seed)
@@ -369,7 +373,7 @@ def _fit(
             where += f", {world.size} processes, {n_batches} batches of {config.train.batch_tokens:,} tokens an update"
         log.say(f"{n_parameters:,} parameters, {len(train_store):,} pairs, {where}")
         if (kind := config.model.architecture) != "transformer":
-            log.say(f"architecture {kind}: trained as it is written; only Transformers have a fast twin")
+            log.say(f"architecture {kind}: trained as it is written; the fast engine is for Transformers")
         if not resume:
             on_rank_0(world, lambda: None if start is None else _note_parent(validate(model.eval()), log))
         outcome = fit(model, model_config, batches, config.train, run, log, validate, resume, world)

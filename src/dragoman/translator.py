@@ -299,7 +299,9 @@ class Translator:
         if not all(isinstance(member, Transformer) for member in members):
             if precision == "int8":
                 raise ConfigError("precision = 'int8' is for a Transformer, and this model is none: use fp32 or bf16")
-            logger.info("no fast engine for this model, which is no Transformer: it searches itself, batch by batch")
+            logger.info(
+                "no fast engine for this model, which is no Transformer: it searches itself, one batch at a time"
+            )
             return self.model
         resolve_precision("fp32" if precision == "int8" else precision, self.device)
         with self._making:

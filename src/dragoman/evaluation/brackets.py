@@ -6,11 +6,12 @@ What is counted (https://nlp.cs.nyu.edu/evalb/, sections 6 and 7 of its README):
   the other, the smaller number is right;
 - punctuation is no word: words tagged as one of ``PUNCTUATION`` are taken out before spans are compared, and so is a
   bracket that holds nothing else;
-- TOP and S1 are no brackets, ADVP and PRT are one label, and NP-SBJ is NP;
+- TOP is no bracket (nor S1, which other parsers write for it), ADVP and PRT are one label, and NP-SBJ is NP;
 - numbers are of the whole test set, not means over sentences; a sentence of nothing but punctuation is skipped.
 
-EVALB goes by each tree's own tags, and fails where these disagree on what is punctuation. Here the gold tags decide for
-both trees; with the same tags in both the result is the same.
+EVALB goes by each tree's own tags; where these disagree on what is punctuation it counts an error sentence, or (later
+versions) mends quotes first, and error sentences are left out of its totals. Here the gold tags decide for both trees
+and no sentence is left out; with the same tags in both the result is the same.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ def chunked_loss(
     """Fast twin of ``label_smoothed_loss(generator(features), tgt_out, pad_id, smoothing)``.
 
     The gradient is formed beside the loss, one chunk of positions at a time, from the softmax alone; the smoothed
-    target's part of it is added as rank-one terms. Products run in the autocast precision, sums in float32.
+    target's part of it is added as rank-one terms. Products, and each position's sum over the vocabulary, are in the
+    autocast precision (of bfloat16 the latter is off by at most 0.2%, 0.002 nats); sums over positions in float32.
 
     Args:
         features: ``(B, T, d_model)``, the decoder's output.

@@ -16,8 +16,8 @@ def chunked_r_drop_loss(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Fast twin of ``training.loss.r_drop_loss``, which says what it is.
 
-    As in ``chunked_loss`` the gradient is formed beside the loss. Products run in the autocast precision, and so does
-    what is done to each logit; sums are float32.
+    As in ``chunked_loss`` the gradient is formed beside the loss. Products, sums over the vocabulary and what is done
+    to each logit are in the autocast precision; sums over positions in float32.
 
     Args:
         features: ``(2B, T, d_model)``: the batch, and the same batch again.
