@@ -283,9 +283,9 @@ def test_a_misspelt_override_names_the_nearest_setting(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"", "top level must be the sections"),
-        (b"- a\n- b\n", "top level must be the sections"),
-        (b"3: 4\n", "top level must be the sections"),
+        (b"", "top level must be task and the sections"),
+        (b"- a\n- b\n", "top level must be task and the sections"),
+        (b"3: 4\n", "top level must be task and the sections"),
         (b"model: {a: 1\ntrain: 3\n", r":2: not valid YAML"),
         (b"model: \xff\n", "UTF-8"),
         (b"model: {d_model: 2001-99-99}", "not valid YAML"),

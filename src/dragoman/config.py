@@ -349,7 +349,7 @@ def read_yaml(path: Path | str) -> dict[str, Any]:
         line = f":{mark.line + 1}" if mark else ""
         raise ConfigError(f"{path}{line}: not valid YAML ({getattr(error, 'problem', None) or error})") from None
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
-        raise ConfigError(f"{path}: the top level must be the sections model, data, train, decode")
+        raise ConfigError(f"{path}: the top level must be task and the sections model, data, train, decode")
     return data
 
 

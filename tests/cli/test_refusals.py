@@ -145,7 +145,7 @@ def test_training_refuses_settings_that_are_unknown_or_impossible(
     [
         (None, "config.yaml: no such file; give the path of a .yaml configuration"),
         ("data: [", "config.yaml:1: not valid YAML"),
-        ("just words", "the top level must be the sections model, data, train, decode"),
+        ("just words", "the top level must be task and the sections model, data, train, decode"),
         ("model: {preset: tiny}", "data.train is missing"),
         ("data: {train: {src: train.en}}", "data.train.tgt is missing"),
         ("data: {train: {src: train.en, tgt: train.de}}\ntrian: {}", "unknown setting trian. Did you mean train?"),

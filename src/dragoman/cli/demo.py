@@ -10,7 +10,7 @@ import typer
 
 def demo(
     tgt_lang: Annotated[str, typer.Option("--to", help="de (German) or zh (Chinese).")] = "de",
-    out: Annotated[Path | None, typer.Option(help="The run folder [default: runs/demo, or runs/demo-zh].")] = None,
+    out: Annotated[Path | None, typer.Option(help="The run folder (default: runs/demo, or runs/demo-zh).")] = None,
     overrides: Annotated[
         list[str] | None, typer.Option("--set", metavar="A.B=C", help="Change a setting; may be repeated.")
     ] = None,

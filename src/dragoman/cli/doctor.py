@@ -22,7 +22,7 @@ def doctor(
     test_ref: Annotated[Path | None, typer.Option(help="References of the test set.")] = None,
     out: Annotated[Path | None, typer.Option(help="Also write DIR/doctor.html, a page with figures.")] = None,
     memory: Annotated[
-        float | None, typer.Option(min=0.01, help="GiB that training may use [default: the machine's or the GPU's].")
+        float | None, typer.Option(min=0.01, help="GiB that training may use (default: the machine's or the GPU's).")
     ] = None,
     overrides: Annotated[
         list[str] | None, typer.Option("--set", metavar="A.B=C", help="Change a setting; may be repeated.")
@@ -38,7 +38,7 @@ def doctor(
     if out is not None:
         check_page(out)
     if what is not None and what.is_dir():
-        if any(given is not None for given in (src, tgt, valid_src, valid_tgt, test_src, test_ref, overrides)):
+        if any(given is not None for given in (src, tgt, valid_src, valid_tgt, test_src, test_ref, memory, overrides)):
             raise ConfigError(f"{what} is a run: name it alone, or give text files or a configuration without it")
         diagnosis = of_run(what)
     else:

@@ -23,8 +23,8 @@ def evaluate(
     ],
     ref: Annotated[Path, typer.Option(help="References, line by line; of a parser, gold trees.")],
     src: Annotated[Path | None, typer.Option(help="Source side of the test set; a run needs it.")] = None,
-    beam_size: Annotated[int | None, typer.Option(help="1 is greedy [default: the run's].")] = None,
-    length_penalty: Annotated[float | None, typer.Option(help="GNMT's alpha [default: the run's].")] = None,
+    beam_size: Annotated[int | None, typer.Option(help="1 is greedy (default: the run's).")] = None,
+    length_penalty: Annotated[float | None, typer.Option(help="GNMT's alpha (default: the run's).")] = None,
     patience: Annotated[float | None, typer.Option(help="Stop with so many times the beam finished, as 1.")] = None,
     old_style: Annotated[
         bool, typer.Option("--old-style", help="Also the lower-cased, Moses-tokenised BLEU of older papers.")

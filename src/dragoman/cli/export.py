@@ -11,7 +11,7 @@ import typer
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or its bundle.")],
     to: Annotated[str, typer.Option(help="Format: ctranslate2.")],
-    out: Annotated[Path | None, typer.Option(help="Folder to write [default: in exports/ of the run].")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder to write (default: in exports/ of the run).")] = None,
     quantization: Annotated[
         str, typer.Option(help="float32, float16, bfloat16, int8, int8_float16 or int8_bfloat16.")
     ] = "float32",

@@ -10,9 +10,9 @@ import typer
 
 def lab(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME|all]", help="An experiment, or all [default: list them].")
+        str | None, typer.Argument(metavar="[NAME|all]", help="An experiment, or all (default: list them).")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="The report's folder [default: lab, or lab-quick].")] = None,
+    out: Annotated[Path | None, typer.Option(help="The report's folder (default: lab, or lab-quick).")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A smoke run of seconds, which claims nothing.")] = False,
     config: Annotated[
         Path | None, typer.Option(metavar="CONFIG.yaml", help="Train on this instead of the embedded corpus.")

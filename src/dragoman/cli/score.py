@@ -20,7 +20,7 @@ def score(
     src: Annotated[Path, typer.Option(help="Source side.")],
     tgt: Annotated[Path, typer.Option(help="Translations, line by line.")],
     ensemble: Annotated[list[Path] | None, typer.Option(help="Another run to average with; may be repeated.")] = None,
-    length_penalty: Annotated[float | None, typer.Option(help="GNMT's alpha [default: the run's].")] = None,
+    length_penalty: Annotated[float | None, typer.Option(help="GNMT's alpha (default: the run's).")] = None,
     alignments: Annotated[Path | None, typer.Option(help="Write word alignments to this file, as 0-0 1-2.")] = None,
     precision: Annotated[str, typer.Option(help="fp32 or bf16.")] = "fp32",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with each token's share.")] = False,

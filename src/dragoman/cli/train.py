@@ -15,7 +15,7 @@ def train(
     tgt: Annotated[Path | None, typer.Option(help="Target side, line by line.")] = None,
     valid_src: Annotated[Path | None, typer.Option(help="Source side of the validation text.")] = None,
     valid_tgt: Annotated[Path | None, typer.Option(help="Target side of the validation text.")] = None,
-    out: Annotated[Path | None, typer.Option(help="The run folder [default: runs/NAME-OF-CONFIG].")] = None,
+    out: Annotated[Path | None, typer.Option(help="The run folder (default: runs/NAME-OF-CONFIG).")] = None,
     overrides: Annotated[
         list[str] | None, typer.Option("--set", metavar="A.B=C", help="Change a setting; may be repeated.")
     ] = None,

@@ -16,10 +16,10 @@ from dragoman.environment import importing
 
 def translate(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or its bundle.")],
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Text to translate [default: stdin].")] = None,
+    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Text to translate (default: stdin).")] = None,
     interactive: Annotated[bool, typer.Option("-i", "--interactive", help="A prompt.")] = False,
-    beam_size: Annotated[int | None, typer.Option(help="1 is greedy [default: the run's].")] = None,
-    length_penalty: Annotated[float | None, typer.Option(help="GNMT's alpha [default: the run's].")] = None,
+    beam_size: Annotated[int | None, typer.Option(help="1 is greedy (default: the run's).")] = None,
+    length_penalty: Annotated[float | None, typer.Option(help="GNMT's alpha (default: the run's).")] = None,
     patience: Annotated[float | None, typer.Option(help="Stop with so many times the beam finished, as 1.")] = None,
     n_best: Annotated[int, typer.Option(help="So many translations a line, each as NUMBER, SCORE, TEXT.")] = 1,
     ensemble: Annotated[list[Path] | None, typer.Option(help="Another run to average with; may be repeated.")] = None,
