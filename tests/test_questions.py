@@ -35,7 +35,7 @@ def test_every_experiment_that_is_named_exists(name: str) -> None:
         named = set(re.findall(r"`dragoman lab ([a-z]+)`", text))
         assert named
         assert named <= EXPERIMENTS.keys()
-        figures = re.findall(r"images/lab/(\w+)/[\w-]+\.svg", text)
+        figures = re.findall(r"lab/(\w+)/[\w-]+\.svg", text)
         assert set(figures) <= EXPERIMENTS.keys()
 
 

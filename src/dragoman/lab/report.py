@@ -191,6 +191,11 @@ def run_experiment(name: str, out: Path, lab: Lab) -> dict[str, Any]:
         "config": None if lab.config is None else lab.config.model_dump(mode="json"),
         "run": None if lab.run is None else str(lab.run),
         "verdict": [plain(claim._asdict()) for claim in verdict],
+        "figures": [
+            {"file": f"{section.name}.svg", "heading": section.heading, "caption": section.caption}
+            for section in found.sections
+            if section.figure is not None
+        ],
         "numbers": _finite(plain(found.numbers)),
     }
     for section in found.sections:

@@ -1,0 +1,114 @@
+"""``docs/lab``: figures and numbers of the laboratory's reports, and a page that shows them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness.environments import ROOT
+from dragoman.lab import EXPERIMENTS
+
+HERE = ROOT / "docs/lab"
+WORDS = {True: "holds", False: "does not hold", None: "open"}
+HEAD = """# The laboratory's report
+
+What `dragoman lab all` found when it was made in full, and what single experiments found on other text (`--config`,
+`--run`). `dragoman lab NAME` makes a page with more words and tables, as the [guide](../guide.md#experiments) says.
+This page and the files beside it are copied from there by `python -m benchmarks.lab REPORT`. What the experiments
+answer stands in [questions](../questions.md), what they refute in [errata](../errata.md).
+
+A statement *holds*, *does not hold*, or is *open*: where the interval over seeds contains both, it is not decided.
+"""
+
+
+def publish(report: Path, folder: Path, suffix: str = "") -> list[str]:
+    """Copy figures and numbers of every experiment of a report.
+
+    Args:
+        report: What ``dragoman lab --out`` made, in full.
+        folder: Where to; what is there of the same experiment goes.
+        suffix: Of the copies' names, for a report on other text than the laboratory's own.
+
+    Returns:
+        The names of the copies.
+    """
+    names = []
+    for path in sorted(report.glob("*/numbers.json")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if record["quick"]:
+            raise SystemExit(f"{path}: a quick run claims nothing: publish a full one")
+        name = record["experiment"] + suffix
+        there = folder / name
+        shutil.rmtree(there, ignore_errors=True)
+        there.mkdir(parents=True)
+        for figure in record["figures"]:
+            shutil.copyfile(path.parent / figure["file"], there / figure["file"])
+        text = json.dumps(without_folders(record), indent=1, ensure_ascii=False, allow_nan=False)
+        (there / "numbers.json").write_text(text + "\n", encoding="utf-8")
+        names.append(name)
+    return names
+
+
+def without_folders(record: dict[str, Any]) -> dict[str, Any]:
+    """The record with names of files and runs instead of their places on one machine."""
+    config = record["config"]
+    if config is not None:
+        data = dict(config["data"])
+        for name in ("train", "valid"):
+            if data[name]:
+                data[name] = {side: Path(path).name for side, path in data[name].items()}
+        config = {**config, "data": data}
+    return {**record, "config": config, "run": record["run"] and Path(record["run"]).name}
+
+
+def page(folder: Path) -> str:
+    """``README.md`` of what lies in ``folder``: the experiments in their order, each before its variants."""
+    found = {path.parent.name: json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*/numbers.json")}
+    order = list(EXPERIMENTS)
+    names = sorted(found, key=lambda name: (order.index(found[name]["experiment"]), name))
+    rows = ["| experiment | what it examines | holds | does not | open | minutes |", "|---|---|--:|--:|--:|--:|"]
+    for name in names:
+        record = found[name]
+        counts = [sum(claim["holds"] is word for claim in record["verdict"]) for word in (True, False, None)]
+        minutes = f"{record['seconds'] / 60:.1f}"
+        rows.append(f"| [{name}](#{name}) | {record['claim']} | {' | '.join(map(str, counts))} | {minutes} |")
+    own = [record["seconds"] for name, record in found.items() if name in order]
+    total = f"The laboratory's own {len(own)} experiments took {sum(own) / 3600:.1f} hours together."
+    return "\n\n".join([HEAD.rstrip(), "\n".join(rows), total, *(section(name, found[name]) for name in names)]) + "\n"
+
+
+def section(name: str, record: dict[str, Any]) -> str:
+    """One experiment: its verdict and its figures."""
+    on = record["machine"]
+    where = f"{record['date']}, {on.get('gpu', on['cpu'])}, threads: {on['threads']}, torch {on['torch']}"
+    options = {"config": "CONFIG", "run": record["run"]}
+    given = "".join(f" --{option} {value}" for option, value in options.items() if record[option])
+    by = f"`dragoman lab {record['experiment']}{given}"
+    verdict = "\n".join(
+        f"- *{WORDS[claim['holds']]}*: {claim['text']}: {claim['figures']}" for claim in record["verdict"]
+    )
+    figures = []
+    for figure in record["figures"]:
+        heading, caption = figure["heading"] or figure["caption"], figure["caption"] or figure["heading"]
+        figures.append(f"![{heading}]({name}/{figure['file']})\n\n*{caption}*")
+    head = f"## {name}\n\n{record['claim']}.\n\n{by}`; {where}; [numbers.json]({name}/numbers.json)"
+    return "\n\n".join([head, verdict, *figures])
+
+
+def main() -> None:
+    """Publish reports and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "reports", nargs="*", metavar="REPORT[:SUFFIX]", help="such as lab, or lab-multi30k:-multi30k for other text"
+    )
+    for given in parser.parse_args().reports:
+        report, _, suffix = given.partition(":")
+        print(f"{report}: {', '.join(publish(Path(report), HERE, suffix)) or 'nothing'}")
+    (HERE / "README.md").write_text(page(HERE), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
