@@ -10,9 +10,9 @@ from typing import Any
 
 from benchmarks.harness.environments import ROOT
 from dragoman.lab import EXPERIMENTS
+from dragoman.lab.page import WORDS
 
 HERE = ROOT / "docs/lab"
-WORDS = {True: "holds", False: "does not hold", None: "open"}
 HEAD = """# The laboratory's report
 
 What `dragoman lab all` found when it was made in full, and what single experiments found on other text (`--config`,

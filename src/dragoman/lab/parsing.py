@@ -18,7 +18,7 @@ from dragoman.explanation.parse_tree import parse_trees
 from dragoman.explanation.style import PALE
 from dragoman.files import explained
 from dragoman.lab.report import Claim, Findings, Lab, Section, Table
-from dragoman.lab.runs import QUICK, changed, finished, validation_texts
+from dragoman.lab.runs import QUICK, changed, finished, of_last_step, validation_texts
 from dragoman.parsing import REPAIRED
 from dragoman.translator import Translator
 
@@ -89,8 +89,8 @@ def _config(lab: Lab) -> Config:
             phrasebook.write_trees(sizes[1], files["valid"], seed=2, split="held_out")
         data = {**RECIPE["data"], **{name: {"trees": path} for name, path in files.items()}}
         config = Config.from_mapping({**RECIPE, "data": data}, "the recipe of the experiment")
-    else:  # what is measured are the weights of the last step, as in ``runs.corpus_config``
-        config = changed(config, train={"average": 0, "ema": 0.0, "validate_every": config.train.max_steps})
+    else:
+        config = of_last_step(config)
     return changed(config, **QUICK) if lab.quick else config
 
 

@@ -151,6 +151,12 @@ def experiment(name: str) -> Any:
     return importlib.import_module(f"dragoman.lab.{name}")
 
 
+def takes(name: str) -> tuple[str, ...]:
+    """Which of the options ``config``, ``run`` and ``device`` an experiment can use."""
+    found: tuple[str, ...] = getattr(experiment(name), "TAKES", ())
+    return found
+
+
 def run_experiment(name: str, out: Path, lab: Lab) -> dict[str, Any]:
     """Run one experiment, keep what it finds under ``out/name``, and bring the index up to date.
 
@@ -169,7 +175,7 @@ def run_experiment(name: str, out: Path, lab: Lab) -> dict[str, Any]:
 
     module = experiment(name)
     for option in ("config", "run"):
-        if getattr(lab, option) is not None and option not in getattr(module, "TAKES", ()):
+        if getattr(lab, option) is not None and option not in takes(name):
             raise ConfigError(f"{name} has no use for --{option}: leave it out")
     check_letters([])  # is matplotlib there: better known now than after an hour
     folder = out / name
@@ -187,7 +193,7 @@ def run_experiment(name: str, out: Path, lab: Lab) -> dict[str, Any]:
         "quick": lab.quick,
         "seconds": round(time.monotonic() - started + sum(saved_s), 1),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "machine": machine(lab.device if "device" in getattr(module, "TAKES", ()) else torch.device("cpu")),
+        "machine": machine(lab.device if "device" in takes(name) else torch.device("cpu")),
         "config": None if lab.config is None else lab.config.model_dump(mode="json"),
         "run": None if lab.run is None else str(lab.run),
         "verdict": [plain(claim._asdict()) for claim in verdict],
@@ -220,9 +226,8 @@ def run_all(out: Path, lab: Lab) -> Iterator[dict[str, Any]]:
     refused = []
     for name in EXPERIMENTS:
         lab.say(f"{name}: {EXPERIMENTS[name]}")
-        takes = getattr(experiment(name), "TAKES", ())
         fitting = lab._replace(
-            config=lab.config if "config" in takes else None, run=lab.run if "run" in takes else None
+            config=lab.config if "config" in takes(name) else None, run=lab.run if "run" in takes(name) else None
         )
         try:
             yield run_experiment(name, out, fitting)

@@ -108,18 +108,19 @@ def corpus_config(lab: Lab, recipe: Mapping[str, Any] = SMALL, n_train: int = 80
     if lab.config is not None:
         if lab.config.task != "translation":
             raise ConfigError(f"the configuration's task is {lab.config.task}, and this experiment trains translators")
-        # what is measured are the weights of the last step: none that were chosen by the set they are measured on, and
-        # after the same steps for every variant
-        config = changed(lab.config, train={
-            "average": 0, "ema": 0.0, "validate_every": lab.config.train.max_steps, "max_minutes": None,
-            "max_epochs": None, "patience": None,
-        })  # fmt: skip
+        unlimited = {"max_minutes": None, "max_epochs": None, "patience": None}  # every variant makes the same steps
+        config = changed(of_last_step(lab.config), train=unlimited)
         config = changed(config, data=_first_lines(config.data, lab.out / "corpus-quick")) if lab.quick else config
     elif lab.quick:
         config = embedded_corpus(lab, recipe, 300, 12)
     else:
         config = embedded_corpus(lab, recipe, n_train, n_valid)
     return changed(config, **QUICK) if lab.quick else config
+
+
+def of_last_step(config: Config) -> Config:
+    """A run that keeps the weights of its last step: none chosen by the very set that they are measured on."""
+    return changed(config, train={"average": 0, "ema": 0.0, "validate_every": config.train.max_steps})
 
 
 def _first_lines(data: DataConfig, folder: Path) -> dict[str, Any]:
