@@ -46,8 +46,8 @@ bench: .venv/ready
 # needs the corpora that benchmarks/README.md names, in DATA
 bench-data: .venv/ready
 	$(BIN)/python -m benchmarks.prepare --data $(DATA)
-	$(BIN)/python -m benchmarks.quality multi30k --data $(DATA) --out runs/bench-multi30k
-	$(BIN)/python -m benchmarks.quality tatoeba --data $(DATA) --out runs/bench-tatoeba --minutes 5
+	$(BIN)/python -m benchmarks.quality multi30k --data $(DATA) --out runs/bench
+	$(BIN)/python -m benchmarks.quality tatoeba --data $(DATA) --out runs/bench
 	$(BIN)/python -m benchmarks.doctor --data $(DATA)
 
 clean:

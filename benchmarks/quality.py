@@ -1,67 +1,91 @@
-"""Quality on real text by the command line alone: train, then evaluate on the test set; minutes and scores.
+"""Quality on real text by the command line alone: train, then evaluate on the test set; scores and minutes.
 
-python -m benchmarks.quality multi30k --data DATA     English-German captions, configs/multi30k-20min.yaml
-python -m benchmarks.quality tatoeba --data DATA      English-German sentences, from the two files alone
+python -m benchmarks.quality multi30k --data DATA --out RUNS --seeds 1 2 3   English-German captions, the best recipe
+python -m benchmarks.quality multi30k-de-en --data DATA --out RUNS           the same recipe with the files swapped
+python -m benchmarks.quality tatoeba --data DATA --out RUNS                  English-German sentences, from two files
+
+A run that is there and finished is evaluated as it is, one that was interrupted is resumed: seeds can be trained on one
+day or on several, one beside the other or in turns.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
+from benchmarks.harness.arguments import command
+from benchmarks.harness.corpus import MULTI30K_TEST
+from benchmarks.harness.environments import ROOT
 from benchmarks.record import save
 
-ROOT = Path(__file__).parent.parent
+
+class Recipe(NamedTuple):
+    """A configuration, and the text it is for."""
+
+    config: str
+    corpus: str  # a folder below DATA
+    src: str
+    tgt: str
+    test: str
+    valid: str | None = None  # None: held out of the training text
 
 
-def recipe(name: str, data: Path, minutes: float | None) -> tuple[list[str], Path, Path]:
-    """The arguments of ``dragoman train``, and the test set."""
-    limit = [] if minutes is None else ["--set", f"train.max_minutes={minutes}"]
-    if name == "multi30k":
-        corpus = data / "multi30k"
-        files = ["--src", "train.en", "--tgt", "train.de", "--valid-src", "val.en", "--valid-tgt", "val.de"]
-        files = [part if part.startswith("--") else str(corpus / part) for part in files]
-        config = str(ROOT / "configs/multi30k-20min.yaml")
-        return [config, *files, *limit], corpus / "test_2016_flickr.en", corpus / "test_2016_flickr.de"
-    corpus = data / "tatoeba-en-de"
-    files = ["--src", str(corpus / "train.en"), "--tgt", str(corpus / "train.de")]
-    return [*files, *limit], corpus / "dev.en", corpus / "dev.de"
+RECIPES = {
+    "multi30k": Recipe("multi30k.yaml", "multi30k", "en", "de", MULTI30K_TEST, "val"),
+    "multi30k-de-en": Recipe("multi30k.yaml", "multi30k", "de", "en", MULTI30K_TEST, "val"),
+    "tatoeba": Recipe("tatoeba.yaml", "tatoeba-en-de", "en", "de", "dev"),
+}
 
 
-def main() -> None:
-    """Train in ``--out``, evaluate, record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", choices=("multi30k", "tatoeba"))
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True, help="a run folder that does not exist yet")
-    parser.add_argument("--minutes", type=float, help="instead of the recipe's limit")
-    args = parser.parse_args()
-    dragoman = str(Path(sys.executable).with_name("dragoman"))
-    arguments, src, ref = recipe(args.name, args.data, args.minutes)
-    started = time.perf_counter()
-    subprocess.run([dragoman, "train", *arguments, "--out", str(args.out)], check=True)
-    wall = time.perf_counter() - started
-    evaluate = [dragoman, "evaluate", str(args.out), "--src", str(src), "--ref", str(ref), "--json", "--old-style"]
-    test: dict[str, Any] = json.loads(subprocess.run(evaluate, check=True, capture_output=True, text=True).stdout)
-    log = [json.loads(line) for line in (args.out / "log.jsonl").read_text(encoding="utf-8").split("\n") if line]
+def dragoman(*arguments: str | Path) -> list[str]:
+    """The command, in this Python."""
+    return [sys.executable, "-m", "dragoman", *map(str, arguments)]
+
+
+def train(recipe: Recipe, data: Path, run: Path, settings: list[str]) -> None:
+    """Train from the two files in ``run``, or go on there."""
+    if (run / "bundle").is_dir() and any(event["event"] == "end" for event in events(run)):
+        return
+    files: list[str | Path] = ["--src", data / f"train.{recipe.src}", "--tgt", data / f"train.{recipe.tgt}"]
+    if recipe.valid is not None:
+        stem = data / recipe.valid
+        files += ["--valid-src", f"{stem}.{recipe.src}", "--valid-tgt", f"{stem}.{recipe.tgt}"]
+    resumed = ["--resume"] if (run / "log.jsonl").is_file() else []
+    changes = [part for setting in settings for part in ("--set", setting)]
+    run.parent.mkdir(parents=True, exist_ok=True)
+    config = ROOT / "configs" / recipe.config
+    subprocess.run(dragoman("train", config, *files, "--out", run, *changes, *resumed), check=True)
+
+
+def events(run: Path) -> list[dict[str, Any]]:
+    """The run's log."""
+    return [json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").split("\n") if line]
+
+
+def evaluated(recipe: Recipe, data: Path, run: Path) -> dict[str, Any]:
+    """The scores of the test set, and what the run's log says of its training."""
+    stem = data / recipe.test
+    arguments = ["--src", f"{stem}.{recipe.src}", "--ref", f"{stem}.{recipe.tgt}", "--json", "--old-style"]
+    done = subprocess.run(dragoman("evaluate", run, *arguments), check=True, stdout=subprocess.PIPE, text=True)
+    test: dict[str, Any] = json.loads(done.stdout)
+    log = events(run)
     end = next(event for event in reversed(log) if event["event"] == "end")
     kept = next(event for event in reversed(log) if event["event"] == "bundle")
-    config = yaml.safe_load((args.out / "config.yaml").read_text(encoding="utf-8"))
+    config = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
     config["data"].pop("train"), config["data"].pop("valid")
     curve = ("step", "perplexity", "bleu", "chrf")
-    figures = {
-        "test_set": src.name.removesuffix(".en"),
+    return {
+        "seed": config["train"]["seed"],
         "scores": {s["name"]: {key: s[key] for key in ("value", "low", "high", "signature")} for s in test["scores"]},
-        "decoding": {"sentences": test["lines"], "seconds": round(test["seconds"], 1), **config["decode"]},
+        "decoding": {"sentences": test["lines"], "seconds": round(test["seconds"], 1)},
         "training_minutes": round(end["seconds"] / 60, 2),
-        "wall_minutes_with_preparation": round(wall / 60, 2),
         "steps": end["step"],
         "target_tokens": end["tokens"],
         "training_flops": end["flops"],
@@ -69,10 +93,42 @@ def main() -> None:
         "validation": {key: kept[key] for key in ("loss", "bleu", "chrf")},
         "validations": [{key: e[key] for key in curve} for e in log if e["event"] == "validation"],
         "configuration": config,
-    }  # fmt: skip
-    command = f"python -m benchmarks.quality {args.name} --data DATA --out RUN"
-    command += "" if args.minutes is None else f" --minutes {args.minutes}"
-    save(args.name, figures, command, ("torch", "numpy", "sentencepiece", "sacrebleu", "sacremoses"))
+    }
+
+
+def over_seeds(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Of each score the mean over the runs, and the sample standard deviation where there are several."""
+    found = {}
+    for name in runs[0]["scores"]:
+        values = [run["scores"][name]["value"] for run in runs]
+        found[name] = {
+            "mean": round(statistics.mean(values), 2),
+            "deviation": round(statistics.stdev(values), 2) if len(values) > 1 else None,
+            "values": [round(value, 2) for value in values],
+        }
+    return found
+
+
+def main() -> None:
+    """Train each seed, evaluate, record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", choices=RECIPES)
+    parser.add_argument("--data", type=Path, required=True, help="a folder that holds the corpora")
+    parser.add_argument("--out", type=Path, required=True, help="where the runs are kept: OUT/NAME-SEED")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1])
+    parser.add_argument("--minutes", type=float, help="instead of the recipe's steps")
+    args = parser.parse_args()
+    recipe = RECIPES[args.name]
+    limit = [] if args.minutes is None else [f"train.max_minutes={args.minutes}"]
+    runs = []
+    for seed in args.seeds:
+        run = args.out / f"{args.name}-{seed}"
+        train(recipe, args.data / recipe.corpus, run, [f"train.seed={seed}", *limit])
+        runs.append(evaluated(recipe, args.data / recipe.corpus, run))
+    figures = {"test_set": recipe.test, "configuration": recipe.config, "scores": over_seeds(runs), "runs": runs}
+    name = args.name.replace("-", "_")
+    packages = ("torch", "numpy", "sentencepiece", "sacrebleu", "sacremoses")
+    save(name, figures, command("quality", parser, args), packages)
 
 
 if __name__ == "__main__":
