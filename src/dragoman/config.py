@@ -216,6 +216,7 @@ class TrainConfig(Section):
     warmup_steps: int = Field(4000, ge=1)
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     r_drop: float = Field(0.0, ge=0, le=100)  # alpha of R-Drop: two passes a step, which must agree; 0: one pass
+    token_dropout: float = Field(0.0, ge=0, lt=1)  # of what is read, on both sides: <unk> stands in its place
     adam_betas: tuple[float, float] = (0.9, 0.98)
     adam_eps: float = Field(1e-9, gt=0)
     clip_norm: float | None = Field(None, gt=0)  # of the gradient of all parameters together

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from dragoman.bundle import save_weights, untied
 from dragoman.config import ModelConfig, TrainConfig
 from dragoman.data.batching import Batch, collate
+from dragoman.data.tokenizer import EOS_ID, UNK_ID
 from dragoman.device import resolve_device, resolve_precision
 from dragoman.errors import ConfigError
 from dragoman.model.transformer import Transformer
@@ -74,6 +76,29 @@ def test_r_drop_asks_two_passes_to_agree() -> None:
     torch.testing.assert_close(moved(a_model(), doubled), moved(a_model(), plain), rtol=1e-12, atol=1e-12)
     losses = [one_update(a_model(dropout=0.3), [batch_of(0, 1, 2)], r_drop=alpha).smoothed for alpha in (1e-9, 5.0)]
     assert losses[1] > losses[0]  # the same masks, and the disagreement is paid for
+
+
+def test_dropped_tokens_are_the_share_asked_for_and_no_special_one() -> None:
+    torch.manual_seed(1)
+    ids = torch.randint(0, 100, (300, 100))
+    dropped = update.drop_tokens(ids, 0.2)
+    special = ids <= EOS_ID
+    assert torch.equal(dropped[special], ids[special])
+    changed = (dropped != ids)[~special]
+    assert changed.double().mean().item() == pytest.approx(0.2, abs=0.01)
+    assert set(dropped[dropped != ids].tolist()) == {UNK_ID}
+
+
+def test_where_all_is_dropped_the_model_reads_unknown_tokens_and_owes_every_one() -> None:
+    dropped, told = a_model(), a_model()
+    batch = batch_of(0, 1, 2)
+    blank = {
+        side: getattr(batch, side).masked_fill(getattr(batch, side) > EOS_ID, UNK_ID) for side in ("src", "tgt_in")
+    }
+    got = one_update(dropped, [batch], token_dropout=1 - 1e-12)
+    want = one_update(told, [dataclasses.replace(batch, **blank)])
+    assert [got.smoothed, got.plain, got.tokens] == [want.smoothed, want.plain, want.tokens]
+    assert torch.equal(moved(a_model(), dropped), moved(a_model(), told))
 
 
 def test_clipping_bounds_the_norm_of_the_whole_gradient_and_keeps_its_direction() -> None:
