@@ -90,6 +90,17 @@ def test_a_figure_that_cannot_be_written_leaves_the_older_one(tmp_path: Path) ->
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]
 
 
+def test_numbers_side_by_side_have_as_many_decimals() -> None:
+    assert style.numbers([93.4, 91, 85.04]) == ["93.4", "91.0", "85.0"]
+    assert style.numbers([-1.25, 2, 3.5]) == ["−1.25", "2.00", "3.50"]
+    assert style.numbers([0.97, 120, 8203.4]) == ["0.97", "120", "8,203"]  # too unlike for that
+    assert style.numbers([float("nan"), 2]) == ["nan", "2"]
+    assert style.numbers([8203.4, 9100]) == ["8,203", "9,100"]
+    assert style.numbers([3e-7, 1.5e-7]) == ["3×10⁻⁷", "1.5×10⁻⁷"]
+    assert style.numbers([0, 0.5]) == ["0", "0.5"]
+    assert style.numbers([]) == []
+
+
 def test_numbers_are_written_as_people_write_them() -> None:
     assert [style.number(value) for value in (0, 0.0521, 27.42, 8203.4, -3, 3e-7, 1e9, float("nan"))] == [
         "0", "0.0521", "27.4", "8,203", "−3", "3×10⁻⁷", "10⁹", "nan",

@@ -13,7 +13,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dragoman.explanation.heat import HeatMap, heat_maps
-from dragoman.explanation.style import BLUE, INK, QUIET, SERIES, drawing, fit, matplotlib_for, new_figure, number, save
+from dragoman.explanation.style import (
+    BLUE,
+    INK,
+    QUIET,
+    SERIES,
+    drawing,
+    fit,
+    matplotlib_for,
+    new_figure,
+    number,
+    numbers,
+    save,
+)
 
 __all__ = [
     "Bar", "Bars", "Chart", "Curve", "HeatMap", "bars", "curves", "heat_maps", "matplotlib_for", "number", "save",
@@ -216,13 +228,14 @@ def _draw_bars(axes: Any, group: Bars) -> None:
     places = np.arange(len(group.bars))
     values = [bar.value if math.isfinite(bar.value) else 0.0 for bar in group.bars]
     axes.barh(places, values, height=0.66, color=[bar.colour or BLUE for bar in group.bars], log=group.log)
-    for place, bar, value in zip(places, group.bars, values, strict=True):
+    said = numbers([bar.value for bar in group.bars])
+    for place, bar, value, text in zip(places, group.bars, values, said, strict=True):
         tip = value
         if bar.low is not None and bar.high is not None:
             axes.plot([bar.low, bar.high], [place, place], color=INK, linewidth=1)
             tip = max(value, bar.high)
         back = tip < 0
-        axes.annotate(bar.text if bar.text is not None else number(bar.value), (tip, place), (-4 if back else 4, 0),
+        axes.annotate(bar.text if bar.text is not None else text, (tip, place), (-4 if back else 4, 0),
                       textcoords="offset points", va="center", ha="right" if back else "left", fontsize=9)  # fmt: skip
     if any(value < 0 for value in values):
         axes.axvline(0, color=QUIET, linewidth=0.8)

@@ -192,6 +192,15 @@ def number(value: float) -> str:
     return text.replace("-", "−")
 
 
+def numbers(values: Sequence[float]) -> list[str]:
+    """Each as ``number`` writes it; of like size, all with as many decimals: 93.4, 91.0, 85.0."""
+    texts, sizes = [number(value) for value in values], [abs(value) for value in values]
+    if not sizes or not 1e-3 <= min(sizes) <= max(sizes) < min(10 * min(sizes), 1e6):
+        return texts
+    decimals = max(len(text.partition(".")[2]) for text in texts)
+    return [f"{value:,.{decimals}f}".replace("-", "−") for value in values]
+
+
 def save(figure: Any, *paths: Path) -> None:
     """Write a figure, as its paths end; the same figure gives the same bytes.
 
