@@ -67,6 +67,24 @@ def test_more_text_gets_a_larger_model(n_pairs: int, preset: int, vocab_size: in
     assert (config.model.d_model, config.data.tokenizer.vocab_size) == (preset, vocab_size)
 
 
+def test_a_transformer_nobody_configured_is_pre_norm(tmp_path: Path, make_corpus: Callable[..., Any]) -> None:
+    from dragoman.config import Config
+    from dragoman.defaults import resolve
+    from dragoman.errors import ConfigError
+    from dragoman.progress import Ticker
+
+    corpus = make_corpus(tmp_path, 20)
+
+    def chosen(*overrides: str) -> Config:
+        return resolve(None, corpus.src, corpus.tgt, None, None, overrides, Ticker(quiet=True))[0]
+
+    assert chosen().model.norm == "pre"
+    assert chosen("model.norm=post").model.norm == "post"
+    assert chosen("model.architecture=lstm").model.norm == "post"  # it has no such setting: this is the default
+    with pytest.raises(ConfigError, match="model"):
+        chosen("model=3")
+
+
 def test_how_long_to_train_follows_the_corpus_and_what_was_said(tiny_run: Path) -> None:
     from dragoman.config import Config
     from dragoman.defaults import choose_steps

@@ -85,7 +85,7 @@ def of_text(
     for name in ("valid", "test"):
         if name in sets:
             findings += overlap(found.digests, sets[name], name)
-    chosen = choose_sizes(found.pairs, given.get("model", {}).get("preset")) if config_path is None else {}
+    chosen = choose_sizes(found.pairs, given.get("model")) if config_path is None else {}
     config = _configuration(with_overrides(chosen, overrides) if chosen else given, train, str(config_path or "--set"))
     findings.append(_memory(config, found, memory))
     return Diagnosis(f"{train.src} and {train.tgt}", summary(found), ranked(findings), text=found)
