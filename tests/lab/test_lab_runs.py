@@ -49,6 +49,13 @@ def lab(tmp_path: Path, said: list[str]) -> Lab:
     return Lab(out=tmp_path / "lab", say=said.append)
 
 
+def test_a_training_is_known_by_what_differs_from_the_defaults(lab: Lab, config: Config) -> None:
+    said = Config.from_mapping({**config.model_dump(), "train": {**config.train.model_dump(), "r_drop": 0.0}})
+    assert run_of(lab, "plain", said, 1) == run_of(lab, "plain", config, 1)
+    other = changed(config, train={"r_drop": 1.0})
+    assert run_of(lab, "plain", other, 1) != run_of(lab, "plain", config, 1)
+
+
 def test_a_trial_says_what_the_run_and_the_ordinary_commands_say(lab: Lab, config: Config, corpus: Any) -> None:
     found = trial(lab, "plain", config, 3, keep=True)
     folder = run_of(lab, "plain", config, 3)

@@ -109,12 +109,17 @@ def stuck(run: Record) -> Iterator[Finding]:
             "raise train.lr (1e-3 is usual for cosine and inverse_sqrt, 1 for noam)",
         )  # fmt: skip
     else:
-        model = run.config.model
-        deep = model.architecture == "transformer" and model.norm == "post" and model.n_encoder_layers >= 6
         yield from _finding(
             "error", "stuck", f"{what}, with a learning rate of {peak:.1e} at its peak: probably too high",
-            f"{_lower_rate(run)}{'; or model.norm=pre, which is easier to train deep' if deep else ''}",
+            f"{_lower_rate(run)}{_or_pre_norm(run)}",
         )  # fmt: skip
+
+
+def _or_pre_norm(run: Record) -> str:
+    """More to try, where it is not what was done: docs/decisions/0030-pre-norm-by-default.md."""
+    model = run.config.model
+    is_post = model.architecture == "transformer" and model.norm == "post"
+    return "; or model.norm=pre, which learns from fewer epochs, and trains deep models more easily" if is_post else ""
 
 
 def spikes(run: Record) -> Iterator[Finding]:
@@ -188,7 +193,8 @@ def underfitted(run: Record) -> Iterator[Finding]:
     if gained > max(1.0, 0.05 * last["bleu"]) and last["bleu"] >= max(v["bleu"] for v in found):
         yield from _finding(
             "note", "still-learning", f"BLEU rose by {gained:.1f} to {last['bleu']:.1f} in the last fifth of the run: "
-            "it was still learning", f"train longer: a new run with train.max_steps={2 * run.config.train.max_steps}",
+            "it was still learning",
+            f"train longer: a new run with train.max_steps={2 * run.config.train.max_steps}{_or_pre_norm(run)}",
         )  # fmt: skip
 
 

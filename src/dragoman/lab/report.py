@@ -87,9 +87,15 @@ class Lab(NamedTuple):
     def _place(self, kind: str, key: str, settings: Any, ending: str = "") -> Path:
         if not re.fullmatch(r"[\w-][\w.-]*", key):
             raise ValueError(f"{key!r} cannot be the name of a part")
-        given = [plain(settings), self.quick, self.config and self.config.model_dump(mode="json"), str(self.run)]
+        given = [plain(settings), self.quick, self.config and identity(self.config), str(self.run)]
         fingerprint = hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()[:10]
         return self.out / kind / f"{key}-{fingerprint}{ending}"
+
+
+def identity(config: Config) -> dict[str, Any]:
+    """What differs from the defaults: an option that dragoman learns later makes no part another one."""
+    found: dict[str, Any] = config.model_dump(mode="json", exclude_defaults=True)
+    return found
 
 
 class Table(NamedTuple):

@@ -29,7 +29,7 @@ from dragoman.errors import ConfigError, DragomanError
 from dragoman.evaluation.metrics import bleu, chrf
 from dragoman.explanation.figures import Bar
 from dragoman.files import explained, write_text
-from dragoman.lab.report import Lab, StoppedError
+from dragoman.lab.report import Lab, StoppedError, identity
 from dragoman.languages import language_of
 from dragoman.lock import refuse_if_locked
 from dragoman.training.checkpoint import list_checkpoints
@@ -205,7 +205,7 @@ def finished(
 ) -> dict[str, Any]:
     """What ``measure`` finds of a training, as JSON has it; ``trial`` is this with ``measured``."""
     config = _settled(lab, config, seed)
-    settings = config.model_dump(mode="json")
+    settings = identity(config)
 
     def make() -> dict[str, Any]:
         lab.say(f"training {name}, seed {seed}")
@@ -220,7 +220,7 @@ def finished(
 
 def run_of(lab: Lab, name: str, config: Config, seed: int) -> Path:
     """Where ``trial(..., keep=True)`` leaves its run."""
-    return lab.run_folder(f"{name}-{seed}", _settled(lab, config, seed).model_dump(mode="json"))
+    return lab.run_folder(f"{name}-{seed}", identity(_settled(lab, config, seed)))
 
 
 def _settled(lab: Lab, config: Config, seed: int) -> Config:
