@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.lab import HERE, page, publish
+from dragoman.lab import EXPERIMENTS
 from dragoman.lab.report import Lab, run_experiment
 
 
@@ -17,6 +18,7 @@ def test_the_page_is_made_from_the_numbers_and_shows_every_figure() -> None:
     assert text == page(HERE)
     shown = set(re.findall(r"\]\((\S+\.svg)\)", text))
     assert shown == {str(path.relative_to(HERE)) for path in HERE.glob("*/*.svg")}
+    assert {path.parent.name for path in HERE.glob("*/numbers.json")} >= EXPERIMENTS.keys()
     assert not any(json.loads(path.read_text(encoding="utf-8"))["quick"] for path in HERE.glob("*/numbers.json"))
 
 

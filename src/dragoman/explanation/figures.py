@@ -217,6 +217,7 @@ def bars(groups: Sequence[Bars], n_columns: int | None = None, width: float = 3.
         figure, axes = new_figure(-(-len(groups) // n_columns), n_columns)
         for spot, group in zip(axes.flat, groups, strict=False):
             _draw_bars(spot, group)
+            spot.set_title(group.title, pad=16 if any(each.marks for each in groups) else 8)
             spot.set_ylim(tallest - 0.4, -0.6)
         for spot in axes.flat[len(groups) :]:
             spot.set_visible(False)
@@ -253,4 +254,3 @@ def _draw_bars(axes: Any, group: Bars) -> None:
     if not group.log and min(values) >= 0:
         axes.set_xlim(left=0)
     axes.set_xlabel(group.label)
-    axes.set_title(group.title, pad=16 if group.marks else 8)

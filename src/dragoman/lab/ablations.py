@@ -189,8 +189,8 @@ def _sections(
     for row, entry in zip(table[1:], numbers["rows"][1:], strict=True):
         mine, papers = entry["loss_over_base"], entry["paper_loss_over_base"]
         colour = PALE if abs(mine) <= half else BLUE if mine < 0 else ORANGE
-        here.append(Bar(_title(row, config), mine, colour=colour, text=f"{mine:+.2f}"))
-        there.append(Bar(_paper(row), papers, colour=BLUE if papers < 0 else ORANGE, text=f"{papers:+.2f}"))
+        here.append(Bar(_title(row, config), mine, colour=colour, text=_signed(mine)))
+        there.append(Bar(_paper(row), papers, colour=BLUE if papers < 0 else ORANGE, text=_signed(papers)))
     spread = interval([each.loss for each in base])
     model = config.model
     return [
@@ -217,6 +217,10 @@ def _sections(
             "scales differ.",
         ),
     ]
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−") if abs(value) >= 0.005 else "0.00"
 
 
 def _paper(row: Row) -> str:
