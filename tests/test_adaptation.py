@@ -154,7 +154,7 @@ def test_with_the_same_subwords_the_first_step_sees_the_very_weights_of_the_pare
 def test_fine_tuning_learns_in_fewer_steps_than_from_scratch_and_the_old_text_is_not_forgotten(
     command: Command, tiny_run: Path, new_text: Path, corpus: Any
 ) -> None:
-    rates = ("--set", "train.lr=2e-3", "--set", "train.max_steps=60", "--set", "train.ema=0")
+    rates = ("--set", "train.lr=2e-3", "--set", "train.max_steps=120", "--set", "train.ema=0")
     done = command("train", *FILES, *BRIEF, *rates, "--from", tiny_run, "--out", "tuned", cwd=new_text)
     assert done.status == 0, done.err
     done = command("train", *FILES, *BRIEF, *rates, "--out", "scratch", "--set", "model.d_model=48",
