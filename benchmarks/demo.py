@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+from benchmarks.harness.runs import events, last
 from benchmarks.record import save
 
 
@@ -25,8 +25,7 @@ def main() -> None:
     command = [dragoman, "demo", "--to", args.to, "--out", str(args.out)]
     printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     wall = time.perf_counter() - started
-    log = [json.loads(line) for line in (args.out / "log.jsonl").read_text(encoding="utf-8").split("\n") if line]
-    end = next(event for event in reversed(log) if event["event"] == "end")
+    end = last(events(args.out), "end")
     shares = re.findall(r"^(.*): ([\d.]+)% of ([\d,]+) exactly right, BLEU ([\d.]+)", printed, re.MULTILINE)
     figures = {
         "exactly_right": {what: {"percent": float(p), "sentences": n, "bleu": float(b)} for what, p, n, b in shares},

@@ -7,8 +7,6 @@ batches, read from the run's own store. Validation and checkpoints come after th
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from benchmarks.harness.command import SAMPLE_S, growth_percent, watched
 from benchmarks.harness.corpus import Corpus, captions, write_batches
 from benchmarks.harness.peer import System
 from benchmarks.harness.rounds import Figures, alternate, once, ratios, summary
+from benchmarks.harness.runs import dragoman, events
 from benchmarks.record import save
 from benchmarks.training import sizes_of
 from dragoman.data.batching import BatchStream
@@ -52,10 +51,9 @@ def configuration(folder: Path, corpus: Corpus, args: argparse.Namespace) -> Pat
 
 def train(config: Path, run: Path) -> Figures:
     """Run the command; the speed between its first report and its last."""
-    command = [sys.executable, "-m", "dragoman", "train", config, "--out", run, "--quiet"]
+    command = dragoman("train", config, "--out", run, "--quiet")
     done = watched(command, run.with_suffix(".txt"))
-    events = [json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").split("\n") if line]
-    first, *_, last = [event for event in events if event["event"] == "train"]
+    first, *_, last = [event for event in events(run) if event["event"] == "train"]
     return {
         "tokens_per_s": (last["tokens"] - first["tokens"]) / (last["seconds"] - first["seconds"]),
         "peak_mib": done.peak_mib,
@@ -81,7 +79,7 @@ def main() -> None:
         config = configuration(folder, corpus, args)
         runs = iter(folder / f"run{i}" for i in range(args.rounds + 1))
         found_store = next(runs)
-        short = [sys.executable, "-m", "dragoman", "train", config, "--out", found_store, "--quiet"]
+        short = dragoman("train", config, "--out", found_store, "--quiet")
         watched([*short, "--set", "train.max_steps=1", "--set", "train.log_every=1"], folder / "prepared.txt")
         store = Store.open(found_store / "store/train")
         seed = yaml.safe_load((found_store / "config.yaml").read_text(encoding="utf-8"))["train"]["seed"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from benchmarks.harness.arguments import command
 from benchmarks.harness.command import watched
 from benchmarks.harness.corpus import MULTI30K_TEST, captions
 from benchmarks.harness.environments import ROOT
+from benchmarks.harness.runs import dragoman, evaluation, events, last
 from benchmarks.record import save
 
 RECIPE = ROOT / "configs/multi30k-20min.yaml"
@@ -40,8 +40,8 @@ def text_files(data: Path | None, folder: Path) -> tuple[str, Path]:
 def train(run: Path, corpus: Path, config: Path, minutes: float, more: list[str]) -> None:
     """Train with the limit, whose cosine follows the clock."""
     files = [("--src", "train.en"), ("--tgt", "train.de"), ("--valid-src", "val.en"), ("--valid-tgt", "val.de")]
-    command = [sys.executable, "-m", "dragoman", "train", config, "--out", run, "--quiet"]
-    command += [part for option, name in files for part in (option, corpus / name)]
+    command = dragoman("train", config, "--out", run, "--quiet")
+    command += [part for option, name in files for part in (option, str(corpus / name))]
     settings = [f"train.max_minutes={minutes}", "train.max_steps=1000000", *more]
     run.parent.mkdir(parents=True, exist_ok=True)
     watched([*command, *(part for setting in settings for part in ("--set", setting))], run.with_suffix(".txt"))
@@ -49,22 +49,10 @@ def train(run: Path, corpus: Path, config: Path, minutes: float, more: list[str]
 
 def evaluate(run: Path, corpus: Path) -> dict[str, Any]:
     """What the run's log says, and the scores of the test set."""
-    events = [json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").split("\n") if line]
-    end = next(event for event in reversed(events) if event["event"] == "end")
+    log = events(run)
+    end = last(log, "end")
     stem = corpus / MULTI30K_TEST
-    command = [
-        sys.executable,
-        "-m",
-        "dragoman",
-        "evaluate",
-        run,
-        "--src",
-        f"{stem}.en",
-        "--ref",
-        f"{stem}.de",
-        "--json",
-    ]
-    done = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    done = evaluation([run], f"{stem}.en", f"{stem}.de")
     scores = {score["name"]: round(score["value"], 2) for score in done["scores"]}
     return {
         "minutes": round(end["seconds"] / 60, 2),
@@ -73,7 +61,7 @@ def evaluate(run: Path, corpus: Path) -> dict[str, Any]:
         "scores": scores,
         "validations": [
             {"updates": event["step"], "greedy_bleu": round(event["bleu"], 2), "loss": round(event["loss"], 4)}
-            for event in events if event["event"] == "validation"
+            for event in log if event["event"] == "validation"
         ],
     }  # fmt: skip
 

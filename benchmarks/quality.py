@@ -11,10 +11,8 @@ day or on several, one beside the other or in turns.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +21,7 @@ import yaml
 from benchmarks.harness.arguments import command
 from benchmarks.harness.corpus import MULTI30K_TEST
 from benchmarks.harness.environments import ROOT
+from benchmarks.harness.runs import dragoman, evaluation, events, last
 from benchmarks.record import save
 
 
@@ -44,11 +43,6 @@ RECIPES = {
 }
 
 
-def dragoman(*arguments: str | Path) -> list[str]:
-    """The command, in this Python."""
-    return [sys.executable, "-m", "dragoman", *map(str, arguments)]
-
-
 def train(recipe: Recipe, data: Path, run: Path, settings: list[str]) -> None:
     """Train from the two files in ``run``, or go on there."""
     if (run / "bundle").is_dir() and any(event["event"] == "end" for event in events(run)):
@@ -64,20 +58,12 @@ def train(recipe: Recipe, data: Path, run: Path, settings: list[str]) -> None:
     subprocess.run(dragoman("train", config, *files, "--out", run, *changes, *resumed), check=True)
 
 
-def events(run: Path) -> list[dict[str, Any]]:
-    """The run's log."""
-    return [json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").split("\n") if line]
-
-
 def evaluated(recipe: Recipe, data: Path, run: Path) -> dict[str, Any]:
     """The scores of the test set, and what the run's log says of its training."""
     stem = data / recipe.test
-    arguments = ["--src", f"{stem}.{recipe.src}", "--ref", f"{stem}.{recipe.tgt}", "--json", "--old-style"]
-    done = subprocess.run(dragoman("evaluate", run, *arguments), check=True, stdout=subprocess.PIPE, text=True)
-    test: dict[str, Any] = json.loads(done.stdout)
+    test = evaluation([run], f"{stem}.{recipe.src}", f"{stem}.{recipe.tgt}", "--old-style")
     log = events(run)
-    end = next(event for event in reversed(log) if event["event"] == "end")
-    kept = next(event for event in reversed(log) if event["event"] == "bundle")
+    end, kept = last(log, "end"), last(log, "bundle")
     config = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
     config["data"].pop("train"), config["data"].pop("valid")
     curve = ("step", "perplexity", "bleu", "chrf")

@@ -6,24 +6,14 @@ python -m benchmarks.stress --plain RUN --noisy RUN --src test.en --ref test.de
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from benchmarks.harness.runs import evaluation
 from benchmarks.record import save
 from dragoman.data.corpus import read_lines
-
-
-def evaluated(runs: list[Path], src: Path, ref: Path, *options: str) -> dict[str, Any]:
-    """What ``dragoman evaluate --json`` says."""
-    dragoman = str(Path(sys.executable).with_name("dragoman"))
-    command = [dragoman, "evaluate", *map(str, runs), "--src", str(src), "--ref", str(ref), "--json", *options]
-    found: dict[str, Any] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
-    return found
 
 
 def rounded(variant: dict[str, Any]) -> dict[str, Any]:
@@ -72,8 +62,8 @@ def main() -> None:
     parser.add_argument("--beam-size", type=int, help="instead of the runs'")
     args = parser.parse_args()
     beam = [] if args.beam_size is None else ["--beam-size", str(args.beam_size)]
-    plain, noisy = (evaluated([run], args.src, args.ref, "--stress", *beam) for run in (args.plain, args.noisy))
-    figures = figures_of(plain, noisy, evaluated([args.plain, args.noisy], args.src, args.ref, *beam))
+    plain, noisy = (evaluation([run], args.src, args.ref, "--stress", *beam) for run in (args.plain, args.noisy))
+    figures = figures_of(plain, noisy, evaluation([args.plain, args.noisy], args.src, args.ref, *beam))
     without, with_noise = settings(args.plain), settings(args.noisy)
     figures |= {
         "lines": sum(1 for _ in read_lines(args.src)),

@@ -80,7 +80,7 @@ def resolve(
 def choose_sizes(n_pairs: int, model: Any = None) -> dict[str, Any]:
     """Settings that fit a corpus of ``n_pairs``: smaller text, smaller model, more dropout; larger model, lower rate.
 
-    A Transformer is pre-norm: it reaches in a third of the epochs what the paper's post-norm does (docs/log.md, T2).
+    A Transformer is pre-norm: it learns from fewer epochs than the paper's post-norm (docs/decisions/0030).
 
     Args:
         model: What somebody said of the model: its ``preset``, its ``architecture``.

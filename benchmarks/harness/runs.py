@@ -1,0 +1,32 @@
+"""Our own runs: what their log says, and what ``dragoman evaluate`` says of them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+
+def dragoman(*arguments: str | Path) -> list[str]:
+    """The command, in this Python."""
+    return [sys.executable, "-m", "dragoman", *map(str, arguments)]
+
+
+def events(run: Path) -> list[dict[str, Any]]:
+    """The run's log, oldest first."""
+    return [json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").split("\n") if line]
+
+
+def last(log: Sequence[dict[str, Any]], name: str) -> dict[str, Any]:
+    """The last event of this name."""
+    return next(event for event in reversed(log) if event["event"] == name)
+
+
+def evaluation(runs: Sequence[Path], src: Path | str, ref: Path | str, *options: str) -> dict[str, Any]:
+    """What ``dragoman evaluate --json`` says of one run, or of two side by side."""
+    command = dragoman("evaluate", *runs, "--src", src, "--ref", ref, "--json", *options)
+    found: dict[str, Any] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return found
