@@ -1,4 +1,4 @@
-"""Decoding throughput: dragoman, CTranslate2 and Hugging Face's Marian with the same weights and beam, in turns.
+"""Decoding throughput: dragoman, CTranslate2 and Hugging Face with the same weights and beam, in turns.
 
 ``--run`` gives a trained run; without it, weights are random. Random weights never end a sentence, so all decode the
 same number of steps. Every system is first swept for its best batch size and worker setting.

@@ -1,4 +1,4 @@
-"""The same weights for every system: ours under the names of Hugging Face's Marian, and random ones that never end."""
+"""The same weights for every system: ours under the names of Hugging Face's models, and random ones that never end."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from dragoman.model.embedding import sinusoids
 from dragoman.model.transformer import Transformer
 
 MAX_POSITIONS = 512
-"""Marian's positions are a table; ours are made as needed."""
+"""Theirs are a table; ours are made as needed."""
 
 _ATTENTION = {"w_q": "q_proj", "w_k": "k_proj", "w_v": "v_proj", "w_o": "out_proj"}
 
 
-def marian_names(config: ModelConfig) -> dict[str, str]:
-    """The name in ``MarianMTModel.state_dict()`` of each of our tensors, tied ones once.
+def hugging_face_names(config: ModelConfig) -> dict[str, str]:
+    """The name of each of our tensors, tied ones once, in the ``state_dict()`` of Marian, or of M2M100 if pre-norm.
 
     Raises:
-        ConfigError: Marian cannot express the model.
+        ConfigError: They cannot express the model.
     """
     wanted = {
-        "norm": "post", "positions": "sinusoidal", "share_embeddings": "all", "attention_bias": True,
+        "positions": "sinusoidal", "share_embeddings": "all", "attention_bias": True,
         "generator_bias": False, "scale_embeddings": True, "activation": "relu",
     }  # fmt: skip
     for name, value in wanted.items():
         if getattr(config, name) != value:
             raise ConfigError(
-                f"model.{name} = {getattr(config, name)!r}: Hugging Face's Marian has only {value!r}; take such a run"
+                f"model.{name} = {getattr(config, name)!r}: Marian and M2M100 have only {value!r}; take such a run"
             )
     names = {"src_embed.weight": "model.shared.weight"}
     for side, n_layers in (("encoder", config.n_encoder_layers), ("decoder", config.n_decoder_layers)):
@@ -51,29 +51,32 @@ def marian_names(config: ModelConfig) -> dict[str, str]:
             for ours, theirs in modules.items():
                 for kind in ("weight", "bias"):
                     names[f"{side}.layers.{i}.{ours}.{kind}"] = f"model.{side}.layers.{i}.{theirs}.{kind}"
+        if config.norm == "pre":
+            names |= {f"{side}.norm.{kind}": f"model.{side}.layer_norm.{kind}" for kind in ("weight", "bias")}
     return names
 
 
-def to_marian(config: ModelConfig, weights: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
-    """Our weights, and our interleaved sinusoids in the place of Marian's, which are not interleaved."""
-    names = marian_names(config)
+def to_hugging_face(config: ModelConfig, weights: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
+    """Our weights, and as ``positions`` our sinusoids, which are interleaved and theirs are not."""
+    names = hugging_face_names(config)
     if names.keys() != weights.keys():
         raise ConfigError(
             f"these weights are not those of the configuration: {sorted(names.keys() ^ weights.keys())[:3]}"
         )
     carried = {names[name]: tensor.float().numpy() for name, tensor in weights.items()}
-    positions = sinusoids(0, MAX_POSITIONS, config.d_model).float().numpy()
-    return carried | {f"model.{side}.embed_positions.weight": positions for side in ("encoder", "decoder")}
+    return carried | {"positions": sinusoids(0, MAX_POSITIONS, config.d_model).float().numpy()}
 
 
-def write_marian(bundle: Path, folder: Path) -> Path:
+def write_hugging_face(bundle: Path, folder: Path) -> Path:
     """Write ``weights.npz`` and ``sizes.json`` of a bundle for ``peers/hf_decode.py``."""
     model = load_bundle(bundle).model
     folder.mkdir(parents=True, exist_ok=True)
-    np.savez(folder / "weights.npz", **to_marian(model.config, untied(model)))
-    sizes = model.config.model_dump(include={"d_model", "d_ff", "n_heads", "n_encoder_layers", "n_decoder_layers"})
-    sizes |= {"vocab_size": model.config.tgt_vocab_size, "norm_eps": model.config.norm_eps}
-    (folder / "sizes.json").write_text(json.dumps({**sizes, "max_positions": MAX_POSITIONS}), encoding="utf-8")
+    np.savez(folder / "weights.npz", **to_hugging_face(model.config, untied(model)))
+    sizes = model.config.model_dump(
+        include={"d_model", "d_ff", "n_heads", "n_encoder_layers", "n_decoder_layers", "norm", "norm_eps"}
+    )
+    sizes |= {"vocab_size": model.config.tgt_vocab_size, "max_positions": MAX_POSITIONS}
+    (folder / "sizes.json").write_text(json.dumps(sizes), encoding="utf-8")
     return folder
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.harness.carry import write_marian
+from benchmarks.harness.carry import write_hugging_face
 from benchmarks.harness.peer import PeerError, System, started
 from benchmarks.harness.rounds import Figures, say
 from dragoman.bundle import find_bundle, load_bundle
@@ -46,9 +46,10 @@ def ct2(precision: str, batches: tuple[int, ...] = (16, 32, 64, 128)) -> Decoder
 
 
 def hf(precision: str, batches: tuple[int, ...] = (32, 64, 128)) -> Decoder:
-    """Hugging Face's ``generate``."""
-    name = f"Hugging Face Marian {precision}"
-    return Decoder(name, "transformers", "hf_decode.py", "marian", precision, ((1, 2),), batches)
+    """Hugging Face's ``generate`` with the model that is ours there: Marian, or M2M100 if pre-norm."""
+    return Decoder(
+        f"Hugging Face {precision}", "transformers", "hf_decode.py", "hugging_face", precision, ((1, 2),), batches
+    )
 
 
 class Setting(NamedTuple):
@@ -86,10 +87,10 @@ def job(
 ) -> Job:  # fmt: skip
     """Write the weights of a run or bundle in every form, and the sentences, into ``folder``."""
     loaded = load_bundle(bundle)
-    models = {name: folder / name for name in ("ctranslate2", "marian")}
+    models = {name: folder / name for name in ("ctranslate2", "hugging_face")}
     models["ctranslate2"].mkdir(parents=True)
     ctranslate2.write(loaded, models["ctranslate2"])
-    write_marian(bundle, models["marian"])
+    write_hugging_face(bundle, models["hugging_face"])
     texts, refs = [src for src, _ in pairs], [tgt for _, tgt in pairs]
     tokenizer = loaded.src_tokenizer
     text = {"texts": texts, "refs": refs, "ids": tokenizer.encode(texts), "ref_ids": tokenizer.encode(refs)}

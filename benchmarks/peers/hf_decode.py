@@ -1,4 +1,4 @@
-"""Hugging Face's Marian model and its ``generate``, in length-sorted batches."""
+"""Hugging Face's model and its ``generate``, in length-sorted batches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from hf_marian import build
+from hf_model import build
 from serve import Run, chunk_ms, serve
 from torch import Tensor
 
@@ -25,6 +25,12 @@ def load(folder: Path) -> Any:
             module.eps = sizes["norm_eps"]
     with np.load(folder / "weights.npz") as arrays:
         weights = {name: torch.from_numpy(arrays[name]) for name in arrays}
+    if sizes["norm"] == "pre":  # there positions are no weights, and the first is at pad + 1
+        for side in (model.model.encoder, model.model.decoder):
+            table = side.embed_positions.weights
+            table[PAD + 1 : PAD + 1 + sizes["max_positions"]] = weights["positions"]
+    else:
+        weights |= {f"model.{side}.embed_positions.weight": weights["positions"] for side in ("encoder", "decoder")}
     shared = weights["model.shared.weight"]
     tied = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight")
     weights |= dict.fromkeys(tied, shared) | {"final_logits_bias": torch.zeros(1, len(shared))}

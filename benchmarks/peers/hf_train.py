@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from hf_marian import build
+from hf_model import build
 from serve import Run, serve
 from steps import ModuleTrainer, read_batches, timed
 from torch import Tensor

@@ -34,8 +34,8 @@ def config(**other: object) -> ModelConfig:
     return ModelConfig(**SIZES, src_vocab_size=40, tgt_vocab_size=40, **other)
 
 
-def marian(weights: dict[str, Tensor], src: Tensor, tgt_in: Tensor, n_heads: int) -> Tensor:
-    """Marian's forward pass by the names of its state dict, for rows without padding: logits ``(B, T, V)``."""
+def theirs(weights: dict[str, Tensor], src: Tensor, tgt_in: Tensor, n_heads: int, pre: bool) -> Tensor:
+    """Marian's or M2M100's forward pass by the names of its state dict, for rows without padding: ``(B, T, V)``."""
 
     def linear(x: Tensor, name: str) -> Tensor:
         return F.linear(x, weights[f"{name}.weight"], weights[f"{name}.bias"])
@@ -51,41 +51,50 @@ def marian(weights: dict[str, Tensor], src: Tensor, tgt_in: Tensor, n_heads: int
         found = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
         return linear(found.transpose(1, 2).flatten(2), f"{name}.out_proj")
 
-    def embed(ids: Tensor, side: str) -> Tensor:
-        shared, positions = weights["model.shared.weight"], weights[f"model.{side}.embed_positions.weight"]
-        return F.embedding(ids, shared) * shared.size(1) ** 0.5 + positions[: ids.size(1)]
+    def sub_layer(x: Tensor, name: str, compute: Callable[[Tensor], Tensor]) -> Tensor:
+        return x + compute(norm(x, name)) if pre else norm(x + compute(x), name)
 
-    memory = embed(src, "encoder")
+    def embed(ids: Tensor) -> Tensor:
+        shared = weights["model.shared.weight"]
+        return F.embedding(ids, shared) * shared.size(1) ** 0.5 + weights["positions"][: ids.size(1)]
+
+    def feed_forward(at: str) -> Callable[[Tensor], Tensor]:
+        return lambda x: linear(linear(x, f"{at}.fc1").relu(), f"{at}.fc2")
+
+    memory = embed(src)
     for i in range(SIZES["n_encoder_layers"]):
         at = f"model.encoder.layers.{i}"
-        memory = norm(memory + attention(memory, memory, f"{at}.self_attn"), f"{at}.self_attn_layer_norm")
-        memory = norm(memory + linear(linear(memory, f"{at}.fc1").relu(), f"{at}.fc2"), f"{at}.final_layer_norm")
-    x = embed(tgt_in, "decoder")
+        memory = sub_layer(memory, f"{at}.self_attn_layer_norm", lambda x, at=at: attention(x, x, f"{at}.self_attn"))
+        memory = sub_layer(memory, f"{at}.final_layer_norm", feed_forward(at))
+    memory = norm(memory, "model.encoder.layer_norm") if pre else memory
+    x = embed(tgt_in)
     for i in range(SIZES["n_decoder_layers"]):
         at = f"model.decoder.layers.{i}"
-        x = norm(x + attention(x, x, f"{at}.self_attn", causal=True), f"{at}.self_attn_layer_norm")
-        x = norm(x + attention(x, memory, f"{at}.encoder_attn"), f"{at}.encoder_attn_layer_norm")
-        x = norm(x + linear(linear(x, f"{at}.fc1").relu(), f"{at}.fc2"), f"{at}.final_layer_norm")
-    return x @ weights["model.shared.weight"].T
+        x = sub_layer(x, f"{at}.self_attn_layer_norm", lambda x, at=at: attention(x, x, f"{at}.self_attn", causal=True))
+        x = sub_layer(x, f"{at}.encoder_attn_layer_norm", lambda x, at=at: attention(x, memory, f"{at}.encoder_attn"))
+        x = sub_layer(x, f"{at}.final_layer_norm", feed_forward(at))
+    return (norm(x, "model.decoder.layer_norm") if pre else x) @ weights["model.shared.weight"].T
 
 
-def test_the_weights_under_marians_names_are_the_same_model() -> None:
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_the_weights_under_hugging_faces_names_are_the_same_model(norm: str) -> None:
     torch.manual_seed(1)
-    model = Transformer(config()).eval()
+    model = Transformer(config(norm=norm)).eval()
     with torch.no_grad():
         for parameter in model.parameters():  # zeros and ones would hide what is in the wrong place
             parameter.add_(0.1 * torch.randn_like(parameter))
-    arrays = carry.to_marian(model.config, untied(model))
+    arrays = carry.to_hugging_face(model.config, untied(model))
     weights = {name: torch.from_numpy(array) for name, array in arrays.items()}
     src, tgt_in = torch.randint(4, 40, (3, 7)), torch.randint(4, 40, (3, 5))
     with torch.no_grad():
-        assert torch.allclose(marian(weights, src, tgt_in, 2), model(src, tgt_in), atol=1e-5)
+        found = theirs(weights, src, tgt_in, 2, norm == "pre")
+        assert torch.allclose(found, model(src, tgt_in), atol=1e-5)
 
 
-@pytest.mark.parametrize("other", [{"norm": "pre"}, {"positions": "rotary"}, {"generator_bias": True}])
-def test_what_marian_cannot_express_is_refused(other: dict[str, object]) -> None:
+@pytest.mark.parametrize("other", [{"share_embeddings": "none"}, {"positions": "rotary"}, {"generator_bias": True}])
+def test_what_hugging_face_cannot_express_is_refused(other: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match=next(iter(other))):
-        carry.marian_names(config(**other))
+        carry.hugging_face_names(config(**other))
 
 
 def test_random_weights_never_end_a_translation(tmp_path: Path, tokenizer: Tokenizer) -> None:
@@ -94,7 +103,7 @@ def test_random_weights_never_end_a_translation(tmp_path: Path, tokenizer: Token
     for beam_size in (1, 3):
         found = search_all(bundle.model, src_ids, DecodeConfig(beam_size=beam_size), torch.device("cpu"), longest=9)
         assert [len(hypotheses[0].ids) for hypotheses in found] == [8, 8, 8]
-    written = carry.write_marian(tmp_path / "run", tmp_path / "marian")
+    written = carry.write_hugging_face(tmp_path / "run", tmp_path / "theirs")
     with np.load(written / "weights.npz") as arrays:
         assert np.array_equal(arrays["model.shared.weight"], bundle.model.src_embed.weight.detach().numpy())
 

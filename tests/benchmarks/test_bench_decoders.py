@@ -28,7 +28,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> Job:
     def play(system: System) -> Iterator[Callable[..., dict[str, Any]]]:
         if system.settings["precision"] == "int8":
             raise PeerError(REFUSAL)
-        off = {"Hugging Face Marian fp32": float("nan"), "CTranslate2 fp32": 0.002}.get(system.name, 0.0)
+        off = {"Hugging Face fp32": float("nan"), "CTranslate2 fp32": 0.002}.get(system.name, 0.0)
 
         def ask(what: str, batch: int = 0, count: int = 0) -> dict[str, Any]:
             if what == "score":
@@ -38,7 +38,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> Job:
         yield ask
 
     monkeypatch.setattr(decoders, "started", play)
-    models = {name: Path(name) for name in ("bundle", "ctranslate2", "marian")}
+    models = {name: Path(name) for name in ("bundle", "ctranslate2", "hugging_face")}
     return Job(models, Path("sources.json"), None, [("a", "b")] * 10, 5, 1.0, None)  # type: ignore[arg-type]
 
 
@@ -68,7 +68,7 @@ def test_other_weights_are_noticed(toy: Job) -> None:
     assert carried_over(toy, at(dragoman("fp32"), ct2("fp32"), ct2("int8")), 3) == {
         "dragoman fp32": 0.0, "CTranslate2 fp32": 0.002,
     }  # fmt: skip
-    with pytest.raises(PeerError, match=r"Marian fp32: .* other weights"):
+    with pytest.raises(PeerError, match=r"Hugging Face fp32: .* other weights"):
         carried_over(toy, at(dragoman("fp32"), hf("fp32")), 3)
 
 
