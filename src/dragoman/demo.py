@@ -31,10 +31,10 @@ Files = Mapping[str, Mapping[str, Path]]
 LANGUAGES = {"de": "German", "zh": "Chinese"}
 
 RECIPE: dict[str, Any] = {
-    "model": {"preset": "tiny", "d_ff": 512, "n_encoder_layers": 3, "n_decoder_layers": 3, "dropout": 0.0},
+    "model": {"preset": "tiny", "d_ff": 512, "n_encoder_layers": 3, "n_decoder_layers": 3, "norm": "pre", "dropout": 0.0},
     "data": {"src_lang": "en", "tokenizer": {"vocab_size": 1600}},
     "train": {
-        "max_steps": 2000, "batch_tokens": 3072, "schedule": "cosine", "lr": 3e-3, "warmup_steps": 200,
+        "max_steps": 1700, "batch_tokens": 3072, "schedule": "cosine", "lr": 3e-3, "warmup_steps": 200,
         "clip_norm": 1.0, "ema": 0.998, "average": 0, "validate_every": 500, "save_every": 500, "log_every": 100,
     },
     "decode": {"beam_size": 4},
