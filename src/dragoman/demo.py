@@ -31,7 +31,9 @@ Files = Mapping[str, Mapping[str, Path]]
 LANGUAGES = {"de": "German", "zh": "Chinese"}
 
 RECIPE: dict[str, Any] = {
-    "model": {"preset": "tiny", "d_ff": 512, "n_encoder_layers": 3, "n_decoder_layers": 3, "norm": "pre", "dropout": 0.0},
+    "model": {
+        "preset": "tiny", "d_ff": 512, "n_encoder_layers": 3, "n_decoder_layers": 3, "norm": "pre", "dropout": 0.0,
+    },
     "data": {"src_lang": "en", "tokenizer": {"vocab_size": 1600}},
     "train": {
         "max_steps": 1700, "batch_tokens": 3072, "schedule": "cosine", "lr": 3e-3, "warmup_steps": 200,
