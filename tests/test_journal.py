@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -186,3 +187,10 @@ def test_places_that_cannot_be_written_are_refused(src: Path, listing: Any) -> N
     assert [name for name in listing(src.parent) if "partial" in name] == []
     with pytest.raises(DataError, match="no such file"):
         make_file(src.parent / "nowhere", src.parent / "out", FACTS, Upper(), print)
+
+
+def test_a_pipe_is_refused_for_it_gives_its_lines_only_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DataError, match="pipe: a pipe, and it is read more than once"):
+        make_file(tmp_path / "pipe", tmp_path / "out", FACTS, Upper(), print)
+    assert not (tmp_path / "out").exists()

@@ -22,6 +22,7 @@ from dragoman.data.corpus import BOM_BYTES, Line
 from dragoman.data.tokenizer import EOS_ID
 from dragoman.decoding.batches import search_all
 from dragoman.errors import ConfigError, DecodeError
+from dragoman.parts import NOT_ALIGNED
 from dragoman.splitting import pack, split_text, windows
 from dragoman.translator import Translation, Translator
 
@@ -258,6 +259,11 @@ def test_splitting_ends_where_the_whole_has_more_tokens_than_its_parts() -> None
     assert split_text("ab cd", 8, each(lambda text: 9 if " " in text else 1)) == ["ab", "cd"]
 
 
+def test_what_stands_between_sentences_stays_as_it_is() -> None:
+    text = "One  two. He said 你好。再见 to me. Three four. Five six."
+    assert split_text(text, 40, each(len)) == ["One  two. He said 你好。再见 to me.", "Three four. Five six."]
+
+
 def test_one_sentence_stays_whole_while_that_is_bearable() -> None:
     assert split_text("One two. Three four five.", 12, each(len), bearable=24) == ["One two.", "Three four five."]
     assert split_text("One two. Three four five.", 12, each(len), bearable=15) == ["One two.", "Three four", "five."]
@@ -270,7 +276,7 @@ def test_sentences_are_packed_together_while_they_fit() -> None:
         "Seven.",
     ]
     assert split_text("一二三。四五。六七八九。", 9, each(len)) == ["一二三。四五。", "六七八九。"]
-    assert pack(["a", "b", "c"], " ", 4, each(len)) == ["a b", "c"]
+    assert pack("a b  c", [(0, 1), (2, 3), (5, 6)], 4, each(len)) == ["a b", "c"]
 
 
 def test_lines_are_handed_on_when_the_input_pauses() -> None:
@@ -334,3 +340,13 @@ def test_rounded_weights_translate_nearly_the_same(translator: Translator) -> No
     print(f"int8: {same} of {len(texts)} translations are those of fp32")
     assert same > 0.7 * len(texts)
     assert [one.score for one in found] != [one.score for one in want]
+
+
+def test_words_that_were_cut_where_parts_meet_have_no_links(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    translator = Translator.load(tiny_run, "cpu")
+    [found] = translator.translate(["the dog sees a cat"], alignments=True)
+    assert found.alignment
+    monkeypatch.setattr("dragoman.translator.seamless", lambda src, one: one._replace(text="der"))
+    [found] = translator.translate(["the dog sees a cat"], alignments=True)
+    assert found.alignment == ()
+    assert found.notes[-1] == NOT_ALIGNED

@@ -65,7 +65,7 @@ Build = Callable[[ModelConfig], EncoderDecoder]
 
 RESUMABLE = (
     "max_steps", "max_epochs", "max_minutes", "patience", "max_bad_steps", "validate_every", "log_every", "tensorboard",
-    "accumulate",
+    "accumulate", "device",
 )  # fmt: skip
 """Settings of ``train`` that may change when a run is resumed; any other would make it another run."""
 
@@ -156,7 +156,7 @@ def train(
             making = _resumed(run, overrides, accept_changed_text, ticker)
         else:
             texts = (src, tgt, valid_src, valid_tgt)
-            making = _begun(run, config, texts, from_run, new_subwords, overrides, ticker)
+            making = _begun(run, config, texts, from_run, new_subwords, overrides, ticker, world.size)
         with making as ready:
             _until_rank_0_is_ready(world)
             return _fit(ready, run, quiet, world, build)
@@ -176,6 +176,7 @@ def _begun(
     new_subwords: bool,
     overrides: Sequence[str],
     ticker: Ticker,
+    n_ranks: int,
 ) -> Iterator[Ready]:
     """Prepare a new run, which is nobody else's while this is open; the arguments are those of ``train``."""
     parent = None if from_run is None else load_bundle(from_run)
@@ -196,7 +197,8 @@ def _begun(
         kept = None if parent is None or new_subwords else (parent.src_tokenizer, parent.tgt_tokenizer)
         resolved, tokenizers = prepare(resolved, run, ticker, kept)
         if chosen:
-            resolved = choose_steps(resolved, Store.open(run / "store/train"), overrides, parent is not None)
+            store = Store.open(run / "store/train")
+            resolved = choose_steps(resolved, store, overrides, parent is not None, n_ranks)
         start = None
         if parent is not None and from_run is not None:
             start, said = adapt(parent, Path(from_run).resolve().name, tokenizers, run)
@@ -301,8 +303,14 @@ def _resumed(run: Path, overrides: Sequence[str], accept_changed_text: bool, tic
         changed = [key for key in before if before[key] != now[key] and not (name == "train" and key in RESUMABLE)]
         if changed:
             raise ConfigError(f"--set {name}.{changed[0]} {ANOTHER_RUN}")
+    try:
+        device = resolve_device(config.train.device).type
+    except ConfigError as error:  # the one of the run is not here
+        raise ConfigError(f"{error}; that is --set train.device=cpu, and not bit for bit the run that it was") from None
+    config = config.model_copy(update={"train": config.train.model_copy(update={"device": device})})
     check_trainable(config)  # decode may have changed
-    resolve_device(config.train.device)  # is the one of the run here?
+    if device != saved.train.device:
+        ticker.say(f"train.device was {saved.train.device} and is {device}: from here on not bit for bit the same run")
     if config.train.schedule == "cosine" and config.train.max_steps != saved.train.max_steps:
         ticker.say("train.max_steps has changed: the rest of the cosine is another one than the run began with")
     tokenizers = check_prepared(run, accept_changed_text, ticker)

@@ -15,6 +15,9 @@ from dragoman.errors import ConfigError
 from dragoman.languages import language_of
 from dragoman.progress import Ticker
 
+SLACK = 1.05
+"""Steps are foreseen for so many times the epochs that are asked for: batches are not quite full."""
+
 
 def resolve(
     config: Config | Path | str | None,
@@ -52,6 +55,9 @@ def resolve(
                 n_pairs = sum(1 for _ in read_pairs(src, tgt))
             given = choose_sizes(n_pairs, with_overrides({}, overrides).get("model"))
         given["train"]["warmup_steps"] = 1  # until choose_steps knows better
+        said = with_overrides({}, overrides).get("train")
+        if isinstance(said, dict) and said.get("schedule") == "noam":
+            del given["train"]["lr"]  # a rate, and noam's is a factor
     elif isinstance(config, Config):
         given = config.model_dump(exclude_unset=parent is not None)
     else:
@@ -148,17 +154,26 @@ def refuse_another_shape(config: Config, parent: Config, new_subwords: bool) -> 
                 raise ConfigError(f"{name}.{key} = {new[key]!r}, but the run to start from has {old[key]!r}: {do}")
 
 
-def choose_steps(config: Config, store: Store, overrides: Sequence[str], fine_tuning: bool = False) -> Config:
+def choose_steps(
+    config: Config, store: Store, overrides: Sequence[str], fine_tuning: bool = False, n_ranks: int = 1
+) -> Config:
     """How long to train when nobody says otherwise: about 30 epochs, fewer of a large corpus, at least 2,000 steps.
 
-    Fine-tuning takes a third of the epochs, and at least 500 steps.
+    Fine-tuning takes a third of the epochs, and at least 500 steps. ``train.max_epochs`` counts instead of all this.
+
+    Args:
+        overrides: What was said; it is not chosen.
+        n_ranks: So many processes learn from a batch each in every step.
     """
     longest = np.maximum(store.src_lengths(), store.tgt_lengths()) + 1
-    steps_an_epoch = max(1.0, int(longest.sum()) / config.train.batch_tokens / config.train.accumulate)
-    epochs = 30 if len(store) < 200_000 else 10 if len(store) < 2_000_000 else 3
+    batches = int(longest.sum()) / config.train.batch_tokens
+    steps_an_epoch = max(1.0, batches / config.train.accumulate / n_ranks)
+    epochs: float = 30 if len(store) < 200_000 else 10 if len(store) < 2_000_000 else 3
     least = 2000
     if fine_tuning:
         epochs, least = -(-epochs // 3), 500
+    if config.train.max_epochs is not None:
+        epochs, least = SLACK * config.train.max_epochs, 1  # else the schedule were at its peak when they are over
     said = {name.partition("=")[0].strip() for name in overrides}
     steps = config.train.max_steps if "train.max_steps" in said else max(least, round(epochs * steps_an_epoch))
     every, warmup = max(100, min(2000, steps // 12)), max(1, min(4000, steps // 10))

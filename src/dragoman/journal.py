@@ -24,6 +24,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from dragoman import __version__
 from dragoman.data.corpus import Line, open_corpus, read_lines_leniently
+from dragoman.data.opening import refuse_a_pipe
 from dragoman.errors import DataError, DragomanError
 from dragoman.files import explained, flush_folder, sha256
 
@@ -60,7 +61,7 @@ def make_file(
         How many lines there were.
 
     Raises:
-        DataError: ``src`` cannot be read, or changed meanwhile.
+        DataError: ``src`` cannot be read, is a pipe, or changed meanwhile.
         DragomanError: ``out`` cannot be written, is being written by another process, or was begun from something else.
     """
     out = Path(os.path.realpath(out))
@@ -70,6 +71,7 @@ def make_file(
         )
     if out.exists() and src.exists() and out.samefile(src):
         raise DragomanError(f"{out}: is the input; give another name")
+    refuse_a_pipe(src)
     with open_corpus(src) as stream, explained(out), _locked(out) as (partial, journal):
         before = _stamp(src)
         done = _begin(out, partial, journal, {"input": sha256(src), "dragoman": __version__, **facts}, warn, restart)

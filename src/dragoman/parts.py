@@ -152,6 +152,10 @@ def one_line(text: str) -> str:
     return " ".join(text.split("\n"))
 
 
+NOT_ALIGNED = "no alignment: the search's words and those that are left are not the same"
+"""The note of a translation that ``seamless`` made shorter, where alignments were asked for."""
+
+
 def seamless(src: str, one: Translation) -> Translation:
     """Say once what a translation repeats where two of its parts meet, each of which is sound; and note it."""
     text = one.text if one.n_parts < 2 else without_runs(src, one.text)

@@ -10,6 +10,7 @@ from pathlib import Path
 from dragoman.config import Config, DataConfig, PairOfFiles
 from dragoman.data.corpus import open_corpus, read_pairs
 from dragoman.data.noise import Lexicon, noised_pairs, sure_translations
+from dragoman.data.opening import refuse_a_pipe
 from dragoman.data.store import Store, build_store, check_store, fingerprint
 from dragoman.data.tokenizer import Tokenizer, learn_tokenizers
 from dragoman.data.trees import tree_pairs
@@ -72,9 +73,9 @@ def prepare(
 def check_readable(data: DataConfig) -> None:
     """Open each file once, so that a wrong name is an error now and not in an hour."""
     for files in (data.train, data.valid):
-        if files is not None:
-            open_corpus(files.src).close()
-            open_corpus(files.tgt).close()
+        for path in () if files is None else (files.src, files.tgt):
+            refuse_a_pipe(path)
+            open_corpus(path).close()
 
 
 def _split_off_validation(config: Config, ticker: Ticker) -> tuple[Pairs, Pairs, int]:

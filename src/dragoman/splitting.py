@@ -43,7 +43,6 @@ def windows(lines: Iterable[Line], size: int, pause_s: float = 0.05) -> Iterator
 
 
 _SENTENCE_END = re.compile(r"(?<=[.!?;:…])\s+|(?<=[。！？；])")
-_UNSPACED_END = re.compile(r"[。！？；](?!\s)")
 _SPACE = re.compile(r"\s+")
 
 
@@ -62,10 +61,11 @@ def split_text(
     for boundary in (_SENTENCE_END, _SPACE):
         if boundary is _SPACE and size <= bearable:
             return [text]
-        pieces = [piece for piece in boundary.split(text) if piece]
+        ends = [match.span() for match in boundary.finditer(text)]
+        starts = [0, *(end for _, end in ends)]
+        pieces = [(a, b) for a, b in zip(starts, [*(start for start, _ in ends), len(text)], strict=True) if a < b]
         if len(pieces) > 1:
-            between = "" if boundary is _SENTENCE_END and _UNSPACED_END.search(text) else " "
-            packed = pack(pieces, between, max_tokens, n_tokens)
+            packed = pack(text, pieces, max_tokens, n_tokens)
             if packed == [text]:  # its parts fit, and yet the whole does not: cut elsewhere
                 continue
             return [part for piece in packed for part in split_text(piece, max_tokens, n_tokens, bearable)]
@@ -75,16 +75,21 @@ def split_text(
 
 
 def pack(
-    pieces: Sequence[str], between: str, max_tokens: int, n_tokens: Callable[[Sequence[str]], list[int]]
+    text: str, pieces: Sequence[tuple[int, int]], max_tokens: int, n_tokens: Callable[[Sequence[str]], list[int]]
 ) -> list[str]:
-    """Join neighbouring pieces while their tokens (and one for what is put between) stay within ``max_tokens``."""
-    packed: list[list[str]] = [[]]
+    """Parts of ``text`` from one piece to another, whose tokens (and one for what is between) stay in ``max_tokens``.
+
+    Args:
+        pieces: Where each begins and ends, in their order.
+    """
+    packed: list[tuple[int, int]] = []
     size = 0
-    for piece, n in zip(pieces, n_tokens(pieces), strict=True):
+    for (start, end), n in zip(pieces, n_tokens([text[start:end] for start, end in pieces]), strict=True):
         more = n + 1
-        if size and size + more > max_tokens:
-            packed.append([])
-            size = 0
-        packed[-1].append(piece)
-        size += more
-    return [between.join(group) for group in packed]
+        if size and size + more <= max_tokens:
+            packed[-1] = packed[-1][0], end
+            size += more
+        else:
+            packed.append((start, end))
+            size = more
+    return [text[start:end] for start, end in packed]

@@ -39,7 +39,7 @@ from dragoman.guard import Guard, Guarded
 from dragoman.journal import make_file
 from dragoman.languages import UNSPACED, primary
 from dragoman.model.transformer import Transformer
-from dragoman.parts import Part, align, cut, join, seamless
+from dragoman.parts import NOT_ALIGNED, Part, align, cut, join, seamless
 from dragoman.parts import Translation as Translation
 from dragoman.parts import one_line as one_line
 from dragoman.reading import Pairs, Scored
@@ -205,13 +205,19 @@ class Translator:
         else:
             between = "" if self._unspaced else " "
             result = join(texts, parts, found, looked, config.length_penalty, self.tgt_tokenizer, between)
+        joined = result
         if guard:
-            result = [seamless(text, one) for text, one in zip(texts, result, strict=True)]
+            result = [seamless(text, one) for text, one in zip(texts, joined, strict=True)]
         result = self._sure(texts, result, parts, looked)
         if alignments:
             with self._precision(reading):
                 aligned = align(texts, parts, found, looked, self._pairs, config.batch_tokens)
-            result = [one._replace(alignment=links) for one, links in zip(result, aligned, strict=True)]
+            result = [
+                one._replace(alignment=links)
+                if one.text == whole.text
+                else one._replace(alignment=(), notes=(*one.notes, NOT_ALIGNED))
+                for one, whole, links in zip(result, joined, aligned, strict=True)
+            ]
         _tell(result, {parts[i].owner for i in lost}, warn, failed, label)
         return result
 

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import tarfile
 import zipfile
 from pathlib import Path
@@ -13,8 +14,10 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from dragoman.data.opening import open_corpus
+from dragoman.config import DataConfig
+from dragoman.data.opening import open_corpus, refuse_a_pipe
 from dragoman.errors import DataError
+from dragoman.preparation import check_readable
 
 
 def zipped() -> bytes:
@@ -59,3 +62,14 @@ def test_looking_takes_nothing_away_from_text(tmp_path: Path, content: bytes) ->
         (tmp_path / name).write_bytes(pack(content))
         with open_corpus(tmp_path / name) as stream:
             assert stream.read() == content
+
+
+def test_who_reads_text_twice_takes_no_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "x").write_bytes(b"a\n")
+    text, pipe = tmp_path / "x", tmp_path / "pipe"
+    data = DataConfig.model_validate({"train": {"src": text, "tgt": text}, "valid": {"src": text, "tgt": pipe}})
+    with pytest.raises(DataError, match="pipe: a pipe, and it is read more than once; write it to a file"):
+        check_readable(data)
+    refuse_a_pipe(tmp_path / "x")
+    refuse_a_pipe(tmp_path / "nowhere")  # open_corpus says what is the matter

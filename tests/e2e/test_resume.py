@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import dragoman
+from dragoman.errors import ConfigError
 from dragoman.files import sealed_folder
 from outcomes import assert_nothing_twice, outcome, write_config
 
@@ -100,3 +102,21 @@ def test_a_damaged_newest_checkpoint_costs_only_the_steps_since_the_one_before(
     assert f"{damaged}: damaged" in caplog.text
     assert "resuming at step 20" in capsys.readouterr().err
     assert outcome(run) == want
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="for a machine without a GPU")
+def test_a_run_of_a_gpu_goes_on_without_one_if_that_is_said(
+    straight: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config, _ = straight("moving average")
+    run = tmp_path / "run"
+    dragoman.train(config, out=run, overrides=["train.max_steps=10"], quiet=True)
+    settings = (run / "config.yaml").read_text(encoding="utf-8")
+    (run / "config.yaml").write_text(settings.replace("device: cpu", "device: cuda"), encoding="utf-8")
+    with pytest.raises(ConfigError, match="no GPU here: use cpu or auto; that is --set train"):
+        dragoman.train(out=run, resume=True, quiet=True)
+    capsys.readouterr()
+    ended = dragoman.train(out=run, resume=True, overrides=["train.device=auto", "train.max_steps=12"])
+    assert "train.device was cuda and is cpu: from here on not bit for bit the same run" in capsys.readouterr().err
+    assert ended.step == 12
+    assert (run / "config.yaml").read_text(encoding="utf-8").count("device: cpu") == 1

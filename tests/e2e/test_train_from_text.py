@@ -81,6 +81,9 @@ def test_a_transformer_nobody_configured_is_pre_norm(tmp_path: Path, make_corpus
     assert chosen().model.norm == "pre"
     assert chosen("model.norm=post").model.norm == "post"
     assert chosen("model.architecture=lstm").model.norm == "post"  # it has no such setting: this is the default
+    assert chosen().train.lr == 1.5e-3
+    assert chosen("train.schedule=noam").train.lr is None  # there it would be a factor
+    assert chosen("train.schedule=noam", "train.lr=2.0").train.lr == 2.0
     with pytest.raises(ConfigError, match="model"):
         chosen("model=3")
 
@@ -96,6 +99,11 @@ def test_how_long_to_train_follows_the_corpus_and_what_was_said(tiny_run: Path) 
     assert chosen.max_steps == max(2000, round(30 * n_tokens / 50))
     assert chosen.warmup_steps == min(4000, chosen.max_steps // 10)
     assert chosen.validate_every == chosen.save_every == max(100, chosen.max_steps // 12)
+    config = Config.from_mapping({**config.model_dump(), "train": {"batch_tokens": 5}})
+    assert choose_steps(config, store, ()).train.max_steps == round(30 * n_tokens / 5)
+    assert choose_steps(config, store, (), n_ranks=4).train.max_steps == max(2000, round(30 * n_tokens / 5 / 4))
+    config = Config.from_mapping({**config.model_dump(), "train": {"batch_tokens": 5, "max_epochs": 4}})
+    assert choose_steps(config, store, ()).train.max_steps == round(1.05 * 4 * n_tokens / 5)  # the rate falls in time
     said = ["train.max_steps=50", "train.save_every=7"]
     config = Config.from_mapping({**config.model_dump(), "train": {"max_steps": 50, "save_every": 7}})
     kept = choose_steps(config, store, said).train

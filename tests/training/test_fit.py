@@ -181,3 +181,11 @@ def test_validation_does_not_disturb_training(run_fit: Fit, tmp_path: Path) -> N
     with_validation = {name: (path / f"{name}.safetensors").read_bytes() for name in ("model", "ema", "random")}
     run_fit(ema=0.9)
     assert {name: (path / f"{name}.safetensors").read_bytes() for name in ("model", "ema", "random")} == with_validation
+
+
+def test_a_run_that_a_signal_stopped_where_it_now_ends_is_validated_once(run_fit: Fit, tmp_path: Path) -> None:
+    run_fit(max_steps=20)  # without a validation, as a signal leaves it
+    for _ in range(2):
+        found = run_fit(validate=lambda model: Validation(2.0, 30.0, 50.0, []), resume=True, max_steps=20)
+        assert (found.reason, found.state.validated_step, found.state.best_step) == ("max_steps", 20, 20)
+    assert [event["step"] for event in read_log(tmp_path, "validation")] == [20]

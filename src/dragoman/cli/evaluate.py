@@ -45,7 +45,7 @@ def evaluate(
         raise ConfigError(f"{len(systems)} systems: compare two at a time")
     if (len(systems) == 2 or stress) and out is not None:
         raise ConfigError("--out is for the translations of one run; leave it out here")
-    if out is not None and not os.access(out if out.exists() else out.parent, os.W_OK):
+    if out is not None and (out.is_dir() or not os.access(out if out.exists() else out.parent, os.W_OK)):
         raise ConfigError(f"{out}: cannot be written; choose another --out")
     search: dict[str, Any] = {
         "beam_size": beam_size, "length_penalty": length_penalty, "patience": patience, "guard": not no_guard,

@@ -46,6 +46,17 @@ def open_corpus(path: Path | str) -> BinaryIO:
     return stream
 
 
+def refuse_a_pipe(path: Path | str) -> None:
+    """Refuse what gives its bytes only once, for who reads it more often.
+
+    Raises:
+        DataError: It is there and no file.
+    """
+    path = Path(path)
+    if path.exists() and not path.is_file() and not path.is_dir():  # open_corpus refuses a folder
+        raise DataError(f"{path}: a pipe, and it is read more than once; write it to a file (.gz or .zst will do)")
+
+
 def _open(path: Path) -> BinaryIO:
     if path.suffix == ".gz":
         return cast(BinaryIO, gzip.open(path, "rb"))

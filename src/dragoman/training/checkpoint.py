@@ -45,6 +45,7 @@ class TrainState:
     best_bleu: float = -1.0
     best_step: int = 0
     since_best: int = 0  # validations since
+    validated_step: int = 0  # of the last validation
     data: dict[str, Any] = field(default_factory=dict)  # position of the BatchStream
 
 
@@ -90,6 +91,7 @@ def load_checkpoint(
     random = read_weights(folder / "random.safetensors")
     try:
         saved = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+        saved.setdefault("validated_step", 0)  # (runs of before it was counted)
         state = TrainState(**{f.name: saved[f.name] for f in fields(TrainState)})
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BundleError(f"{folder}/state.json: damaged ({error})") from None

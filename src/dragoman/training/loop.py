@@ -131,6 +131,10 @@ def fit(
         seed_apart(world)
     window = Window(state)
     reason = ended(state, config, batches)
+    if reason is not None and validate is not None and state.validated_step < state.step:
+        # a signal stopped it here, and now this is the end: which is validated, as any other end
+        validated(world, validate, model, ema, state, log, checkpoints)
+        saved(world, checkpoints, config, model, optimizer, ema, state)
     with StopRequest() as stop:
         while reason is None:
             started = time.perf_counter()
@@ -192,6 +196,7 @@ def validated(
                 save_best(checkpoints, model, state)
 
     started = time.perf_counter()
+    state.validated_step = state.step
     on_rank_0(world, work)
     seconds, since_best = of_rank_0(world, time.perf_counter() - started, state.since_best)
     state.since_best = int(since_best)
