@@ -91,7 +91,7 @@ def load_checkpoint(
     random = read_weights(folder / "random.safetensors")
     try:
         saved = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-        saved.setdefault("validated_step", 0)  # (runs of before it was counted)
+        saved = {"validated_step": 0, **saved}  # which older runs did not count
         state = TrainState(**{f.name: saved[f.name] for f in fields(TrainState)})
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BundleError(f"{folder}/state.json: damaged ({error})") from None
