@@ -48,15 +48,15 @@ def resolve(
     if config is None:
         if src is None or tgt is None:
             raise ConfigError("nothing to train on: give a configuration, or --src and --tgt")
+        said = with_overrides({}, overrides)
         if parent is not None:
             given = {"train": fine_tuning(parent)}
         else:
             with ticker.task("counting the pairs"):
                 n_pairs = sum(1 for _ in read_pairs(src, tgt))
-            given = choose_sizes(n_pairs, with_overrides({}, overrides).get("model"))
+            given = choose_sizes(n_pairs, said.get("model"))
         given["train"]["warmup_steps"] = 1  # until choose_steps knows better
-        said = with_overrides({}, overrides).get("train")
-        if isinstance(said, dict) and said.get("schedule") == "noam":
+        if isinstance(said.get("train"), dict) and said["train"].get("schedule") == "noam":
             del given["train"]["lr"]  # a rate, and noam's is a factor
     elif isinstance(config, Config):
         given = config.model_dump(exclude_unset=parent is not None)

@@ -61,9 +61,8 @@ def split_text(
     for boundary in (_SENTENCE_END, _SPACE):
         if boundary is _SPACE and size <= bearable:
             return [text]
-        ends = [match.span() for match in boundary.finditer(text)]
-        starts = [0, *(end for _, end in ends)]
-        pieces = [(a, b) for a, b in zip(starts, [*(start for start, _ in ends), len(text)], strict=True) if a < b]
+        edges = [0, *(edge for match in boundary.finditer(text) for edge in match.span()), len(text)]
+        pieces = [(start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end]
         if len(pieces) > 1:
             packed = pack(text, pieces, max_tokens, n_tokens)
             if packed == [text]:  # its parts fit, and yet the whole does not: cut elsewhere
@@ -86,7 +85,7 @@ def pack(
     size = 0
     for (start, end), n in zip(pieces, n_tokens([text[start:end] for start, end in pieces]), strict=True):
         more = n + 1
-        if size and size + more <= max_tokens:
+        if packed and size + more <= max_tokens:
             packed[-1] = packed[-1][0], end
             size += more
         else:
