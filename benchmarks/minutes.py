@@ -18,12 +18,10 @@ from benchmarks.harness.corpus import MULTI30K_TEST, captions
 from benchmarks.harness.environments import ROOT
 from benchmarks.harness.runs import dragoman, evaluation, events, last
 from benchmarks.record import save
+from dragoman.lab.architectures import by_the_clock
 
 RECIPE = ROOT / "configs/multi30k-20min.yaml"
 TARGETS = (36.0, 39.1)
-
-STEPS = 1_000_000
-"""Never reached: the schedule follows the clock, a twentieth of it as warm-up."""
 
 
 def text_files(data: Path | None, folder: Path) -> tuple[str, Path]:
@@ -45,8 +43,7 @@ def train(run: Path, corpus: Path, config: Path, minutes: float, more: list[str]
     files = [("--src", "train.en"), ("--tgt", "train.de"), ("--valid-src", "val.en"), ("--valid-tgt", "val.de")]
     command = dragoman("train", config, "--out", run, "--quiet")
     command += [part for option, name in files for part in (option, str(corpus / name))]
-    schedule = {"max_minutes": minutes, "max_steps": STEPS, "warmup_steps": STEPS // 20}
-    settings = [*(f"train.{name}={value}" for name, value in schedule.items()), *more]
+    settings = [*(f"train.{name}={value}" for name, value in by_the_clock(minutes).items()), *more]
     run.parent.mkdir(parents=True, exist_ok=True)
     watched([*command, *(part for setting in settings for part in ("--set", setting))], run.with_suffix(".txt"))
 

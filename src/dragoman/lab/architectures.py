@@ -40,6 +40,9 @@ MINUTES = 2.0
 MINUTES_OF_CONFIG = 20.0
 """Of each training on a configuration that does not say how long."""
 
+NEVER = 1_000_000
+"""Steps that no training reaches; with its minutes they say how far along the schedule a second leads."""
+
 LR = 1.5e-3
 """The peak rate, of every architecture alike, on the embedded corpus, and of a configuration that follows the paper's
 schedule, which does not name one."""
@@ -97,12 +100,14 @@ def contest(config: Config, lab: Lab) -> Config:
     if lab.quick:
         return config
     minutes = MINUTES if lab.config is None else lab.config.train.max_minutes or MINUTES_OF_CONFIG
-    steps = 1_000_000  # never reached; with the minutes it says how far along the schedule a second leads
     lr = LR if config.train.schedule == "noam" else config.train.lr  # noam's is a factor and no rate
-    return changed(config, train={
-        "schedule": "cosine", "lr": lr, "max_minutes": minutes, "max_steps": steps, "warmup_steps": steps // 20,
-        "validate_every": steps,
-    })  # fmt: skip
+    schedule = {"schedule": "cosine", "lr": lr, "validate_every": NEVER, **by_the_clock(minutes)}
+    return changed(config, train=schedule)
+
+
+def by_the_clock(minutes: float) -> dict[str, Any]:
+    """Settings of ``train`` with which a cosine follows the clock alone, its first twentieth being warm-up."""
+    return {"max_minutes": minutes, "max_steps": NEVER, "warmup_steps": NEVER // 20}
 
 
 def of_kind(config: Config, kind: str) -> Config:
