@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from dragoman.data.corpus import BOM_BYTES, open_corpus, read_lines_leniently
+from dragoman.data.opening import refuse_a_pipe
 from dragoman.doctor.findings import Tally
 from dragoman.doctor.words import words_of
 
@@ -34,6 +35,7 @@ class Side:
     """Reads one file line by line, whatever it holds, and counts what is odd in its bytes."""
 
     def __init__(self, path: Path, tallies: dict[str, Tally] | None = None) -> None:
+        refuse_a_pipe(path)  # the doctor reads twice
         self.path, self.tallies = path, {} if tallies is None else tallies
         self.n_lines = 0
         self.raw = b""
