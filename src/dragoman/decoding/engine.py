@@ -29,10 +29,11 @@ from dragoman.model.transformer import NO_DECODER, Transformer
 LEAST_SOURCE = 16
 """Shorter sources are padded to so many tokens: softmax of fewer is many times slower on a CPU."""
 
-SOURCES = 8
-"""Sources are padded to multiples of this, so that there are few lengths: oneDNN compiles each shape anew."""
+SOURCES = 32
+"""Keys of so many bytes are padded to: 8 float32, 16 bfloat16. So softmax has whole vectors, and there are few lengths,
+of which oneDNN compiles each anew."""
 
-STEPS = 8
+STEPS = 6
 """Room for so many steps is made at a time."""
 
 ROOM = 32
@@ -45,7 +46,7 @@ POSITIONS = 1024
 """Sinusoids of so many positions are made once."""
 
 Pair = tuple[Tensor, Tensor]
-"""Keys ``(G, H, d_k, n)`` and values ``(G, H, n, d_v)`` of G sentences, float32 or better."""
+"""Keys ``(G, H, d_k, n)`` and values ``(G, H, n, d_v)`` of G sentences."""
 
 
 class Norm(NamedTuple):
@@ -146,9 +147,6 @@ class Engine:
         check_precision(precision, weight.device)
         self.precision, self.device = precision, weight.device
         self.dtype = {"fp32": weight.dtype, "bf16": torch.bfloat16, "int8": torch.float32}[precision]
-        # Attention stays float32 in bf16 too: its many small products have a new shape whenever a buffer grows, and
-        # oneDNN, which alone multiplies bfloat16, would compile each anew.
-        self._precise = torch.promote_types(self.dtype, torch.float32)
         with torch.no_grad():
             self._encoder, self._src_embed = list[Layer](), torch.empty(0)
             if self.config.n_encoder_layers:
@@ -177,18 +175,19 @@ class Engine:
         memory: tuple[Pair, ...] = ()
         hidden = None
         if config.n_encoder_layers:
-            length = max(LEAST_SOURCE, -(-src.size(1) // SOURCES) * SOURCES)
+            multiple = SOURCES // self.dtype.itemsize
+            length = max(LEAST_SOURCE, -(-src.size(1) // multiple) * multiple)
             if self._src_positions is not None:  # there are no more of them
                 length = max(src.size(1), min(length, config.max_len))
             src = F.pad(src, (0, length - src.size(1)), value=config.pad_id)
             padding = src == config.pad_id  # (B, S)
             if bool(padding.any()):
-                hidden = torch.zeros(padding.shape, dtype=self._precise, device=src.device)
+                hidden = torch.zeros(padding.shape, dtype=self.dtype, device=src.device)
                 hidden = hidden.masked_fill_(padding, -torch.inf)[:, None].repeat_interleave(config.n_heads, dim=0)
             encoded = self._encode(src, hidden)  # (B * S, d_model)
             memory = tuple(self._memory(layer, encoded, n) for layer in self._decoder)
-        keys = torch.zeros(n, config.n_heads, config.head_d_k, 0, dtype=self._precise, device=src.device)
-        values = torch.zeros(n, config.n_heads, 0, config.head_d_v, dtype=self._precise, device=src.device)
+        keys = torch.zeros(n, config.n_heads, config.head_d_k, 0, dtype=self.dtype, device=src.device)
+        values = torch.zeros(n, config.n_heads, 0, config.head_d_v, dtype=self.dtype, device=src.device)
         sees = torch.ones(n, 1, 0, dtype=torch.bool, device=src.device)
         return State(0, Cells([(keys, values)] * config.n_decoder_layers, 0), sees, memory, hidden)
 
@@ -200,7 +199,7 @@ class Engine:
         sees = torch.cat((sees, torch.eye(k, dtype=torch.bool, device=sees.device).expand(n_sentences, k, k)), dim=2)
         cells.n = n + k
         room = cells.layers[0][0].size(3)
-        unseen = torch.full((n_sentences, 1, k, room), -torch.inf, dtype=self._precise, device=sees.device)
+        unseen = torch.full((n_sentences, 1, k, room), -torch.inf, dtype=self.dtype, device=sees.device)
         unseen[..., : n + k].masked_fill_(sees[:, None], 0.0)
         unseen = unseen.expand(-1, self.config.n_heads, -1, -1).reshape(-1, k, room)  # (G * H, K, room)
         x, angles = self._embed(last_ids, self._tgt_embed, self._tgt_positions, state.length, 1)  # (R, d_model)
@@ -242,7 +241,7 @@ class Engine:
         for layer in self._encoder:
             q, k, v = self._heads(layer.qkv(self._before(x, layer.norm)), n, angles)
             if length < FUSED_FROM:
-                context = self._attend(q, laid_out(k.mT, self._precise), laid_out(v, self._precise), hidden)
+                context = self._attend(q, laid_out(k.mT, self.dtype), laid_out(v, self.dtype), hidden)
             else:
                 mask = None if hidden is None else hidden.view(n, -1, 1, length)[:, :1].to(q.dtype)
                 context = F.scaled_dot_product_attention(q, k, v, mask).transpose(1, 2).flatten(2).flatten(0, 1)
@@ -257,7 +256,7 @@ class Engine:
         h, d_k, d_v = self.config.n_heads, self.config.head_d_k, self.config.head_d_v
         k, v = torch.split(both, [h * d_k, h * d_v], dim=2)
         k, v = k.view(n, -1, h, d_k).permute(0, 2, 3, 1), v.view(n, -1, h, d_v).transpose(1, 2)
-        return laid_out(k, self._precise), laid_out(v, self._precise)
+        return laid_out(k, self.dtype), laid_out(v, self.dtype)
 
     def _heads(self, qkv: Tensor, n: int, angles: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values ``(n, H, L, d)`` of one product ``(n * L, H * (2 d_k + d_v))``."""
@@ -269,7 +268,7 @@ class Engine:
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, hidden: Tensor | None) -> Tensor:
         """Attention of ``q`` (n, H, Q, d_k) to keys (n, H, d_k, K) and values: ``(n * Q, H * d_v)``."""
         n, h, n_queries, d_k = q.shape
-        q = laid_out(q, self._precise).view(n * h, n_queries, d_k)
+        q = laid_out(q, self.dtype).view(n * h, n_queries, d_k)
         k, v = k.flatten(0, 1), v.flatten(0, 1)
         if hidden is None:
             scores = torch.bmm(q, k).mul_(1 / math.sqrt(d_k))

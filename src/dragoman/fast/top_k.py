@@ -6,6 +6,7 @@ best ``n`` lies in a block whose maximum is among the best ``n`` maxima, so noth
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -16,6 +17,9 @@ BLOCK = 64
 
 CPU_ROWS = 32
 """Rows that are worked on at once, so that they stay in the cache of one core from the maxima to the sum."""
+
+LOG2_E = math.log2(math.e)
+"""``exp2(LOG2_E * x)`` is ``exp(x)``, which torch leaves to MKL: three times slower where the processor is not Intel's."""
 
 IN_RANGE = 60.0
 """``exp`` of so much, summed over a vocabulary, is far from the end of float32's and bfloat16's range, and so is its
@@ -86,6 +90,7 @@ def maxima_and_log_sum(logits: Tensor) -> tuple[Tensor, Tensor]:
         shift = top.masked_fill(top.abs() < IN_RANGE, 0.0)
         if bool(shift.any()):
             precise = torch.sub(precise, shift[:, None], out=odds)
-        parts.append((each, torch.exp(precise, out=odds).sum(dim=1).log_().add_(shift)))
+        torch.mul(precise, LOG2_E, out=odds).exp2_()
+        parts.append((each, odds.sum(dim=1).log_().add_(shift)))
     maxima_, log_sums = (torch.cat(some) for some in zip(*parts, strict=True))
     return maxima_, log_sums
