@@ -19,7 +19,7 @@ CPU_ROWS = 32
 """Rows that are worked on at once, so that they stay in the cache of one core from the maxima to the sum."""
 
 LOG2_E = math.log2(math.e)
-"""``exp2(LOG2_E * x)`` is ``exp(x)``, which torch leaves to MKL: three times slower where the processor is not Intel's."""
+"""``exp2(LOG2_E * x)`` is ``exp(x)``, which torch has MKL do: three times slower on other processors than Intel's."""
 
 IN_RANGE = 60.0
 """``exp`` of so much, summed over a vocabulary, is far from the end of float32's and bfloat16's range, and so is its
