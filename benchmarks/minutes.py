@@ -16,7 +16,7 @@ from benchmarks.harness.arguments import command
 from benchmarks.harness.command import watched
 from benchmarks.harness.corpus import MULTI30K_TEST, captions
 from benchmarks.harness.environments import ROOT
-from benchmarks.harness.runs import dragoman, evaluation, events, last
+from benchmarks.harness.runs import evaluation, events, last, training
 from benchmarks.record import save
 from dragoman.lab.architectures import by_the_clock
 
@@ -40,12 +40,10 @@ def text_files(data: Path | None, folder: Path) -> tuple[str, Path]:
 
 def train(run: Path, corpus: Path, config: Path, minutes: float, more: list[str]) -> None:
     """Train with the limit, whose cosine follows the clock."""
-    files = [("--src", "train.en"), ("--tgt", "train.de"), ("--valid-src", "val.en"), ("--valid-tgt", "val.de")]
-    command = dragoman("train", config, "--out", run, "--quiet")
-    command += [part for option, name in files for part in (option, str(corpus / name))]
     settings = [*(f"train.{name}={value}" for name, value in by_the_clock(minutes).items()), *more]
+    text, valid = ((corpus / f"{name}.en", corpus / f"{name}.de") for name in ("train", "val"))
     run.parent.mkdir(parents=True, exist_ok=True)
-    watched([*command, *(part for setting in settings for part in ("--set", setting))], run.with_suffix(".txt"))
+    watched(training(config, run, text, valid, settings, "--quiet"), run.with_suffix(".txt"))
 
 
 def evaluate(run: Path, corpus: Path) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 python -m benchmarks.quality multi30k --data DATA --out RUNS --seeds 1 2 3   English-German captions, the best recipe
 python -m benchmarks.quality multi30k-de-en --data DATA --out RUNS           the same recipe with the files swapped
+python -m benchmarks.quality multi30k-diverse --data DATA --out RUNS         on three times the text, two parts of which
+                                                                             the first two runs above translated
 python -m benchmarks.quality tatoeba --data DATA --out RUNS                  English-German sentences, from two files
 
 A run that is there and finished is evaluated as it is, one that was interrupted is resumed: seeds can be trained on one
@@ -13,6 +15,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +24,7 @@ import yaml
 from benchmarks.harness.arguments import command
 from benchmarks.harness.corpus import MULTI30K_TEST
 from benchmarks.harness.environments import ROOT
-from benchmarks.harness.runs import dragoman, evaluation, events, last
+from benchmarks.harness.runs import Files, dragoman, evaluation, events, last, training
 from benchmarks.record import save
 
 
@@ -34,28 +37,52 @@ class Recipe(NamedTuple):
     tgt: str
     test: str
     valid: str | None = None  # None: held out of the training text
+    teachers: tuple[str, str] | None = None  # recipes whose runs translate the training text, there and back
 
 
 RECIPES = {
     "multi30k": Recipe("multi30k.yaml", "multi30k", "en", "de", MULTI30K_TEST, "val"),
     "multi30k-de-en": Recipe("multi30k.yaml", "multi30k", "de", "en", MULTI30K_TEST, "val"),
+    "multi30k-diverse": Recipe(
+        "multi30k-diverse.yaml", "multi30k", "en", "de", MULTI30K_TEST, "val", ("multi30k", "multi30k-de-en")
+    ),
     "tatoeba": Recipe("tatoeba.yaml", "tatoeba-en-de", "en", "de", "dev"),
 }
 
 
-def train(recipe: Recipe, data: Path, run: Path, settings: list[str]) -> None:
-    """Train from the two files in ``run``, or go on there."""
+def train(recipe: Recipe, data: Path, run: Path, settings: Sequence[str], text: Files | None = None) -> None:
+    """Train in ``run``, or go on there; on the recipe's two files, if ``text`` gives no others."""
     if (run / "bundle").is_dir() and any(event["event"] == "end" for event in events(run)):
         return
-    files: list[str | Path] = ["--src", data / f"train.{recipe.src}", "--tgt", data / f"train.{recipe.tgt}"]
-    if recipe.valid is not None:
-        stem = data / recipe.valid
-        files += ["--valid-src", f"{stem}.{recipe.src}", "--valid-tgt", f"{stem}.{recipe.tgt}"]
+    sides = (recipe.src, recipe.tgt)
+    src, tgt = text or (data / f"train.{side}" for side in sides)
+    valid = None if recipe.valid is None else (data / f"{recipe.valid}.{sides[0]}", data / f"{recipe.valid}.{sides[1]}")
     resumed = ["--resume"] if (run / "log.jsonl").is_file() else []
-    changes = [part for setting in settings for part in ("--set", setting)]
     run.parent.mkdir(parents=True, exist_ok=True)
     config = ROOT / "configs" / recipe.config
-    subprocess.run(dragoman("train", config, *files, "--out", run, *changes, *resumed), check=True)
+    subprocess.run(training(config, run, (src, tgt), valid, settings, *resumed), check=True)
+
+
+def diverse(recipe: Recipe, data: Path, runs: Path, folder: Path) -> Files:
+    """The training text three times: as it is, its sources translated, its targets translated back.
+
+    Data diversification with one model each way (Nguyen et al. 2020, https://arxiv.org/abs/1911.01986). Models that are
+    not among the runs are trained first; a translation that was interrupted goes on.
+    """
+    assert recipe.teachers is not None
+    folder.mkdir(parents=True, exist_ok=True)
+    src, tgt = data / f"train.{recipe.src}", data / f"train.{recipe.tgt}"
+    translated = []
+    for name, text, side in zip(recipe.teachers, (src, tgt), (recipe.tgt, recipe.src), strict=True):
+        teacher, out = runs / f"{name}-1", folder / f"translated.{side}"
+        train(RECIPES[name], data, teacher, ["train.seed=1"])
+        if not out.is_file():
+            subprocess.run(dragoman("translate", teacher, text, "--out", out), check=True)
+        translated.append(out)
+    parts = {recipe.src: (src, src, translated[1]), recipe.tgt: (tgt, translated[0], tgt)}
+    for side, files in parts.items():
+        (folder / f"train.{side}").write_bytes(b"".join(file.read_bytes() for file in files))
+    return folder / f"train.{recipe.src}", folder / f"train.{recipe.tgt}"
 
 
 def evaluated(recipe: Recipe, data: Path, run: Path) -> dict[str, Any]:
@@ -106,11 +133,12 @@ def main() -> None:
     args = parser.parse_args()
     recipe = RECIPES[args.name]
     limit = [] if args.minutes is None else [f"train.max_minutes={args.minutes}"]
-    runs = []
+    data, runs = args.data / recipe.corpus, []
+    text = None if recipe.teachers is None else diverse(recipe, data, args.out, args.out / args.name)
     for seed in args.seeds:
         run = args.out / f"{args.name}-{seed}"
-        train(recipe, args.data / recipe.corpus, run, [f"train.seed={seed}", *limit])
-        runs.append(evaluated(recipe, args.data / recipe.corpus, run))
+        train(recipe, data, run, [f"train.seed={seed}", *limit], text)
+        runs.append(evaluated(recipe, data, run))
     figures = {"test_set": recipe.test, "configuration": recipe.config, "scores": over_seeds(runs), "runs": runs}
     name = args.name.replace("-", "_")
     packages = ("torch", "numpy", "sentencepiece", "sacrebleu", "sacremoses")

@@ -15,6 +15,21 @@ def dragoman(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-m", "dragoman", *map(str, arguments)]
 
 
+Files = tuple[str | Path, str | Path]
+"""Source and target."""
+
+
+def training(
+    config: Path, run: Path, text: Files, valid: Files | None, settings: Sequence[str], *options: str
+) -> list[str]:
+    """The command that trains ``run`` from two files with a configuration, some of whose settings are changed."""
+    files = ["--src", text[0], "--tgt", text[1]]
+    if valid is not None:
+        files += ["--valid-src", valid[0], "--valid-tgt", valid[1]]
+    changes = [part for setting in settings for part in ("--set", setting)]
+    return dragoman("train", config, *files, "--out", run, *changes, *options)
+
+
 def events(run: Path) -> list[dict[str, Any]]:
     """The run's log, oldest first."""
     return [json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").split("\n") if line]

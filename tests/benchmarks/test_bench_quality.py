@@ -36,7 +36,7 @@ def test_a_run_is_begun_resumed_or_left(tmp_path: Path, monkeypatch: pytest.Monk
     quality.train(recipe, tmp_path, run, ["train.seed=7"])
     assert "--resume" not in commands[0]
     assert commands[0][commands[0].index("--src") + 1] == str(tmp_path / "train.de")  # swapped
-    assert commands[0][-2:] == ["--set", "train.seed=7"]
+    assert commands[0][commands[0].index("--set") + 1] == "train.seed=7"
     run.mkdir()
     (run / "log.jsonl").write_text(json.dumps({"event": "step"}) + "\n", encoding="utf-8")
     quality.train(recipe, tmp_path, run, [])
@@ -45,3 +45,25 @@ def test_a_run_is_begun_resumed_or_left(tmp_path: Path, monkeypatch: pytest.Monk
     (run / "log.jsonl").write_text(json.dumps({"event": "end"}) + "\n", encoding="utf-8")
     quality.train(recipe, tmp_path, run, [])
     assert len(commands) == 2
+
+
+def test_two_runs_translate_the_training_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "train.en").write_bytes(b"a cat\na dog\n")
+    (tmp_path / "train.de").write_bytes(b"eine Katze\nein Hund\n")
+    commands: list[list[str]] = []
+
+    def run(command: list[str], check: bool) -> None:
+        commands.append(command)
+        if "translate" in command:
+            text = Path(command[-3]).read_bytes().upper()
+            Path(command[-1]).write_bytes(text)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    recipe = quality.RECIPES["multi30k-diverse"]
+    for _ in range(2):
+        src, tgt = quality.diverse(recipe, tmp_path, tmp_path / "runs", tmp_path / "more")
+        assert src.read_text(encoding="utf-8") == "a cat\na dog\na cat\na dog\nEINE KATZE\nEIN HUND\n"
+        assert tgt.read_text(encoding="utf-8") == "eine Katze\nein Hund\nA CAT\nA DOG\neine Katze\nein Hund\n"
+    teachers = [command[command.index("--out") + 1] for command in commands if "train" in command]
+    assert teachers == 2 * [str(tmp_path / "runs/multi30k-1"), str(tmp_path / "runs/multi30k-de-en-1")]
+    assert sum("translate" in command for command in commands) == 2  # what is there is not translated again
