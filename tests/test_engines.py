@@ -16,7 +16,7 @@ import torch
 import dragoman
 from dragoman import engines, exports
 from dragoman.bundle import load_bundle
-from dragoman.errors import BundleError, ConfigError
+from dragoman.errors import BundleError, ConfigError, DragomanError
 from dragoman.exports import kept
 from dragoman.files import check_sealed
 from dragoman.translator import Translator
@@ -95,26 +95,24 @@ def test_a_model_that_it_cannot_express_is_one_too(tiny_run: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("device", "n_texts", "installed", "took", "reason"),
+    ("device", "installed", "took", "reason"),
     [
-        ("cpu", 1, True, "ctranslate2", "few texts at once on a CPU"),
-        ("cpu", engines.FEW, True, "ctranslate2", "few texts at once on a CPU"),
-        ("cpu", engines.FEW + 1, True, "torch", "many texts at once"),
-        ("cuda", 1, True, "torch", "a GPU"),
-        ("cpu", 1, False, "torch", "CTranslate2 is not installed"),
+        ("cpu", True, "ctranslate2", "the faster one on a CPU"),
+        ("cuda", True, "torch", "a GPU"),
+        ("cpu", False, "torch", "CTranslate2 is not installed"),
     ],
 )
 def test_auto_says_what_it_took_and_why(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
-    device: str, n_texts: int, installed: bool, took: str, reason: str,
+    device: str, installed: bool, took: str, reason: str,
 ) -> None:  # fmt: skip
     if not installed:
         monkeypatch.setitem(sys.modules, "ctranslate2", None)
     with caplog.at_level(logging.INFO, "dragoman.engines"):
-        assert engines.choose("auto", "", device, n_texts) == took
+        assert engines.choose("auto", "", device) == took
     assert caplog.messages == [f"engine: {took} ({reason})"]
-    assert engines.choose("torch", "", device, n_texts) == "torch"
-    assert engines.choose("ctranslate2", "", device, n_texts) == "ctranslate2"
+    assert engines.choose("torch", "", device) == "torch"
+    assert engines.choose("ctranslate2", "", device) == "ctranslate2"
     assert len(caplog.messages) == 1
 
 
@@ -132,6 +130,30 @@ def test_without_the_package_nothing_is_written(run: Path, monkeypatch: pytest.M
     assert [path.name for path in run.iterdir()] == ["bundle"]
 
 
+def test_what_auto_took_for_a_file_is_told_to_the_process_that_goes_on(
+    run: Path, tmp_path: Path, texts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "in").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    translator = Translator.load(run, "cpu")
+    whole = translator.translate
+
+    def dies_at_the_second_window(*args: Any, first_number: int, **settings: Any) -> Any:
+        if first_number:
+            raise KeyboardInterrupt
+        return whole(*args, first_number=first_number, **settings)
+
+    monkeypatch.setattr(translator, "translate", dies_at_the_second_window)
+    settings: dict[str, Any] = {"engine": "auto", "read_ahead": 4}
+    with pytest.raises(KeyboardInterrupt):
+        translator.translate_file(tmp_path / "in", tmp_path / "out", **settings)
+    monkeypatch.setattr(translator, "translate", whole)
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "ctranslate2", None)
+        with pytest.raises(DragomanError, match="engine"):
+            translator.translate_file(tmp_path / "in", tmp_path / "out", **settings)
+    assert translator.translate_file(tmp_path / "in", tmp_path / "out", **settings) == len(texts)
+
+
 def test_a_file_is_one_engines_work(run: Path, tmp_path: Path, texts: list[str]) -> None:
     (tmp_path / "in").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
     translator = Translator.load(run, "cpu")
@@ -140,7 +162,7 @@ def test_a_file_is_one_engines_work(run: Path, tmp_path: Path, texts: list[str])
         settings = {"engine": engine, "read_ahead": 4, "patience": 1.0}
         translator.translate_file(tmp_path / "in", tmp_path / f"{engine}.out", **settings)
         outputs.append((tmp_path / f"{engine}.out").read_bytes())
-        assert (run / "exports").exists() == (engine == "ctranslate2")  # a window of 4 is no reason to change
+        assert (run / "exports").exists() == (engine != "torch")
     assert outputs[0] == outputs[1] == outputs[2]
 
 

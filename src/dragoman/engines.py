@@ -1,7 +1,7 @@
 """Which engine searches: ours (torch), or CTranslate2's on the same weights; and what makes the latter impossible.
 
 ``torch`` is the default and does everything. ``ctranslate2`` does plain search in float32 or int8. ``auto`` takes it
-where it can do what is asked and is likely to be faster: for a few texts at once on a CPU. It says which it took.
+on a CPU, where it is faster than torch in the same precision, if it can do what is asked; and says which it took.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+import torch
 
 from dragoman.bundle import Bundle
 from dragoman.data.tokenizer import Tokenizer
@@ -24,10 +26,6 @@ logger = logging.getLogger(__name__)
 
 ENGINES = ("torch", "ctranslate2", "auto")
 PRECISIONS = {"fp32": "float32", "int8": "int8"}
-FEW = 8
-"""Up to so many texts at once ``auto`` prefers CTranslate2, which answers one text sooner; torch does many faster."""
-FOR_MANY = "torch"
-"""What ``auto`` takes for more."""
 
 
 class Loaded(NamedTuple):
@@ -54,14 +52,13 @@ def obstacle(bundles: Sequence[Bundle], precision: str, wishes: Mapping[str, boo
     return next((wish for wish, asked in wishes.items() if asked), "")
 
 
-def choose(asked: str, why_not: str, device: str, n_texts: int) -> str:
+def choose(asked: str, why_not: str, device: str) -> str:
     """``torch`` or ``ctranslate2``; what ``auto`` took is said, with the reason.
 
     Args:
         asked: One of ``ENGINES``.
         why_not: As ``obstacle`` found.
         device: ``cpu`` or ``cuda``.
-        n_texts: How many are to be translated at once.
 
     Raises:
         ConfigError: The engine is unknown, or CTranslate2 is asked for and cannot do what else is.
@@ -72,41 +69,40 @@ def choose(asked: str, why_not: str, device: str, n_texts: int) -> str:
         raise ConfigError(f"engine = 'ctranslate2' cannot do {why_not}: use engine torch (or auto), or leave it out")
     if asked != "auto":
         return asked
-    reason = "few texts at once on a CPU"
     if why_not:
         reason = f"CTranslate2 cannot do {why_not}"
     elif device != "cpu":
         reason = "a GPU"
-    elif n_texts > FEW:
-        reason = "many texts at once"
     elif not ctranslate2_engine.is_installed():
         reason = "CTranslate2 is not installed"
     else:
-        logger.info("engine: ctranslate2 (%s)", reason)
+        logger.info("engine: ctranslate2 (the faster one on a CPU)")
         return "ctranslate2"
     logger.info("engine: torch (%s)", reason)
     return "torch"
 
 
-def load(bundle: Bundle, run: Path | None, precision: str, device: str, workers: int, threads: int) -> Loaded:
+def load(bundle: Bundle, run: Path | None, precision: str, device: str, workers: int) -> Loaded:
     """Load CTranslate2 with a bundle's model, written in its format first where that has not been done.
 
     Args:
         run: Where the bundle was loaded from, if known.
         precision: ``fp32`` or ``int8``.
-        workers: Batches searched at a time, each with ``threads``.
+        workers: Batches searched at a time, a thread each; on a CPU at least as many as torch has threads.
 
     Raises:
         ConfigError: As ``ctranslate2_engine.load``; or there are no workers.
         DragomanError: No folder can be written.
     """
-    checked_workers(workers)
+    workers = checked_workers(workers)
+    if device == "cpu":  # two batches on a thread each are done sooner than one on two
+        workers = max(workers, torch.get_num_threads())
     name = PRECISIONS[precision]
     ctranslate2_engine.check(name, device)  # before anything is written
     home = kept(bundle, run, "ctranslate2", name)
     pieces = _pieces(bundle.src_tokenizer, bundle.tgt_tokenizer)
     return Loaded(
-        ctranslate2_engine.load(home.folder, *pieces, precision=name, device=device, workers=workers, threads=threads),
+        ctranslate2_engine.load(home.folder, *pieces, precision=name, device=device, workers=workers),
         home,
     )
 

@@ -181,11 +181,9 @@ class Translator:
         else:
             parts = self._parts(texts, None if plain else wordings, warn, label)
         kept = max(n_best, config.beam_size) if trees and sampling is None else n_best
-        wishes = {
-            "sampling": sampling is not None, "alignments": alignments, "parsing": trees,
-            "words prescribed or forbidden": any(part.demand is not None for part in parts),
-        }  # fmt: skip
-        foreign = self._foreign_engine(engine, len(texts), precision, workers, wishes)
+        if isinstance(engine, str):
+            engine = self._chosen(engine, precision, sampling is not None, alignments, not plain)
+        foreign = engine if isinstance(engine, CTranslate2) else self._foreign_engine(engine, precision, workers)
         searcher = self.model if foreign is not None else self._searcher(precision)
         reading = precision if foreign is None and precision != "int8" else "fp32"
         lost: list[int] = []  # parts that found no memory
@@ -316,22 +314,23 @@ class Translator:
                 made = self._engines[precision] = [Engine(member, precision) for member in members]
         return made[0] if len(made) == 1 else Mean(tuple(made))
 
-    def _foreign_engine(
-        self, asked: str | CTranslate2, n_texts: int, precision: str, workers: int, wishes: Mapping[str, bool]
-    ) -> CTranslate2 | None:
+    def _chosen(self, engine: str, precision: str, sampling: bool, alignments: bool, words: bool) -> str:
+        """``torch`` or ``ctranslate2``, by what is asked for alone: whatever the texts are, the answer is the same."""
+        wishes = {
+            "sampling": sampling, "alignments": alignments, "parsing": self.config.task == "parsing",
+            "words prescribed or forbidden": words,
+        }  # fmt: skip
+        obstacle = "" if engine == "torch" else engines.obstacle(self._bundles, precision, wishes)
+        return engines.choose(engine, obstacle, self.device.type)
+
+    def _foreign_engine(self, chosen: str, precision: str, workers: int) -> CTranslate2 | None:
         """CTranslate2 with the same weights, if it is to search; None: our own engine."""
-        if isinstance(asked, CTranslate2):
-            return asked
-        obstacle = "" if asked == "torch" else engines.obstacle(self._bundles, precision, wishes)
-        if engines.choose(asked, obstacle, self.device.type, n_texts) == "torch":
+        if chosen == "torch":
             return None
         key = (precision, workers)
         with self._making:
             if key not in self._foreign:
-                threads = torch.get_num_threads() if workers == 1 else 1
-                self._foreign[key] = engines.load(
-                    self._bundles[0], self._run, precision, self.device.type, workers, threads
-                )
+                self._foreign[key] = engines.load(self._bundles[0], self._run, precision, self.device.type, workers)
             return self._foreign[key].engine
 
     def _decode_config(self, **given: Any) -> DecodeConfig:
@@ -505,8 +504,15 @@ class Translator:
             found = self.translate(texts, warn=say, failed=say, label=label, first_number=before, **settings)
             return [render(before + i, translation) for i, translation in enumerate(found, 1)]
 
-        if settings.get("engine") == "auto":  # once, so that the whole file is one engine's work
-            settings["engine"] = engines.FOR_MANY
+        if settings.get("engine") == "auto":  # and told: the process that goes on may find another one installed
+            words = any(settings.get(name) for name in Wording._fields)
+            asked = (
+                settings.get("precision", "fp32"),
+                settings.get("sampling") is not None,
+                bool(settings.get("alignments")),
+                words,
+            )
+            settings["engine"] = self._chosen("auto", *asked)
         models = [bundle.manifest.get("sha256") for bundle in self._bundles]
         # what changes no translation, or is another object in the process that goes on
         told = {name: value for name, value in settings.items() if name not in ("workers", "progress")}

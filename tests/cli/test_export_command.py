@@ -67,13 +67,11 @@ def test_translate_takes_an_engine(command: Command, run: Path, corpus: Any) -> 
     done = command("translate", run, corpus.valid_src, "--engine", "ctranslate2")
     assert (done.status, done.out, done.err) == (0, want.out, "")
     done = command("translate", run, corpus.valid_src, "--engine", "auto")
-    assert (done.out, done.err) == (want.out, "engine: torch (many texts at once)\n")
+    assert (done.out, done.err) == (want.out, "engine: ctranslate2 (the faster one on a CPU)\n")
     first = corpus.valid_src.read_bytes().split(b"\n")[0] + b"\n"
-    done = command("translate", run, "--engine", "auto", stdin=first)
-    assert (done.out, done.err) == (
-        want.out.split(b"\n")[0] + b"\n",
-        "engine: ctranslate2 (few texts at once on a CPU)\n",
-    )
+    done = command("translate", run, "--engine", "auto", "--no-repeat-ngram", "9", stdin=first)
+    assert done.out == want.out.split(b"\n")[0] + b"\n"
+    assert done.err == "engine: torch (CTranslate2 cannot do words prescribed or forbidden)\n"
     done = command("translate", run, "--engine", "ctranslate2", "--sample", stdin=first)
     assert (done.status, done.out) == (2, b"")
     assert done.error == "error: engine = 'ctranslate2' cannot do sampling: use engine torch (or auto), or leave it out"
