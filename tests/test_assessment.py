@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,12 @@ def test_empty_and_unequal_files_are_refused(tiny_run: Path, corpus: Any, tmp_pa
         dragoman.compare(corpus.valid_tgt, tmp_path / "hyp", ref=corpus.valid_tgt, quiet=True)
     with pytest.raises(ConfigError, match="with --src"):
         dragoman.compare(corpus.valid_tgt, tiny_run, ref=corpus.valid_tgt, quiet=True)
+
+
+def test_a_pipe_cannot_be_read_for_each_of_two(corpus: Any, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DataError, match="pipe: a pipe, and it is read more than once"):
+        dragoman.compare(corpus.valid_tgt, corpus.valid_tgt, ref=tmp_path / "pipe", quiet=True)
 
 
 def test_what_the_guard_did_is_counted(tiny_run: Path) -> None:

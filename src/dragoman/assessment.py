@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dragoman.data.corpus import read_pairs
+from dragoman.data.opening import refuse_a_pipe
 from dragoman.data.trees import read_trees, right_branching, tree_of
 from dragoman.errors import ConfigError, DataError
 from dragoman.evaluation.brackets import PAPER_F1, bracket_scores
@@ -141,10 +142,13 @@ def compare(
 
     Raises:
         ConfigError: As ``evaluate``; or the systems translate into different languages.
-        DataError: As ``evaluate``.
+        DataError: As ``evaluate``; or a file is a pipe, which cannot be read for each of the two.
     """
     if old_style:
         moses_tokens([], "en")
+    for path in (src, ref):
+        if path is not None:
+            refuse_a_pipe(path)
     ticker = Ticker(quiet)
     search = {"beam_size": beam_size, "length_penalty": length_penalty, "patience": patience, "guard": guard}
     founds = [_translations(system, src, ref, search, device, ticker) for system in (a, b)]
