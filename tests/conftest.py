@@ -8,6 +8,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: bit-exactness is 
 
 import json
 import random
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +20,9 @@ from hypothesis import settings
 
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile("fixed")
+
+# a script's shell has what it starts in the background ignore this signal, which the tests send
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 DICTIONARY = """
 the=der a=ein dog=hund cat=katze man=mann woman=frau sees=sieht likes=mag finds=findet big=gross small=klein red=rot
