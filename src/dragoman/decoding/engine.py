@@ -30,8 +30,8 @@ LEAST_SOURCE = 16
 """Shorter sources are padded to so many tokens: softmax of fewer is many times slower on a CPU."""
 
 SOURCES = 32
-"""Keys of so many bytes are padded to: 8 float32, 16 bfloat16. So softmax has whole vectors, and there are few lengths,
-of which oneDNN compiles each anew."""
+"""Sources are padded to multiples of so many bytes, which are 8 float32 or 16 bfloat16: there are few lengths then, of
+which oneDNN compiles each anew, and softmax of bfloat16 is slow for 8 more than a multiple of 16."""
 
 STEPS = 6
 """Room for so many steps is made at a time."""
