@@ -323,6 +323,14 @@ class Translator:
         obstacle = "" if engine == "torch" else engines.obstacle(self._bundles, precision, wishes)
         return engines.choose(engine, obstacle, self.device.type)
 
+    def _settled(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """The settings of ``translate`` with ``auto`` decided, once for all windows of a text."""
+        if settings.get("engine") != "auto":
+            return settings
+        wishes = {"sampling": settings.get("sampling") is not None, "alignments": bool(settings.get("alignments"))}
+        words = any(settings.get(name) for name in Wording._fields)
+        return {**settings, "engine": self._chosen("auto", settings.get("precision", "fp32"), **wishes, words=words)}
+
     def _foreign_engine(self, chosen: str, precision: str, workers: int) -> CTranslate2 | None:
         """CTranslate2 with the same weights, if it is to search; None: our own engine."""
         if chosen == "torch":
@@ -436,6 +444,7 @@ class Translator:
         Raises:
             DecodeError: Lines found no memory; raised at the end, each being blank and named by a warning.
         """
+        settings = self._settled(settings)
         failed: list[str] = []
         done = n_failed = 0
         for lines in windows(read_lines_leniently(stream, name), read_ahead):
@@ -504,15 +513,7 @@ class Translator:
             found = self.translate(texts, warn=say, failed=say, label=label, first_number=before, **settings)
             return [render(before + i, translation) for i, translation in enumerate(found, 1)]
 
-        if settings.get("engine") == "auto":  # and told: the process that goes on may find another one installed
-            words = any(settings.get(name) for name in Wording._fields)
-            asked = (
-                settings.get("precision", "fp32"),
-                settings.get("sampling") is not None,
-                bool(settings.get("alignments")),
-                words,
-            )
-            settings["engine"] = self._chosen("auto", *asked)
+        settings = self._settled(settings)  # and told: the process that goes on may find another engine installed
         models = [bundle.manifest.get("sha256") for bundle in self._bundles]
         # what changes no translation, or is another object in the process that goes on
         told = {name: value for name, value in settings.items() if name not in ("workers", "progress")}
