@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from dragoman import device
 from dragoman.bundle import save_weights, untied
 from dragoman.config import ModelConfig, TrainConfig
 from dragoman.data.batching import Batch, collate
@@ -207,13 +208,36 @@ def test_an_unknown_or_absent_device_is_refused(monkeypatch: pytest.MonkeyPatch)
     assert [resolve_device(name).type for name in ("auto", "cuda", "cpu")] == ["cuda", "cuda", "cpu"]
 
 
-def test_precision_auto_asks_the_processor_and_bf16_is_refused_where_the_gpu_has_none(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("facts", "seconds_of_bf16", "auto"),
+    [
+        ({"avx512_bf16": True, "amx_bf16": True}, 0.1, "bf16"),
+        ({"avx512_bf16": True}, 0.4, "bf16"),
+        ({"avx512_bf16": True}, 0.9, "fp32"),  # not worth its rounding
+        ({"avx512_bf16": True}, 1.7, "fp32"),  # Intel without AMX
+        ({"avx2": True}, 0.1, "fp32"),  # not asked: it would be emulated
+    ],
+)
+def test_precision_auto_takes_bf16_where_the_processor_knows_it_and_is_faster_in_it(
+    facts: dict[str, bool], seconds_of_bf16: float, auto: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cpu, cuda = torch.device("cpu"), torch.device("cuda")
-    for facts, auto in (({"avx512_bf16": True}, "bf16"), ({"amx_bf16": True}, "bf16"), ({"avx2": True}, "fp32")):
-        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda facts=facts: facts)
-        assert [resolve_precision(name, cpu) for name in ("auto", "fp32", "bf16")] == [auto, "fp32", "bf16"]
+    seconds = {torch.bfloat16: seconds_of_bf16, torch.float32: 1.0}
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: facts)
+    monkeypatch.setattr(device, "_seconds_of_a_product", seconds.__getitem__)
+    device._processor_gains_from_bf16.cache_clear()
+    try:
+        found = [resolve_precision(name, torch.device("cpu")) for name in ("auto", "fp32", "bf16")]
+    finally:
+        device._processor_gains_from_bf16.cache_clear()
+    assert found == [auto, "fp32", "bf16"]
+
+
+def test_products_are_timed_in_either_precision() -> None:
+    assert all(0 < device._seconds_of_a_product(dtype) < 60 for dtype in (torch.float32, torch.bfloat16))
+
+
+def test_bf16_is_refused_where_the_gpu_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    cuda = torch.device("cuda")
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
     assert resolve_precision("auto", cuda) == "fp32"
     with pytest.raises(ConfigError, match="this GPU has no bf16"):
