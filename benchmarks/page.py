@@ -1,4 +1,7 @@
-"""``docs/performance.md`` and its plots, from ``results/*.json`` alone; what has no result has no section."""
+"""``docs/performance.md`` and its plots, from the results alone; what has no result has no section.
+
+A folder in ``results/`` holds those of another kind of machine, whose sections follow under a heading of its own.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,9 @@ decode, the same weights. A figure is the median of the runs; (least-greatest) f
 ratios of neighbouring runs. Memory is the peak of the process. SMALL is d_model 256, d_ff 1024, 4 heads, 3 + 3 layers;
 BASE is 512, 2048, 8, 6 + 6.
 """
+MACHINES = {"without-amx": "Without AMX"}
+"""Folders of other machines' results, and what their part of the page is called."""
+
 UPPER = {"small": "SMALL", "base": "BASE", "tiny": "TINY", "big": "BIG"}
 
 
@@ -263,7 +269,24 @@ def _fits(found: Any, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...],
 
 
 def sections(results: Path) -> list[Section]:
-    """The parts of the page for which there are results, in their order."""
+    """The parts of the page for which there are results, in their order, then those of other machines."""
+    found = _of_one_machine(results)
+    for folder, title in MACHINES.items():
+        for section in _of_one_machine(results / folder):
+            found.append(_elsewhere(section, folder, title))
+            title = ""
+    return found
+
+
+def _elsewhere(section: Section, folder: str, title: str) -> Section:
+    """A section one level lower, its plots by names of their own; below the title, if there is one."""
+    own = lambda name: name.replace("performance-", f"performance-{folder}-", 1)  # noqa: E731
+    text = section.text.replace("## ", "### ", 1).replace("](images/performance-", f"](images/{own('performance-')}")
+    return Section(f"## {title}\n\n{text}" if title else text, [(own(name), draw) for name, draw in section.draw])
+
+
+def _of_one_machine(results: Path) -> list[Section]:
+    """The parts for which there are results in this folder."""
     tokens = {"tokens_per_s": "target tokens/s", "peak_mib": "peak memory (MiB)"}
     makers: list[tuple[str, Callable[[Record], Section]]] = [
         ("training", training), ("loop", loop), ("decoding", decoding), ("latency", latency), ("long", long),

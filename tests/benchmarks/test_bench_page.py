@@ -117,6 +117,27 @@ def test_what_was_not_measured_has_no_section(tmp_path: Path) -> None:
     assert page.page(page.sections(tmp_path)).rstrip("\n") == page.HEAD.rstrip("\n")
 
 
+def test_results_of_another_machine_follow_below_its_name_with_plots_of_their_own(
+    results: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "without-amx").mkdir()
+    for name in ("training", "latency"):
+        record = json.loads((results / f"{name}.json").read_text(encoding="utf-8"))
+        (tmp_path / f"{name}.json").write_text(json.dumps(record), encoding="utf-8")
+        record["machine"] = {**MACHINE, "cpu": "another processor"}
+        (tmp_path / "without-amx" / f"{name}.json").write_text(json.dumps(record), encoding="utf-8")
+    sections = page.sections(tmp_path)
+    text = page.page(sections)
+    assert re.findall(r"^#+ .*", text, flags=re.MULTILINE) == [
+        "# Performance", "## Training", "## One sentence at a time", "## Without AMX", "### Training",
+        "### One sentence at a time",
+    ]  # fmt: skip
+    assert text.index("2 cores, a processor") < text.index("## Without AMX") < text.index("2 cores, another processor")
+    drawn = [name for section in sections for name, _ in section.draw]
+    assert drawn == re.findall(r"\]\(images/(.*?)\)", text)
+    assert drawn == ["performance-training.svg", "performance-without-amx-training.svg"]
+
+
 def test_every_plot_is_drawn_and_named_in_the_page(results: Path, tmp_path: Path) -> None:
     sections = page.sections(results)
     drawn = [(name, draw, section.text) for section in sections for name, draw in section.draw]
