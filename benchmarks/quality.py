@@ -4,6 +4,8 @@ python -m benchmarks.quality multi30k --data DATA --out RUNS --seeds 1 2 3   Eng
 python -m benchmarks.quality multi30k-de-en --data DATA --out RUNS           the same recipe with the files swapped
 python -m benchmarks.quality multi30k-diverse --data DATA --out RUNS         on three times the text, two parts of which
                                                                              the first two runs above translated
+python -m benchmarks.quality multi30k-tok --data DATA --out RUNS             these three on the lower-cased, tokenised
+  (and multi30k-tok-de-en, multi30k-tok-diverse)                             text that published figures are of
 python -m benchmarks.quality tatoeba --data DATA --out RUNS                  English-German sentences, from two files
 
 A run that is there and finished is evaluated as it is, one that was interrupted is resumed: seeds can be trained on one
@@ -26,6 +28,7 @@ from benchmarks.harness.corpus import MULTI30K_TEST
 from benchmarks.harness.environments import ROOT
 from benchmarks.harness.runs import Files, dragoman, evaluation, events, last, training
 from benchmarks.record import save
+from dragoman.evaluation.metrics import tokenized_bleu
 
 
 class Recipe(NamedTuple):
@@ -38,14 +41,23 @@ class Recipe(NamedTuple):
     test: str
     valid: str | None = None  # None: held out of the training text
     teachers: tuple[str, str] | None = None  # recipes whose runs translate the training text, there and back
+    tokenized: bool = False  # lower-cased and cut by Moses already, so that its own tokens are what BLEU compares
+
+    def file(self, part: str, side: str) -> str:
+        """The name of a file below the corpus's folder; of tokenised ones as Multi30k has them."""
+        return f"tok/{part}.lc.norm.tok.{side}" if self.tokenized else f"{part}.{side}"
 
 
+EN_DE = Recipe("multi30k.yaml", "multi30k", "en", "de", MULTI30K_TEST, "val")
+DE_EN = EN_DE._replace(src="de", tgt="en")
+DIVERSE = EN_DE._replace(config="multi30k-diverse.yaml", teachers=("multi30k", "multi30k-de-en"))
 RECIPES = {
-    "multi30k": Recipe("multi30k.yaml", "multi30k", "en", "de", MULTI30K_TEST, "val"),
-    "multi30k-de-en": Recipe("multi30k.yaml", "multi30k", "de", "en", MULTI30K_TEST, "val"),
-    "multi30k-diverse": Recipe(
-        "multi30k-diverse.yaml", "multi30k", "en", "de", MULTI30K_TEST, "val", ("multi30k", "multi30k-de-en")
-    ),
+    "multi30k": EN_DE,
+    "multi30k-de-en": DE_EN,
+    "multi30k-diverse": DIVERSE,
+    "multi30k-tok": EN_DE._replace(tokenized=True),
+    "multi30k-tok-de-en": DE_EN._replace(tokenized=True),
+    "multi30k-tok-diverse": DIVERSE._replace(tokenized=True, teachers=("multi30k-tok", "multi30k-tok-de-en")),
     "tatoeba": Recipe("tatoeba.yaml", "tatoeba-en-de", "en", "de", "dev"),
 }
 
@@ -55,8 +67,10 @@ def train(recipe: Recipe, data: Path, run: Path, settings: Sequence[str], text: 
     if (run / "bundle").is_dir() and any(event["event"] == "end" for event in events(run)):
         return
     sides = (recipe.src, recipe.tgt)
-    src, tgt = text or (data / f"train.{side}" for side in sides)
-    valid = None if recipe.valid is None else (data / f"{recipe.valid}.{sides[0]}", data / f"{recipe.valid}.{sides[1]}")
+    src, tgt = text or (data / recipe.file("train", side) for side in sides)
+    valid = None
+    if recipe.valid is not None:
+        valid = data / recipe.file(recipe.valid, sides[0]), data / recipe.file(recipe.valid, sides[1])
     resumed = ["--resume"] if (run / "log.jsonl").is_file() else []
     run.parent.mkdir(parents=True, exist_ok=True)
     config = ROOT / "configs" / recipe.config
@@ -71,7 +85,7 @@ def diverse(recipe: Recipe, data: Path, runs: Path, folder: Path) -> Files:
     """
     assert recipe.teachers is not None
     folder.mkdir(parents=True, exist_ok=True)
-    src, tgt = data / f"train.{recipe.src}", data / f"train.{recipe.tgt}"
+    src, tgt = data / recipe.file("train", recipe.src), data / recipe.file("train", recipe.tgt)
     translated = []
     for name, text, side in zip(recipe.teachers, (src, tgt), (recipe.tgt, recipe.src), strict=True):
         teacher, out = runs / f"{name}-1", folder / f"translated.{side}"
@@ -87,8 +101,13 @@ def diverse(recipe: Recipe, data: Path, runs: Path, folder: Path) -> Files:
 
 def evaluated(recipe: Recipe, data: Path, run: Path) -> dict[str, Any]:
     """The scores of the test set, and what the run's log says of its training."""
-    stem = data / recipe.test
-    test = evaluation([run], f"{stem}.{recipe.src}", f"{stem}.{recipe.tgt}", "--old-style")
+    src, ref = data / recipe.file(recipe.test, recipe.src), data / recipe.file(recipe.test, recipe.tgt)
+    out = run.with_name(f"{run.name}.{recipe.test}.{recipe.tgt}")
+    test = evaluation([run], src, ref, "--out", out, *([] if recipe.tokenized else ["--old-style"]))
+    scores = {s["name"]: {key: s[key] for key in ("value", "low", "high", "signature")} for s in test["scores"]}
+    if recipe.tokenized:  # the other metrics are for text as people write it
+        old = tokenized_bleu(*(file.read_bytes().decode().removesuffix("\n").split("\n") for file in (out, ref)))
+        scores = {old.name: {"value": old.value, "signature": old.signature}}
     log = events(run)
     end, kept = last(log, "end"), last(log, "bundle")
     config = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
@@ -96,7 +115,7 @@ def evaluated(recipe: Recipe, data: Path, run: Path) -> dict[str, Any]:
     curve = ("step", "perplexity", "bleu", "chrf")
     return {
         "seed": config["train"]["seed"],
-        "scores": {s["name"]: {key: s[key] for key in ("value", "low", "high", "signature")} for s in test["scores"]},
+        "scores": scores,
         "decoding": {"sentences": test["lines"], "seconds": round(test["seconds"], 1)},
         "training_minutes": round(end["seconds"] / 60, 2),
         "steps": end["step"],

@@ -47,6 +47,33 @@ def test_a_run_is_begun_resumed_or_left(tmp_path: Path, monkeypatch: pytest.Monk
     assert len(commands) == 2
 
 
+def test_tokenised_text_is_compared_by_its_own_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe, run = quality.RECIPES["multi30k-tok"], tmp_path / "runs/multi30k-tok-1"
+    (tmp_path / "tok").mkdir()
+    run.mkdir(parents=True)
+    test = [tmp_path / recipe.file(recipe.test, side) for side in ("en", "de")]
+    assert test[1].name == "test_2016_flickr.lc.norm.tok.de"
+    test[1].write_bytes(b"der hund &quot; rex &quot; bellt laut .\n" * 4)
+    bundle = {"event": "bundle", "weights": "ema", "loss": 1.0, "bleu": 40.0, "chrf": 60.0}
+    end = {"event": "end", "seconds": 60.0, "step": 5, "tokens": 10, "flops": 1.0}
+    log = "".join(json.dumps(event) + "\n" for event in (bundle, end))
+    (run / "log.jsonl").write_text(log, encoding="utf-8")
+    config = "train: {seed: 3}\ndata: {train: {}, valid: {}}\n"
+    (run / "config.yaml").write_text(config, encoding="utf-8")
+
+    def evaluation(runs: list[Path], src: Path, ref: Path, *options: str | Path) -> dict[str, Any]:
+        assert (runs, src, ref, options[0], len(options)) == ([run], *test, "--out", 2)
+        Path(options[1]).write_bytes(test[1].read_bytes())
+        return {"scores": [], "lines": 4, "seconds": 1.0}
+
+    monkeypatch.setattr(quality, "evaluation", evaluation)
+    found = quality.evaluated(recipe, tmp_path, run)
+    (name,) = found["scores"]
+    assert name.startswith("old-style BLEU")
+    assert found["scores"][name]["value"] == pytest.approx(100)
+    assert "tok:none" in found["scores"][name]["signature"]
+
+
 def test_two_runs_translate_the_training_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "train.en").write_bytes(b"a cat\na dog\n")
     (tmp_path / "train.de").write_bytes(b"eine Katze\nein Hund\n")
