@@ -18,7 +18,8 @@ HEAD = """# The laboratory's report
 What `dragoman lab all` found when it was made in full, and what single experiments found on other text (`--config`,
 `--run`). `dragoman lab NAME` makes a page with more words and tables, as the [guide](../guide.md#experiments) says.
 This page and the files beside it are copied from there by `python -m benchmarks.lab REPORT`. What the experiments
-answer stands in [questions](../questions.md), what they refute in [errata](../errata.md).
+answer stands in [questions](../questions.md), what they refute in [errata](../errata.md), which also says what the five
+documents are.
 
 A statement *holds*, *does not hold*, or is *open*: where the interval over seeds contains both, it is not decided.
 """

@@ -6,7 +6,11 @@ The names below are the public ones. They are imported when first used, so that 
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
+
+if sys.platform == "win32":
+    raise ImportError("dragoman needs a Unix: it locks files as only those do. On Windows install it in WSL")
 
 if TYPE_CHECKING:
     from dragoman.api import train as train
