@@ -137,7 +137,7 @@ def test_what_auto_took_for_a_file_is_told_to_the_process_that_goes_on(
     translator = Translator.load(run, "cpu")
     whole = translator.translate
 
-    def dies_at_the_second_window(*args: Any, first_number: int, **settings: Any) -> Any:
+    def dies_at_the_second_window(*args: Any, first_number: int = 0, **settings: Any) -> Any:
         if first_number:
             raise KeyboardInterrupt
         return whole(*args, first_number=first_number, **settings)
@@ -219,7 +219,7 @@ def test_a_model_in_memory_is_converted_as_it_is(tiny_run: Path) -> None:
     want = translator.translate(["the dog sees a cat"], guard=False)
     found = translator.translate(["the dog sees a cat"], guard=False, engine="ctranslate2")
     assert found[0].score == pytest.approx(want[0].score, abs=1e-4)
-    translator._foreign["fp32", 1].home.temporary.cleanup()  # type: ignore[union-attr]
+    translator._foreign["fp32", 1].close()
 
 
 # --- exports ----------------------------------------------------------------------------------------------------------
@@ -260,3 +260,44 @@ def test_nothing_else_is_overwritten(run: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="quantization = 'int3' is unknown"):
         dragoman.export(run, quantization="int3")
     assert exports.home(run, "ctranslate2", "int3").parent.exists() is False
+
+
+def test_weights_that_have_changed_are_converted_anew_and_not_beside_the_run(run: Path, texts: list[str]) -> None:
+    translator = Translator.load(run, "cpu")
+    settings: dict[str, Any] = {"patience": 1.0, "guard": False}
+    before = translator.translate(texts, engine="ctranslate2", **settings)
+    with torch.no_grad():
+        for weight in translator.model.parameters():
+            weight.mul_(0.8)
+    want = translator.translate(texts, **settings)
+    found = translator.translate(texts, engine="ctranslate2", **settings)
+    assert [one.score for one in found] != pytest.approx([one.score for one in before], abs=1e-3)
+    assert [one.score for one in found] == pytest.approx([one.score for one in want], abs=1e-4)
+    translator._foreign["fp32", 1].close()
+    again = Translator.load(run, "cpu").translate(texts, engine="ctranslate2", **settings)
+    assert again == before
+
+
+def test_an_engine_that_is_handed_over_refuses_what_it_cannot_do_too(run: Path, texts: list[str]) -> None:
+    translator = Translator.load(run, "cpu")
+    engine = engines.load(load_bundle(run), run, "fp32", "cpu", 1).engine
+    assert translator.translate(texts, engine=engine) == translator.translate(texts, engine="ctranslate2")
+    for wish in ({"sampling": dragoman.Sampling()}, {"exclude": ["hund"]}):
+        with pytest.raises(ConfigError, match="cannot do"):
+            translator.translate(texts, engine=engine, **wish)
+
+
+def test_a_glossary_without_terms_is_none(run: Path, texts: list[str]) -> None:
+    translator, empty = Translator.load(run, "cpu"), dragoman.Glossary([])
+    for engine in ("torch", "ctranslate2", "auto"):
+        found = translator.translate(texts, glossary=empty, engine=engine)
+        assert found == translator.translate(texts, engine="torch" if engine == "torch" else "ctranslate2")
+
+
+def test_a_refused_setting_leaves_no_file(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "src").write_text("the dog\n", encoding="utf-8")
+    before = sorted(tmp_path.rglob("*"))
+    for wrong in ({"n_best": 9}, {"precision": "fp8"}, {"engine": "ctranslate2", "sampling": dragoman.Sampling()}):
+        with pytest.raises(DragomanError):
+            Translator.load(run, "cpu").translate_file(tmp_path / "src", tmp_path / "out", **wrong)
+    assert sorted(tmp_path.rglob("*")) == before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ from dragoman.bundle import Bundle, load_bundle
 from dragoman.data.corpus import BOM_BYTES, Line
 from dragoman.data.tokenizer import EOS_ID
 from dragoman.decoding.batches import search_all
-from dragoman.errors import ConfigError, DecodeError
+from dragoman.errors import ConfigError, DecodeError, DragomanError
 from dragoman.parts import NOT_ALIGNED
 from dragoman.splitting import pack, split_text, windows
 from dragoman.translator import Translation, Translator
@@ -350,3 +351,23 @@ def test_words_that_were_cut_where_parts_meet_have_no_links(tiny_run: Path, monk
     [found] = translator.translate(["the dog sees a cat"], alignments=True)
     assert found.alignment == ()
     assert found.notes[-1] == NOT_ALIGNED
+
+
+def test_a_stream_that_is_left_lets_its_thread_end(echo: Translator) -> None:
+    def endless() -> Iterator[Line]:
+        while True:
+            yield Line("a", None)
+
+    grouped = windows(endless(), 4)
+    assert len(next(grouped)) == 4
+    (thread,) = [one for one in threading.enumerate() if one.name == "read-ahead"]
+    grouped.close()
+    thread.join(5)
+    assert not thread.is_alive()
+    for wrong in ({"n_best": 99}, {"beam_size": 0}):
+        with pytest.raises(DragomanError):
+            list(echo.translate_stream(io.BytesIO(b"a\n" * 20_000), "text", pytest.fail, read_ahead=10, **wrong))
+    for thread in threading.enumerate():
+        if thread.name == "read-ahead":
+            thread.join(5)
+            assert not thread.is_alive()

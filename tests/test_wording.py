@@ -76,3 +76,10 @@ def test_where_a_word_ends() -> None:
     assert [in_word(character) for character in ("a", "é", "7", "и", "한", "狗", "か", "ก", " ", "-", "")] == [
         True, True, True, True, True, False, False, False, False, False, False,
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["prefix", "include", "exclude"])
+def test_what_is_no_text_is_refused(name: str) -> None:
+    word = b"\xff".decode("utf-8", "surrogateescape")  # as a byte of a command line comes
+    with pytest.raises(ConfigError, match="half of a surrogate pair"):
+        Wording(**{name: word if name == "prefix" else (word,)}).checked()

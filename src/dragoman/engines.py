@@ -34,6 +34,11 @@ class Loaded(NamedTuple):
     engine: CTranslate2
     home: Kept
 
+    def close(self) -> None:
+        """Remove the conversion, if it is a temporary one."""
+        if self.home.temporary is not None:
+            self.home.temporary.cleanup()
+
 
 def obstacle(bundles: Sequence[Bundle], precision: str, wishes: Mapping[str, bool]) -> str:
     """What is asked for that CTranslate2 cannot do; nothing if it can do all.

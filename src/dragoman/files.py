@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dragoman.errors import BundleError, DragomanError
+from dragoman.errors import BundleError, ConfigError, DragomanError
 
 MANIFEST = "manifest.json"
 
@@ -42,6 +42,27 @@ def _write_text(path: Path, text: str) -> None:
             aside.unlink()
         raise
     flush_folder(path.parent)
+
+
+def check_output(out: Path, *inputs: Path | None) -> None:
+    """See, before there is anything to write, that ``out`` can be written and is none of the files that are read.
+
+    Raises:
+        ConfigError: It cannot be, or it is.
+    """
+    if out.is_dir() or not os.access(out if out.exists() else out.parent, os.W_OK):
+        raise ConfigError(f"{out}: cannot be written; give another name")
+    refuse_an_input(out, *inputs)
+
+
+def refuse_an_input(out: Path, *inputs: Path | None) -> None:
+    """Refuse to write over what is read.
+
+    Raises:
+        ConfigError: ``out`` is one of the inputs, by whatever name.
+    """
+    if out.is_file() and any(one is not None and one.exists() and out.samefile(one) for one in inputs):
+        raise ConfigError(f"{out}: is the input; give another name")
 
 
 @contextlib.contextmanager

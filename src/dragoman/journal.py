@@ -26,7 +26,7 @@ from dragoman import __version__
 from dragoman.data.corpus import Line, open_corpus, read_lines_leniently
 from dragoman.data.opening import refuse_a_pipe
 from dragoman.errors import DataError, DragomanError
-from dragoman.files import explained, flush_folder, sha256
+from dragoman.files import explained, flush_folder, refuse_an_input, sha256
 
 logger = logging.getLogger(__name__)
 
@@ -69,8 +69,7 @@ def make_file(
         raise DragomanError(
             f"{out}: not a file, so it cannot be put in place when it is whole; redirect stdout instead"
         )
-    if out.exists() and src.exists() and out.samefile(src):
-        raise DragomanError(f"{out}: is the input; give another name")
+    refuse_an_input(out, src)
     refuse_a_pipe(src)
     with open_corpus(src) as stream, explained(out), _locked(out) as (partial, journal):
         before = _stamp(src)

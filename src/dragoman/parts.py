@@ -128,14 +128,13 @@ def align(
     for number, group in enumerate(_groups(len(texts), parts)):
         solid: Iterator[int] = (n for n in word_numbers(texts[number], pairs.src_unspaced) if n >= 0)
         groups.append([])
-        for i in group:
+        for i in group if all(found[i] for i in group) else ():  # a text of which a part is lost is blank
             numbers = [-1 if character.isspace() else next(solid) for character in parts[i].text]
             if i in looked:  # its text may be another than its hypothesis's
                 ids = pairs.tgt_tokenizer.encode([looked[i].text])[0]
             else:
-                ids = found[i][0].ids if found[i] else []
-            if found[i]:
-                groups[-1].append(TextPart(parts[i].text, numbers, parts[i].ids, ids))
+                ids = found[i][0].ids
+            groups[-1].append(TextPart(parts[i].text, numbers, parts[i].ids, ids))
     return pairs.align(groups, batch_tokens)
 
 

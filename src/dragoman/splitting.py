@@ -2,27 +2,48 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
 from dragoman.data.corpus import Line
 
 
-def windows(lines: Iterable[Line], size: int, pause_s: float = 0.05) -> Iterator[list[Line]]:
-    """Group lines as they come: up to ``size`` of them, fewer when none arrives for ``pause_s`` seconds."""
+def windows(lines: Iterable[Line], size: int, pause_s: float = 0.05) -> Generator[list[Line]]:
+    """Group lines as they come: up to ``size`` of them, fewer when none arrives for ``pause_s`` seconds.
+
+    A thread reads ahead; it ends with the lines, or after the next line when the generator is closed.
+    """
     arrived: queue.Queue[Line | BaseException | None] = queue.Queue(maxsize=2 * size)
+    closed = threading.Event()
+
+    def put(item: Line | BaseException | None) -> None:
+        while not closed.is_set():
+            with contextlib.suppress(queue.Full):
+                arrived.put(item, timeout=1)
+                return
 
     def read() -> None:
         try:
             for line in lines:
-                arrived.put(line)
-            arrived.put(None)
+                put(line)
+                if closed.is_set():
+                    return
+            put(None)
         except BaseException as error:
-            arrived.put(error)
+            put(error)
 
     threading.Thread(target=read, daemon=True, name="read-ahead").start()
+    try:
+        yield from _grouped(arrived, size, pause_s)
+    finally:
+        closed.set()
+
+
+def _grouped(arrived: queue.Queue[Line | BaseException | None], size: int, pause_s: float) -> Iterator[list[Line]]:
+    """What arrives, in windows."""
     window: list[Line] = []
     while True:
         try:

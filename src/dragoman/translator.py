@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, Self
@@ -27,7 +27,7 @@ from dragoman.data.corpus import Line, read_lines_leniently
 from dragoman.decoding import ctranslate2_engine
 from dragoman.decoding.batches import NO_MEMORY, search_all
 from dragoman.decoding.ctranslate2_engine import CTranslate2
-from dragoman.decoding.engine import Engine
+from dragoman.decoding.engine import Engine, weight_versions
 from dragoman.decoding.ensemble import Ensemble, Mean
 from dragoman.decoding.sampling import Sampling
 from dragoman.decoding.search import Hypothesis, Model
@@ -65,6 +65,7 @@ class Translator:
         self._engines: dict[str, list[Engine]] = {}  # fast twins by precision
         self._making = threading.Lock()
         self._run: Path | None = None  # where it was loaded from, if it was
+        self._loaded = self._converted = weight_versions(self.model)  # as they came, and as CTranslate2 has them
         self._foreign: dict[tuple[str, int], engines.Loaded] = {}  # CTranslate2 by precision and workers
         learned = self.manifest.get("confidence")
         self.confidence = (
@@ -170,7 +171,7 @@ class Translator:
         prefixes = [prefix] * len(texts) if isinstance(prefix, str) else list(prefix)
         if len(prefixes) != len(texts):
             raise ConfigError(f"{len(prefixes):,} prefixes for {len(texts):,} texts: give one for all or one for each")
-        wording = Wording("", include, exclude, glossary, no_repeat_ngram)
+        wording = Wording("", include, exclude, glossary or None, no_repeat_ngram)  # (without terms: none)
         wordings = [wording._replace(prefix=each).checked() for each in prefixes]
         plain, trees = all(each == Wording() for each in wordings), self.config.task == "parsing"
         if trees:
@@ -181,9 +182,9 @@ class Translator:
         else:
             parts = self._parts(texts, None if plain else wordings, warn, label)
         kept = max(n_best, config.beam_size) if trees and sampling is None else n_best
-        if isinstance(engine, str):
-            engine = self._chosen(engine, precision, sampling is not None, alignments, not plain)
-        foreign = engine if isinstance(engine, CTranslate2) else self._foreign_engine(engine, precision, workers)
+        asked = engine if isinstance(engine, str) else "ctranslate2"
+        chosen = self._chosen(asked, precision, sampling is not None, alignments, not plain)
+        foreign = engine if isinstance(engine, CTranslate2) else self._foreign_engine(chosen, precision, workers)
         searcher = self.model if foreign is not None else self._searcher(precision)
         reading = precision if foreign is None and precision != "int8" else "fp32"
         lost: list[int] = []  # parts that found no memory
@@ -335,10 +336,15 @@ class Translator:
         """CTranslate2 with the same weights, if it is to search; None: our own engine."""
         if chosen == "torch":
             return None
-        key = (precision, workers)
+        key, now = (precision, workers), weight_versions(self.model)
+        run = self._run if now == self._loaded else None  # an export beside the run has the weights it was loaded with
         with self._making:
+            if now != self._converted:
+                for made in self._foreign.values():
+                    made.close()
+                self._foreign, self._converted = {}, now
             if key not in self._foreign:
-                self._foreign[key] = engines.load(self._bundles[0], self._run, precision, self.device.type, workers)
+                self._foreign[key] = engines.load(self._bundles[0], run, precision, self.device.type, workers)
             return self._foreign[key].engine
 
     def _decode_config(self, **given: Any) -> DecodeConfig:
@@ -447,23 +453,24 @@ class Translator:
         settings = self._settled(settings)
         failed: list[str] = []
         done = n_failed = 0
-        for lines in windows(read_lines_leniently(stream, name), read_ahead):
-            for line in lines:
-                if line.warning:
-                    warn(line.warning)
+        with closing(windows(read_lines_leniently(stream, name), read_ahead)) as arriving:
+            for lines in arriving:
+                for line in lines:
+                    if line.warning:
+                        warn(line.warning)
 
-            def label(i: int, before: int = done) -> str:
-                return f"{name}:{before + i + 1}"
+                def label(i: int, before: int = done) -> str:
+                    return f"{name}:{before + i + 1}"
 
-            texts = [line.text for line in lines]
-            yield from self.translate(
-                texts, warn=warn, failed=failed.append, label=label, first_number=done, **settings
-            )
-            for said in failed[n_failed:]:
-                warn(said)
-            n_failed = len(failed)
-            flush()
-            done += len(lines)
+                texts = [line.text for line in lines]
+                yield from self.translate(
+                    texts, warn=warn, failed=failed.append, label=label, first_number=done, **settings
+                )
+                for said in failed[n_failed:]:
+                    warn(said)
+                n_failed = len(failed)
+                flush()
+                done += len(lines)
         _raise_if(failed, name)
 
     def translate_file(
@@ -514,6 +521,7 @@ class Translator:
             return [render(before + i, translation) for i, translation in enumerate(found, 1)]
 
         settings = self._settled(settings)  # and told: the process that goes on may find another engine installed
+        self.translate([], **settings)  # what is impossible is refused before a file is made
         models = [bundle.manifest.get("sha256") for bundle in self._bundles]
         # what changes no translation, or is another object in the process that goes on
         told = {name: value for name, value in settings.items() if name not in ("workers", "progress")}

@@ -32,13 +32,16 @@ class Wording(NamedTuple):
         """Itself, its words as tuples.
 
         Raises:
-            ConfigError: A word is blank, the prefix has a line end, or the n-gram is negative.
+            ConfigError: A word is blank or no text, the prefix has a line end, or the n-gram is negative.
         """
         for name, words in (("include", self.include), ("exclude", self.exclude)):
             if isinstance(words, str):
                 raise ConfigError(f"{name} takes a list of words: write {name}=[{words!r}]")
             if not all(word.strip() for word in words):
                 raise ConfigError(f"{name} holds a blank word: leave it out")
+        for word in (self.prefix, *self.include, *self.exclude):
+            if any("\ud800" <= character <= "\udfff" for character in word):  # a byte of argv that is not UTF-8
+                raise ConfigError(f"{word!r} holds half of a surrogate pair, which is no character: give text in UTF-8")
         if "\n" in self.prefix:
             raise ConfigError("the prefix has a line end, and a translation is one line")
         if self.no_repeat_ngram < 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -84,3 +85,35 @@ main()
     assert "Traceback" in done.stderr
     assert done.stderr.endswith("ZeroDivisionError: ours\n")
     assert "error:" not in done.stderr
+
+
+def test_what_is_said_does_not_go_to_stdout_where_stderr_is_closed(tiny_run: Path, tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes(b"a dog\n\xff\n")
+    shell = f"{sys.executable} -m dragoman translate {tiny_run} {tmp_path / 'text'}"
+    said = subprocess.run(["bash", "-c", shell], capture_output=True, check=True)
+    quiet = subprocess.run(["bash", "-c", f"{shell} 2>&-"], capture_output=True, check=True)
+    assert b"not UTF-8" in said.stderr
+    assert quiet.stdout == said.stdout
+    assert quiet.stdout.count(b"\n") == 2
+    refused = subprocess.run(["bash", "-c", f"{shell} --n-best 99 2>&-"], capture_output=True, check=False)
+    assert (refused.returncode, refused.stdout) == (2, b"")
+
+
+@pytest.mark.parametrize("option", ["", "-i"])
+def test_a_closed_stdin_is_refused_where_it_is_wanted(tiny_run: Path, option: str) -> None:
+    shell = f"{sys.executable} -m dragoman translate {tiny_run} {option} <&-"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.endswith("error: stdin is closed: name a FILE, or redirect something to it\n")
+    assert "Traceback" not in done.stderr
+
+
+def test_stdout_is_utf_8_whatever_the_locale_says(tiny_run: Path, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("a dog\n", encoding="utf-8")
+    arguments = ["score", str(tiny_run), "--src", str(tmp_path / "text"), "--tgt", str(tmp_path / "text"), "--json"]
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "dragoman", *arguments], capture_output=True, env=environment, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "\u2581" in json.loads(done.stdout.decode())["tokens"][0][0]

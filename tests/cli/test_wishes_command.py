@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -150,3 +151,29 @@ def test_score_says_what_it_does_not_score(command: Command, tiny_run: Path, tmp
     assert json.loads(as_json.out.splitlines()[1])["log_prob"] is None
     (tmp_path / "tgt").write_bytes(b"der hund\n")
     assert "3 lines but" in command("score", tiny_run, "--src", "src", "--tgt", "tgt", cwd=tmp_path).error
+
+
+def test_alignments_replace_no_input_and_no_older_file_when_the_call_is_refused(
+    command: Command, tiny_run: Path, tmp_path: Path
+) -> None:
+    names = ("src", "tgt", "links")
+    for name in names:
+        (tmp_path / name).write_text(f"the {name}\n", encoding="utf-8")
+    os.link(tmp_path / "src", tmp_path / "src2")
+    calls = [
+        ("translate", tiny_run, "src", "--alignments", "src"),
+        ("translate", tiny_run, "src", "--alignments", "src2"),
+        ("translate", tiny_run, "src", "--alignments", "links", "--n-best", "9"),
+        ("translate", tiny_run, "src", "--alignments", "."),
+        ("score", tiny_run, "--src", "src", "--tgt", "tgt", "--alignments", "tgt"),
+        ("score", tiny_run, "--src", "src", "--tgt", "tgt", "--alignments", "links", "--precision", "fp8"),
+        ("evaluate", tiny_run, "--src", "src", "--ref", "tgt", "--out", "tgt"),
+        ("evaluate", "links", "--ref", "tgt", "--out", "links"),
+    ]
+    for call in calls:
+        done = command(*call, cwd=tmp_path)
+        assert (done.status, done.out) == (2, b""), call
+        assert done.error
+        assert [(tmp_path / name).read_text(encoding="utf-8") for name in names] == [f"the {name}\n" for name in names]
+    assert command("translate", tiny_run, "src", "--alignments", "links", cwd=tmp_path).status == 0
+    assert (tmp_path / "links").read_text(encoding="utf-8") != "the links\n"

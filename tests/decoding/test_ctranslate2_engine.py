@@ -207,3 +207,15 @@ def test_what_the_machine_cannot_do_is_named_with_what_it_can(both: Both, tmp_pa
     if not torch.cuda.is_available():
         with pytest.raises(ConfigError, match="sees no GPU here"):
             ctranslate2_engine.load(tmp_path, [], [], "float32", "cuda")
+
+
+@pytest.mark.parametrize(
+    ("beam_size", "patience", "n_best"),
+    [(4, 0.3, 1), (4, 1.1, 1), (4, 1.2, 1), (4, 2.5, 2), (5, 0.01, 3), (25, 0.01, 7)],
+)
+def test_any_patience_is_possible(both: Both, beam_size: int, patience: float, n_best: int) -> None:
+    config = DecodeConfig(beam_size=beam_size, patience=patience)
+    found = ctranslate2_engine.search_all(both.engine, both.sources[:5], config, n_best)
+    want = search_all(both.bundle.model, both.sources[:5], config, CPU, n_best)
+    assert [len(one) for one in found] == [len(one) for one in want] == 5 * [n_best]
+    assert sum(a[0].ids == b[0].ids for a, b in zip(found, want, strict=True)) >= 4

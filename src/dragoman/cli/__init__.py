@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -48,14 +49,32 @@ def _version(version: bool = typer.Option(False, "--version", help="Print the ve
 def main() -> None:
     """Run the command line and turn errors into exit statuses."""
     environment.set_defaults()
-    if sys.stdout is None:  # closed by who started us: the next file opened would be fd 1
+    _fill_what_is_closed()
+    if sys.stdout is None:
         sys.exit(_refused("stdout is closed: leave it open, or redirect it to /dev/null"))
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # as all text that comes and goes
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Plain())
     handler.addFilter(_once())
     logging.getLogger("dragoman").addHandler(handler)
     logging.getLogger("dragoman").setLevel(logging.INFO)
     sys.exit(run(sys.argv[1:] or ["--help"]))
+
+
+def _fill_what_is_closed() -> None:
+    """Put something in the place of stdin, stdout and stderr, where who started us closed them.
+
+    Otherwise the next file opened would be one of them. What goes to a closed stderr is lost, instead of going to
+    stdout, as ``print`` would have it; a closed stdin or stdout is refused where it is wanted.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            _CLOSED.append(Path(os.devnull).open(mode))  # noqa: SIM115  (takes the least number that is free, and keeps it)
+    if sys.stderr is None:
+        sys.stderr = _CLOSED[-1]
+
+
+_CLOSED: list[Any] = []
 
 
 def run(arguments: Sequence[str]) -> int:

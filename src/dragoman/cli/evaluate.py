@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,13 +39,14 @@ def evaluate(
     """Translate a test set and score it: sacreBLEU, chrF, TER, with intervals. Of two runs, say which is better."""
     from dragoman import assessment
     from dragoman.errors import ConfigError
+    from dragoman.files import check_output
 
     if len(systems) > 2:
         raise ConfigError(f"{len(systems)} systems: compare two at a time")
     if (len(systems) == 2 or stress) and out is not None:
         raise ConfigError("--out is for the translations of one run; leave it out here")
-    if out is not None and (out.is_dir() or not os.access(out if out.exists() else out.parent, os.W_OK)):
-        raise ConfigError(f"{out}: cannot be written; choose another --out")
+    if out is not None:
+        check_output(out, src, ref, *systems)
     search: dict[str, Any] = {
         "beam_size": beam_size, "length_penalty": length_penalty, "patience": patience, "guard": not no_guard,
         "device": device,

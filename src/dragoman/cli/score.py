@@ -29,11 +29,15 @@ def score(
     """Score given translations: log-probability, the same per token, and over the length penalty, line by line."""
     from dragoman.data.corpus import read_pairs
     from dragoman.decoding.alignment import pharaoh
+    from dragoman.files import check_output
     from dragoman.progress import Ticker
     from dragoman.translator import Translator
 
+    if alignments is not None:
+        check_output(alignments, src, tgt)
     pairs = list(read_pairs(src, tgt))
     translator = Translator.load([run, *(ensemble or ())], device)
+    translator.score([], [], length_penalty=length_penalty, precision=precision)  # refused before a file is opened
     ticker = Ticker()
     n_lines = n_tokens = 0
     nats = 0.0

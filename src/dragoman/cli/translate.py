@@ -49,6 +49,7 @@ def translate(
         from dragoman.data.corpus import open_corpus
         from dragoman.decoding.alignment import pharaoh
         from dragoman.errors import ConfigError
+        from dragoman.files import check_output
         from dragoman.glossary import Glossary
         from dragoman.translator import Translation, Translator
 
@@ -61,6 +62,8 @@ def translate(
     if alignments is not None and out is not None:
         raise ConfigError("--alignments cannot go on after a kill as --out does: leave out one, or redirect stdout")
     sampling = _sampling(sample, {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed})
+    if alignments is not None:
+        check_output(alignments, file, glossary)
     terms = None if glossary is None else Glossary.load(glossary)
     translator = Translator.load([run, *(ensemble or ())], device)
     settings: dict[str, Any] = dict(
@@ -84,6 +87,7 @@ def translate(
         form = "json" if as_json else "text"
         translator.translate_file(file, out, restart=restart, warn=warn, render=render, form=form, **settings)
         return
+    translator.translate([], **settings)  # what is impossible is refused before a file is opened
     with contextlib.nullcontext() if alignments is None else alignments.open("wb") as links:
 
         def show(number: int, translation: Translation) -> None:
@@ -135,13 +139,21 @@ def _fields(translation: Any, n_best: int) -> dict[str, Any]:
 
 
 def _stdin() -> BinaryIO:
-    """Standard input under a reader of its own: one that another thread still waits on would abort Python's exit."""
+    """Standard input under a reader of its own: one that another thread still waits on would abort Python's exit.
+
+    Raises:
+        ConfigError: Who started us closed it.
+    """
+    if sys.stdin is None:
+        from dragoman.errors import ConfigError
+
+        raise ConfigError("stdin is closed: name a FILE, or redirect something to it")
     return open(0, "rb", closefd=False)
 
 
 def _typed(prompt: str, warn: Callable[[str], None]) -> Iterator[str]:
     """Lines typed at a prompt; with a pipe the prompt goes to stderr, so that stdout holds translations alone."""
-    if sys.stdin.isatty() and sys.stdout.isatty():
+    if sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty():
         with contextlib.suppress(ImportError):
             import readline  # noqa: F401  (gives input() a history and line editing, where it is there)
         sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]

@@ -121,11 +121,11 @@ def search_all(
         raise DecodeError(f"n_best = {n_best} must lie between 1 and beam_size = {config.beam_size}")
     found: list[list[Hypothesis]] = [[] for _ in src_ids]
     limits = [most_tokens(len(ids), None, config, longest) for ids in src_ids]
-    patience = max(config.patience or (1.0 if n_best == 1 else 2.0), n_best / config.beam_size)
+    n_finished = max(n_best, math.ceil((config.patience or (1.0 if n_best == 1 else 2.0)) * config.beam_size))
 
     def search(batch: list[int], running: list[Any] | None = None, suppress: bool = False) -> None:
         most = max(limits[i] for i in batch)
-        running = running or start(engine, [src_ids[i] for i in batch], most, config, patience, suppress)
+        running = running or start(engine, [src_ids[i] for i in batch], most, config, n_finished, suppress)
         results = {i: one.result() for i, one in zip(batch, running, strict=True)}
         late = [i for i in batch if limits[i] < most and any(len(h) >= limits[i] for h in results[i].hypotheses)]
         good = [i for i in batch if i not in late]
@@ -139,7 +139,7 @@ def search_all(
             search(nothing, suppress=True)
 
     batches = list(length_batches([len(ids) + 1 for ids in src_ids], config.batch_tokens))
-    running = [start(engine, [src_ids[i] for i in b], max(limits[i] for i in b), config, patience) for b in batches]
+    running = [start(engine, [src_ids[i] for i in b], max(limits[i] for i in b), config, n_finished) for b in batches]
     lost: list[int] = []
     done = 0
     for batch, results in zip(batches, running, strict=True):
@@ -160,14 +160,14 @@ def start(
     sources: Sequence[Sequence[int]],
     limit: int,
     config: DecodeConfig,
-    patience: float,
+    n_finished: int,
     suppress: bool = False,
 ) -> list[Any]:
     """Hand over one batch; returns what will be the result of each of its sources.
 
     Args:
         limit: The most tokens of a translation, eos counted.
-        patience: A sentence is done with so many times ``beam_size`` finished hypotheses, which are all returned.
+        n_finished: A sentence is done with so many finished hypotheses, which are all returned.
         suppress: Take away pad and bos before the softmax. Without it they hardly ever come, and the probabilities are
             the model's.
     """
@@ -175,9 +175,9 @@ def start(
     return list(
         engine.translator.translate_batch(
             [[engine.src_pieces[i] for i in ids] for ids in sources],
-            asynchronous=True, beam_size=beam_size, num_hypotheses=math.ceil(patience * beam_size),
-            patience=patience, length_penalty=config.length_penalty, return_scores=True, return_end_token=True,
-            max_input_length=0, min_decoding_length=0, max_decoding_length=max(1, limit - 1),  # then eos must come
+            asynchronous=True, beam_size=beam_size, num_hypotheses=n_finished, patience=n_finished / beam_size,
+            length_penalty=config.length_penalty, return_scores=True, return_end_token=True, max_input_length=0,
+            min_decoding_length=0, max_decoding_length=max(1, limit - 1),  # then eos must come
             suppress_sequences=[[engine.tgt_pieces[i]] for i in NEVER] if suppress else None,
         )
     )  # fmt: skip

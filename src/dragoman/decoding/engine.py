@@ -140,7 +140,7 @@ class Engine:
         Raises:
             ConfigError: The model has no decoder, or this machine lacks the precision.
         """
-        self.config, self._versions = model.config, _versions(model)
+        self.config, self._versions = model.config, weight_versions(model)
         if not self.config.n_decoder_layers:
             raise ConfigError(NO_DECODER)
         weight = model.generator.weight
@@ -167,7 +167,7 @@ class Engine:
 
     def is_of(self, model: Transformer) -> bool:
         """Whether these are the model's weights as they are now, as far as torch counts their changes."""
-        return self._versions == _versions(model)
+        return self._versions == weight_versions(model)
 
     def start(self, src: Tensor) -> State:
         """Read the sources ``(B, S)``; of a language model's ``src`` only the number of rows matters."""
@@ -353,6 +353,6 @@ def laid_out(x: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.empty(x.shape, dtype=dtype, device=x.device).copy_(x)
 
 
-def _versions(model: nn.Module) -> list[tuple[int, int]]:
+def weight_versions(model: nn.Module) -> list[tuple[int, int]]:
     """Where each weight is, and how often it was written, which torch does not count in inference mode."""
     return [(weight.data_ptr(), 0 if weight.is_inference() else weight._version) for weight in model.parameters()]
