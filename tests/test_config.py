@@ -255,6 +255,9 @@ def test_overrides_reach_the_configuration_in_their_order(tmp_path: Path) -> Non
     assert Config.from_yaml(path).train.lr == 0.002  # YAML 1.1 calls 2e-3 a string
 
 
+TAGGED = ("bool maybe", "timestamp foo", "int ''", "float ''", "map [1, 2]", "set [1]")  # at which PyYAML stumbles
+
+
 @pytest.mark.parametrize(
     ("override", "message"),
     [
@@ -266,6 +269,7 @@ def test_overrides_reach_the_configuration_in_their_order(tmp_path: Path) -> Non
         ("train.lr=2001-99-99", "is no YAML value"),  # a date that is none
         ("train.seed=" + "9" * 5003, "is no YAML value"),
         ("train.seed=" + "[" * 5003, "is no YAML value"),
+        *((f"train.seed=!!{tag}", "is no YAML value") for tag in TAGGED[:4]),
     ],
 )
 def test_an_override_that_cannot_be_read_is_refused(override: str, message: str) -> None:
@@ -292,6 +296,7 @@ def test_a_misspelt_override_names_the_nearest_setting(tmp_path: Path) -> None:
         (b"model: " + b"[" * 5003, "not valid YAML"),
         (b"model: {d_model: " + b"9" * 5003 + b"}", "not valid YAML"),
         (b"model: !!python/object/apply:os.system [ls]", "not valid YAML"),
+        *((f"model: !!{tag}".encode(), "not valid YAML") for tag in TAGGED),
     ],
 )
 def test_a_file_that_is_no_configuration_is_named(text: bytes, message: str, tmp_path: Path) -> None:

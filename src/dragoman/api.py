@@ -298,19 +298,27 @@ def _resumed(run: Path, overrides: Sequence[str], accept_changed_text: bool, tic
             raise ConfigError(f"--set {key} {ANOTHER_RUN}")
     saved = Config.from_yaml(run / "config.yaml")
     config = Config.from_yaml(run / "config.yaml", overrides)
-    for name in ("model", "data", "train"):
-        before, now = getattr(saved, name).model_dump(), getattr(config, name).model_dump()
-        changed = [key for key in before if before[key] != now[key] and not (name == "train" and key in RESUMABLE)]
-        if changed:
-            raise ConfigError(f"--set {name}.{changed[0]} {ANOTHER_RUN}")
     try:
-        device = resolve_device(config.train.device).type
+        device = resolve_device(config.train.device)
     except ConfigError as error:  # the one of the run is not here
         raise ConfigError(f"{error}; that is --set train.device=cpu, and not bit for bit the run that it was") from None
-    config = config.model_copy(update={"train": config.train.model_copy(update={"device": device})})
+    moved = device.type != saved.train.device
+    may_change = (*RESUMABLE, "precision") if moved else RESUMABLE
+    for name in ("model", "data", "train"):
+        before, now = getattr(saved, name).model_dump(), getattr(config, name).model_dump()
+        changed = [key for key in before if before[key] != now[key] and not (name == "train" and key in may_change)]
+        if changed:
+            raise ConfigError(f"--set {name}.{changed[0]} {ANOTHER_RUN}")
+    settings = {"device": device.type, "precision": config.train.precision}
+    if moved:  # what was fast there may be emulated here
+        chosen = any(override.partition("=")[0].strip() == "train.precision" for override in overrides)
+        settings["precision"] = resolve_precision(config.train.precision if chosen else "auto", device)
+        ticker.say(
+            f"train.device was {saved.train.device} and is {device.type}, computing in {settings['precision']}: from "
+            "here on not bit for bit the same run"
+        )
+    config = config.model_copy(update={"train": config.train.model_copy(update=settings)})
     check_trainable(config)  # decode may have changed
-    if device != saved.train.device:
-        ticker.say(f"train.device was {saved.train.device} and is {device}: from here on not bit for bit the same run")
     if config.train.schedule == "cosine" and config.train.max_steps != saved.train.max_steps:
         ticker.say("train.max_steps has changed: the rest of the cosine is another one than the run began with")
     tokenizers = check_prepared(run, accept_changed_text, ticker)

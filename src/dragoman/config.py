@@ -326,6 +326,10 @@ class Config(Section):
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
 
+NO_YAML = (yaml.YAMLError, ValueError, RecursionError, LookupError, TypeError, AttributeError)
+"""What PyYAML raises: beside its own, of dates that are none and numbers too long, and of tags such as ``!!int ''``."""
+
+
 def read_yaml(path: Path | str) -> dict[str, Any]:
     """Read a YAML file whose top level is a mapping.
 
@@ -345,7 +349,7 @@ def read_yaml(path: Path | str) -> dict[str, Any]:
         raise ConfigError(f"{path}: cannot be read as a UTF-8 text file ({error})") from None
     try:
         data = yaml.load(text, _StrictLoader)  # a SafeLoader
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except NO_YAML as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
         raise ConfigError(f"{path}{line}: not valid YAML ({getattr(error, 'problem', None) or error})") from None
@@ -390,7 +394,7 @@ def with_overrides(data: Mapping[str, Any], overrides: Sequence[str]) -> dict[st
                 raise ConfigError(f"--set {override!r}: {key} is a value, not a section")
         try:
             node[keys[-1]] = _number_or_same(yaml.safe_load(value))
-        except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: a date that is none, too many digits
+        except NO_YAML:
             raise ConfigError(f"--set {override!r}: {value!r} is no YAML value; quote it") from None
     return result
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dragoman.config import PRESETS, Config, read_yaml, with_overrides
+from dragoman.data.batching import epoch_batches
 from dragoman.data.corpus import read_pairs
 from dragoman.data.store import Store
 from dragoman.errors import ConfigError
@@ -16,7 +18,7 @@ from dragoman.languages import language_of
 from dragoman.progress import Ticker
 
 SLACK = 1.05
-"""Steps are foreseen for so many times the epochs that are asked for: batches are not quite full."""
+"""Steps are foreseen for so many times the epochs that are asked for, no two of which have quite as many batches."""
 
 
 def resolve(
@@ -165,19 +167,22 @@ def choose_steps(
         overrides: What was said; it is not chosen.
         n_ranks: So many processes learn from a batch each in every step.
     """
-    longest = np.maximum(store.src_lengths(), store.tgt_lengths()) + 1
-    batches = int(longest.sum()) / config.train.batch_tokens
-    steps_an_epoch = max(1.0, batches / config.train.accumulate / n_ranks)
+    lengths, train = (store.src_lengths(), store.tgt_lengths()), config.train
+    if train.max_epochs is None:
+        batches = int((np.maximum(*lengths) + 1).sum()) / train.batch_tokens
+    else:  # exactly, for these are what was asked for
+        batches = sum(1 for _ in epoch_batches(*lengths, train.batch_tokens, train.seed, 0))
+    steps_an_epoch = max(1.0, batches / train.accumulate / n_ranks)
     epochs: float = 30 if len(store) < 200_000 else 10 if len(store) < 2_000_000 else 3
     least = 2000
     if fine_tuning:
         epochs, least = -(-epochs // 3), 500
-    if config.train.max_epochs is not None:
-        epochs, least = SLACK * config.train.max_epochs, 1  # else the schedule were at its peak when they are over
+    if train.max_epochs is not None:
+        epochs, least = SLACK * train.max_epochs, 2  # else the schedule were at its peak when they are over
     said = {name.partition("=")[0].strip() for name in overrides}
-    steps = config.train.max_steps if "train.max_steps" in said else max(least, round(epochs * steps_an_epoch))
+    steps = train.max_steps if "train.max_steps" in said else max(least, math.ceil(epochs * steps_an_epoch))
     every, warmup = max(100, min(2000, steps // 12)), max(1, min(4000, steps // 10))
     chosen = {"max_steps": steps, "warmup_steps": warmup, "validate_every": every, "save_every": every}
     update = {name: value for name, value in chosen.items() if f"train.{name}" not in said}
-    train = {**config.train.model_dump(), **update}
-    return Config.from_mapping({**config.model_dump(), "train": train}, "the settings chosen and given")
+    settings = {**config.model_dump(), "train": {**train.model_dump(), **update}}
+    return Config.from_mapping(settings, "the settings chosen and given")

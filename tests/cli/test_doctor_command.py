@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 import yaml
 
 from dragoman.data import phrasebook
@@ -191,3 +192,37 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, 
     with pytest.raises(ConfigError, match=r"pip install 'dragoman\[plot\]'"):
         write_page(of_run(tiny_run), tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("config", "args", "says"),
+    [
+        ("train:\n", TEXT, "train"),
+        ("data:\n", TEXT, "data"),
+        ("model: {no_such: 1}\n", TEXT, "no_such"),
+        (None, (*TEXT, "--set", "data=5"), "data"),
+    ],
+)
+def test_a_configuration_that_is_wrong_is_refused_before_the_text_is_read(
+    command: Command, folder: Path, config: str | None, args: tuple[str, ...], says: str
+) -> None:
+    given: tuple[str, ...] = ()
+    if config is not None:
+        (folder / "wrong.yaml").write_text(config, encoding="utf-8")
+        given = ("wrong.yaml",)
+    done = command("doctor", *given, *args, cwd=folder)
+    assert (done.status, done.out) == (2, b"")
+    assert says in done.error
+    if config is not None and args:
+        assert "lines" not in done.err.replace(done.error, "")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="for a machine without a GPU")
+def test_a_configuration_for_another_machine_is_examined_all_the_same(command: Command, folder: Path) -> None:
+    (folder / "gpu.yaml").write_text("train: {device: cuda}\nmodel: {preset: tiny}\n", encoding="utf-8")
+    for memory, level, says in (((), "note", "torch sees no GPU here"), (("--memory", "80"), "note", "80")):
+        found = json.loads(command("doctor", "gpu.yaml", *TEXT, "--json", "--quiet", *memory, cwd=folder).out)
+        by_name = {finding["name"]: finding for finding in found["findings"]}
+        assert by_name["memory"]["level"] == level
+        assert says in by_name["memory"]["what"]
+        assert by_name["untranslated"]["lines"] == [101]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections import Counter
 from collections.abc import Callable
 
@@ -206,3 +207,12 @@ EXPECTED = [
 def test_the_fingerprint_knows_settings_and_words() -> None:
     assert len({fingerprint(ALL, LEXICON), fingerprint(ALL, {}), fingerprint(NoiseConfig(), LEXICON)}) == 3
     assert fingerprint(ALL, dict(reversed(LEXICON.items()))) == fingerprint(ALL, LEXICON)
+
+
+def test_a_line_that_is_no_sentence_is_done_in_no_time() -> None:
+    text = "a line of a megabyte " * 50_000
+    began = time.process_time()
+    found = with_typos(text, random.Random(1))
+    assert time.process_time() - began < 5  # each error was looked for in all of it: half an hour
+    assert found != text
+    assert found.endswith(text[2500:])

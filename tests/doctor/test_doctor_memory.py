@@ -117,3 +117,12 @@ def test_a_batch_that_does_not_fit_is_an_error_with_the_one_that_does() -> None:
     assert f"set train.batch_tokens to {fits} and train.accumulate to {-(-100_000 // fits)}" in found.advice
     assert batch_finding(big, sizes, 60, 800 * GIB, "this machine").level == "note"
     assert batch_finding(big, sizes, 60, 0.3 * GIB, "this machine").advice.startswith("choose a smaller model.preset")
+
+
+def test_r_drop_reads_every_batch_twice() -> None:
+    sizes = ModelConfig(preset="tiny", **SIZES)
+    twice = CONFIG.model_copy(update={"train": CONFIG.train.model_copy(update={"r_drop": 5.0})})
+    one, two = (estimate(config, sizes, 4096, 32) for config in (CONFIG, twice))
+    assert two.activations == 2 * one.activations
+    assert two.total > one.total
+    assert largest_batch(twice, sizes, 32, GIB) < 0.6 * largest_batch(CONFIG, sizes, 32, GIB)

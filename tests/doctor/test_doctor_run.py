@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -302,3 +303,12 @@ def test_a_real_run_at_a_rate_far_too_high(tmp_path: Path, tiny: Callable[..., d
     names = {"diverged", "stuck", "not-finite"} & set(found)
     assert names
     assert all(found[name].level == "error" and "train.lr=15" in found[name].advice for name in names)
+
+
+def test_where_it_diverged_is_the_step_of_the_best_loss_whatever_was_no_number_before(case: Case) -> None:
+    def loss(step: int) -> float:
+        return math.nan if step <= 2000 else fall(step) if step < 6000 else 6.5
+
+    finding = only(case.write(loss=loss, bleu=lambda s: 0.1), "diverged", "error")
+    step = int(re.search(r"about step ([\d,]+)", finding.what)[1].replace(",", ""))  # type: ignore[index]
+    assert 5500 <= step <= 6000

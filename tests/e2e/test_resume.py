@@ -112,11 +112,15 @@ def test_a_run_of_a_gpu_goes_on_without_one_if_that_is_said(
     run = tmp_path / "run"
     dragoman.train(config, out=run, overrides=["train.max_steps=10"], quiet=True)
     settings = (run / "config.yaml").read_text(encoding="utf-8")
-    (run / "config.yaml").write_text(settings.replace("device: cpu", "device: cuda"), encoding="utf-8")
+    for here, there in (("device: cpu", "device: cuda"), ("precision: fp32", "precision: bf16")):
+        settings = settings.replace(here, there)
+    (run / "config.yaml").write_text(settings, encoding="utf-8")
     with pytest.raises(ConfigError, match="no GPU here: use cpu or auto; that is --set train"):
         dragoman.train(out=run, resume=True, quiet=True)
     capsys.readouterr()
-    ended = dragoman.train(out=run, resume=True, overrides=["train.device=auto", "train.max_steps=12"])
-    assert "train.device was cuda and is cpu: from here on not bit for bit the same run" in capsys.readouterr().err
+    changes = ["train.device=auto", "train.precision=fp32", "train.max_steps=12"]  # (auto would ask the processor)
+    ended = dragoman.train(out=run, resume=True, overrides=changes)
+    said = "train.device was cuda and is cpu, computing in fp32: from here on not bit for bit the same run"
+    assert said in capsys.readouterr().err
     assert ended.step == 12
     assert (run / "config.yaml").read_text(encoding="utf-8").count("device: cpu") == 1

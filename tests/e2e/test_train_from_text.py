@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 import yaml
 
 import dragoman
+from dragoman.data.batching import epoch_batches
 from dragoman.data.store import Store
 
 Command = Callable[..., Any]
@@ -96,14 +98,20 @@ def test_how_long_to_train_follows_the_corpus_and_what_was_said(tiny_run: Path) 
     config = Config.from_mapping({"data": {"train": {"src": "a", "tgt": "b"}}, "train": {"batch_tokens": 50}})
     n_tokens = sum(max(len(side) for side in store.pair(i)) + 1 for i in range(len(store)))
     chosen = choose_steps(config, store, ()).train
-    assert chosen.max_steps == max(2000, round(30 * n_tokens / 50))
+    assert chosen.max_steps == max(2000, math.ceil(30 * n_tokens / 50))
     assert chosen.warmup_steps == min(4000, chosen.max_steps // 10)
     assert chosen.validate_every == chosen.save_every == max(100, chosen.max_steps // 12)
     config = Config.from_mapping({**config.model_dump(), "train": {"batch_tokens": 5}})
-    assert choose_steps(config, store, ()).train.max_steps == round(30 * n_tokens / 5)
-    assert choose_steps(config, store, (), n_ranks=4).train.max_steps == max(2000, round(30 * n_tokens / 5 / 4))
-    config = Config.from_mapping({**config.model_dump(), "train": {"batch_tokens": 5, "max_epochs": 4}})
-    assert choose_steps(config, store, ()).train.max_steps == round(1.05 * 4 * n_tokens / 5)  # the rate falls in time
+    assert choose_steps(config, store, ()).train.max_steps == math.ceil(30 * n_tokens / 5)
+    assert choose_steps(config, store, (), n_ranks=4).train.max_steps == max(2000, math.ceil(30 * n_tokens / 5 / 4))
+    for epochs in (1, 4):  # what is asked for is counted out: the last batches of an epoch are not full
+        config = Config.from_mapping({**config.model_dump(), "train": {"batch_tokens": 50, "max_epochs": epochs}})
+        batches = sum(1 for _ in epoch_batches(store.src_lengths(), store.tgt_lengths(), 50, config.train.seed, 0))
+        assert batches > n_tokens / 50
+        chosen = choose_steps(config, store, ()).train.max_steps
+        assert chosen == math.ceil(1.05 * epochs * batches)  # the rate falls in time
+    config = Config.from_mapping({**config.model_dump(), "train": {"batch_tokens": 10**6, "max_epochs": 1}})
+    assert choose_steps(config, store, ()).train.max_steps == 2  # one more than those of the warm-up
     said = ["train.max_steps=50", "train.save_every=7"]
     config = Config.from_mapping({**config.model_dump(), "train": {"max_steps": 50, "save_every": 7}})
     kept = choose_steps(config, store, said).train
@@ -196,3 +204,14 @@ def test_resuming_says_that_the_files_that_were_named_are_not_read_again(
     assert "resuming by runs/first/config.yaml and --set alone" in done.err
     assert "resuming at step 10" in done.err
     assert [event["step"] for event in events(tmp_path / "runs/first", "train")] == [5, 10, 15, 20]
+
+
+def test_as_many_epochs_as_are_asked_for(command: Command, tmp_path: Path, make_corpus: Callable[..., Any]) -> None:
+    make_corpus(tmp_path, 150)
+    done = command(
+        "train", "--src", "train.en", "--tgt", "train.de", "--valid-src", "valid.en", "--valid-tgt", "valid.de", *SMALL,
+        "--set", "train.max_epochs=3", "--set", "train.batch_tokens=1000", "--out", "x", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    log = [json.loads(line) for line in (tmp_path / "x/log.jsonl").read_text(encoding="utf-8").split("\n") if line]
+    assert [event["reason"] for event in log if event["event"] == "end"] == ["max_epochs"]

@@ -109,16 +109,22 @@ def other_punctuation(text: str, chance: random.Random) -> str:
     return text[: found.start()] + _pick((f" {mark}", mark + mark[-1] * 2), chance)
 
 
+LONGEST = 2000
+"""Characters of a line that get typing errors; what is much longer is no sentence, and cleaning drops it later."""
+
+
 def with_typos(text: str, chance: random.Random, rate: float = 0.05) -> str:
     """Typing errors, about ``rate`` of the letters and at least one: never in digits, which nobody can guess.
 
     A letter is doubled, left out, swapped with the next or replaced by its neighbour on the keyboard; a space is
-    doubled, left out or put inside a word; one may stand before or after the line.
+    doubled, left out or put inside a word; one may stand before or after the line. They are among the first
+    ``LONGEST`` characters, for each is looked for in all of them.
     """
+    text, rest = text[:LONGEST], text[LONGEST:]
     n_letters = sum(map(str.isalpha, text))
     for _ in range(max(1, round(2 * rate * n_letters * chance.random()))):
         text = _typo(text, chance)
-    return text
+    return text + rest
 
 
 def _typo(text: str, chance: random.Random) -> str:

@@ -80,13 +80,16 @@ def of_text(
         raise ConfigError(f"{config_path}: trees are checked as they are read, by training; give a run, or text")
     sets = _sets(given, files)
     train = sets["train"]
+    where = str(config_path or "--set")
+    config = None if config_path is None else _configuration(given, train, where)  # refused before anything is read
     found = examine(train, Ticker(quiet))
     findings = list(found.findings)
     for name in ("valid", "test"):
         if name in sets:
             findings += overlap(found.digests, sets[name], name)
-    chosen = choose_sizes(found.pairs, given.get("model")) if config_path is None else {}
-    config = _configuration(with_overrides(chosen, overrides) if chosen else given, train, str(config_path or "--set"))
+    if config is None:
+        chosen = choose_sizes(found.pairs, given.get("model"))
+        config = _configuration(with_overrides(chosen, overrides), train, where)
     findings.append(_memory(config, found, memory))
     return Diagnosis(f"{train.src} and {train.tgt}", summary(found), ranked(findings), text=found)
 
@@ -120,7 +123,12 @@ def _configuration(given: Mapping[str, Any], train: Corpus, where: str) -> Confi
     """The configuration that training on these files would have, as far as memory depends on it."""
     files = {"train": {"src": str(train.src), "tgt": str(train.tgt)}}
     steps = {"warmup_steps": 1} if where == "--set" else {}  # chosen from the length of training, which nobody said
-    sections = {**given, "data": {**given.get("data", {}), **files}, "train": {**steps, **given.get("train", {})}}
+    data, training = given.get("data", {}), given.get("train", {})
+    sections = {
+        **given,
+        "data": {**data, **files} if isinstance(data, dict) else data,  # what is no section is refused as such
+        "train": {**steps, **training} if isinstance(training, dict) else training,
+    }
     return Config.from_mapping(sections, where)
 
 
@@ -133,8 +141,15 @@ def _memory(config: Config, found: Examination, memory: float | None) -> Finding
     if config.model.architecture != "transformer":
         what = f"how much a step needs is not known for model.architecture = {config.model.architecture}"
         return Finding("note", "memory", what, "train a few steps, and take a smaller train.batch_tokens if they fail")
-    device = resolve_device(config.train.device)
-    precision = resolve_precision(config.train.precision, device)
+    try:
+        device = resolve_device(config.train.device)
+        precision = resolve_precision(config.train.precision, device)
+    except ConfigError as error:  # it is for another machine
+        if memory is None:
+            return Finding(
+                "note", "memory", f"whether a batch fits is not known: {error}", "say how much: --memory GIB"
+            )
+        device, precision = torch.device("cpu"), "fp32" if config.train.precision == "fp32" else "bf16"
     config = config.model_copy(update={"train": config.train.model_copy(update={"precision": precision})})
     size = config.data.tokenizer.vocab_size
     sizes = ModelConfig(**config.model.model_dump(), src_vocab_size=size, tgt_vocab_size=size)

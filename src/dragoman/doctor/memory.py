@@ -88,7 +88,7 @@ def estimate(config: Config, sizes: ModelConfig, batch_tokens: int, length: int)
     n, n_vocab, d = n_parameters(sizes), sizes.tgt_vocab_size, sizes.d_model
     precision = "bf16" if config.train.precision == "bf16" else "fp32"
     low = 2 if precision == "bf16" else 4
-    rows = max(1, batch_tokens // length)
+    rows = max(1, batch_tokens // length) * (2 if config.train.r_drop else 1)  # R-Drop reads each batch twice
     state = n * (16 + (4 if config.train.ema else 0) + (2 if precision == "bf16" else 0))
     activations = activation_bytes(sizes, rows, length, length, precision)
     loss = 2 * 4 * n_vocab * d + 2 * 4 * rows * length * d + min(LOSS_CHUNK, rows * length) * n_vocab * 3 * low

@@ -50,9 +50,13 @@ class Record(NamedTuple):
         store = Store.open(folder)
         return [store.src_lengths(), store.tgt_lengths()]
 
+    def finite_reports(self) -> list[dict[str, Any]]:
+        """The reports whose training loss is a number."""
+        return [event for event in self.reports if math.isfinite(event["loss"])]
+
     def losses(self) -> list[float]:
-        """Training loss in nats per token, report by report; those that are not finite left out."""
-        return [event["loss"] for event in self.reports if math.isfinite(event["loss"])]
+        """Training loss in nats per token, of each of them."""
+        return [event["loss"] for event in self.finite_reports()]
 
 
 def read_run(folder: Path) -> Record:

@@ -85,7 +85,7 @@ def diverged(run: Record) -> Iterator[Finding]:
             f"{guessing:.1f}", f"the learning rate is too high: {_lower_rate(run)}",
         )  # fmt: skip
     elif means[-1] > best + max(0.5, 0.25 * best):
-        at = run.reports[means.index(best)]["step"]
+        at = run.finite_reports()[means.index(best)]["step"]
         yield from _finding(
             "error", "diverged", f"the training loss rose from {best:.2f} nats (about step {at:,}) to {means[-1]:.2f}: "
             "it diverged", f"the learning rate is too high: {_lower_rate(run)}",
