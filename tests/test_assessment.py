@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -107,3 +108,12 @@ def test_what_the_guard_did_is_counted(tiny_run: Path) -> None:
     assert all(is_guarded(one) for one in touched)
     assert not any(is_guarded(one) for one in plain)
     assert all(is_guarded(one) for one, other in zip(guarded, plain, strict=True) if one.text != other.text)
+
+
+def test_translations_may_come_through_a_pipe(corpus: Any, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_bytes(corpus.valid_tgt.read_bytes()))
+    writer.start()
+    found = dragoman.evaluate(tmp_path / "pipe", ref=corpus.valid_tgt, quiet=True)
+    writer.join()
+    assert found.scores[0].value == pytest.approx(100)

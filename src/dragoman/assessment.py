@@ -261,7 +261,8 @@ def _translations(
 
 
 def _is_file(system: System) -> bool:
-    return not isinstance(system, Translator) and Path(system).is_file()
+    """Whether a system is a file of translations, or a pipe through which such come."""
+    return not isinstance(system, Translator) and Path(system).exists() and not Path(system).is_dir()
 
 
 def _read(src: Path | str, ref: Path | str) -> tuple[list[str], list[str]]:
