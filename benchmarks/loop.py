@@ -67,7 +67,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="a folder with multi30k/ (without it: the embedded corpus)")
     parser.add_argument("--preset", default="small")
-    parser.add_argument("--precision", default="bf16")
+    parser.add_argument("--precision", default="auto", help="fp32, bf16, or auto: as training chooses")
     parser.add_argument("--updates", type=int, default=200, help="a multiple of 10")
     parser.add_argument("--batch-tokens", type=int, default=4096)
     parser.add_argument("--vocab-size", type=int, default=8000)
@@ -82,12 +82,13 @@ def main() -> None:
         short = dragoman("train", config, "--out", found_store, "--quiet")
         watched([*short, "--set", "train.max_steps=1", "--set", "train.log_every=1"], folder / "prepared.txt")
         store = Store.open(found_store / "store/train")
-        seed = yaml.safe_load((found_store / "config.yaml").read_text(encoding="utf-8"))["train"]["seed"]
-        with BatchStream(store, args.batch_tokens, seed, ahead=0) as stream:
+        chosen = yaml.safe_load((found_store / "config.yaml").read_text(encoding="utf-8"))["train"]
+        with BatchStream(store, args.batch_tokens, chosen["seed"], ahead=0) as stream:
             path = write_batches([next(stream) for _ in range(args.updates)], folder / "batches.npz")
         settings: dict[str, Any] = dict(
-            batches=str(path), sizes=sizes_of(args.preset), vocab_size=store.vocab_sizes[1], precision=args.precision
-        )
+            batches=str(path), sizes=sizes_of(args.preset), vocab_size=store.vocab_sizes[1],
+            precision=chosen["precision"],
+        )  # fmt: skip
         systems = [System(LOOP, "dragoman", "", {}), System(BARE, "dragoman", "ours_train.py", settings)]
 
         def take(system: System) -> Figures:
@@ -95,7 +96,7 @@ def main() -> None:
 
         found = alternate(systems, args.rounds, take, "tokens_per_s")
     figures = {
-        "what": f"{args.preset}, {args.precision}, {args.updates} updates of {args.batch_tokens} tokens",
+        "what": f"{args.preset}, {chosen['precision']}, {args.updates} updates of {args.batch_tokens} tokens",
         "corpus": corpus.name,
         "systems": summary(found, ("tokens_per_s", "peak_mib", "memory_growth_percent")),
         "ratios": ratios(found, "tokens_per_s", [LOOP], [BARE]),
