@@ -125,3 +125,8 @@ def test_a_score_reads_as_one_line() -> None:
     assert str(score).startswith(f"BLEU {score.value:.2f}  [{score.low:.2f}, {score.high:.2f}]  nrefs:1|")
     assert "[" not in str(bleu(HYPS, REFS))
     assert "\n" not in str(score)
+
+
+def test_a_language_with_its_country_has_the_languages_tokens() -> None:
+    text = "Er sagte: „Am 3. Mai kostet es 1.000,50 Euro.“ Dr. Meier"
+    assert moses_tokens([text], "de-DE") == moses_tokens([text], "de") != moses_tokens([text], "en")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from dragoman.explanation.figures import Bar, Bars, Chart, Curve, HeatMap, bars, curves, heat_maps
+from dragoman.explanation.figures import Bar, Bars, Chart, Curve, HeatMap, bars, curves, heat_maps, save
 from dragoman.explanation.style import BLUE, scale
 
 
@@ -96,3 +97,9 @@ def test_bars_are_as_long_as_their_values_and_say_them() -> None:
     assert [label.get_text() for label in axes.get_yticklabels()] == ["ours", "theirs"]
     assert axes.yaxis_inverted()
     assert axes.get_xlim()[0] == 0
+
+
+def test_dollar_signs_are_letters(tmp_path: Path) -> None:
+    names = ["$$", "$x_$", "$a$b"]
+    save(heat_maps([HeatMap(np.eye(3), "", names, names)], "query", "key", "weight"), tmp_path / "map.svg")
+    assert (tmp_path / "map.svg").stat().st_size > 1000

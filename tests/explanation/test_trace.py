@@ -15,6 +15,7 @@ from dragoman.config import Config, ModelConfig
 from dragoman.data import trees
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, Tokenizer
 from dragoman.errors import ConfigError, DecodeError
+from dragoman.explanation.outputs import write
 from dragoman.explanation.trace import Trace, trace
 from dragoman.explanation.words import END, START
 from dragoman.translator import Translator
@@ -132,3 +133,12 @@ def test_a_parser_is_explained_by_its_words_and_symbols() -> None:
     assert len(found.src.tokens) > 15
     for weights in words.weights.values():
         np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
+
+
+def test_an_ensemble_is_refused_and_any_number_of_candidates_has_names(tiny_run: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="one by one"):
+        trace(Translator.load([tiny_run, tiny_run], "cpu"), TEXT)
+    found = trace(Translator.load(tiny_run, "cpu"), TEXT, n_best=7)
+    write(found, tmp_path / "page.html")
+    write(found, tmp_path / "candidates.svg", "candidates")
+    assert '<th scope="col">7th</th>' in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -13,13 +13,15 @@ from torch import nn
 from dragoman.bundle import shapes
 from dragoman.confidence import spearman
 from dragoman.config import PRESETS, Config, ModelConfig
-from dragoman.lab import ablations
+from dragoman.errors import ConfigError
+from dragoman.lab import ablations, architectures, heads, projections, training
 from dragoman.lab.projections import looks_at_itself, unlearned, variants
 from dragoman.lab.report import Lab
 from dragoman.lab.runs import Trial, changed, run_of, trial
 from dragoman.lab.skip_dropout import SkipDropout
 from dragoman.model.attention import MultiHeadAttention, attend
 from dragoman.model.transformer import Transformer
+from dragoman.training.schedule import learning_rate
 from dragoman.translator import Translator
 
 
@@ -161,3 +163,52 @@ def test_only_what_is_beyond_chance_is_claimed(monkeypatch: pytest.MonkeyPatch, 
     assert found.numbers["chance"]["mean"] == pytest.approx(1)
     assert [row["name"] for row in found.numbers["rows"]][:2] == ["base", "A-1"]
     assert found.numbers["rows"][1]["paper_loss_over_base"] == pytest.approx(0.0725, abs=1e-4)
+
+
+# --- the training's experiment ----------------------------------------------------------------------------------------
+
+
+def rates(config: Config, steps: list[int]) -> list[float]:
+    return [learning_rate(step, config.train, config.model.d_model) for step in steps]
+
+
+def test_the_papers_schedule_said_by_its_peak_is_the_same_and_its_peak_stays(tiny: Callable[..., Any]) -> None:
+    given = Config.from_mapping(tiny(schedule="noam", lr=2.0, warmup_steps=40, max_steps=900))
+    config = training.by_its_peak(given)
+    assert rates(config, [1, 7, 40, 41, 900]) == pytest.approx(rates(given, [1, 7, 40, 41, 900]))
+    peaks = [rates(changed(config, train={"warmup_steps": n}), [n])[0] for n in (1, 40, 300)]
+    peaks += [rates(each, [40])[0] for each in training.schedules(config).values()]
+    assert peaks == pytest.approx(5 * [rates(given, [40])[0]])
+    assert training.by_its_peak(config) == config
+
+
+def test_what_cannot_be_made_is_refused_before_the_first_training(
+    tiny: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (training, projections, heads):
+        for name in ("trials", "trial"):
+            monkeypatch.setattr(module, name, lambda *_: pytest.fail("something was trained"), raising=False)
+    longer = Config.from_mapping(tiny(schedule="noam", lr=1.0, warmup_steps=4000, max_steps=3000))
+    with pytest.raises(ConfigError, match="warmup_steps"):
+        training.run(Lab(tmp_path, config=longer))
+    other = tiny()
+    other["model"] = {"architecture": "lstm", "d_model": 16}
+    for module in (training, projections, heads):
+        with pytest.raises(ConfigError, match="is lstm, and this experiment is about Transformers"):
+            module.run(Lab(tmp_path, config=Config.from_mapping(other)))
+
+
+def test_convolutions_have_no_rotary_positions(tiny: Callable[..., Any]) -> None:
+    config = changed(Config.from_mapping(tiny()), model={"positions": "rotary"})
+    assert architectures.of_kind(config, "conv").model.positions == "sinusoidal"
+    learned = changed(config, model={"positions": "learned"})
+    assert architectures.of_kind(learned, "conv").model.positions == "learned"
+
+
+def test_evenly_spaced_checkpoints_are_averaged(tmp_path: Path, tiny: Callable[..., Any]) -> None:
+    config = Config.from_mapping(tiny(max_steps=64, schedule="inverse_sqrt", lr=1e-3, warmup_steps=4))
+    (found,) = training.averaged(Lab(tmp_path, say=lambda text: None), "x", training.schedules(config)["cosine"], [1])
+    assert len(found.loss) == training.N_AVERAGED  # of 56, 58, 60, 62, 64
+    odd = changed(config, train={"max_steps": 65})
+    (found,) = training.averaged(Lab(tmp_path, say=lambda text: None), "y", training.schedules(odd)["cosine"], [1])
+    assert len(found.loss) == training.N_AVERAGED  # and 65 is left out

@@ -19,6 +19,7 @@ import torch
 from dragoman.errors import ConfigError, DataError, DragomanError
 from dragoman.explanation.figures import Chart, Curve, curves
 from dragoman.lab import EXPERIMENTS
+from dragoman.lab.page import _words
 from dragoman.lab.report import Claim, Findings, Lab, Section, StoppedError, Table, plain, run_all, run_experiment
 
 
@@ -192,3 +193,16 @@ def test_a_signal_ends_all_at_once(tmp_path: Path, experiments: Callable[..., No
 def test_plain_makes_json_of_arrays_tuples_and_paths() -> None:
     value = {1: (np.float32(0.5), torch.ones(2)), "path": Path("x")}
     assert plain(value) == {"1": [0.5, [1.0, 1.0]], "path": "x"}
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("see https://x.org/a?b=1&c=2.", 'see <a href="https://x.org/a?b=1&amp;c=2">https://x.org/a?b=1&amp;c=2</a>.'),
+        ('https://x.org/"onmouseover="alert(1)', '<a href="https://x.org/">https://x.org/</a>&quot;onmouseover='),
+        ('<a href="http://foo.com/p">', '&lt;a href=&quot;<a href="http://foo.com/p">http://foo.com/p</a>&quot;&gt;'),
+        ("`a < b`, it's", "<code>a &lt; b</code>, it&#x27;s"),
+    ],
+)
+def test_what_users_text_holds_stays_text(text: str, want: str) -> None:
+    assert _words(text).startswith(want)

@@ -7,7 +7,7 @@ from typing import Any
 from dragoman.errors import ConfigError, DecodeError
 from dragoman.explanation.heat import HeatMap, heat_maps
 from dragoman.explanation.style import PALE, QUIET, drawing, fit, new_figure
-from dragoman.explanation.trace import Trace
+from dragoman.explanation.trace import Trace, rank_names
 
 FIGURES = ("alignment", "cross", "encoder", "decoder", "candidates")
 """What can be drawn: the alignment; every head of each kind of attention; what each step chose among."""
@@ -73,7 +73,7 @@ def candidates(trace: Trace) -> Any:
                 spot.annotate(f"{name}  {percent(probability)}", (gap * column, row), (4, 0), va="center",
                               textcoords="offset points", fontsize=9)  # fmt: skip
         spot.set_yticks(range(len(steps)), [step.chosen for step in steps])
-        spot.set_xticks([gap * i for i in range(n_best)], ["likeliest", "second", "third", "fourth", "fifth"][:n_best])
+        spot.set_xticks([gap * i for i in range(n_best)], rank_names(n_best))
         spot.tick_params(length=0)
         spot.xaxis.tick_top()
         for label in spot.get_xticklabels():

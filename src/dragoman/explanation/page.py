@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dragoman.explanation.style import BLUES, blend
-from dragoman.explanation.trace import KINDS, Trace
+from dragoman.explanation.trace import KINDS, Trace, rank_names
 from dragoman.files import explained, write_text
 
 DARK = ("#16181b", "#2f7fb8", "#eaf5ff")
@@ -53,9 +53,7 @@ def page(trace: Trace) -> str:
     content = json.dumps(page_data(trace), ensure_ascii=False, separators=(",", ":"))
     content = content.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     n_best = max(len(step.best) for step in trace.steps)
-    ranks = "".join(
-        f'<th scope="col">{rank}</th>' for rank in ("likeliest", "second", "third", "fourth", "fifth")[:n_best]
-    )
+    ranks = "".join(f'<th scope="col">{rank}</th>' for rank in rank_names(n_best))
     return f"""<!doctype html>
 <html lang="en" data-theme="light">
 <head>

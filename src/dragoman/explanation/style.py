@@ -134,7 +134,7 @@ def _look() -> Any:
         "xtick.color": "#444444", "ytick.color": "#444444", "xtick.major.size": 3, "ytick.major.size": 3,
         "axes.spines.top": False, "axes.spines.right": False, "axes.linewidth": 0.8, "axes.axisbelow": True,
         "grid.color": "#ececec", "lines.linewidth": 1.8, "figure.facecolor": PAPER, "savefig.facecolor": PAPER,
-        "axes.unicode_minus": True, "svg.fonttype": "path", "svg.hashsalt": "dragoman",
+        "axes.unicode_minus": True, "text.parse_math": False, "svg.fonttype": "path", "svg.hashsalt": "dragoman",
     }  # fmt: skip
 
 
@@ -255,5 +255,7 @@ def matplotlib_for(texts: Iterable[str]) -> Any:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    pyplot.rcParams.update({"font.family": list(_families()), "svg.fonttype": "path", "svg.hashsalt": "dragoman"})
+    pyplot.rcParams.update(
+        {"font.family": list(_families()), "svg.fonttype": "path", "svg.hashsalt": "dragoman", "text.parse_math": False}
+    )
     return pyplot

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dragoman.data import trees
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, Tokenizer
 from dragoman.decoding.batches import search_all
+from dragoman.decoding.ensemble import Ensemble
 from dragoman.errors import ConfigError, DecodeError
 from dragoman.explanation.words import END, START, Span, between_words, word_names, word_spans
 from dragoman.translator import Translator, one_line
@@ -113,9 +114,12 @@ def trace(translator: Translator, text: str, target: str | None = None, n_best: 
         n_best: How many candidates of each step to keep.
 
     Raises:
+        ConfigError: The translator is an ensemble, which has no attention of its own.
         DecodeError: A text is blank, or longer than the model was trained on.
         DataError: Of a parser, ``target`` is no tree.
     """
+    if isinstance(translator.model, Ensemble):
+        raise ConfigError("an ensemble has no attention of its own: explain its members one by one")
     parses = translator.config.task == "parsing"
     read = trees.sentence_of(trees.words_of(text)) if parses else text
     ids = _ids(translator, translator.src_tokenizer, read, "the text")
@@ -138,6 +142,12 @@ def trace(translator: Translator, text: str, target: str | None = None, n_best: 
         weights=weights,
         steps=_steps(logits[0].float().cpu(), [*tgt_ids, EOS_ID], translator.tgt_tokenizer, n_best),
     )
+
+
+def rank_names(n: int) -> tuple[str, ...]:
+    """What the first, second ... of the next subwords are called."""
+    names = ("likeliest", "second", "third", "fourth", "fifth")
+    return (*names, *(f"{rank}th" for rank in range(len(names) + 1, n + 1)))[:n]
 
 
 def _side(tokenizer: Tokenizer, ids: Sequence[int], lang: str | None, by_spaces: bool) -> Side:

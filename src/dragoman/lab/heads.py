@@ -27,7 +27,7 @@ from dragoman.lab.pruning import (
     without,
 )
 from dragoman.lab.report import Claim, Findings, Lab, Section, Table
-from dragoman.lab.runs import corpus_config, run_of, trial
+from dragoman.lab.runs import run_of, transformer_config, trial
 from dragoman.model.transformer import Transformer
 from dragoman.progress import Ticker
 from dragoman.translator import Translator
@@ -73,10 +73,12 @@ def _examined(lab: Lab) -> Examined:
     """
     folder = lab.run
     if folder is None:
-        config = corpus_config(lab)
+        config = transformer_config(lab)
         trial(lab, "model", config, 1, keep=True)
         folder = run_of(lab, "model", config, 1)
     translator = Translator.load(folder, lab.device.type)
+    if translator.config.task != "translation":
+        raise ConfigError(f"{folder}: heads are examined of a translator, and this run is a parser")
     if not isinstance(translator.model, Transformer):
         raise ConfigError(f"{folder}: heads are examined of a Transformer, and this run's model is another one")
     if not (Path(folder) / "store/valid").is_dir():

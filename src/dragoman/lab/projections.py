@@ -13,7 +13,7 @@ from dragoman.api import Build
 from dragoman.config import Config, ModelConfig
 from dragoman.explanation.figures import Bars, Chart, Curve, bars, curves
 from dragoman.lab.report import Claim, Findings, Lab, Section, Table
-from dragoman.lab.runs import Trial, bar, changed, corpus_config, difference, holds, interval, mean_curve, trials
+from dragoman.lab.runs import Trial, bar, changed, difference, holds, interval, mean_curve, transformer_config, trials
 from dragoman.model.attention import MultiHeadAttention
 from dragoman.model.transformer import Transformer
 
@@ -83,7 +83,7 @@ def looks_at_itself(build: Build | None, config: ModelConfig, seed: int = 0) -> 
 
 def run(lab: Lab) -> Findings:
     """Claims: learned projections, several of them, are worth their parameters."""
-    config = corpus_config(lab)
+    config = transformer_config(lab)
     seeds = (1,) if lab.quick else (1, 2, 3)
     tried, itself = {}, {}
     for variant in variants(config):

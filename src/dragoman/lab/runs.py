@@ -118,6 +118,19 @@ def corpus_config(lab: Lab, recipe: Mapping[str, Any] = SMALL, n_train: int = 80
     return changed(config, **QUICK) if lab.quick else config
 
 
+def transformer_config(lab: Lab) -> Config:
+    """As ``corpus_config``, for what is a Transformer's alone.
+
+    Raises:
+        ConfigError: The configuration is another architecture's, or a parser's.
+    """
+    config = corpus_config(lab)
+    if config.model.architecture != "transformer":
+        what = f"the configuration's model.architecture is {config.model.architecture}"
+        raise ConfigError(f"{what}, and this experiment is about Transformers")
+    return config
+
+
 def of_last_step(config: Config) -> Config:
     """A run that keeps the weights of its last step: none chosen by the very set that they are measured on."""
     return changed(config, train={"average": 0, "ema": 0.0, "validate_every": config.train.max_steps})

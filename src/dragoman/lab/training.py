@@ -24,12 +24,13 @@ from dragoman.lab.runs import (
     holds,
     interval,
     mean_curve,
+    transformer_config,
     trials,
 )
 from dragoman.lab.skip_dropout import SkipDropout
 from dragoman.progress import Ticker
 from dragoman.training.averaging import average_checkpoints
-from dragoman.training.checkpoint import list_checkpoints
+from dragoman.training.checkpoint import list_checkpoints, step_of
 from dragoman.translator import Translator
 
 TAKES = ("config", "device")
@@ -51,10 +52,11 @@ class Averaged(NamedTuple):
 
 def run(lab: Lab) -> Findings:
     """Claims: smoothing costs perplexity and gains BLEU; warm-up, averages and dropout each help."""
-    config = corpus_config(lab)
+    config = by_its_peak(transformer_config(lab))
     seeds = (1,) if lab.quick else (1, 2, 3)
     smoothed = config.train.label_smoothing or 0.1
     config = changed(config, train={"label_smoothing": smoothed})
+    falling = schedules(config)  # refused before anything is trained, if it is to be
 
     def made(name: str, **train: float) -> list[Trial]:
         variant = changed(config, train=train)
@@ -66,7 +68,7 @@ def run(lab: Lab) -> Findings:
         for steps in (WARMUPS[:1] if lab.quick else WARMUPS)
         if steps < config.train.max_steps
     }
-    averages = {name: averaged(lab, name, schedule, seeds) for name, schedule in schedules(config).items()}
+    averages = {name: averaged(lab, name, schedule, seeds) for name, schedule in falling.items()}
     dropout = dropout_places(lab, seeds)
     numbers = {
         "smoothing": _rows(smoothing),
@@ -81,17 +83,22 @@ def run(lab: Lab) -> Findings:
 # --- trainings --------------------------------------------------------------------------------------------------------
 
 
+def by_its_peak(config: Config) -> Config:
+    """The same training with the paper's schedule said by its peak, which then does not move with the warm-up."""
+    train = config.train
+    if train.schedule != "noam":
+        return config
+    peak = (train.lr or 1.0) * config.model.d_model**-0.5 * train.warmup_steps**-0.5
+    return changed(config, train={"schedule": "inverse_sqrt", "lr": peak})
+
+
 def schedules(config: Config) -> dict[str, Config]:
     """The same training with a rate that stays high, as the paper's does, and with one that falls to nothing."""
     every = max(1, config.train.max_steps // 30)  # the last five: the last sixth of the training
-    train = {"save_every": every, "average": N_AVERAGED, "lr": config.train.lr or 1.0}
-    inverse = "noam" if config.train.schedule == "noam" else "inverse_sqrt"
-    peak = (
-        train["lr"] if config.train.schedule != "noam" else config.model.d_model**-0.5 * config.train.warmup_steps**-0.5
-    )
+    train = {"save_every": every, "average": N_AVERAGED}
     return {
-        "inverse-sqrt": changed(config, train={**train, "schedule": inverse}),
-        "cosine": changed(config, train={**train, "schedule": "cosine", "lr": peak}),
+        "inverse-sqrt": changed(config, train={**train, "schedule": "inverse_sqrt"}),
+        "cosine": changed(config, train={**train, "schedule": "cosine"}),
     }
 
 
@@ -105,7 +112,8 @@ def _averages_of(folder: Path, done: Trained, config: Config) -> dict[str, Any]:
     translator = Translator.load(folder, config.train.device)
     store, ticker = Store.open(folder / "store/valid"), Ticker(quiet=True)
     measure = validator(translator.config, store, translator.tgt_tokenizer, ticker)
-    checkpoints = list_checkpoints(folder / "checkpoints")
+    every = config.train.save_every  # one that was saved for the end alone is hardly another than the one before
+    checkpoints = [path for path in list_checkpoints(folder / "checkpoints") if step_of(path) % every == 0]
     found = []
     for n in range(1, len(checkpoints) + 1):
         load_into(cast(nn.Module, translator.model), average_checkpoints(checkpoints[-n:]))
@@ -139,7 +147,7 @@ def places(p: float) -> dict[str, Place]:
 
 def dropout_places(lab: Lab, seeds: Sequence[int]) -> Found:
     """Each place on a text so small that the model learns it by heart."""
-    config = corpus_config(lab, n_train=N_SMALL)
+    config = by_its_peak(corpus_config(lab, n_train=N_SMALL))
     p = config.model.dropout or 0.1
     return {
         name: trials(lab, f"dropout-{name}", changed(config, model=place.model), seeds, place.build)
