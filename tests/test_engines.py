@@ -301,3 +301,10 @@ def test_a_refused_setting_leaves_no_file(run: Path, tmp_path: Path) -> None:
         with pytest.raises(DragomanError):
             Translator.load(run, "cpu").translate_file(tmp_path / "src", tmp_path / "out", **wrong)
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_wishes_count_where_there_is_nothing_to_translate(run: Path) -> None:
+    translator = Translator.load(run, "cpu")
+    for wish in ({"no_repeat_ngram": 2}, {"prefix": "der"}, {"include": ["hund"]}):
+        with pytest.raises(ConfigError, match="words prescribed or forbidden"):
+            translator.translate([], engine="ctranslate2", **wish)

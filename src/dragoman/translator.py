@@ -171,9 +171,11 @@ class Translator:
         prefixes = [prefix] * len(texts) if isinstance(prefix, str) else list(prefix)
         if len(prefixes) != len(texts):
             raise ConfigError(f"{len(prefixes):,} prefixes for {len(texts):,} texts: give one for all or one for each")
-        wording = Wording("", include, exclude, glossary or None, no_repeat_ngram)  # (without terms: none)
+        common = prefix if isinstance(prefix, str) else ""
+        wording = Wording(common, include, exclude, glossary or None, no_repeat_ngram).checked()  # (no terms: none)
         wordings = [wording._replace(prefix=each).checked() for each in prefixes]
-        plain, trees = all(each == Wording() for each in wordings), self.config.task == "parsing"
+        plain = all(each == Wording() for each in (wording, *wordings))  # without texts too
+        trees = self.config.task == "parsing"
         if trees:
             _refuse_wishes(not plain, alignments)
             if n_best < 1:
