@@ -163,8 +163,8 @@ def _cell(value: Any) -> str:
 
 def _words(text: str) -> str:
     """Text with ``code`` between backticks, and addresses as links; all else escaped."""
-    escaped = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
-    address = r"https?://(?:&amp;|[^\s<>()&])*(?:&amp;|[^\s<>().,;&])"  # it ends where a quote or bracket was
+    escaped = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
+    address = r"https?://(?:&amp;|[^\s<>()&\"'])*(?:&amp;|[^\s<>().,;&\"'])"  # it goes into an attribute
     return re.sub(address, lambda found: f'<a href="{found[0]}">{found[0]}</a>', escaped)
 
 
