@@ -151,12 +151,19 @@ def one_line(text: str) -> str:
     return " ".join(text.split("\n"))
 
 
-NOT_ALIGNED = "no alignment: the search's words and those that are left are not the same"
-"""The note of a translation that ``seamless`` made shorter, where alignments were asked for."""
-
-
 def seamless(src: str, one: Translation) -> Translation:
     """Say once what a translation repeats where two of its parts meet, each of which is sound; and note it."""
     text = one.text if one.n_parts < 2 else without_runs(src, one.text)
     note = "loop: where its parts meet; what was repeated stands here once"
     return one if text == one.text else one._replace(text=text, notes=(*one.notes, note))
+
+
+NOT_ALIGNED = "no alignment: the search's words and those that are left are not the same"
+"""The note of a translation that ``seamless`` made shorter, where alignments were asked for."""
+
+
+def with_links(one: Translation, whole: Translation, links: Links) -> Translation:
+    """``one`` with the alignment of ``whole``, which is what it was before ``seamless``; where they differ, without."""
+    if one.text != whole.text:
+        return one._replace(alignment=(), notes=(*one.notes, NOT_ALIGNED))
+    return one._replace(alignment=links)

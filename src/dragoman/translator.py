@@ -39,12 +39,12 @@ from dragoman.guard import Guard, Guarded
 from dragoman.journal import make_file
 from dragoman.languages import UNSPACED, primary
 from dragoman.model.transformer import Transformer
-from dragoman.parts import NOT_ALIGNED, Part, align, cut, join, seamless
+from dragoman.parts import Part, align, cut, join, seamless, with_links
 from dragoman.parts import Translation as Translation
 from dragoman.parts import one_line as one_line
 from dragoman.reading import Pairs, Scored
 from dragoman.splitting import windows
-from dragoman.wording import Wording, WordingEncoder
+from dragoman.wording import Wording, WordingEncoder, each_wording
 
 logger = logging.getLogger(__name__)
 
@@ -168,24 +168,18 @@ class Translator:
             batch_tokens=1 if deterministic else batch_tokens,
             patience=patience,
         )
-        prefixes = [prefix] * len(texts) if isinstance(prefix, str) else list(prefix)
-        if len(prefixes) != len(texts):
-            raise ConfigError(f"{len(prefixes):,} prefixes for {len(texts):,} texts: give one for all or one for each")
-        common = prefix if isinstance(prefix, str) else ""
-        wording = Wording(common, include, exclude, glossary or None, no_repeat_ngram).checked()  # (no terms: none)
-        wordings = [wording._replace(prefix=each).checked() for each in prefixes]
-        plain = all(each == Wording() for each in (wording, *wordings))  # without texts too
+        wordings = each_wording(len(texts), prefix, Wording("", include, exclude, glossary or None, no_repeat_ngram))
         trees = self.config.task == "parsing"
         if trees:
-            _refuse_wishes(not plain, alignments)
+            _refuse_wishes(wordings is not None, alignments)
             if n_best < 1:
                 raise ConfigError(f"n_best = {n_best} must be 1 or more")
             parts, guard = parsing.cut(texts, self.src_tokenizer, self.max_tokens), False
         else:
-            parts = self._parts(texts, None if plain else wordings, warn, label)
+            parts = self._parts(texts, wordings, warn, label)
         kept = max(n_best, config.beam_size) if trees and sampling is None else n_best
         asked = engine if isinstance(engine, str) else "ctranslate2"
-        chosen = self._chosen(asked, precision, sampling is not None, alignments, not plain)
+        chosen = self._chosen(asked, precision, sampling is not None, alignments, wordings is not None)
         foreign = engine if isinstance(engine, CTranslate2) else self._foreign_engine(chosen, precision, workers)
         searcher = self.model if foreign is not None else self._searcher(precision)
         reading = precision if foreign is None and precision != "int8" else "fp32"
@@ -202,23 +196,16 @@ class Translator:
                 )
             looked = self._look(searcher, parts, found, config) if guard else {}
         if trees:
-            result = parsing.join(texts, parts, found, n_best, config.length_penalty, self.tgt_tokenizer)
+            joined = parsing.join(texts, parts, found, n_best, config.length_penalty, self.tgt_tokenizer)
         else:
             between = "" if self._unspaced else " "
-            result = join(texts, parts, found, looked, config.length_penalty, self.tgt_tokenizer, between)
-        joined = result
-        if guard:
-            result = [seamless(text, one) for text, one in zip(texts, joined, strict=True)]
+            joined = join(texts, parts, found, looked, config.length_penalty, self.tgt_tokenizer, between)
+        result = [seamless(text, one) for text, one in zip(texts, joined, strict=True)] if guard else joined
         result = self._sure(texts, result, parts, looked)
         if alignments:
             with self._precision(reading):
-                aligned = align(texts, parts, found, looked, self._pairs, config.batch_tokens)
-            result = [
-                one._replace(alignment=links)
-                if one.text == whole.text
-                else one._replace(alignment=(), notes=(*one.notes, NOT_ALIGNED))
-                for one, whole, links in zip(result, joined, aligned, strict=True)
-            ]
+                links = align(texts, parts, found, looked, self._pairs, config.batch_tokens)
+            result = [with_links(*each) for each in zip(result, joined, links, strict=True)]
         _tell(result, {parts[i].owner for i in lost}, warn, failed, label)
         return result
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from dragoman.data.tokenizer import UNK_ID, Tokenizer
+from dragoman.data.tokenizer import UNK_ID, Tokenizer, lone_surrogate
 from dragoman.decoding.rules import Rules, Spelling
 from dragoman.errors import ConfigError
 from dragoman.glossary import Glossary
@@ -40,13 +40,31 @@ class Wording(NamedTuple):
             if not all(word.strip() for word in words):
                 raise ConfigError(f"{name} holds a blank word: leave it out")
         for word in (self.prefix, *self.include, *self.exclude):
-            if any("\ud800" <= character <= "\udfff" for character in word):  # a byte of argv that is not UTF-8
+            if lone_surrogate(word) is not None:  # a byte of argv that is not UTF-8
                 raise ConfigError(f"{word!r} holds half of a surrogate pair, which is no character: give text in UTF-8")
         if "\n" in self.prefix:
             raise ConfigError("the prefix has a line end, and a translation is one line")
         if self.no_repeat_ngram < 0:
             raise ConfigError(f"no_repeat_ngram = {self.no_repeat_ngram} must be 1 or more, or 0 for no such rule")
         return self._replace(include=tuple(self.include), exclude=tuple(self.exclude))
+
+
+def each_wording(n_texts: int, prefix: str | Sequence[str], others: Wording) -> list[Wording] | None:
+    """The wording of each text, checked; None where nothing is asked for, even of no texts.
+
+    Args:
+        prefix: One for all, or one for each.
+        others: The wishes beside it.
+
+    Raises:
+        ConfigError: As ``Wording.checked``; or there are not as many prefixes as texts.
+    """
+    prefixes = [prefix] * n_texts if isinstance(prefix, str) else list(prefix)
+    if len(prefixes) != n_texts:
+        raise ConfigError(f"{len(prefixes):,} prefixes for {n_texts:,} texts: give one for all or one for each")
+    common = others._replace(prefix=prefix if isinstance(prefix, str) else "").checked()
+    wordings = [common._replace(prefix=each).checked() for each in prefixes]
+    return None if all(each == Wording() for each in (common, *wordings)) else wordings
 
 
 class Demand(NamedTuple):

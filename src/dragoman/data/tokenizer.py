@@ -169,7 +169,7 @@ class Tokenizer:
         try:
             return self._processor.encode(list(texts), num_threads=_N_THREADS)
         except (UnicodeEncodeError, TypeError) as error:
-            raise _lone_surrogate(texts) or error from None
+            raise _not_utf8(texts) or error from None
 
     def sample(self, texts: Sequence[str], rate: float, seed: int) -> list[list[int]]:
         """Cut each text in a random one of the possible ways: subword regularisation, see ``Sampler``.
@@ -183,7 +183,7 @@ class Tokenizer:
         Raises:
             DataError: As ``encode``.
         """
-        if (problem := _lone_surrogate(texts)) is not None:
+        if (problem := _not_utf8(texts)) is not None:
             raise problem
         return self.encode(texts) if is_of_words(self.proto) else self._sampler(rate).cut(texts, seed)
 
@@ -373,7 +373,12 @@ def _joined(parts: Iterable[str]) -> Iterator[str]:
         yield " " + " ".join(block)
 
 
-def _lone_surrogate(texts: Sequence[str]) -> DataError | None:
+def lone_surrogate(text: str) -> int | None:
+    """The place, from 0, of the first character that is half of a surrogate pair, which UTF-8 cannot write."""
+    return next((place for place, character in enumerate(text) if "\ud800" <= character <= "\udfff"), None)
+
+
+def _not_utf8(texts: Sequence[str]) -> DataError | None:
     """Say which text cannot be written as UTF-8, if one cannot."""
     try:
         "".join(texts).encode()
@@ -381,10 +386,9 @@ def _lone_surrogate(texts: Sequence[str]) -> DataError | None:
     except UnicodeEncodeError:
         pass  # which one?
     for number, text in enumerate(texts, 1):
-        for place, character in enumerate(text, 1):
-            if "\ud800" <= character <= "\udfff":
-                return DataError(
-                    f"text {number}, character {place}: U+{ord(character):04X} is half of a surrogate pair and no "
-                    "character; replace it, for example by U+FFFD"
-                )
+        if (place := lone_surrogate(text)) is not None:
+            return DataError(
+                f"text {number}, character {place + 1}: U+{ord(text[place]):04X} is half of a surrogate pair and no "
+                "character; replace it, for example by U+FFFD"
+            )
     return None
