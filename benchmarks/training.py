@@ -2,6 +2,7 @@
 
 Every turn is a process of its own: build, warm up, train on the same batches, twice. What counts is the second time, as
 in an epoch after the first; the speed of the first stands beside it. Tokens are target tokens without padding.
+Where tcmalloc is installed, dragoman takes part a second time with it instead of the system's malloc.
 JoeyNMT and Eole make batches of their own, so they train through their own commands, on the same pairs, with the best
 of a few batch settings, and their logs say their speed.
 """
@@ -9,6 +10,7 @@ of a few batch settings, and their logs say their speed.
 from __future__ import annotations
 
 import argparse
+import ctypes.util
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -101,6 +103,9 @@ def compare(corpus: Corpus, preset: str, args: argparse.Namespace) -> dict[str, 
 
         attention, sweeps = best_attention(short, sizes, tokenizer.vocab_size, warm)
         taking_part = systems(path, sizes, tokenizer.vocab_size, attention)
+        if (tcmalloc := ctypes.util.find_library("tcmalloc_minimal")) is not None:
+            ours = next(one for one in taking_part if one.name == OURS[0])
+            taking_part.append(ours._replace(name=f"{OURS[0]}, tcmalloc", preload=tcmalloc))
         turn: dict[str, Callable[[], Figures]] = {}
         own = commands(pairs, tokenizer, sizes, args.batch_tokens, max(1, (warm + args.steps) // 6))
         for name, (train, settings) in own.items() if args.commands else ():

@@ -28,6 +28,7 @@ class System(NamedTuple):
     script: str
     settings: dict[str, Any]  # of its ``prepare``
     threads: int = 2
+    preload: str = ""  # a library that is loaded before all others: another malloc
 
 
 class PeerError(RuntimeError):
@@ -51,6 +52,8 @@ def started(system: System) -> Iterator[Ask]:
         PeerError: It failed or ended.
     """
     env = {**os.environ, "OMP_NUM_THREADS": str(system.threads), "TOKENIZERS_PARALLELISM": "false"}
+    if system.preload:
+        env["LD_PRELOAD"] = system.preload
     process = subprocess.Popen(
         [python_of(system.environment), PEERS / system.script],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, env=env,

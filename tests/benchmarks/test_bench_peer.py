@@ -29,6 +29,9 @@ def prepare(factor):
         if how == "with a child":
             import subprocess
             subprocess.run([sys.executable, "-c", "import time; x = bytearray(80 << 20); time.sleep(1.5)"])
+        if how == "what is loaded":
+            with open("/proc/self/maps") as maps:
+                return {{"product": "libresolv.so" in maps.read()}}
         return {{"product": factor * n}}
     return run
 
@@ -91,3 +94,9 @@ def test_a_command_is_watched_and_its_failure_shows_what_it_said(tmp_path: Path)
 
 def test_growth_leaves_the_start_out() -> None:
     assert growth_percent([1.0, 1.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0, 110.0, 110.0]) == pytest.approx(10.0)
+
+
+def test_a_library_can_be_loaded_before_all_others(toy: Callable[..., System]) -> None:
+    for preload in ("", "libresolv.so.2"):
+        with started(toy(factor=1)._replace(preload=preload)) as ask:
+            assert ask(n=1, how="what is loaded")["product"] is bool(preload)
