@@ -60,9 +60,21 @@ def test_what_the_vocabulary_cannot_spell_is_said_or_refused() -> None:
     demand = encoder.demand(Wording(include=("hund", "Ω")), "x")
     assert len(demand.rules.include) == 1
     assert demand.unmet("der hund") == ("'Ω' could not be placed",)
-    with pytest.raises(ConfigError, match="cannot spell"):
-        encoder.demand(Wording(prefix="der Ω"), "x")
+    for n_texts, prefix in ((0, "der Ω"), (1, "der Ω"), (2, ["der", "der Ω"])):
+        with pytest.raises(ConfigError, match=r"prefix 'der Ω' .*cannot spell"):
+            encoder.wordings(n_texts, prefix, Wording())
     assert encoder.demand(Wording(prefix="der "), "x").rules.prefix == b" der "
+
+
+def test_each_text_has_a_wording_of_its_own_and_no_wish_makes_none() -> None:
+    encoder, others = WordingEncoder(TOKENIZER, False), Wording(no_repeat_ngram=3)
+    assert encoder.wordings(2, "", Wording()) is None
+    assert encoder.wordings(2, ["", ""], Wording()) is None
+    assert encoder.wordings(2, ["der", ""], Wording()) == [Wording("der"), Wording()]
+    assert encoder.wordings(0, "der", Wording()) == []  # a wish, though of no text
+    assert encoder.wordings(1, "die", others) == [Wording("die", no_repeat_ngram=3)]
+    with pytest.raises(ConfigError, match="1 prefixes for 2 texts"):
+        encoder.wordings(2, ["der"], others)
 
 
 def test_where_a_word_ends() -> None:

@@ -44,7 +44,7 @@ from dragoman.parts import Translation as Translation
 from dragoman.parts import one_line as one_line
 from dragoman.reading import Pairs, Scored
 from dragoman.splitting import windows
-from dragoman.wording import Wording, WordingEncoder, each_wording
+from dragoman.wording import Wording, WordingEncoder
 
 logger = logging.getLogger(__name__)
 
@@ -168,7 +168,8 @@ class Translator:
             batch_tokens=1 if deterministic else batch_tokens,
             patience=patience,
         )
-        wordings = each_wording(len(texts), prefix, Wording("", include, exclude, glossary or None, no_repeat_ngram))
+        wishes = Wording("", include, exclude, glossary or None, no_repeat_ngram)
+        wordings = self._wording.wordings(len(texts), prefix, wishes)
         trees = self.config.task == "parsing"
         if trees:
             _refuse_wishes(wordings is not None, alignments)

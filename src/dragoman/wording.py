@@ -49,24 +49,6 @@ class Wording(NamedTuple):
         return self._replace(include=tuple(self.include), exclude=tuple(self.exclude))
 
 
-def each_wording(n_texts: int, prefix: str | Sequence[str], others: Wording) -> list[Wording] | None:
-    """The wording of each text, checked; None where nothing is asked for, even of no texts.
-
-    Args:
-        prefix: One for all, or one for each.
-        others: The wishes beside it.
-
-    Raises:
-        ConfigError: As ``Wording.checked``; or there are not as many prefixes as texts.
-    """
-    prefixes = [prefix] * n_texts if isinstance(prefix, str) else list(prefix)
-    if len(prefixes) != n_texts:
-        raise ConfigError(f"{len(prefixes):,} prefixes for {n_texts:,} texts: give one for all or one for each")
-    common = others._replace(prefix=prefix if isinstance(prefix, str) else "").checked()
-    wordings = [common._replace(prefix=each).checked() for each in prefixes]
-    return None if all(each == Wording() for each in (common, *wordings)) else wordings
-
-
 class Demand(NamedTuple):
     """A wording for one text, in ids, and the words to look for in its translation."""
 
@@ -92,14 +74,30 @@ class WordingEncoder:
         self.tokenizer, self.unspaced = tokenizer, unspaced
         self.spelling = Spelling(tokenizer.spelled, tokenizer.shadowed)
 
-    def demand(self, wording: Wording, text: str) -> Demand:
-        """The rules for the translation of ``text``.
+    def wordings(self, n_texts: int, prefix: str | Sequence[str], others: Wording) -> list[Wording] | None:
+        """The wording of each text, checked; None where nothing is asked for, even of no texts.
+
+        Args:
+            prefix: One for all, or one for each.
+            others: The wishes beside it.
 
         Raises:
-            ConfigError: The prefix has a character that the vocabulary cannot spell.
+            ConfigError: As ``Wording.checked``; there are not as many prefixes as texts; or one has a character that
+                the vocabulary cannot spell.
         """
-        if UNK_ID in self.tokenizer.encode([wording.prefix])[0]:
-            raise ConfigError(f"the prefix {wording.prefix!r} has a character that this run's subwords cannot spell")
+        prefixes = [prefix] * n_texts if isinstance(prefix, str) else list(prefix)
+        if len(prefixes) != n_texts:
+            raise ConfigError(f"{len(prefixes):,} prefixes for {n_texts:,} texts: give one for all or one for each")
+        common = others._replace(prefix=prefix if isinstance(prefix, str) else "").checked()
+        wordings = [common._replace(prefix=each).checked() for each in prefixes]
+        different = list(dict.fromkeys((common.prefix, *prefixes)))
+        for each, ids in zip(different, self.tokenizer.encode(different), strict=True):
+            if UNK_ID in ids:
+                raise ConfigError(f"the prefix {each!r} has a character that this run's subwords cannot spell")
+        return None if all(each == Wording() for each in (common, *wordings)) else wordings
+
+    def demand(self, wording: Wording, text: str) -> Demand:
+        """The rules for the translation of ``text``, of a wording that ``wordings`` has checked."""
         placed = [(word.strip(), repr(word.strip())) for word in wording.include]
         for match in wording.glossary.find(text) if wording.glossary is not None else ():
             placed.append((match.target, f"{match.target!r} (the glossary's for {match.source!r})"))
