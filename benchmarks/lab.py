@@ -85,7 +85,7 @@ def section(name: str, record: dict[str, Any]) -> str:
     """One experiment: its verdict and its figures."""
     on = record["machine"]
     where = f"{record['date']}, {on.get('gpu', on['cpu'])}, threads: {on['threads']}, torch {on['torch']}"
-    options = {"config": "CONFIG", "run": record["run"]}
+    options = {"config": "CONFIG", "run": "RUN"}
     given = "".join(f" --{option} {value}" for option, value in options.items() if record[option])
     by = f"`dragoman lab {record['experiment']}{given}"
     verdict = "\n".join(

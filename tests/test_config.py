@@ -128,6 +128,10 @@ def test_an_unknown_key_is_refused_with_the_nearest_name(data: dict[str, Any], m
         ({"train": {"schedule": "cosine", "lr": 1, "max_steps": 7}}, ["train.warmup_steps = 4000", "max_steps = 7"]),
         ({"train": {"adam_betas": [0.9, 1.0]}}, ["train.adam_betas = (0.9, 1.0)", "[0, 1)"]),
         ({"train": {"max_steps": 0}}, ["train.max_steps = 0"]),
+        ({"train": {"average": True}}, ["average = true is no switch"]),
+        ({"train": {"patience": False}}, ["patience = false is no switch"]),
+        ({"model": {"dropout": True}}, ["dropout = true is no switch"]),
+        ({"data": {"noise": {"case": True}}}, ["case = true is no switch"]),
         ({"train": None}, ["train = None", "section"]),
         ({"train": "fast"}, ["train = 'fast'", "section"]),
         ({"data": ["a", "b"]}, ["data = ['a', 'b']", "section"]),
@@ -203,6 +207,15 @@ def test_presets_are_the_sizes_of_the_plan(preset: str, sizes: tuple[float, ...]
 def test_what_is_said_beside_a_preset_wins() -> None:
     model = Config.from_mapping({"model": {"dropout": 0.2, "preset": "big", "n_heads": 8}, **FILES}).model
     assert (model.dropout, model.n_heads, model.d_model) == (0.2, 8, 1024)
+
+
+def test_a_preset_that_is_set_takes_the_place_of_sizes_and_of_nothing_else() -> None:
+    written = Config.from_mapping({"model": {"preset": "tiny", "dropout": 0.2, "norm": "pre"}, **FILES}).model_dump()
+    for overrides in (["model.preset=base", "model.n_heads=4"], ["model.n_heads=4", "model.preset=base"]):
+        model = Config.from_mapping(with_overrides(written, overrides)).model
+        assert (model.d_model, model.n_encoder_layers, model.n_heads) == (512, 6, 4)
+        assert (model.dropout, model.norm) == (0.2, "pre")
+    assert written["model"]["d_model"] == 128
 
 
 @pytest.mark.parametrize("config", [Config.from_mapping(FILES), ModelConfig(**vocabularies())])

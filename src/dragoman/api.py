@@ -20,6 +20,7 @@ import os
 import shlex
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,7 +40,7 @@ from dragoman.data.tokenizer import PAD_ID, Tokenizer
 from dragoman.decoding.batches import search_all
 from dragoman.defaults import choose_steps, resolve
 from dragoman.device import resolve_device, resolve_precision
-from dragoman.errors import BundleError, ConfigError
+from dragoman.errors import BundleError, ConfigError, DragomanError
 from dragoman.evaluation.brackets import symbols_f1
 from dragoman.evaluation.calibration import learn_confidence
 from dragoman.evaluation.metrics import bleu, chrf
@@ -47,10 +48,11 @@ from dragoman.files import check_sealed, standing, write_text
 from dragoman.lock import locked, refuse_if_locked
 from dragoman.preparation import check_prepared, load_lexicon, load_tokenizers, prepare
 from dragoman.progress import Ticker
+from dragoman.tensor_file import MAX_TENSORS
 from dragoman.training.averaging import average_checkpoints
 from dragoman.training.checkpoint import list_checkpoints, whole_checkpoints
 from dragoman.training.distributed import World, joined, launch_name, of_rank_0, on_rank_0, open_group
-from dragoman.training.log import RunLog, duration
+from dragoman.training.log import NO_TENSORBOARD, RunLog, duration
 from dragoman.training.loop import Outcome, Validation, fit
 from dragoman.training.loss import label_smoothed_loss
 from dragoman.translator import Translator, one_line
@@ -229,7 +231,14 @@ def check_trainable(config: Config) -> None:
         )
     size = tokenizer.vocab_size
     sizes = ModelConfig(**model.model_dump(), src_vocab_size=size, tgt_vocab_size=size)
-    n_parameters = sum(tensor.numel() for tensor in shapes(sizes).values())
+    n_parameters, n_tensors = sum(tensor.numel() for tensor in shapes(sizes).values()), 3 * len(shapes(sizes))
+    if n_tensors > MAX_TENSORS:  # Adam has three for each parameter
+        raise ConfigError(
+            f"{model.n_encoder_layers} + {model.n_decoder_layers} layers make {n_tensors:,} tensors in a checkpoint, "
+            f"which has room for {MAX_TENSORS:,}: set fewer model.n_encoder_layers and model.n_decoder_layers"
+        )
+    if config.train.tensorboard and find_spec("tensorboard") is None:
+        raise ConfigError(NO_TENSORBOARD)
     if config.train.device == "cuda":
         there = torch.cuda.get_device_properties(0).total_memory
     else:
@@ -257,16 +266,18 @@ def _claimed(run: Path) -> Iterator[None]:
             raise ConfigError(f"{run}: cannot write there ({error.strerror or error}); choose another --out") from None
         with locked(run):
             _refuse_a_run(run)  # which another process may have made by now
-            new_store = not (run / "store").exists()
+            ours = [run / name for name in ("config.yaml", PARENT, LAUNCH, "store") if not (run / name).exists()]
+            before = (run / "log.jsonl").exists()
             try:
                 yield
             except BaseException:
-                if not (run / "log.jsonl").exists():  # training has not begun
-                    if new_store:
-                        shutil.rmtree(run / "store", ignore_errors=True)
+                if before or not (run / "log.jsonl").exists():  # training has not begun
                     with contextlib.suppress(OSError):
-                        for name in ("config.yaml", PARENT, LAUNCH):
-                            (run / name).unlink(missing_ok=True)
+                        for path in ours:
+                            if path.is_dir():
+                                shutil.rmtree(path)
+                            else:
+                                path.unlink(missing_ok=True)
                 raise
     except BaseException:
         with contextlib.suppress(OSError):  # the first that is not empty
@@ -323,8 +334,15 @@ def _resumed(run: Path, overrides: Sequence[str], accept_changed_text: bool, tic
         ticker.say("train.max_steps has changed: the rest of the cosine is another one than the run began with")
     tokenizers = check_prepared(run, accept_changed_text, ticker)
     with locked(run):
+        there = list_checkpoints(run / "checkpoints")
         write_text(run / "config.yaml", config.to_yaml())
-        yield Ready(config, tokenizers, resume=True)
+        try:
+            yield Ready(config, tokenizers, resume=True)
+        except BaseException:
+            if list_checkpoints(run / "checkpoints") == there:  # nothing came of these settings
+                with contextlib.suppress(DragomanError):
+                    write_text(run / "config.yaml", saved.to_yaml())
+            raise
 
 
 def _restarted(run: Path, ticker: Ticker) -> bool:

@@ -38,6 +38,15 @@ class Section(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_switches(cls, data: Any) -> Any:
+        """``average: true`` would be an average of 1: no number is meant by a word."""
+        for name, field in cls.model_fields.items() if isinstance(data, Mapping) else ():
+            if isinstance(data.get(name), bool) and bool not in (field.annotation, *get_args(field.annotation)):
+                raise ValueError(f"{name} = {str(data[name]).lower()} is no switch: give its value")
+        return data
+
 
 OF_TRANSFORMERS = (
     "d_k", "d_v", "attention_dropout", "activation_dropout", "norm", "activation", "attention_bias", "norm_eps",
@@ -378,10 +387,16 @@ class _StrictLoader(yaml.SafeLoader):
 def with_overrides(data: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
     """Return ``data`` with each ``a.b=value`` set; values are read as YAML, so ``0.3``, ``true``, ``[1, 2]`` work.
 
+    A preset that is set takes the place of the sizes that ``data`` has.
+
     Raises:
         ConfigError: An override is not of the form ``a.b=value`` or goes through something that is no section.
     """
     result = _deep_copy(data)
+    if isinstance(model := result.get("model"), dict) and any(
+        override.partition("=")[0].strip() == "model.preset" for override in overrides
+    ):
+        result["model"] = {name: value for name, value in model.items() if name not in PRESETS["tiny"]}
     for override in overrides:
         name, equals, value = override.partition("=")
         keys = name.strip().split(".")

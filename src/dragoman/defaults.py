@@ -179,10 +179,10 @@ def choose_steps(
         epochs, least = -(-epochs // 3), 500
     if train.max_epochs is not None:
         epochs, least = SLACK * train.max_epochs, 2  # else the schedule were at its peak when they are over
-    said = {name.partition("=")[0].strip() for name in overrides}
-    steps = train.max_steps if "train.max_steps" in said else max(least, math.ceil(epochs * steps_an_epoch))
+    said = with_overrides({}, overrides).get("train") or {}
+    steps = train.max_steps if "max_steps" in said else max(least, math.ceil(epochs * steps_an_epoch))
     every, warmup = max(100, min(2000, steps // 12)), max(1, min(4000, steps // 10))
     chosen = {"max_steps": steps, "warmup_steps": warmup, "validate_every": every, "save_every": every}
-    update = {name: value for name, value in chosen.items() if f"train.{name}" not in said}
+    update = {name: value for name, value in chosen.items() if name not in said}
     settings = {**config.model_dump(), "train": {**train.model_dump(), **update}}
     return Config.from_mapping(settings, "the settings chosen and given")

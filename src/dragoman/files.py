@@ -124,7 +124,7 @@ def sealed_folder(
                 sums[path.name] = {"bytes": path.stat().st_size, "sha256": sha256(path)}
             manifest = {**facts, "files": sums}
             manifest["sha256"] = _own_sum(manifest)
-            _write_text(aside / name, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+            _write_text(aside / name, json.dumps(manifest, indent=2) + "\n")  # in ASCII: a path may be no UTF-8
             _replace_folder(aside, folder)
         except BaseException:
             shutil.rmtree(aside, ignore_errors=True)

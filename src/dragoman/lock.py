@@ -16,6 +16,7 @@ from dragoman.errors import ConfigError
 logger = logging.getLogger(__name__)
 
 LOCK = "lock"
+OURS = b"process "  # what a lock begins with
 
 
 @contextlib.contextmanager
@@ -30,7 +31,7 @@ def locked(folder: Path) -> Iterator[None]:
     try:
         os.ftruncate(descriptor, 0)
         with contextlib.suppress(OSError):  # a full disk: the lock holds without a name
-            os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
+            os.write(descriptor, OURS + f"{os.getpid()} on {socket.gethostname()}\n".encode())
         yield
     finally:
         with contextlib.suppress(OSError):
@@ -63,6 +64,8 @@ def _acquire(path: Path) -> int:
             ) from None
         try:
             _try(descriptor, path)
+            if os.pread(descriptor, len(OURS), 0) not in (b"", OURS):
+                raise ConfigError(f"{path}: is no lock but a file of somebody; choose another --out")
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(path.stat(), os.fstat(descriptor)):
                     return descriptor

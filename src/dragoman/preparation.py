@@ -37,11 +37,12 @@ def prepare(
         DataError: The corpus cannot be used.
     """
     data, folder = config.data, run / "store"
+    check_readable(data)
     with explained(folder):
         folder.mkdir(exist_ok=True)
-        for rest in (*folder.glob("*.spm"), *folder.glob("lexicon.json"), *folder.glob("*.tmp-*")):  # of one that died
-            shutil.rmtree(rest) if rest.is_dir() else rest.unlink()
-    check_readable(data)
+        left = (folder / name for name in ("joint.spm", "src.spm", "tgt.spm", "lexicon.json"))
+        for rest in (*left, *folder.glob("*.tmp-*")):  # of one that died
+            shutil.rmtree(rest) if rest.is_dir() else rest.unlink(missing_ok=True)
     train_pairs, valid_pairs, n_pairs = _split_off_validation(config, ticker)
     lexicon = _learn_lexicon(train_pairs, folder, ticker) if data.noise.one_word > 0 else {}
     if tokenizers is None:

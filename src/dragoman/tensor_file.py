@@ -20,7 +20,8 @@ from torch import Tensor
 from dragoman.errors import BundleError
 
 MAX_HEADER_BYTES = 2**20
-"""Room for about 8,000 tensors; a training checkpoint of the paper's big model has 759."""
+MAX_TENSORS = 7500
+"""What such a header has room for; a training checkpoint of the paper's big model has 759."""
 
 _DTYPES = {
     "F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I64": torch.int64,

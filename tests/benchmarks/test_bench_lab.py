@@ -44,4 +44,4 @@ def test_places_on_this_machine_are_not_published(tmp_path: Path) -> None:
     }  # fmt: skip
     text = page(tmp_path / "docs")
     assert "](masks-other/numbers.json)" in text
-    assert "--run run" in text
+    assert "--run RUN" in text

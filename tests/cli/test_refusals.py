@@ -338,3 +338,21 @@ main()
     assert done.returncode == 130, done.stderr
     assert b"Traceback" not in done.stderr
     assert listing(folder) == before
+
+
+def test_files_of_somebody_in_out_outlive_a_refused_training(refused: Callable[..., str], folder: Path) -> None:
+    theirs = ["runs/new/x/launch", "runs/new/x/parent.json", "runs/new/x/store/my.spm", "runs/new/x/log.jsonl"]
+    for name in theirs:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("theirs\n")
+    (folder / "train.de").unlink()
+    assert "train.de: no such file" in refused(*TRAIN)
+    assert [(folder / name).read_text() for name in theirs] == ["theirs\n"] * len(theirs)
+
+
+def test_a_model_whose_checkpoints_nobody_could_read_is_refused(refused: Callable[..., str]) -> None:
+    deep = ("--set", "model.n_encoder_layers=100", "--set", "model.n_decoder_layers=100", "--set", "model.d_model=8",
+            "--set", "model.n_heads=2", "--set", "model.d_ff=8")  # fmt: skip
+    error = refused(*TRAIN, *deep)
+    assert "100 + 100 layers" in error
+    assert "room for 7,500" in error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -215,3 +216,51 @@ def test_as_many_epochs_as_are_asked_for(command: Command, tmp_path: Path, make_
     assert done.status == 0, done.err
     log = [json.loads(line) for line in (tmp_path / "x/log.jsonl").read_text(encoding="utf-8").split("\n") if line]
     assert [event["reason"] for event in log if event["event"] == "end"] == ["max_epochs"]
+
+
+def test_a_section_that_is_set_as_a_whole_counts_as_said(
+    command: Command, tmp_path: Path, make_corpus: Callable[..., Any]
+) -> None:
+    make_corpus(tmp_path, 400)
+    given = ("--set", "train={max_steps: 7, warmup_steps: 3}")
+    done = command("train", "--src", "train.en", "--tgt", "train.de", *SMALL, *given, "--out", "x", cwd=tmp_path)
+    assert done.status == 0, done.err
+    config = yaml.safe_load((tmp_path / "x/config.yaml").read_text(encoding="utf-8"))
+    assert (config["train"]["max_steps"], config["train"]["warmup_steps"]) == (7, 3)
+
+
+def test_paths_need_not_be_utf_8(command: Command, tmp_path: Path, make_corpus: Callable[..., Any]) -> None:
+    make_corpus(tmp_path, 400)
+    names = {side: os.fsdecode(b"tr\xe4in.") + side for side in ("en", "de")}
+    try:
+        for side, name in names.items():
+            (tmp_path / f"train.{side}").rename(tmp_path / name)
+    except OSError:
+        pytest.skip("this file system takes names in UTF-8 alone")
+    run = os.fsdecode(b"l\xe4ufe")
+    begun = ("train", "--src", names["en"], "--tgt", names["de"], *SMALL, "--set", "train.max_steps=3", "--out", run)
+    done = command(*begun, cwd=tmp_path)
+    assert done.status == 0, done.err
+    assert done.out == b"l\xe4ufe\n"
+    assert command("translate", run, stdin=b"a dog\n", cwd=tmp_path).out.count(b"\n") == 1
+    done = command("train", "--out", run, "--resume", "--set", "train.max_steps=5", cwd=tmp_path)
+    assert done.status == 0, done.err
+
+
+def test_a_resume_that_comes_to_nothing_leaves_the_configuration_as_it_was(
+    tmp_path: Path, tiny: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = dragoman.train(dragoman.Config.from_mapping(tiny(max_steps=10)), out=tmp_path / "x", quiet=True).run
+    before = (run / "config.yaml").read_bytes()
+    changed = ["train.max_steps=20", "train.tensorboard=true"]
+    with monkeypatch.context() as patch:
+        patch.setattr("dragoman.api.find_spec", lambda name: None)
+        with pytest.raises(dragoman.ConfigError, match="tensorboard needs an extra"):
+            dragoman.train(out=run, resume=True, overrides=changed, quiet=True)
+    assert (run / "config.yaml").read_bytes() == before
+    with monkeypatch.context() as patch:
+        patch.setattr("dragoman.api.RunLog", lambda *_: (_ for _ in ()).throw(dragoman.DataError("no room")))
+        with pytest.raises(dragoman.DataError, match="no room"):
+            dragoman.train(out=run, resume=True, overrides=changed[:1], quiet=True)
+    assert (run / "config.yaml").read_bytes() == before
+    assert dragoman.train(out=run, resume=True, overrides=changed[:1], quiet=True).step == 20

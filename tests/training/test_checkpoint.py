@@ -163,6 +163,24 @@ def test_what_a_killed_process_left_half_written_is_cleared_away(tmp_path: Path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["step_00000010", "step_00000020"]
 
 
+def test_a_checkpoint_that_a_process_died_replacing_is_found_beside_its_place(tmp_path: Path) -> None:
+    trained = Trained()
+    trained.save(tmp_path, 10)
+    before = trained.weights()
+    (tmp_path / "step_00000010").rename(tmp_path / ".step_00000010.old")  # and there it was killed
+    found = latest_checkpoint(tmp_path)
+    assert checkpoint.step_of(found) == 10
+    other = Trained(seed=1)
+    assert other.load(found).tokens == 70
+    assert all(torch.equal(tensor, before[name]) for name, tensor in other.weights().items())
+    trained.save(tmp_path, 15)
+    prune_checkpoints(tmp_path, 1, 10, 15)
+    assert [checkpoint.step_of(path) for path in list_checkpoints(tmp_path)] == [10, 15]
+    trained.save(tmp_path, 10)
+    prune_checkpoints(tmp_path, 1, 10, 15)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["step_00000010", "step_00000015"]
+
+
 def test_what_is_no_checkpoint_of_ours_is_left_alone(tmp_path: Path) -> None:
     trained = Trained()
     for step in (10, 20, 40):

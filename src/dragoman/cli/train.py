@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -60,4 +62,5 @@ def train(
     if trained.signal is not None:
         raise typer.Exit(128 + trained.signal)
     if trained.rank == 0:
-        print(trained.run)
+        sys.stdout.buffer.write(os.fsencode(trained.run) + b"\n")  # which may be no UTF-8
+        sys.stdout.flush()

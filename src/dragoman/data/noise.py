@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
@@ -40,8 +39,7 @@ MIN_DICE = 0.6
 MAX_WORDS = 30
 MAX_PAIRS = 50_000
 
-_FINAL = re.compile(r"\s*[.!?…。！？]+\s*$")
-_EDGES = re.compile(r"^\W+|\W+$")
+FINAL_MARKS = ".!?…。！？"
 
 
 def noised(src: str, tgt: str, noise: NoiseConfig, lexicon: Lexicon, chance: random.Random) -> tuple[str, str]:
@@ -95,18 +93,24 @@ def swapped_initial(text: str) -> str:
 
 def without_final_mark(text: str) -> str:
     """Without the stops, exclamation or question marks at the end; a line of nothing else stays."""
-    return _FINAL.sub("", text) or text
+    return _cut_final_mark(text)[0] or text
+
+
+def _cut_final_mark(text: str) -> tuple[str, str]:
+    """The text before the marks at its end, and these; no regular expression, which takes the square of the length."""
+    body = text.rstrip()
+    core = body.rstrip(FINAL_MARKS)
+    return (text, "") if core == body else (core.rstrip(), body[len(core) :])
 
 
 def other_punctuation(text: str, chance: random.Random) -> str:
     """The final mark is left out, most often; else it is set off or repeated. A line without one gets one."""
-    found = _FINAL.search(text)
-    if found is None:
+    core, mark = _cut_final_mark(text)
+    if not mark:
         return text + _pick((".", "!", " .", "..."), chance)
     if chance.random() < 0.7:
         return without_final_mark(text)
-    mark = found[0].strip()
-    return text[: found.start()] + _pick((f" {mark}", mark + mark[-1] * 2), chance)
+    return core + _pick((f" {mark}", mark + mark[-1] * 2), chance)
 
 
 LONGEST = 2000
@@ -178,7 +182,13 @@ def _address(web: bool, chance: random.Random) -> str:
 
 def words_of(text: str) -> list[str]:
     """The words between spaces, without the marks around them."""
-    return [word for piece in text.split() if (word := _EDGES.sub("", piece))]
+    return [word for piece in text.split() if (word := _without_marks(piece))]
+
+
+def _without_marks(piece: str) -> str:
+    """Without what is no letter, digit or ``_`` at either end."""
+    inside = [i for i, character in enumerate(piece) if character.isalnum() or character == "_"]
+    return piece[inside[0] : inside[-1] + 1] if inside else ""
 
 
 def one_word(src: str, tgt: str, lexicon: Lexicon, chance: random.Random) -> tuple[str, str]:

@@ -71,6 +71,8 @@ def _refuse_archive(path: Path, stream: BinaryIO) -> None:
         start = stream.peek(512)  # type: ignore[attr-defined]
     except (EOFError, OSError, zlib.error) as error:
         raise broken_off(str(path), error) from None
+    if not start and path.suffix in (".gz", ".zst") and not path.stat().st_size:  # which the libraries take for no text
+        raise broken_off(str(path), EOFError("it has no bytes, and even compressed nothing has some"))
     for place, magic, what in _ARCHIVES:
         if start[place : place + len(magic)] == magic:
             inside = "its content is " if path.suffix in (".gz", ".zst") else ""
@@ -96,7 +98,7 @@ class _ZstdFile(io.RawIOBase):
         try:
             import zstandard
         except ImportError:
-            raise DataError(f"{path}: reading .zst needs one more package: pip install 'dragoman[zst]'") from None
+            raise DataError(f"{path}: reading .zst needs an extra: pip install '.[zst]' in the checkout") from None
         self._new_frame = zstandard.ZstdDecompressor().decompressobj
         self._error = zstandard.ZstdError
         self._file = path.open("rb")

@@ -56,7 +56,7 @@ def precisions(device: str) -> set[str]:
         ctranslate2 = import_module("ctranslate2")
     except ImportError:
         raise ConfigError(
-            "engine = 'ctranslate2', but CTranslate2 is not installed: pip install \"dragoman[ctranslate2]\""
+            "engine = 'ctranslate2', but CTranslate2 is not installed: pip install '.[ctranslate2]' in the checkout"
         ) from None
     if device == "cuda" and not ctranslate2.get_cuda_device_count():
         raise ConfigError("engine = 'ctranslate2' sees no GPU here: use engine torch, or device cpu")

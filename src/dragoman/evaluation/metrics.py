@@ -149,7 +149,7 @@ def moses_tokens(texts: Sequence[str], lang: str) -> list[str]:
     try:
         from sacremoses import MosesPunctNormalizer, MosesTokenizer
     except ImportError:
-        raise ConfigError("the old-style BLEU needs an extra: pip install 'dragoman[moses]'") from None
+        raise ConfigError("the old-style BLEU needs an extra: pip install '.[moses]' in the checkout") from None
     lang = primary(lang)  # to Moses de-DE is unknown, and what is unknown is English
     normalizer, tokenizer = MosesPunctNormalizer(lang), MosesTokenizer(lang)
     return [tokenizer.tokenize(normalizer.normalize(text.lower()), escape=True, return_str=True) for text in texts]

@@ -107,7 +107,7 @@ def _need_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise ConfigError("figures need an extra: pip install 'dragoman[plot]'") from None
+        raise ConfigError("figures need an extra: pip install '.[plot]' in the checkout") from None
 
 
 def check_letters(texts: Iterable[str]) -> None:

@@ -26,7 +26,7 @@ from torch import Tensor
 
 from dragoman.bundle import load_into, n_bytes, read_weights, save_weights, untied
 from dragoman.errors import BundleError
-from dragoman.files import check_sealed, sealed_folder
+from dragoman.files import check_sealed, sealed_folder, standing
 from dragoman.training.distributed import ALONE, World, gathered
 
 logger = logging.getLogger(__name__)
@@ -167,8 +167,13 @@ def whole_checkpoints(folder: Path, up_to: int) -> list[Path]:
 
 
 def list_checkpoints(folder: Path, up_to: int | None = None) -> list[Path]:
-    """Checkpoint folders, oldest first; with ``up_to`` none of a later step."""
-    paths = sorted(path for path in folder.glob("step_*") if re.fullmatch(r"step_\d{8,}", path.name))
+    """Checkpoint folders, oldest first; with ``up_to`` none of a later step.
+
+    One that a process died replacing stands beside its place, as ``files.standing`` says.
+    """
+    names = {path.name for path in folder.glob("step_*")}
+    names |= {path.name.removeprefix(".").removesuffix(".old") for path in folder.glob(".step_*.old")}
+    paths = [standing(folder / name) for name in sorted(names) if re.fullmatch(r"step_\d{8,}", name)]
     return [path for path in paths if up_to is None or step_of(path) <= up_to]
 
 
@@ -178,8 +183,11 @@ def prune_checkpoints(folder: Path, keep: int, every: int, step: int) -> None:
     Later ones are left alone: they were damaged, or the run would not have gone back to before them. What a killed
     process left half-written goes too.
     """
-    for rest in (*folder.glob(".step_*.tmp"), *folder.glob(".step_*.old")):
+    for rest in folder.glob(".step_*.tmp"):
         shutil.rmtree(rest)
+    for old in folder.glob(".step_*.old"):
+        if standing(step_folder(folder, step_of(old))) != old:
+            shutil.rmtree(old)
     paths = list_checkpoints(folder, step)
     scheduled = [path for path in paths if step_of(path) % every == 0]
     kept = {*scheduled[-keep:], *paths[-1:]}
@@ -189,13 +197,13 @@ def prune_checkpoints(folder: Path, keep: int, every: int, step: int) -> None:
 
 
 def step_folder(folder: Path, step: int) -> Path:
-    """Where the checkpoint of a step is."""
+    """Where the checkpoint of a step belongs."""
     return folder / f"step_{step:08d}"
 
 
 def step_of(path: Path) -> int:
-    """The step in the name of a checkpoint folder."""
-    return int(path.name.removeprefix("step_"))
+    """The step in the name of a checkpoint folder, wherever it stands."""
+    return int("".join(filter(str.isdecimal, path.name)))
 
 
 def _optimizer_tensors(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -15,6 +15,8 @@ from typing import Any, Self
 from dragoman.errors import ConfigError
 from dragoman.files import explained, write_text
 
+NO_TENSORBOARD = "train.tensorboard needs an extra: pip install '.[tensorboard]' in the checkout"
+
 
 class RunLog:
     """Appends one JSON object a line to ``folder/log.jsonl``, and speaks to people on stderr.
@@ -38,7 +40,7 @@ class RunLog:
             try:
                 from torch.utils.tensorboard import SummaryWriter
             except ImportError:
-                raise ConfigError("train.tensorboard needs an extra: pip install 'dragoman[tensorboard]'") from None
+                raise ConfigError(NO_TENSORBOARD) from None
             self._new_writer: Any = lambda step: SummaryWriter(str(folder / "tensorboard"), purge_step=step)
             self._writer = self._new_writer(None)
         with explained(self.path):
@@ -60,9 +62,8 @@ class RunLog:
         write_text(self.path, "".join(kept))
         samples = self.path.with_name("samples.txt")
         if samples.is_file():
-            blocks = re.split(
-                r"^(?=step \d+)", samples.read_text(encoding="utf-8", errors="replace"), flags=re.MULTILINE
-            )
+            text = samples.read_bytes().decode("utf-8", "replace")  # in which a CR stays one
+            blocks = re.split(r"^(?=step \d+)", text, flags=re.MULTILINE)
             write_text(samples, "".join(b for b in blocks if (m := re.match(r"step (\d+)", b)) and int(m[1]) <= step))
         with explained(self.path):
             self._file = self.path.open("a", encoding="utf-8")

@@ -16,7 +16,7 @@ from dragoman.bundle import n_bytes, save_weights, untied
 from dragoman.config import ModelConfig, TrainConfig
 from dragoman.data.batching import Batch, BatchStream
 from dragoman.errors import DragomanError
-from dragoman.files import sealed_folder
+from dragoman.files import sealed_folder, standing
 from dragoman.training.averaging import start_ema, update_ema
 from dragoman.training.checkpoint import (
     TrainState,
@@ -170,7 +170,7 @@ def fit(
 def _same_checkpoint(world: World, checkpoints: Path) -> Path:
     """The newest whole checkpoint that rank 0 finds."""
     path = on_rank_0(world, lambda: latest_checkpoint(checkpoints))
-    return step_folder(checkpoints, int(of_rank_0(world, step_of(path) if path else 0)[0]))
+    return standing(step_folder(checkpoints, int(of_rank_0(world, step_of(path) if path else 0)[0])))
 
 
 def agree(world: World, state: TrainState, stop: StopRequest, flops: float = 0.0) -> bool:
