@@ -125,7 +125,7 @@ def test_an_unknown_engine_is_refused(tiny_run: Path) -> None:
 
 def test_without_the_package_nothing_is_written(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
-    with pytest.raises(ConfigError, match=r'pip install "dragoman\[ctranslate2\]"'):
+    with pytest.raises(ConfigError, match=r"pip install '\.\[ctranslate2\]'"):
         Translator.load(run, "cpu").translate(["the dog"], engine="ctranslate2")
     assert [path.name for path in run.iterdir()] == ["bundle"]
 
@@ -196,6 +196,24 @@ def test_a_damaged_conversion_is_made_again(run: Path) -> None:
         check_sealed(folder, "conversion")
     assert kept(bundle, run, "ctranslate2", "float32").folder == folder
     check_sealed(folder, "conversion")
+
+
+def test_what_somebody_put_where_exports_go_is_left_alone(run: Path, caplog: pytest.LogCaptureFixture) -> None:
+    bundle = load_bundle(run)
+    folder = exports.home(run, "ctranslate2", "float32")
+    folder.mkdir(parents=True)
+    (folder / "mine.txt").write_text("years")
+    found = kept(bundle, run, "ctranslate2", "float32")
+    assert found.temporary is not None
+    assert found.folder != folder
+    assert "is left alone" in caplog.text
+    found.temporary.cleanup()
+    (folder / "mine.txt").unlink()
+    assert dragoman.export(run) == folder
+    (folder / "mine.txt").write_text("years")
+    with pytest.raises(ConfigError, match="is no export"):
+        dragoman.export(run)
+    assert (folder / "mine.txt").read_text() == "years"
 
 
 def test_a_run_that_cannot_be_written_is_converted_elsewhere_for_a_while(run: Path) -> None:

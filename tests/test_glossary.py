@@ -22,7 +22,7 @@ TERMS = Glossary(
 
 
 def found(text: str) -> list[tuple[str, str]]:
-    return [tuple(match) for match in TERMS.find(text)]  # type: ignore[misc]
+    return [(match.source, match.target) for match in TERMS.find(text)]
 
 
 def test_terms_are_found_where_they_stand_by_themselves_the_longest_first() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dragoman.data.corpus import Line
-from dragoman.errors import DataError, DragomanError
+from dragoman.errors import ConfigError, DataError, DragomanError
 from dragoman.journal import make_file
 
 FACTS = {"model": "m"}
@@ -160,6 +160,19 @@ def test_a_text_that_changes_meanwhile_is_noticed(src: Path) -> None:
     with pytest.raises(DataError, match="src: changed while it was being read"):
         make(src, change)  # type: ignore[arg-type]
     assert not (src.parent / "out").exists()
+
+
+def test_what_is_read_is_not_one_of_the_files_that_are_made(tmp_path: Path) -> None:
+    for name in ("out", "out.partial", "out.journal"):
+        src = tmp_path / name
+        src.write_text("a line\n", encoding="utf-8")
+        for restart in (False, True):
+            with pytest.raises(ConfigError, match="is the input; give another name"):
+                make_file(src, tmp_path / "out", {}, lambda lines, before, say: [], lambda text: None, restart)
+        assert src.read_text(encoding="utf-8") == "a line\n"
+        src.unlink()
+        for left in tmp_path.iterdir():
+            left.unlink()
 
 
 def test_an_empty_text_gives_an_empty_file_and_a_compressed_one_is_read(tmp_path: Path) -> None:

@@ -198,6 +198,35 @@ def test_a_glossary_speaks_for_the_lines_that_have_its_terms(translator: Transla
     long = translator.translate([LONG], glossary=Glossary([("dog", "rot")]), guard=False)[0]
     assert long.n_parts > 1
     assert long.text.split().count("rot") >= 40  # each part has as many as its source
+    cut = " ".join(["the dog sees a red house today"] * 30)  # somewhere within a term, for there is no sentence's end
+    for term in ("red house", "dog sees", "today the"):
+        split = Glossary([(term, "rot")])
+        found = translator.translate([cut], glossary=split, guard=False)
+        assert found[0].n_parts > 1
+        assert found[0].text.split().count("rot") >= len(split.find(cut)), term
+        assert found[0].notes == ()
+
+
+def test_a_word_that_is_asked_for_twice_is_looked_for_twice(translator: Translator) -> None:
+    found = translator.translate(["the dog sees a cat"], include=["haus"] * 4)[0]
+    n_there = found.text.split().count("haus")
+    assert ("'haus' could not be placed" in found.notes) == (n_there < 4)
+
+
+def test_a_word_is_not_let_through_because_the_prefix_has_its_letters(translator: Translator) -> None:
+    for prefix in ("der hunde und ", "hundert ", "der hunde und"):
+        found = translator.translate(["the dog dog dog"], prefix=prefix, exclude=["hund"], guard=False)[0]
+        assert found.text.startswith(prefix)
+        assert not has_word(found.text, "hund"), found
+    kept = translator.translate(["the dog dog dog"], prefix="der hund ", exclude=["hund"], guard=False)[0]
+    assert kept.text.startswith("der hund")
+
+
+def test_samples_in_which_words_must_stand_are_refused_whatever_the_texts(translator: Translator) -> None:
+    for wish in ({"include": ["hund"]}, {"glossary": Glossary([("zebra", "zebra")])}):
+        for lines in ([], ["the dog"]):
+            with pytest.raises(DecodeError, match="sampling cannot place words"):
+                translator.translate(lines, sampling=Sampling(), **wish)  # type: ignore[arg-type]
 
 
 def test_an_ensemble_translates_and_needs_the_same_subwords(

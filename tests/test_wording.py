@@ -38,32 +38,34 @@ def test_a_word_begins_after_a_space_or_where_there_are_none_anywhere() -> None:
     spaced, unspaced = WordingEncoder(TOKENIZER, False), WordingEncoder(TOKENIZER, True)
     for word in ("hund", "狗", "GPU", "很 小", "é"):
         for encoder, start in ((spaced, b" "), (unspaced, b"")):
-            phrase = encoder.demand(Wording(include=(word,)), "x").rules.include[0]
+            phrase = encoder.demand(Wording(include=(word,))).rules.include[0]
             assert b"".join(TOKENIZER.spelled[i] for i in phrase) == start + word.encode()
 
 
 def test_a_glossary_adds_the_terms_of_the_text() -> None:
     glossary = Glossary([("dog", "hund"), ("cat", None)])
     encoder = WordingEncoder(TOKENIZER, False)
-    demand = encoder.demand(Wording(include=("狗",), glossary=glossary), "A Cat, a dog, a dog.")
+    terms = glossary.find("A Cat, a dog, a dog.")
+    demand = encoder.demand(Wording(include=("狗",), glossary=glossary), terms)
     assert [word for word, _ in demand.placed] == ["狗", "Cat", "hund", "hund"]
     assert len(demand.rules.include) == 4
-    assert demand.unmet("Cat hund 狗") == ()
+    assert demand.unmet("Cat hund 狗 hund") == ()
+    assert demand.unmet("Cat hund 狗") == ("'hund' (the glossary's for 'dog') could not be placed",)
     assert demand.unmet("Cat hunde") == (
         "'狗' could not be placed", "'hund' (the glossary's for 'dog') could not be placed",
     )  # fmt: skip
-    assert encoder.demand(Wording(glossary=glossary), "nothing").rules.are_none
+    assert encoder.demand(Wording(glossary=glossary), glossary.find("nothing")).rules.are_none
 
 
 def test_what_the_vocabulary_cannot_spell_is_said_or_refused() -> None:
     encoder = WordingEncoder(BARE, False)
-    demand = encoder.demand(Wording(include=("hund", "Ω")), "x")
+    demand = encoder.demand(Wording(include=("hund", "Ω")))
     assert len(demand.rules.include) == 1
     assert demand.unmet("der hund") == ("'Ω' could not be placed",)
     for n_texts, prefix in ((0, "der Ω"), (1, "der Ω"), (2, ["der", "der Ω"])):
         with pytest.raises(ConfigError, match=r"prefix 'der Ω' .*cannot spell"):
             encoder.wordings(n_texts, prefix, Wording())
-    assert encoder.demand(Wording(prefix="der "), "x").rules.prefix == b" der "
+    assert encoder.demand(Wording(prefix="der ")).rules.prefix == b" der "
 
 
 def test_each_text_has_a_wording_of_its_own_and_no_wish_makes_none() -> None:

@@ -21,11 +21,10 @@ from dragoman.decoding import ctranslate2_engine
 from dragoman.decoding.ctranslate2_engine import CTranslate2
 from dragoman.errors import ConfigError, DataError
 from dragoman.evaluation.significance import Comparison, compare
+from dragoman.exports import CERTIFICATE
 from dragoman.files import check_sealed, write_text
 from dragoman.progress import Ticker
 from dragoman.translator import Translator
-
-CERTIFICATE = "certificate.json"
 
 
 class Certificate(NamedTuple):
@@ -96,7 +95,7 @@ def certify(
     translator = Translator.load(run, device)
     if facts.get("bundle") != translator.manifest.get("sha256"):
         raise ConfigError(f"{folder}: was not made from the bundle that {run} holds now; export it again")
-    lines, references = _text(src, ref)
+    lines, references = compared_text(src, ref)
     engine, computed_in = engines.open_export(
         folder, facts["quantization"], translator.src_tokenizer, translator.tgt_tokenizer, translator.device.type
     )
@@ -132,7 +131,12 @@ def certify(
     return result
 
 
-def _text(src: Path | str, ref: Path | str | None) -> tuple[list[str], list[str] | None]:
+def compared_text(src: Path | str, ref: Path | str | None) -> tuple[list[str], list[str] | None]:
+    """The lines to translate, and their references.
+
+    Raises:
+        DataError: A file cannot be read, or they have not as many lines.
+    """
     if ref is None:
         return list(read_lines(src)), None
     pairs = list(read_pairs(src, ref))

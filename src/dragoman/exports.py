@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import logging
 import os
 import tempfile
 from collections.abc import Iterator
@@ -23,7 +24,11 @@ from dragoman.errors import BundleError, ConfigError, DragomanError
 from dragoman.files import MANIFEST, check_sealed, sealed_folder
 from dragoman.interop import ctranslate2
 
+logger = logging.getLogger(__name__)
+
 FORMATS = ("ctranslate2",)
+CERTIFICATE = "certificate.json"
+"""What an export holds beside its own files, if it was compared with the original."""
 EXPORT_VERSION = 1
 """Of what is written: a kept export of another one is made again."""
 
@@ -61,6 +66,8 @@ def export(
     folder = home(run, to, quantization) if out is None else Path(out)
     if folder.exists() and not _is_export(folder):
         raise ConfigError(f"{folder}: is there already and is no export; choose another --out, or remove it")
+    if folder.name in ("", ".."):
+        raise ConfigError(f"{out}: where somebody stands no folder is put in place; give it a name")
     write(load_bundle(run), folder, to, quantization)
     return folder
 
@@ -90,12 +97,15 @@ def kept(bundle: Bundle, run: Path | None, to: str, quantization: str) -> Kept:
         folder = home(run, to, quantization)
         if _is_of(folder, facts):
             return Kept(folder, None)
-        with contextlib.suppress(OSError):  # a folder that cannot be written: the next best place
-            folder.parent.mkdir(exist_ok=True)
-            with _alone(folder.parent):
-                if not _is_of(folder, facts):  # another process may have made it meanwhile
-                    _write_or_os_error(bundle, folder, to, quantization)
-            return Kept(folder, None)
+        if folder.exists() and not _is_export(folder):
+            logger.warning("%s is no export, or more than one: it is left alone, and a temporary folder taken", folder)
+        else:
+            with contextlib.suppress(OSError):  # a folder that cannot be written: the next best place
+                folder.parent.mkdir(exist_ok=True)
+                with _alone(folder.parent):
+                    if not _is_of(folder, facts):  # another process may have made it meanwhile
+                        _write_or_os_error(bundle, folder, to, quantization)
+                return Kept(folder, None)
     temporary = tempfile.TemporaryDirectory(prefix="dragoman-")
     folder = Path(temporary.name) / f"{to}-{quantization}"
     write(bundle, folder, to, quantization)
@@ -133,10 +143,14 @@ def _is_of(folder: Path, facts: dict[str, Any]) -> bool:
 
 
 def _is_export(folder: Path) -> bool:
-    """Whether a folder is empty or holds an export, damaged or not: one that may be replaced."""
+    """Whether a folder is empty or holds an export, damaged or not, and nothing else: one that may be replaced."""
     try:
-        return not any(folder.iterdir()) or "export" in json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError, TypeError):
+        there = {path.name for path in folder.iterdir()}
+        if not there:
+            return True
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        return "export" in manifest and there <= {*manifest["files"], MANIFEST, CERTIFICATE}
+    except (OSError, ValueError, TypeError, KeyError):
         return False
 
 

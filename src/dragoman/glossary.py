@@ -23,6 +23,7 @@ class Match(NamedTuple):
 
     source: str  # as it stands in the text
     target: str  # what must stand in the translation
+    start: int = 0  # where it stands in the text
 
 
 class Glossary:
@@ -96,5 +97,5 @@ class Glossary:
             # exact first; a term with capitals is no lower() of anything, so it is found only as it is written
             term = next((term for term in (source, source.lower()) if term in self._terms), None)
             if term is not None and len(source) == length and is_whole(text, start, start + length):
-                return Match(source, self._terms[term] or source)
+                return Match(source, self._terms[term] or source, start)
         return None

@@ -69,7 +69,8 @@ def make_file(
         raise DragomanError(
             f"{out}: not a file, so it cannot be put in place when it is whole; redirect stdout instead"
         )
-    refuse_an_input(out, src)
+    for path in (out, _beside(out, "partial"), _beside(out, "journal")):
+        refuse_an_input(path, src)
     refuse_a_pipe(src)
     with open_corpus(src) as stream, explained(out), _locked(out) as (partial, journal):
         before = _stamp(src)

@@ -47,12 +47,16 @@ def in_word(character: str) -> bool:
 
 def has_word(text: str, word: str) -> bool:
     """Whether ``word`` (one word or several) stands in ``text`` by itself: "dog" in "a dog." but not in "dogma"."""
-    start = text.find(word)
+    return count_word(text, word) > 0
+
+
+def count_word(text: str, word: str) -> int:
+    """How often ``word`` stands in ``text`` by itself."""
+    starts, start = [], text.find(word)
     while start >= 0:
-        if is_whole(text, start, start + len(word)):
-            return True
+        starts.append(start)
         start = text.find(word, start + 1)
-    return False
+    return sum(is_whole(text, start, start + len(word)) for start in starts)
 
 
 def is_whole(text: str, start: int, end: int) -> bool:

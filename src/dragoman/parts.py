@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.alignment import Links, word_numbers
 from dragoman.decoding.batches import NO_MEMORY
 from dragoman.decoding.search import Hypothesis, length_penalty
+from dragoman.glossary import Match
 from dragoman.guard import Guarded
 from dragoman.reading import Pairs, TextPart
 from dragoman.safety import without_runs
@@ -136,6 +139,17 @@ def align(
                 ids = found[i][0].ids
             groups[-1].append(TextPart(parts[i].text, numbers, parts[i].ids, ids))
     return pairs.align(groups, batch_tokens)
+
+
+def by_part(texts: Sequence[str], parts: Sequence[Part], found: Sequence[Sequence[Match]]) -> list[list[Match]]:
+    """Of the terms that were ``found`` in each text those that begin in each part: a text may be split within one."""
+    dealt: list[list[Match]] = [[] for _ in parts]
+    for text, group, matches in zip(texts, _groups(len(texts), parts), found, strict=True):
+        solid = list(accumulate((not character.isspace() for character in text), initial=0))  # characters before each
+        starts = [parts[i].start for i in group]
+        for match in matches:
+            dealt[group[bisect_right(starts, solid[match.start]) - 1]].append(match)
+    return dealt
 
 
 def _groups(n_texts: int, parts: Sequence[Part]) -> list[list[int]]:

@@ -39,7 +39,7 @@ from dragoman.guard import Guard, Guarded
 from dragoman.journal import make_file
 from dragoman.languages import UNSPACED, primary
 from dragoman.model.transformer import Transformer
-from dragoman.parts import Part, align, cut, join, seamless, with_links
+from dragoman.parts import Part, align, by_part, cut, join, seamless, with_links
 from dragoman.parts import Translation as Translation
 from dragoman.parts import one_line as one_line
 from dragoman.reading import Pairs, Scored
@@ -157,7 +157,8 @@ class Translator:
 
         Raises:
             ConfigError: A setting is impossible.
-            DecodeError: ``texts`` is a string instead of a sequence of strings; or a text found no memory (raised when
+            DecodeError: ``texts`` is a string instead of a sequence of strings; words are to be placed in samples; or a
+                text found no memory (raised when
                 the others are done, unless ``failed`` is given).
         """
         if isinstance(texts, str):
@@ -170,6 +171,8 @@ class Translator:
         )
         wishes = Wording("", include, exclude, glossary or None, no_repeat_ngram)
         wordings = self._wording.wordings(len(texts), prefix, wishes)
+        if sampling is not None and (include or glossary):
+            raise DecodeError("sampling cannot place words that must appear (include, glossary): leave out either")
         trees = self.config.task == "parsing"
         if trees:
             _refuse_wishes(wordings is not None, alignments)
@@ -359,10 +362,12 @@ class Translator:
         parts = cut(texts, self.src_tokenizer, usual, min(self.max_tokens, 2 * usual), warn, label)
         if wordings is None:
             return parts
+        glossaries = [wording.glossary for wording in wordings]
+        found = [glossary.find(text) if glossary else [] for text, glossary in zip(texts, glossaries, strict=True)]
         asked = [wordings[part.owner] if part.start == 0 else wordings[part.owner].of_a_later_part() for part in parts]
         return [
-            part._replace(demand=self._wording.demand(wording, part.text))
-            for part, wording in zip(parts, asked, strict=True)
+            part._replace(demand=self._wording.demand(wording, terms))
+            for part, wording, terms in zip(parts, asked, by_part(texts, parts, found), strict=True)
         ]
 
     def _search(

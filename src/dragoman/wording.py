@@ -11,8 +11,8 @@ from typing import NamedTuple
 from dragoman.data.tokenizer import UNK_ID, Tokenizer, lone_surrogate
 from dragoman.decoding.rules import Rules, Spelling
 from dragoman.errors import ConfigError
-from dragoman.glossary import Glossary
-from dragoman.languages import has_word
+from dragoman.glossary import Glossary, Match
+from dragoman.languages import count_word, has_word
 
 
 class Wording(NamedTuple):
@@ -59,7 +59,12 @@ class Demand(NamedTuple):
 
     def unmet(self, translation: str) -> tuple[str, ...]:
         """A sentence for each wish that ``translation`` does not meet."""
-        notes = [f"{name} could not be placed" for word, name in self.placed if not has_word(translation, word)]
+        there = {word: count_word(translation, word) for word, _ in self.placed}
+        notes = []
+        for word, name in self.placed:  # each as often as it is named
+            there[word] -= 1
+            if there[word] < 0:
+                notes.append(f"{name} could not be placed")
         notes += [f"the excluded {word!r} is there" for word in self.excluded if has_word(translation, word)]
         if not translation.startswith(self.prefix):
             notes.append(f"it does not begin with {self.prefix!r}")
@@ -96,10 +101,15 @@ class WordingEncoder:
                 raise ConfigError(f"the prefix {each!r} has a character that this run's subwords cannot spell")
         return None if all(each == Wording() for each in (common, *wordings)) else wordings
 
-    def demand(self, wording: Wording, text: str) -> Demand:
-        """The rules for the translation of ``text``, of a wording that ``wordings`` has checked."""
+    def demand(self, wording: Wording, terms: Sequence[Match] = ()) -> Demand:
+        """The rules for the translation of a text.
+
+        Args:
+            wording: Checked by ``wordings``.
+            terms: What its glossary found in the text.
+        """
         placed = [(word.strip(), repr(word.strip())) for word in wording.include]
-        for match in wording.glossary.find(text) if wording.glossary is not None else ():
+        for match in terms:
             placed.append((match.target, f"{match.target!r} (the glossary's for {match.source!r})"))
         phrases = [self._phrase(word) for word, _ in placed]
         rules = Rules(

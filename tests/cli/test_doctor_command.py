@@ -189,7 +189,7 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, 
     from dragoman.errors import ConfigError
 
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ConfigError, match=r"pip install 'dragoman\[plot\]'"):
+    with pytest.raises(ConfigError, match=r"pip install '\.\[plot\]'"):
         write_page(of_run(tiny_run), tmp_path / "new")
     assert not (tmp_path / "new").exists()
 

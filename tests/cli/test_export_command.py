@@ -52,6 +52,8 @@ def test_check_prints_the_certificate(command: Command, run: Path, corpus: Any) 
         (["--to", "ctranslate2", "--ref", "x"], "--ref and --json belong to --check"),
         (["--to", "ctranslate2", "--json"], "--ref and --json belong to --check"),
         (["--to", "ctranslate2", "--out", "/"], "is there already and is no export"),
+        (["--to", "ctranslate2", "--check", "missing.en"], "missing.en: no such file"),
+        (["--to", "ctranslate2", "--check", "missing.en", "--device", "tpu"], "'tpu'"),
         ([], "Missing option '--to'"),
     ],
 )
@@ -75,3 +77,11 @@ def test_translate_takes_an_engine(command: Command, run: Path, corpus: Any) -> 
     done = command("translate", run, "--engine", "ctranslate2", "--sample", stdin=first)
     assert (done.status, done.out) == (2, b"")
     assert done.error == "error: engine = 'ctranslate2' cannot do sampling: use engine torch (or auto), or leave it out"
+
+
+def test_the_folder_one_stands_in_is_not_replaced(command: Command, run: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    done = command("export", run, "--to", "ctranslate2", "--out", ".", cwd=tmp_path / "empty")
+    assert done.status == 2
+    assert ".: where somebody stands no folder is put in place" in done.error
+    assert list((tmp_path / "empty").iterdir()) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -65,6 +66,22 @@ def test_another_error_ends_all_and_batches_not_yet_begun_are_left() -> None:
         search_all(model, SOURCES * 10, CONFIG, CPU, workers=2)
     assert len(model.starts) < 20  # of some 170 batches
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("search")]
+
+
+def test_calls_at_the_same_time_leave_as_many_threads_as_there_were() -> None:
+    def count() -> int:
+        with ThreadPoolExecutor(1) as fresh:
+            return fresh.submit(torch.get_num_threads).result()
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        with ThreadPoolExecutor(4) as calls:
+            for _ in range(10):
+                list(calls.map(lambda _: search_all(TableModel(1), SOURCES, CONFIG, CPU, workers=2), range(4)))
+                assert count() == 3
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_no_workers_are_refused() -> None:

@@ -29,10 +29,13 @@ def export(
     if check is None:
         print(exports.export(run, to, out, quantization))
         return
-    from dragoman.certificate import certify
+    from dragoman.certificate import certify, compared_text
     from dragoman.decoding.ctranslate2_engine import precisions
+    from dragoman.device import resolve_device
 
-    precisions("cpu")  # is the package installed? better known now than after writing
+    # better known now than after writing: is the package installed, the device here, the text whole?
+    precisions(resolve_device(device).type)
+    compared_text(check, ref)
     folder = exports.export(run, to, out, quantization)
     found = certify(run, folder, src=check, ref=ref, device=device)
     print(found.to_json() if as_json else f"{folder}\n{found}")

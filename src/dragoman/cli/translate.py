@@ -49,7 +49,7 @@ def translate(
         from dragoman.data.corpus import open_corpus
         from dragoman.decoding.alignment import pharaoh
         from dragoman.errors import ConfigError
-        from dragoman.files import check_output
+        from dragoman.files import check_output, refuse_an_input
         from dragoman.glossary import Glossary
         from dragoman.translator import Translation, Translator
 
@@ -64,6 +64,8 @@ def translate(
     sampling = _sampling(sample, {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed})
     if alignments is not None:
         check_output(alignments, file, glossary)
+    if out is not None:
+        refuse_an_input(out, glossary)
     terms = None if glossary is None else Glossary.load(glossary)
     translator = Translator.load([run, *(ensemble or ())], device)
     settings: dict[str, Any] = dict(
@@ -88,6 +90,7 @@ def translate(
         translator.translate_file(file, out, restart=restart, warn=warn, render=render, form=form, **settings)
         return
     translator.translate([], **settings)  # what is impossible is refused before a file is opened
+    stream = None if interactive else _stdin() if file is None else open_corpus(file)
     with contextlib.nullcontext() if alignments is None else alignments.open("wb") as links:
 
         def show(number: int, translation: Translation) -> None:
@@ -95,7 +98,7 @@ def translate(
             if links is not None:
                 links.write(pharaoh(translation.alignment or ()).encode() + b"\n")
 
-        if interactive:
+        if stream is None:
             prompt = f"{translator.config.data.src_lang or 'source'}> "
             for number, text in enumerate(_typed(prompt, warn)):
                 found = translator.translate(
@@ -104,7 +107,6 @@ def translate(
                 show(number + 1, found[0])
                 sys.stdout.flush()
             return
-        stream = _stdin() if file is None else open_corpus(file)
         name = "stdin" if file is None else str(file)
         translations = translator.translate_stream(stream, name, warn, flush=sys.stdout.flush, **settings)
         for number, translation in enumerate(translations, 1):

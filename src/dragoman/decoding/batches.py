@@ -5,6 +5,8 @@ A batch that finds no memory is halved, down to single sentences. One that fails
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -193,13 +195,35 @@ def _run_all(jobs: Sequence[Callable[[], list[int]]], workers: int) -> Iterator[
     if min(checked_workers(workers), len(jobs)) < 2:
         yield from (job() for job in jobs)
         return
-    n_threads = torch.get_num_threads()
-    pool = ThreadPoolExecutor(min(workers, len(jobs)), "search", torch.set_num_threads, (1,))
-    try:
-        yield from pool.map(lambda job: job(), jobs)
-    finally:
-        pool.shutdown(cancel_futures=True)
-        torch.set_num_threads(n_threads)  # threads that are yet to come get the number set last
+    with _OneThreadEach.here():
+        pool = ThreadPoolExecutor(min(workers, len(jobs)), "search", torch.set_num_threads, (1,))
+        try:
+            yield from pool.map(lambda job: job(), jobs)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+class _OneThreadEach:
+    """While pools are at work, threads that begin get one core: torch gives them the number that was set last."""
+
+    lock = threading.Lock()
+    pools = 0
+    n_threads = 1  # before the first pool
+
+    @classmethod
+    @contextlib.contextmanager
+    def here(cls) -> Iterator[None]:
+        """Put the number back when the last pool is done, however many calls have one at a time."""
+        with cls.lock:
+            if not cls.pools:
+                cls.n_threads = torch.get_num_threads()
+            cls.pools += 1
+        try:
+            yield
+        finally:
+            with cls.lock:
+                cls.pools -= 1
+                torch.set_num_threads(cls.n_threads)
 
 
 def _by_beam(n: int, beam_size: int, rules: Sequence[Rules] | None) -> list[tuple[int, list[int]]]:

@@ -137,11 +137,12 @@ def following(ids: Sequence[int], rules: Rules, room: int, eos_id: int) -> tuple
     """The only ids that may follow (none: any may), and ids that may not."""
     text = rules.spelling.text(ids)
     in_prefix = len(text) < len(rules.prefix)
-    words = [word for word in rules.exclude if not (in_prefix and word in rules.prefix)]
-    banned = {i for word in words for i in completing(text, word, rules.spelling)}
-    if in_prefix:
-        along = rules.spelling.along(rules.prefix[len(text) :])
-        return [i for i in along if i not in banned] or along, []
+    banned = {i for word in rules.exclude for i in completing(text, word, rules.spelling)}
+    if in_prefix:  # which is kept whatever it says; what goes beyond it must not complete a word that is excluded
+        rest = rules.prefix[len(text) :]
+        along = rules.spelling.along(rest)
+        free = [i for i in along if i not in banned or len(rules.spelling.spelled[i]) <= len(rest)]
+        return free or along, []
     phrases = progress_of(ids, rules.include)
     if only := only_next(phrases, room):
         return only, []
