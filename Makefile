@@ -1,7 +1,7 @@
 # The same commands for people and for CI. Each makes .venv and installs what it needs.
 #   make demo         watch a Transformer learn to translate (5 to 8 minutes on two cores)
 #   make test         the tests
-#   make test-faults  the fault suite at its full figures, one line a row (15 minutes; its quick half is in `make test`)
+#   make test-faults  the fault suite at its full figures, one line a row (10 minutes; its quick half is in `make test`)
 #   make check        formatting, lint, types, import layers
 SHELL := /bin/bash
 PYTHON ?= python3

@@ -220,10 +220,10 @@ def test_a_line_that_is_no_sentence_is_done_in_no_time() -> None:
 
 @pytest.mark.parametrize("filling", [" ", ".", " .", "-", "\u3000"])
 def test_a_run_of_spaces_or_marks_takes_no_longer_than_other_text(filling: str) -> None:
-    text = "a" + filling * 500_000 + "b"
+    text = "a" + filling * 100_000 + "b"
     began = time.process_time()
     assert without_final_mark(text) == text
     assert other_punctuation(text, random.Random(1)).startswith(text)
     assert words_of(text)[0][0] == "a"
     assert text.startswith(without_final_mark(text[:-1]))
-    assert time.process_time() - began < 5  # by a regular expression it took hours
+    assert time.process_time() - began < 5  # a regular expression takes minutes
