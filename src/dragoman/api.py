@@ -231,7 +231,8 @@ def check_trainable(config: Config) -> None:
         )
     size = tokenizer.vocab_size
     sizes = ModelConfig(**model.model_dump(), src_vocab_size=size, tgt_vocab_size=size)
-    n_parameters, n_tensors = sum(tensor.numel() for tensor in shapes(sizes).values()), 3 * len(shapes(sizes))
+    tensors = shapes(sizes).values()
+    n_parameters, n_tensors = sum(tensor.numel() for tensor in tensors), 3 * len(tensors)
     if n_tensors > MAX_TENSORS:  # Adam has three for each parameter
         raise ConfigError(
             f"{model.n_encoder_layers} + {model.n_decoder_layers} layers make {n_tensors:,} tensors in a checkpoint, "

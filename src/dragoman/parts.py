@@ -145,6 +145,8 @@ def by_part(texts: Sequence[str], parts: Sequence[Part], found: Sequence[Sequenc
     """Of the terms that were ``found`` in each text those that begin in each part: a text may be split within one."""
     dealt: list[list[Match]] = [[] for _ in parts]
     for text, group, matches in zip(texts, _groups(len(texts), parts), found, strict=True):
+        if not matches:
+            continue
         solid = list(accumulate((not character.isspace() for character in text), initial=0))  # characters before each
         starts = [parts[i].start for i in group]
         for match in matches:

@@ -158,8 +158,7 @@ class Translator:
         Raises:
             ConfigError: A setting is impossible.
             DecodeError: ``texts`` is a string instead of a sequence of strings; words are to be placed in samples; or a
-                text found no memory (raised when
-                the others are done, unless ``failed`` is given).
+                text found no memory (raised when the others are done, unless ``failed`` is given).
         """
         if isinstance(texts, str):
             raise DecodeError("translate takes a list of texts: write translate([text])")

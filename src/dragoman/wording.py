@@ -6,6 +6,7 @@ Words become rules for the search (``decoding.rules``), which keeps them. What i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from dragoman.data.tokenizer import UNK_ID, Tokenizer, lone_surrogate
@@ -77,7 +78,11 @@ class WordingEncoder:
     def __init__(self, tokenizer: Tokenizer, unspaced: bool) -> None:
         """``unspaced``: the target language puts no spaces between words."""
         self.tokenizer, self.unspaced = tokenizer, unspaced
-        self.spelling = Spelling(tokenizer.spelled, tokenizer.shadowed)
+
+    @cached_property
+    def spelling(self) -> Spelling:
+        """The bytes of every piece, which only rules and the guard need."""
+        return Spelling(self.tokenizer.spelled, self.tokenizer.shadowed)
 
     def wordings(self, n_texts: int, prefix: str | Sequence[str], others: Wording) -> list[Wording] | None:
         """The wording of each text, checked; None where nothing is asked for, even of no texts.
@@ -95,7 +100,7 @@ class WordingEncoder:
             raise ConfigError(f"{len(prefixes):,} prefixes for {n_texts:,} texts: give one for all or one for each")
         common = others._replace(prefix=prefix if isinstance(prefix, str) else "").checked()
         wordings = [common._replace(prefix=each).checked() for each in prefixes]
-        different = list(dict.fromkeys((common.prefix, *prefixes)))
+        different = [each for each in dict.fromkeys((common.prefix, *prefixes)) if each]
         for each, ids in zip(different, self.tokenizer.encode(different), strict=True):
             if UNK_ID in ids:
                 raise ConfigError(f"the prefix {each!r} has a character that this run's subwords cannot spell")
