@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import growth as measures
+from benchmarks.harness.peer import precisions
 from benchmarks.harness.rounds import say
 from benchmarks.prepare import prepared
 from benchmarks.record import RESULTS, machine, save
@@ -36,7 +37,8 @@ PACKAGES = ("torch", "numpy", "sentencepiece")
 def length(most: int | None) -> Figures:
     """Attention (one sentence, 8 heads of 64), forward and backward; and whole training steps at batch 1."""
     sizes = _up_to([256, 512, 1024, 2048, 4096, 8192], most)
-    kinds = [("plain", "fp32"), ("plain", "bf16"), ("written_out", "bf16"), ("fused", "fp32"), ("fused", "bf16")]
+    able, left_out = precisions()
+    kinds = [(kind, precision) for kind in ("plain", "written_out", "fused") for precision in able]
     attention = {
         f"{kind}_{dtype}": _series("attention", sizes, lambda n, k=kind, d=dtype: dict(kind=k, dtype=d, length=n))
         for kind, dtype in kinds
@@ -45,7 +47,7 @@ def length(most: int | None) -> Figures:
         kind: _series("training", sizes, lambda n, k=kind: dict(rows=1, length=n, attention=k))
         for kind in ("as_chosen", "written_out", "fused")
     }
-    return {"attention": attention, "training": training}
+    return {"attention": attention, "training": training, "left_out": left_out}
 
 
 def corpus(most: int | None) -> Figures:

@@ -46,15 +46,16 @@ def training(record: Record) -> Section:
     for preset, found in presets.items():
         systems = found["systems"]
         order = sorted(systems, key=lambda name: -systems[name]["tokens_per_s"]["median"])
+        ours = [name for name in ("dragoman bf16", "dragoman fp32") if name in systems]
         rows = [
             [
-                name, spread(systems[name]["tokens_per_s"]), ratio(found["ratios"], "dragoman bf16", name),
-                ratio(found["ratios"], "dragoman fp32", name), number(systems[name]["peak_mib"]["median"]),
+                name, spread(systems[name]["tokens_per_s"]), *(ratio(found["ratios"], mine, name) for mine in ours),
+                number(systems[name]["peak_mib"]["median"]),
             ]
             for name in order
         ]  # fmt: skip
-        head = [UPPER[preset], "target tokens/s", "dragoman bf16 is", "dragoman fp32 is", "peak MiB"]
-        tables.append(table(head, rows))
+        head = [UPPER[preset], "target tokens/s", *(f"{name} is" for name in ours), "peak MiB"]
+        tables.append(table(head, rows) + left_out(found))
     text = f"## Training\n\n{record['figures']['what']}. Tokens are those of the target, padding left out.\n\n"
     text += "\n\n".join(tables) + "\n\n" + image("performance-training.svg", "Training throughput of each system")
     panels = {
@@ -257,7 +258,7 @@ def growth(record: Record) -> Section:
         units = ["forward and backward (seconds)", "memory above idle (MiB)"]
         text += "\n\n" + image("performance-length.svg", "Time and memory of attention against sentence length")
         draw = [("performance-length.svg", lambda p: plots.lines(panels, "sentence length (tokens)", units, p))]
-    return Section(f"{text}\n\n{source(record)}", draw)
+    return Section(f"{text}{left_out(figures.get('length', {}))}\n\n{source(record)}", draw)
 
 
 def _fits(found: Any, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Record]]:

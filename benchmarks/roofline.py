@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.harness.arguments import command
 from benchmarks.harness.corpus import batches, captions, subwords, write_batches
-from benchmarks.harness.peer import PeerError, System, started
+from benchmarks.harness.peer import PeerError, System, lacking, precisions, started
 from benchmarks.harness.rounds import once, say
 from benchmarks.record import save, spread
 from benchmarks.training import sizes_of
@@ -29,7 +29,7 @@ PRODUCTS = (
 
 def products(seconds: float, rounds: int) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """GFLOP/s of each product in each way, the ways taking turns; and the ways that torch does not offer here."""
-    table, refused = [], {}
+    table, refused = [], {way: lacking("bf16") for way in WAYS if way.startswith("bf16") and lacking("bf16")}
     with started(System("products", "dragoman", "products.py", {"seconds": seconds})) as ask:
         for m, k, n in PRODUCTS:
             found: dict[str, list[float]] = {way: [] for way in WAYS if way not in refused}
@@ -66,6 +66,7 @@ def main() -> None:
     parser.add_argument("--batch-tokens", type=int, default=4096)
     args = parser.parse_args()
     table, refused = products(args.seconds, args.rounds)
+    able, _ = precisions()
     corpus = captions(args.data)
     tokenizer = subwords(corpus.train, 8000)
     chosen = batches(corpus.train, tokenizer, args.batch_tokens, args.warm + args.steps)
@@ -73,7 +74,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         path = write_batches(chosen, Path(name) / "batches.npz")
         for preset in args.presets:
-            for precision in ("bf16", "fp32"):
+            for precision in able:
                 settings = dict(
                     batches=str(path), sizes=sizes_of(preset), vocab_size=tokenizer.vocab_size, precision=precision
                 )

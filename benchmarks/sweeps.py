@@ -12,7 +12,7 @@ from benchmarks.harness.arguments import command, one_of
 from benchmarks.harness.carry import random_bundle
 from benchmarks.harness.corpus import batches, captions, subwords, write_batches
 from benchmarks.harness.decoders import ct2, dragoman, hf, job
-from benchmarks.harness.peer import PeerError, started
+from benchmarks.harness.peer import PeerError, precisions, started
 from benchmarks.harness.rounds import once, say, turns
 from benchmarks.record import save, spread
 from benchmarks.training import sizes_of, systems
@@ -66,7 +66,7 @@ def by_batch(args: argparse.Namespace) -> dict[str, Any]:
 
 def by_training(args: argparse.Namespace, values: tuple[int, ...], what: str) -> dict[str, Any]:
     """Target tokens per second and peak memory of a training step while one size changes."""
-    corpus = captions(args.data)
+    corpus, (able, left_out) = captions(args.data), precisions()
     tokenizer = subwords(corpus.train, min(args.vocab_size, 4000 if what == "vocabulary" else args.vocab_size))
     chosen = batches(corpus.train, tokenizer, args.batch_tokens, args.warm + args.updates)
     found: dict[str, dict[str, list[tuple[float, float]]]] = {}
@@ -75,7 +75,7 @@ def by_training(args: argparse.Namespace, values: tuple[int, ...], what: str) ->
         for value in values:
             layers = dict(n_encoder_layers=value, n_decoder_layers=value) if what == "layers" else {}
             vocab_size = value if what == "vocabulary" else tokenizer.vocab_size
-            taking_part = systems(path, sizes_of(args.preset, **layers), vocab_size, {"bf16": "eager", "fp32": "eager"})
+            taking_part = systems(path, sizes_of(args.preset, **layers), vocab_size, dict.fromkeys(able, "eager"))
             for _, system in turns(taking_part, args.rounds):
                 answer = once(system, warm=args.warm)
                 speed = answer["tokens_per_s"], answer["peak_mib"]
@@ -89,7 +89,7 @@ def by_training(args: argparse.Namespace, values: tuple[int, ...], what: str) ->
         for name, sizes in found.items()
     }
     about = f"{args.preset}, {args.updates} updates of {args.batch_tokens} tokens; the text stays in one vocabulary"
-    return {"what": about, "corpus": corpus.name, "systems": table}
+    return {"what": about, "corpus": corpus.name, "systems": table, "left_out": left_out}
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.harness import eole, joeynmt
 from benchmarks.harness.arguments import command
 from benchmarks.harness.corpus import Corpus, batches, captions, subwords, write_batches
-from benchmarks.harness.peer import System
+from benchmarks.harness.peer import System, precisions
 from benchmarks.harness.rounds import Figures, alternate, best, once, ratios, summary
 from benchmarks.record import save
 from dragoman.config import PRESETS
@@ -29,7 +29,6 @@ from dragoman.data.tokenizer import Tokenizer
 
 HF = "Hugging Face Marian"
 SIZES = ("d_model", "d_ff", "n_heads", "n_encoder_layers", "n_decoder_layers")
-OURS = ("dragoman bf16", "dragoman fp32")
 FIGURES = ("tokens_per_s", "first_pass_tokens_per_s", "peak_mib", "step_ms", "gflop_per_s", "first_loss", "last_loss")
 
 
@@ -39,12 +38,12 @@ def sizes_of(preset: str, **other: int) -> dict[str, Any]:
 
 
 def systems(path: Path, sizes: dict[str, Any], vocab_size: int, attention: dict[str, str]) -> list[System]:
-    """All that train on the batches in ``path``; ``attention`` is Hugging Face's, by precision."""
+    """All that train on the batches in ``path``; ``attention`` is Hugging Face's, by the precision of each."""
     shared = {"batches": str(path), "sizes": sizes, "vocab_size": vocab_size}
     found = []
-    for precision in ("bf16", "fp32"):
+    for precision, kind in attention.items():
         settings = {**shared, "precision": precision}
-        hf = {**settings, "attention": attention[precision]}
+        hf = {**settings, "attention": kind}
         found += [
             System(f"dragoman {precision}", "dragoman", "ours_train.py", settings),
             System(f"torch.nn.Transformer {precision}", "dragoman", "torch_train.py", settings),
@@ -59,32 +58,34 @@ def in_order(pairs: Sequence[tuple[str, str]], chosen: Sequence[Batch]) -> list[
 
 
 def commands(
-    pairs: Sequence[tuple[str, str]], tokenizer: Tokenizer, sizes: dict[str, Any], batch_tokens: int, log_every: int
+    pairs: Sequence[tuple[str, str]],
+    tokenizer: Tokenizer,
+    sizes: dict[str, Any],
+    batch_tokens: int,
+    log_every: int,
+    able: Sequence[str],
 ) -> dict[str, tuple[Callable[..., Figures], list[dict[str, Any]]]]:
-    """The systems that train through their own command, each with the batch settings to try.
+    """The systems that train through their own command in the precisions in ``able``, each with the batches to try.
 
     JoeyNMT draws batches by chance; it also gets our length-sorted order as it comes. Eole sorts by length itself.
     """
     amounts = [{"batch_tokens": amount} for amount in (batch_tokens // 2, batch_tokens, 2 * batch_tokens)]
     both = [{**amount, "shuffle": shuffle} for shuffle in (True, False) for amount in amounts]
     shared = (list(pairs) * 3, tokenizer, sizes)
-    return {
-        "JoeyNMT fp32": (partial(joeynmt.train, *shared, log_every=log_every), both),
-        "Eole fp32": (partial(eole.train, *shared, "fp32", log_every), amounts),
-        "Eole bf16": (partial(eole.train, *shared, "bf16", log_every), amounts),
-    }
+    eoles = {f"Eole {precision}": (partial(eole.train, *shared, precision, log_every), amounts) for precision in able}
+    return {"JoeyNMT fp32": (partial(joeynmt.train, *shared, log_every=log_every), both), **eoles}
 
 
 def best_attention(
-    path: Path, sizes: dict[str, Any], vocab_size: int, warm: int
+    path: Path, sizes: dict[str, Any], vocab_size: int, warm: int, able: Sequence[str]
 ) -> tuple[dict[str, str], dict[str, Any]]:
     """Hugging Face's faster kind of attention for each precision, and what was tried."""
     attention, sweeps = {}, {}
-    for precision in ("bf16", "fp32"):
+    for precision in able:
         name = f"{HF} {precision}"
 
-        def speed_of(kind: str, name: str = name) -> float:
-            among = systems(path, sizes, vocab_size, {"bf16": kind, "fp32": kind})
+        def speed_of(kind: str, name: str = name, precision: str = precision) -> float:
+            among = systems(path, sizes, vocab_size, {precision: kind})
             return float(once(next(one for one in among if one.name == name), warm=warm)["tokens_per_s"])
 
         attention[precision], sweeps[name] = best(name, ["eager", "sdpa"], speed_of)
@@ -93,7 +94,7 @@ def best_attention(
 
 def compare(corpus: Corpus, preset: str, args: argparse.Namespace) -> dict[str, Any]:
     """Sweep the settings of the peers, let all take turns; the figures of one preset."""
-    sizes, warm = sizes_of(preset), args.warm
+    sizes, warm, (able, left_out) = sizes_of(preset), args.warm, precisions()
     tokenizer: Tokenizer = subwords(corpus.train, args.vocab_size)
     chosen = batches(corpus.train, tokenizer, args.batch_tokens, warm + args.steps)
     pairs = in_order(corpus.train, chosen)
@@ -101,14 +102,13 @@ def compare(corpus: Corpus, preset: str, args: argparse.Namespace) -> dict[str, 
         path = write_batches(chosen, Path(folder) / "batches.npz")
         short = write_batches(chosen[: warm + max(2, args.steps // 4)], Path(folder) / "short.npz")
 
-        attention, sweeps = best_attention(short, sizes, tokenizer.vocab_size, warm)
+        attention, sweeps = best_attention(short, sizes, tokenizer.vocab_size, warm, able)
         taking_part = systems(path, sizes, tokenizer.vocab_size, attention)
         if (tcmalloc := ctypes.util.find_library("tcmalloc_minimal")) is not None:
-            ours = next(one for one in taking_part if one.name == OURS[0])
-            taking_part.append(ours._replace(name=f"{OURS[0]}, tcmalloc", preload=tcmalloc))
+            taking_part.append(taking_part[0]._replace(name=f"{taking_part[0].name}, tcmalloc", preload=tcmalloc))
         turn: dict[str, Callable[[], Figures]] = {}
-        own = commands(pairs, tokenizer, sizes, args.batch_tokens, max(1, (warm + args.steps) // 6))
-        for name, (train, settings) in own.items() if args.commands else ():
+        own = commands(pairs, tokenizer, sizes, args.batch_tokens, max(1, (warm + args.steps) // 6), able)
+        for name, (train, settings) in own.items() if preset in args.commands else ():
             setting, sweeps[name] = best(name, settings, lambda setting, train=train: train(**setting)["tokens_per_s"])
             turn[name] = partial(train, **setting)
             taking_part.append(System(name, "", "", {}))
@@ -117,12 +117,14 @@ def compare(corpus: Corpus, preset: str, args: argparse.Namespace) -> dict[str, 
             return turn[system.name]() if system.name in turn else once(system, warm=warm)
 
         found = alternate(taking_part, args.rounds, take, "tokens_per_s")
-    peers = [system.name for system in taking_part if system.name not in OURS]
+    ours = [f"dragoman {precision}" for precision in able]
+    peers = [system.name for system in taking_part if system.name not in ours]
     return {
         "sizes": sizes,
         "sweeps": sweeps,
         "systems": summary(found, FIGURES),
-        "ratios": ratios(found, "tokens_per_s", OURS, peers),
+        "ratios": ratios(found, "tokens_per_s", ours, peers),
+        "left_out": left_out,
     }
 
 
@@ -136,7 +138,10 @@ def main() -> None:
     parser.add_argument("--warm", type=int, default=3, help="batches before them")
     parser.add_argument("--batch-tokens", type=int, default=4096)
     parser.add_argument("--vocab-size", type=int, default=8000)
-    parser.add_argument("--no-commands", dest="commands", action="store_false", help="leave out JoeyNMT and Eole")
+    parser.add_argument(
+        "--commands", nargs="*", default=["small", "base"], choices=sorted(PRESETS), metavar="PRESET",
+        help="the presets at which JoeyNMT and Eole take part (nothing: at none)",
+    )  # fmt: skip
     args = parser.parse_args()
     corpus = captions(args.data)
     figures = {

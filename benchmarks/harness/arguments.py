@@ -23,7 +23,7 @@ def command(name: str, parser: argparse.ArgumentParser, args: argparse.Namespace
     words = [f"python -m benchmarks.{name}"]
     for action in parser._actions:
         value = getattr(args, action.dest, None)
-        if action.dest == "help" or value in (action.default, []):
+        if action.dest == "help" or value == action.default or (value == [] and not action.option_strings):
             continue
         words += [action.option_strings[-1]] if action.option_strings else []
         if action.nargs != 0:
