@@ -232,6 +232,21 @@ def test_precision_auto_takes_bf16_where_the_processor_knows_it_and_is_faster_in
     assert found == [auto, "fp32", "bf16"]
 
 
+@pytest.mark.parametrize("has_bf16", [True, False])
+def test_bf16_that_is_asked_for_warns_once_where_the_processor_has_none(
+    has_bf16: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: has_bf16)
+    device._warn_of_emulated_bf16.cache_clear()
+    try:
+        assert {resolve_precision(name, torch.device("cpu")) for name in ("fp32", "bf16", "bf16")} == {"fp32", "bf16"}
+    finally:
+        device._warn_of_emulated_bf16.cache_clear()
+    assert [record.message for record in caplog.records] == ([] if has_bf16 else [
+        "precision = 'bf16', but this processor has no bf16: fp32 is many times as fast here"
+    ])  # fmt: skip
+
+
 def test_products_are_timed_in_either_precision() -> None:
     assert all(0 < device._seconds_of_a_product(dtype) < 60 for dtype in (torch.float32, torch.bfloat16))
 
