@@ -23,8 +23,9 @@ demo: .venv/ready
 demo-zh: .venv/ready
 	$(BIN)/dragoman demo --to zh
 
+# a process for each core; a file stays in one, for what its tests share
 test: .venv/ready
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist loadfile
 
 test-slow: .venv/ready
 	$(BIN)/pytest -m slow
