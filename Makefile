@@ -25,7 +25,7 @@ demo-zh: .venv/ready
 
 # a process for each core; a file stays in one, for what its tests share
 test: .venv/ready
-	$(BIN)/pytest -n auto --dist loadfile
+	$(BIN)/pytest -n logical --dist loadfile
 
 test-slow: .venv/ready
 	$(BIN)/pytest -m slow
