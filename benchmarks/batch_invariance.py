@@ -22,12 +22,13 @@ WHOLE = 10**9  # tokens: what is handed over is one batch
 
 def in_batches(translator: Translator, texts: Sequence[str], size: int, **settings: Any) -> list[Translation]:
     """Translate in shuffled batches of ``size``; the results are in the order of ``texts``."""
+    settings = settings if "deterministic" in settings else {"batch_tokens": WHOLE, **settings}
     order = list(range(len(texts)))
     random.Random(size).shuffle(order)
     found: dict[int, Translation] = {}
     for start in range(0, len(order), size):
         batch = order[start : start + size]
-        results = translator.translate([texts[i] for i in batch], batch_tokens=WHOLE, **settings)
+        results = translator.translate([texts[i] for i in batch], **settings)
         found.update(zip(batch, results, strict=True))
     return [found[i] for i in range(len(texts))]
 

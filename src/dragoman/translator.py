@@ -131,7 +131,7 @@ class Translator:
             length_penalty: GNMT's alpha.
             patience: End a sentence's search with so many times ``beam_size`` finished translations: 1 as other systems
                 do, and sooner than where nothing better can come.
-            batch_tokens: Rows x longest source of one batch.
+            batch_tokens: Rows x longest source of one batch; not together with ``deterministic``.
             n_best: How many translations of each: ``Translation.alternatives`` holds the others.
             sampling: Draw by chance instead of searching.
             prefix: What each translation begins with: one for all, or one for each.
@@ -162,6 +162,8 @@ class Translator:
         """
         if isinstance(texts, str):
             raise DecodeError("translate takes a list of texts: write translate([text])")
+        if deterministic and batch_tokens is not None:
+            raise ConfigError("deterministic decodes each sentence alone: leave it out, or batch_tokens")
         config = self._decode_config(
             beam_size=beam_size,
             length_penalty=length_penalty,

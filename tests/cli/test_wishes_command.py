@@ -105,6 +105,18 @@ def test_bf16_is_asked_for_by_name(command: Command, tiny_run: Path) -> None:
     assert "use fp32, bf16 or int8" in command("translate", tiny_run, "--precision", "int4", stdin=LINES).error
 
 
+def test_the_size_of_a_batch_is_asked_for_and_changes_no_text(command: Command, tiny_run: Path, corpus: Any) -> None:
+    done = command("translate", tiny_run, "--batch-tokens", "1", stdin=LINES)
+    assert (done.status, done.out) == (0, command("translate", tiny_run, stdin=LINES).out)
+    score = ("score", tiny_run, "--src", corpus.valid_src, "--tgt", corpus.valid_tgt)
+    together, alone = (rows(command(*score, *more).out) for more in ((), ("--batch-tokens", "1")))
+    assert [float(row[0]) for row in alone] == pytest.approx([float(row[0]) for row in together], abs=1e-4)
+    for refused in (command("translate", tiny_run, "--batch-tokens", "0"), command(*score, "--batch-tokens", "0")):
+        assert "batch_tokens" in refused.error
+    both = command("translate", tiny_run, "--batch-tokens", "64", "--deterministic")
+    assert both.error == "error: deterministic decodes each sentence alone: leave it out, or batch_tokens"
+
+
 def test_score_gives_three_numbers_a_line_and_the_perplexity(
     command: Command, tiny_run: Path, corpus: Any, tmp_path: Path
 ) -> None:

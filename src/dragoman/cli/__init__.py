@@ -93,7 +93,9 @@ def run(arguments: Sequence[str]) -> int:
     except (MemoryError, RuntimeError) as error:
         if not isinstance(error, MemoryError) and "out of memory" not in str(error) and "alloc" not in str(error):
             raise
-        return _refused("out of memory: lower train.batch_tokens or decode.batch_tokens, or take a smaller model")
+        return _refused(
+            "out of memory: lower train.batch_tokens or decode.batch_tokens (--batch-tokens), or take a smaller model"
+        )
     except BrokenPipeError:
         _drop_output()
         return 1

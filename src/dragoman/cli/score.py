@@ -23,6 +23,9 @@ def score(
     length_penalty: Annotated[float | None, typer.Option(help="GNMT's alpha (default: the run's).")] = None,
     alignments: Annotated[Path | None, typer.Option(help="Write word alignments to this file, as 0-0 1-2.")] = None,
     precision: Annotated[str, typer.Option(help="fp32 or bf16.")] = "fp32",
+    batch_tokens: Annotated[
+        int | None, typer.Option(help="Of one batch: rows times longest side (default: the run's).")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with each token's share.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
 ) -> None:
@@ -37,16 +40,16 @@ def score(
         check_output(alignments, src, tgt)
     pairs = list(read_pairs(src, tgt))
     translator = Translator.load([run, *(ensemble or ())], device)
-    translator.score([], [], length_penalty=length_penalty, precision=precision)  # refused before a file is opened
+    settings: dict[str, Any] = dict(length_penalty=length_penalty, precision=precision, batch_tokens=batch_tokens)
+    translator.score([], [], **settings)  # what is impossible is refused before a file is opened
     ticker = Ticker()
     n_lines = n_tokens = 0
     nats = 0.0
     with contextlib.nullcontext() if alignments is None else alignments.open("wb") as links:
         for start in range(0, len(pairs), WINDOW):
             found = translator.score(
-                *zip(*pairs[start : start + WINDOW], strict=True),
-                length_penalty=length_penalty, alignments=alignments is not None, precision=precision,
-            )  # fmt: skip
+                *zip(*pairs[start : start + WINDOW], strict=True), alignments=alignments is not None, **settings
+            )
             for number, one in enumerate(found, start + 1):
                 for note in one.notes:
                     print(f"warning: {tgt}:{number}: {note}", file=sys.stderr)

@@ -35,6 +35,9 @@ def translate(
     no_repeat_ngram: Annotated[int, typer.Option(help="No so many subwords in a row twice.")] = 0,
     alignments: Annotated[Path | None, typer.Option(help="Write word alignments to this file, as 0-0 1-2.")] = None,
     precision: Annotated[str, typer.Option(help="fp32, bf16 or int8.")] = "fp32",
+    batch_tokens: Annotated[
+        int | None, typer.Option(help="Of one batch: rows times longest source (default: the run's).")
+    ] = None,
     workers: Annotated[int, typer.Option(help="So many batches at a time, a core each.")] = 1,
     engine: Annotated[str, typer.Option(help="torch, ctranslate2 or auto.")] = "torch",
     deterministic: Annotated[bool, typer.Option("--deterministic", help="Decode each sentence alone.")] = False,
@@ -72,7 +75,7 @@ def translate(
         beam_size=beam_size, length_penalty=length_penalty, patience=patience, n_best=n_best, sampling=sampling,
         prefix=prefix, include=tuple(include or ()), exclude=tuple(exclude or ()), glossary=terms,
         no_repeat_ngram=no_repeat_ngram, alignments=alignments is not None, precision=precision, engine=engine,
-        workers=workers, deterministic=deterministic, guard=not no_guard,
+        batch_tokens=batch_tokens, workers=workers, deterministic=deterministic, guard=not no_guard,
     )  # fmt: skip
 
     def render(number: int, translation: Translation) -> str:

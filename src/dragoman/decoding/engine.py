@@ -134,8 +134,8 @@ class Engine:
 
         Args:
             model: Stays as it is.
-            precision: ``fp32`` computes in the dtype of the weights; ``bf16`` in bfloat16, but for attention; ``int8``
-                rounds weights, and inputs of products, to 8 bits, and computes all else in float32.
+            precision: ``fp32`` computes in the dtype of the weights; ``bf16`` in bfloat16; ``int8`` rounds
+                weights, and inputs of products, to 8 bits, and computes all else in float32.
 
         Raises:
             ConfigError: The model has no decoder, or this machine lacks the precision.
