@@ -14,6 +14,7 @@ import dragoman
 from dragoman.assessment import score
 from dragoman.errors import ConfigError, DataError
 from dragoman.evaluation.stress import CLEAN, is_guarded, variants
+from dragoman.translator import Translator
 
 
 def test_a_system_is_a_run_a_translator_or_a_file(tiny_run: Path, corpus: Any, tmp_path: Path) -> None:
@@ -72,10 +73,28 @@ def test_stress_measures_the_variants(tiny_run: Path, corpus: Any) -> None:
     assert other[3] != found[3]
 
 
-def test_systems_of_different_languages_are_not_compared(tiny_run: Path, corpus: Any, tmp_path: Path) -> None:
-    (tmp_path / "test.fr").write_bytes(corpus.valid_tgt.read_bytes())
+def test_systems_of_different_languages_are_not_compared_nor_translated(
+    tiny_run: Path, corpus: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Translator.load(tiny_run)
+    data = other.config.data.model_copy(update={"tgt_lang": "fr"})
+    other.config = other.config.model_copy(update={"data": data})
+    monkeypatch.setattr(Translator, "translate", None)
     with pytest.raises(ConfigError, match=r"into de and .* into fr: compare systems of one language"):
-        dragoman.compare(tiny_run, corpus.valid_tgt, src=corpus.valid_src, ref=tmp_path / "test.fr", quiet=True)
+        dragoman.compare(tiny_run, other, src=corpus.valid_src, ref=corpus.valid_tgt, quiet=True)
+    (tmp_path / "hyp").write_text("Hund\n", encoding="utf-8")
+    with pytest.raises(DataError, match="hyp has 1 lines but"):
+        dragoman.compare(tiny_run, tmp_path / "hyp", src=corpus.valid_src, ref=corpus.valid_tgt, quiet=True)
+
+
+def test_the_end_of_a_files_name_is_no_language_beside_what_a_run_says(
+    tiny_run: Path, corpus: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "test.dev").write_bytes(corpus.valid_tgt.read_bytes())
+    files = {"src": corpus.valid_src, "ref": tmp_path / "test.dev"}
+    found = dragoman.compare(tiny_run, corpus.valid_tgt, **files, quiet=True)
+    assert found.b.scores[0].value == pytest.approx(100)
+    assert found.a.scores == dragoman.evaluate(tiny_run, **files, quiet=True).scores
 
 
 def test_empty_and_unequal_files_are_refused(tiny_run: Path, corpus: Any, tmp_path: Path) -> None:

@@ -50,11 +50,18 @@ class Compared(NamedTuple):
     comparisons: list[Comparison]
 
 
-class _Found(NamedTuple):
-    translations: list[Translation]
+class _Test(NamedTuple):
+    """A system and its test set, read."""
+
+    translator: Translator | None  # None: a file of translations
+    lines: list[str]  # sources; of a file its translations
     references: list[str]
-    tgt_lang: str | None
-    seconds: float
+    src: Path | str | None
+
+    @property
+    def tgt_lang(self) -> str | None:
+        """What a run says; a file says nothing."""
+        return None if self.translator is None else self.translator.config.data.tgt_lang
 
 
 def evaluate(
@@ -94,9 +101,10 @@ def evaluate(
             if src is not None or old_style:
                 raise ConfigError("a parser takes its sentences from the gold trees: give --ref, and no --src")
             return _evaluate_parser(run, ref, search, Ticker(quiet))
-    found = _translations(run, src, ref, search, device, Ticker(quiet))
-    scores = score(found.translations, found.references, found.tgt_lang, old_style)
-    return Evaluation(scores, found.translations, found.seconds)
+    test = _read_test(run, src, ref, device)
+    translations, seconds = _translated(test, search, Ticker(quiet))
+    lang = test.tgt_lang or language_of(Path(ref))
+    return Evaluation(score(translations, test.references, lang, old_style), translations, seconds)
 
 
 def _evaluate_parser(parser: Translator, ref: Path | str, search: Mapping[str, Any], ticker: Ticker) -> Evaluation:
@@ -151,17 +159,18 @@ def compare(
             refuse_a_pipe(path)
     ticker = Ticker(quiet)
     search = {"beam_size": beam_size, "length_penalty": length_penalty, "patience": patience, "guard": guard}
-    founds = [_translations(system, src, ref, search, device, ticker) for system in (a, b)]
-    langs = [found.tgt_lang for found in founds if found.tgt_lang]
+    tests = [_read_test(system, src, ref, device) for system in (a, b)]
+    langs = [test.tgt_lang for test in tests if test.tgt_lang]
     if len({primary(lang) for lang in langs}) > 1:
         raise ConfigError(f"{a} translates into {langs[0]} and {b} into {langs[1]}: compare systems of one language")
-    lang, references = next(iter(langs), None), founds[0].references
+    lang, references = next(iter(langs), language_of(Path(ref))), tests[0].references
+    founds = [_translated(test, search, ticker) for test in tests]
     with ticker.task("resampling"):
-        one_texts, other_texts = ([each.text for each in found.translations] for found in founds)
+        one_texts, other_texts = ([each.text for each in translations] for translations, _ in founds)
         comparisons = compare_texts(one_texts, other_texts, references, lang, old_style, n_samples, seed)
     one, other = (
-        Evaluation(score(found.translations, references, lang, old_style), found.translations, found.seconds)
-        for found in founds
+        Evaluation(score(translations, references, lang, old_style), translations, seconds)
+        for translations, seconds in founds
     )
     return Compared(one, other, comparisons)
 
@@ -231,33 +240,31 @@ def score(
     return [*scores, *([old_style_bleu(hyps, references, tgt_lang or "en")] if old_style else [])]
 
 
-def _translations(
-    system: System,
-    src: Path | str | None,
-    ref: Path | str,
-    search: Mapping[str, Any],
-    device: str,
-    ticker: Ticker,
-) -> _Found:
-    """What a system says for a test set: translated now, or read."""
+def _read_test(system: System, src: Path | str | None, ref: Path | str, device: str) -> _Test:
+    """Load a system and read what it is tested on: all that can be refused is refused before anything is translated."""
     if not isinstance(system, Translator) and _is_file(system):
-        hyps, references = _read(system, ref)
-        return _Found([Translation(hyp, math.nan) for hyp in hyps], references, language_of(Path(ref)), 0.0)
+        return _Test(None, *_read(system, ref), None)
     translator = system if isinstance(system, Translator) else Translator.load(system, device)
     if translator.config.task == "parsing":
         raise ConfigError("parsers are evaluated one at a time, each with --ref GOLD_TREES alone")
     if src is None:
         raise ConfigError(f"nothing to translate: name the source side of the test set with --src, beside --ref {ref}")
-    sources, references = _read(src, ref)
+    return _Test(translator, *_read(src, ref), src)
+
+
+def _translated(test: _Test, search: Mapping[str, Any], ticker: Ticker) -> tuple[list[Translation], float]:
+    """What a system says for its test set, translated now or read before; and seconds of translating."""
+    if test.translator is None:
+        return [Translation(line, math.nan) for line in test.lines], 0.0
     started = time.perf_counter()
-    found = translator.translate(
-        sources,
+    found = test.translator.translate(
+        test.lines,
         **search,
         progress=ticker,
         warn=lambda text: ticker.say(f"warning: {text}"),
-        label=lambda i: f"{src}:{i + 1}",
+        label=lambda i: f"{test.src}:{i + 1}",
     )
-    return _Found(found, references, translator.config.data.tgt_lang, time.perf_counter() - started)
+    return found, time.perf_counter() - started
 
 
 def _is_file(system: System) -> bool:
