@@ -17,11 +17,13 @@ FAMILIES = {  # blue, vermilion, green and black of Okabe and Ito, which differ 
     "fused": OURS,
     "plain": "#d55e00",
     "written": "#009e73",
+    "preparing": OURS,
+    "first batch": "#d55e00",
     "bf16": OURS,
     "int8": "#d55e00",
     "fp32": "#1a1a1a",
 }
-DASHES: dict[str, Any] = {"fp32": "-", "bf16": (0, (5, 2)), "int8": (0, (1.5, 1.5))}
+DASHES: dict[str, Any] = {"fp32": "-", "bf16": (0, (5, 2)), "int8": (0, (1.5, 1.5)), "not cached": (0, (1.5, 1.5))}
 
 Spread = Mapping[str, float]
 

@@ -83,7 +83,13 @@ def records() -> dict[str, dict[str, Any]]:
         "sweep_batch": {"what": "small", "corpus": "a corpus", "systems": batch},
         "sweep_vocabulary": {"what": "small", "corpus": "a corpus", "systems": curves},
         "sweep_layers": {"what": "small", "corpus": "a corpus", "systems": curves},
-        "growth": {"length": {"attention": {"fused_fp32": {**growing, "growth": {"seconds": fit, "mib": fit}}}}},
+        "growth": {
+            "length": {"attention": {"fused_fp32": {**growing, "growth": {"seconds": fit, "mib": fit}},
+                                     "plain_fp32": {"no_memory": [256, 512], "growth": {}}},
+                       "left_out": {"bf16": "none here"}},
+            "corpus": {"size": [10_000, 10_000_000], "growth": {"prepare_seconds": fit},
+                       **{key: [0.5, 2000.0] for keys in page.OF_A_CORPUS.values() for key in keys}},
+        },
     }  # fmt: skip
 
 
@@ -105,7 +111,10 @@ def test_the_page_tells_the_figures(results: Path) -> None:
         "Left out: dragoman int8: it cannot.", "random weights, 14 steps",
         "all seek the same: CTranslate2 fp32 BLEU 33.50, 99.9% as dragoman fp32.",
         "BLEU 36: 8.04 minutes; BLEU 39.1: not reached",
-        "| BASE bf16 | 600 | 2,078 | 28.9 |", "| time of attention fused fp32 against length | 2.04 | 3 |",
+        "| BASE bf16 | 600 | 2,078 | 28.9 |",
+        "| attention fused fp32 against length | 256 to 512 | 0.1 to 0.41 | 2.04 | 1 to 2 | 2.04 |",
+        "| preparing against corpus | 10,000 to 10,000,000 | 0.5 to 2,000 | 2.04 | 0.5 to 2,000 |  |",
+        "Left out: bf16: none here.",
         "2 cores, a processor, 16.0 GiB", "Versions: python 3.11, torch 2.13.", "| dragoman fp32 | 9 | 144 |",
     ):  # fmt: skip
         assert said in text, said
@@ -141,7 +150,7 @@ def test_results_of_another_machine_follow_below_its_name_with_plots_of_their_ow
 def test_every_plot_is_drawn_and_named_in_the_page(results: Path, tmp_path: Path) -> None:
     sections = page.sections(results)
     drawn = [(name, draw, section.text) for section in sections for name, draw in section.draw]
-    assert len(drawn) == 7
+    assert len(drawn) == 8
     for name, draw, text in drawn:
         assert f"](images/{name})" in text
         draw(tmp_path / name)

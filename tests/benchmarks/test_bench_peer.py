@@ -9,10 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from benchmarks.harness.command import growth_percent, watched
 from benchmarks.harness.environments import PEERS
-from benchmarks.harness.peer import PeerError, System, started
+from benchmarks.harness.peer import PeerError, System, precisions, started
 
 TOY = f"""
 import sys
@@ -100,3 +101,17 @@ def test_a_library_can_be_loaded_before_all_others(toy: Callable[..., System]) -
     for preload in ("", "libresolv.so.2"):
         with started(toy(factor=1)._replace(preload=preload)) as ask:
             assert ask(n=1, how="what is loaded")["product"] is bool(preload)
+
+
+@pytest.mark.parametrize("has_bf16", [True, False])
+def test_bf16_is_left_out_where_the_processor_has_none(has_bf16: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: has_bf16)
+    why = "this processor has no bf16"
+    assert precisions() == ((["bf16", "fp32"], {}) if has_bf16 else (["fp32"], {"bf16": why}))
+    if not has_bf16:
+        with (
+            pytest.raises(PeerError, match=f"toy: {why}") as error,
+            started(System("toy", "dragoman", "is_never_started.py", {"precision": "bf16"})),
+        ):
+            pass
+        assert error.value.refusal == why

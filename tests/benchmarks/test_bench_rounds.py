@@ -127,14 +127,16 @@ def test_the_command_of_a_record_names_what_is_not_default_and_no_folder(tmp_pat
     parser.add_argument("--data", type=Path)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--presets", nargs="+", default=["small", "base"])
-    parser.add_argument("--no-commands", dest="commands", action="store_false")
+    parser.add_argument("--no-guard", dest="guard", action="store_false")
+    parser.add_argument("--commands", nargs="*", default=["small"])
 
     def said(*words: str) -> str:
         return arguments.command("toy", parser, parser.parse_args(words))
 
     assert said("--rounds", "3") == "python -m benchmarks.toy"
-    options = ["layers", "--data", str(tmp_path), "--presets", "tiny", "small", "--no-commands", "--rounds", "5"]
-    assert said(*options) == "python -m benchmarks.toy layers --data DATA --rounds 5 --presets tiny small --no-commands"
+    options = ["layers", "--data", str(tmp_path), "--presets", "tiny", "small", "--no-guard", "--rounds", "5"]
+    assert said(*options) == "python -m benchmarks.toy layers --data DATA --rounds 5 --presets tiny small --no-guard"
+    assert said("--commands") == "python -m benchmarks.toy --commands"
     assert said() == "python -m benchmarks.toy"
     with pytest.raises(SystemExit):
         said("vocabulary")
