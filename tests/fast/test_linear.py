@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dragoman.errors import ConfigError
-from dragoman.fast.linear import PRECISIONS, check_precision, prepared
+from dragoman.fast.linear import PRECISIONS, _is_amd, check_precision, prepared
 
 CPU = torch.device("cpu")
 HAS_INT8 = any(torch.cpu.get_capabilities().get(name) for name in ("avx512_vnni", "avx_vnni", "amx_int8"))
@@ -23,10 +23,15 @@ def matrices(n_rows: int, n_in: int, n_out: int) -> tuple[Tensor, Tensor, Tensor
     return x, weight, bias, plus
 
 
-@pytest.mark.parametrize("precision", HERE)
-@pytest.mark.parametrize(("n_rows", "n_in", "n_out"), [(1, 16, 32), (5, 48, 20), (33, 64, 131)])
+@pytest.mark.parametrize(("precision", "cpu"), [*((each, "") for each in HERE), ("fp32", "AMD"), ("fp32", "Intel")])
+@pytest.mark.parametrize(("n_rows", "n_in", "n_out"), [(1, 16, 32), (2, 16, 32), (5, 48, 20), (33, 64, 131)])
 @pytest.mark.parametrize("has_bias", [True, False])
-def test_the_product_is_that_of_f_linear(precision: str, n_rows: int, n_in: int, n_out: int, has_bias: bool) -> None:
+def test_the_product_is_that_of_f_linear(
+    precision: str, cpu: str, n_rows: int, n_in: int, n_out: int, has_bias: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if cpu:
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"cpu_name": f"{cpu} of some kind"})
+        assert _is_amd() == (cpu == "AMD")
     x, weight, bias, plus = matrices(n_rows, n_in, n_out)
     product = prepared(weight, bias if has_bias else None, precision)
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32

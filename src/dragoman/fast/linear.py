@@ -1,8 +1,9 @@
 """Fast twins of ``torch.nn.functional.linear`` for weights that stay the same: prepared once, then used at each step.
 
-- **fp32** is ``F.linear``; on a CPU of a transposed copy, which is read up to 1.7 times as fast where rows are few.
-- **bf16** multiplies bfloat16 by bfloat16 and sums in float32. On a CPU the weights are laid out beforehand as oneDNN
-  wants them, and what is to be added to the product is added in the same pass.
+- **fp32** is ``F.linear``; on a CPU of a transposed copy, which is read up to 1.7 times as fast where rows are few; on
+  AMD's processors, where ``F.linear`` is not at its best, of a packed one.
+- **bf16** multiplies bfloat16 by bfloat16 and sums in float32. On a CPU the weights are packed: laid out beforehand as
+  oneDNN wants them, and what is to be added to the product is added in the same pass.
 - **int8** (CPU) keeps the weights as 8-bit integers with one scale for each output; inputs are rounded to 8 bits at
   each call, with one scale for all of them (dynamic quantisation). Sums are exact, outputs float32.
 """
@@ -50,12 +51,13 @@ def prepared(weight: Tensor, bias: Tensor | None, precision: str) -> Product:
     """
     weight, bias = weight.detach(), None if bias is None else bias.detach()
     if precision == "fp32":
-        return _plain(weight, bias)
+        packs = weight.device.type == "cpu" and weight.dtype == torch.float32 and _is_amd()
+        return _packed_but_for_one_row(weight, bias) if packs else _plain(weight, bias)
     if precision == "int8":
         return _int8(weight, bias)
     weight, bias = weight.bfloat16(), None if bias is None else bias.bfloat16()
     if weight.device.type == "cpu" and torch.ops.mkldnn._is_mkldnn_bf16_supported():
-        return _packed_bf16(weight, bias)
+        return _packed(weight, bias)
     return _plain(weight, bias)
 
 
@@ -81,9 +83,10 @@ def check_precision(precision: str, device: torch.device) -> None:
 
 
 def _plain(weight: Tensor, bias: Tensor | None) -> Product:
-    if weight.device.type == "cpu":
-        weight = weight.T.contiguous().T
+    return _product(weight.T.contiguous().T if weight.device.type == "cpu" else weight, bias)
 
+
+def _product(weight: Tensor, bias: Tensor | None) -> Product:
     def product(x: Tensor, plus: Tensor | None = None, relu: bool = False) -> Tensor:
         y = F.linear(x, weight, bias)
         if relu:
@@ -93,7 +96,7 @@ def _plain(weight: Tensor, bias: Tensor | None) -> Product:
     return product
 
 
-def _packed_bf16(weight: Tensor, bias: Tensor | None) -> Product:
+def _packed(weight: Tensor, bias: Tensor | None) -> Product:
     ops: Any = torch.ops.mkldnn
     packed = ops._reorder_linear_weight(weight)
 
@@ -103,6 +106,24 @@ def _packed_bf16(weight: Tensor, bias: Tensor | None) -> Product:
         return ops._linear_pointwise(x, packed, bias, "relu" if relu else "none", [], "")
 
     return product
+
+
+def _packed_but_for_one_row(weight: Tensor, bias: Tensor | None) -> Product:
+    """For a single row oneDNN takes half as long again as ``F.linear``."""
+    one, several = _product(weight, bias), _packed(weight, bias)
+
+    def product(x: Tensor, plus: Tensor | None = None, relu: bool = False) -> Tensor:
+        return (one if x.size(0) == 1 else several)(x, plus, relu)
+
+    return product
+
+
+def _is_amd() -> bool:
+    """Whether this is a processor for which oneDNN's float32 products are faster than MKL's: by up to a third on Zen 1.
+
+    What a processor is, and not a product that is timed, says so: bits must not depend on what else the machine does.
+    """
+    return str(torch.cpu.get_capabilities().get("cpu_name", "")).startswith("AMD")
 
 
 def _int8(weight: Tensor, bias: Tensor | None) -> Product:
