@@ -23,9 +23,9 @@ demo: .venv/ready
 demo-zh: .venv/ready
 	$(BIN)/dragoman demo --to zh
 
-# a process for each core; a file stays in one, for what its tests share
+# a process for each of up to 8 cores; a file stays in one, for what its tests share
 test: .venv/ready
-	$(BIN)/pytest -n logical --dist loadfile
+	$(BIN)/pytest -n logical --maxprocesses 8 --dist loadfile
 
 test-slow: .venv/ready
 	$(BIN)/pytest -m slow
