@@ -52,6 +52,7 @@ def source(record: Record) -> str:
 
 
 def left_out(figures: Record) -> str:
-    """Which systems refused, in their own words."""
-    refused = figures.get("left_out", {})
-    return "".join(f"\n\nLeft out: {name}: {why}." for name, why in refused.items())
+    """Which systems refused, in their own words: a paragraph for each reason."""
+    refused: dict[str, str] = figures.get("left_out", {})
+    names = {why: ", ".join(name for name in refused if refused[name] == why) for why in refused.values()}
+    return "".join(f"\n\nLeft out: {who}: {why}." for why, who in names.items())
