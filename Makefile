@@ -25,7 +25,7 @@ demo-zh: .venv/ready
 
 # a process for each of up to 8 cores; a file stays in one, for what its tests share
 test: .venv/ready
-	$(BIN)/pytest -n logical --maxprocesses 8 --dist loadfile
+	$(BIN)/pytest -n logical --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
 test-slow: .venv/ready
 	$(BIN)/pytest -m slow

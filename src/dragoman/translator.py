@@ -293,11 +293,12 @@ class Translator:
         Raises:
             ConfigError: The precision is unknown, or this machine lacks it.
         """
-        check_precision(precision, self.device)
         members: list[Any] = list(self.model.members) if isinstance(self.model, Ensemble) else [self.model]
-        if not all(isinstance(member, Transformer) for member in members):
-            if precision == "int8":
-                raise ConfigError("precision = 'int8' is for a Transformer, and this model is none: use fp32 or bf16")
+        has_twin = all(isinstance(member, Transformer) for member in members)
+        if precision == "int8" and not has_twin:
+            raise ConfigError("precision = 'int8' is for a Transformer, and this model is none: use fp32 or bf16")
+        check_precision(precision, self.device)
+        if not has_twin:
             logger.info(
                 "no fast engine for this model, which is no Transformer: it searches itself, one batch at a time"
             )
