@@ -21,7 +21,11 @@ WHAT = ("batch", "vocabulary", "layers")
 BATCHES = (1, 4, 16, 64, 256)
 VOCABULARIES = (4000, 8000, 16000, 32000)
 LAYERS = (1, 2, 3, 6, 12)
-DECODERS = (dragoman("fp32"), dragoman("bf16"), dragoman("int8"), ct2("fp32"), ct2("int8"), hf("bf16"))
+DECODERS = (
+    *(dragoman(precision) for precision in ("fp32", "bf16", "int8")),
+    *(ct2(precision) for precision in ("fp32", "int8")),
+    *(hf(precision) for precision in ("fp32", "bf16")),
+)
 
 
 def by_batch(args: argparse.Namespace) -> dict[str, Any]:
