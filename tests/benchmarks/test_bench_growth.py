@@ -62,6 +62,13 @@ def test_what_finds_no_memory_is_said_and_does_not_take_the_machine_down() -> No
     assert (found["size"], found["no_memory"]) == ([64], [150_000])  # 720 GB of scores
 
 
+def test_parts_make_the_text_that_the_phrasebook_writes(tmp_path: Path) -> None:
+    growth.write_pairs(50, tmp_path / "parts.en", tmp_path / "parts.de", at_once=20)
+    phrasebook.write(50, tmp_path / "whole.en", tmp_path / "whole.de")
+    for end in ("en", "de"):
+        assert (tmp_path / f"parts.{end}").read_bytes() == (tmp_path / f"whole.{end}").read_bytes()
+
+
 def test_the_first_batch_of_a_store_is_drawn(tmp_path: Path) -> None:
     pairs = list(phrasebook.pairs(500))
     tokenizers = learn_tokenizers(lambda: pairs, TokenizerConfig(vocab_size=400))
