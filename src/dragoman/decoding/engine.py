@@ -127,7 +127,10 @@ class State(NamedTuple):
 
 
 class Engine:
-    """Offers ``start`` and ``step`` as a ``Transformer`` does; holds a copy of its weights as they are now."""
+    """Offers ``start`` and ``step`` as a ``Transformer`` does, for weights that stay as they are.
+
+    Most of them it copies, some it shares with the model; ``is_of`` says whether they have changed since.
+    """
 
     def __init__(self, model: Transformer, precision: str = "fp32") -> None:
         """Prepare the weights.
