@@ -39,10 +39,9 @@ def dragoman(precision: str, batches: tuple[int, ...] = (1024, 2048, 4096, 8192)
 
 
 def ct2(precision: str, batches: tuple[int, ...] = (16, 32, 64, 128)) -> Decoder:
-    """CTranslate2; two threads inside a translation are slow on sentences, so it gets two workers."""
-    return Decoder(
-        f"CTranslate2 {precision}", "ctranslate2", "ct2_decode.py", "ctranslate2", precision, ((2, 1),), batches
-    )
+    """CTranslate2."""
+    name, places = f"CTranslate2 {precision}", ((2, 1), (1, 2))
+    return Decoder(name, "ctranslate2", "ct2_decode.py", "ctranslate2", precision, places, batches)
 
 
 def hf(precision: str, batches: tuple[int, ...] = (32, 64, 128)) -> Decoder:
