@@ -79,28 +79,24 @@ class _WrittenOut(torch.autograd.Function):
         ctx: Any, queries: Tensor, keys_values: Tensor | None, heads: Heads, sizes: tuple[int, int, int],
         bias: Tensor, p: float,
     ) -> Tensor:  # fmt: skip
-        (n_heads, d_k, d_v), (n_rows, n_queries, n_keys) = heads, sizes
-        dtype = queries.dtype if n_keys > SHORT else torch.promote_types(queries.dtype, torch.float32)
-        q_source, k_source, v_source = columns(queries, keys_values, heads, sizes)
-        q = q_source.new_empty((n_rows, n_heads, n_queries, d_k), dtype=dtype).copy_(q_source)
-        k = _with_room(k_source, padded_keys(n_keys), dtype)
-        v = _with_room(v_source, padded_keys(n_keys), dtype)
-        q, k, v = q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1)  # (B * H, T, d_k), (B * H, K16, d_k or d_v)
+        (n_heads, d_k, d_v), (n_rows, n_queries, _) = heads, sizes
+        q, k, v = _copies(queries, keys_values, heads, sizes)
         scale = 1 / math.sqrt(d_k)
-        weights = torch.baddbmm(bias.to(dtype), q, k.mT, alpha=scale).softmax(-1)  # (B * H, T, K16)
-        keep = keep_mask(weights.shape, p, dtype, weights.device) if p else None
+        weights = torch.baddbmm(bias.to(q.dtype), q, k.mT, alpha=scale).softmax(-1)  # (B * H, T, K16)
+        keep = keep_mask(weights.shape, p, q.dtype, weights.device) if p else None
         ctx.keep_scale = keep_scale(p)
         context = torch.bmm(weights if keep is None else weights * keep * ctx.keep_scale, v)
         out = _zeros_behind(queries, (queries.size(0), n_heads * d_v), n_rows * n_queries)
         _heads(out, sizes[:2], n_heads).copy_(context.view(n_rows, n_heads, n_queries, d_v))
-        ctx.save_for_backward(q, k, v, weights, keep)
+        # the projections are half as large as the copies made of them in bfloat16; to copy again costs little
+        ctx.save_for_backward(queries, keys_values, weights, keep)
         ctx.heads, ctx.sizes, ctx.scale = heads, sizes, scale
-        ctx.widths = queries.shape, None if keys_values is None else keys_values.shape
         return out
 
     @staticmethod
     def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v, weights, keep = ctx.saved_tensors
+        queries, keys_values, weights, keep = ctx.saved_tensors
+        q, k, v = _copies(queries, keys_values, ctx.heads, ctx.sizes)
         n_heads, (n_rows, n_queries, n_keys) = ctx.heads.n_heads, ctx.sizes
         d_context = _heads(d_out, ctx.sizes[:2], n_heads)
         d_context = d_context.to(q.dtype, memory_format=torch.contiguous_format).flatten(0, 1)
@@ -111,13 +107,25 @@ class _WrittenOut(torch.autograd.Function):
             d_weights = d_weights * keep * ctx.keep_scale
         d_scores = torch._softmax_backward_data(d_weights, weights, -1, weights.dtype).mul_(ctx.scale)
         d_q, d_k = torch.bmm(d_scores, k), torch.bmm(d_scores.mT, q)
-        d_queries, d_keys_values = _zeros_behind(d_out, ctx.widths[0], n_rows * n_queries), None
-        if ctx.widths[1] is not None:
-            d_keys_values = _zeros_behind(d_out, ctx.widths[1], n_rows * n_keys)
+        d_queries, d_keys_values = _zeros_behind(d_out, queries.shape, n_rows * n_queries), None
+        if keys_values is not None:
+            d_keys_values = _zeros_behind(d_out, keys_values.shape, n_rows * n_keys)
         places = columns(d_queries, d_keys_values, ctx.heads, ctx.sizes)
         for place, found in zip(places, (d_q, d_k, d_v), strict=True):
             place.copy_(found.view(n_rows, n_heads, *found.shape[1:])[:, :, : place.size(2)])
         return d_queries, d_keys_values, None, None, None, None
+
+
+def _copies(
+    queries: Tensor, keys_values: Tensor | None, heads: Heads, sizes: tuple[int, int, int]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """What is multiplied: ``(B * H, T, d_k)``, ``(B * H, K16, d_k)``, ``(B * H, K16, d_v)``."""
+    n_keys = sizes[2]
+    dtype = queries.dtype if n_keys > SHORT else torch.promote_types(queries.dtype, torch.float32)
+    q, k, v = columns(queries, keys_values, heads, sizes)
+    room = padded_keys(n_keys)
+    copies = _with_room(q, sizes[1], dtype), _with_room(k, room, dtype), _with_room(v, room, dtype)
+    return tuple(copy.flatten(0, 1) for copy in copies)  # type: ignore[return-value]
 
 
 def columns(
