@@ -162,15 +162,20 @@ def minutes(record: Record) -> Section:
     """Quality after so many minutes of training."""
     figures = record["figures"]
     rows = [
-        [number(run["minutes"]), f"{run['updates']:,}", f"{run['scores']['BLEU']:.2f}", f"{run['scores']['chrF2']:.2f}"]
+        [
+            number(run["minutes"]), f"{run['updates']:,}", number(run["dropout"]),
+            f"{run['scores']['BLEU']:.2f}", f"{run['scores']['chrF2']:.2f}",
+        ]
         for run in figures["runs"]
-    ]
+    ]  # fmt: skip
     reached = "; ".join(
         f"BLEU {target}: {'not reached' if found is None else f'{number(found)} minutes'}"
         for target, found in figures["minutes_to_bleu"].items()
     )
     text = f"## Minutes to a quality\n\n{figures['what']}, beam search by the recipe. {reached}.\n\n"
-    return Section(text + table(["minutes of training", "updates", "BLEU", "chrF"], rows) + f"\n\n{source(record)}")
+    return Section(
+        text + table(["minutes of training", "updates", "dropout", "BLEU", "chrF"], rows) + f"\n\n{source(record)}"
+    )
 
 
 def roofline(record: Record) -> Section:

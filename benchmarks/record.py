@@ -17,7 +17,7 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def machine() -> dict[str, Any]:
-    """Processor, cores, memory and system."""
+    """Processor, cores, memory and system; and what is preloaded, such as another malloc."""
     cpu = platform.processor()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n")
@@ -29,7 +29,10 @@ def machine() -> dict[str, Any]:
     except (OSError, KeyError):
         pass
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return {"cpu": cpu, "cores": os.cpu_count(), "memory_gib": round(memory, 1), "system": platform.platform()}
+    preloaded = {"preloaded": os.environ["LD_PRELOAD"]} if os.environ.get("LD_PRELOAD") else {}
+    return {
+        "cpu": cpu, "cores": os.cpu_count(), "memory_gib": round(memory, 1), "system": platform.platform(), **preloaded,
+    }  # fmt: skip
 
 
 def save(name: str, figures: dict[str, Any], command: str, packages: Sequence[str] = ("torch", "numpy")) -> Path:

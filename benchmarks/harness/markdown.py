@@ -45,9 +45,10 @@ def source(record: Record) -> str:
     said = ", ".join(f"{name} {version}" for name, version in versions.items() if name not in ("numpy", "dragoman"))
     corpus = record["figures"].get("corpus")
     text = f" Text: {corpus}." if isinstance(corpus, str) else ""
+    preloaded = f", {machine['preloaded']} preloaded" if "preloaded" in machine else ""
     return (
         f"`{record['command']}`, {record['date']}: {machine['cores']} cores, {machine['cpu']}, "
-        f"{machine['memory_gib']} GiB.{text} Versions: {said}."
+        f"{machine['memory_gib']} GiB{preloaded}.{text} Versions: {said}."
     )
 
 

@@ -14,7 +14,7 @@ from benchmarks.harness import plots
 from benchmarks.harness.environments import ROOT
 from benchmarks.record import RESULTS, spread
 
-MACHINE = {"cpu": "a processor", "cores": 2, "memory_gib": 16.0, "system": "Linux"}
+MACHINE = {"cpu": "a processor", "cores": 2, "memory_gib": 16.0, "system": "Linux", "preloaded": "another.so"}
 VERSIONS = {"versions": {"torch": "2.13"}}
 
 
@@ -70,7 +70,7 @@ def records() -> dict[str, dict[str, Any]]:
         "long": {"what": "sources of 64 subwords", "corpus": "a corpus", **decoding(False)},
         "minutes": {
             "what": "a recipe", "corpus": "a corpus", "minutes_to_bleu": {"36": 8.04, "39.1": None},
-            "runs": [{"minutes": 8.04, "updates": 1500, "scores": {"BLEU": 36.51, "chrF2": 60.2}}],
+            "runs": [{"minutes": 8.04, "updates": 1500, "dropout": 0.1, "scores": {"BLEU": 36.51, "chrF2": 60.2}}],
         },
         "roofline": {
             "corpus": "a corpus", "left_out": {},
@@ -115,7 +115,7 @@ def test_the_page_tells_the_figures(results: Path) -> None:
         "| attention fused fp32 against length | 256 to 512 | 0.1 to 0.41 | 2.04 | 1 to 2 | 2.04 |",
         "| preparing against corpus | 10,000 to 10,000,000 | 0.5 to 2,000 | 2.04 | 0.5 to 2,000 |  |",
         "Left out: bf16: none here.",
-        "2 cores, a processor, 16.0 GiB", "Versions: python 3.11, torch 2.13.", "| dragoman fp32 | 9 | 144 |",
+        "2 cores, a processor, 16.0 GiB, another.so preloaded", "Versions: python 3.11, torch 2.13.", "| dragoman fp32 | 9 | 144 |",
     ):  # fmt: skip
         assert said in text, said
     assert len(re.findall(r"^## ", text, flags=re.MULTILINE)) == len(records())
