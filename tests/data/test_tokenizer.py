@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dragoman.config import TokenizerConfig
 from dragoman.data import tokenizer as module
-from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Tokenizer, learn_tokenizers
+from dragoman.data.tokenizer import BOS_ID, EOS_ID, FEW, PAD_ID, UNK_ID, Tokenizer, learn_tokenizers
 from dragoman.errors import BundleError, ConfigError, DataError
 
 
@@ -120,6 +120,15 @@ def test_empty_lists_stay_empty() -> None:
 def test_ids_outside_the_vocabulary_are_refused(i: int) -> None:
     with pytest.raises(DataError, match="knows 0 to 599"):
         TOKENIZERS["bpe"].decode([[5], [5, i]])
+
+
+@pytest.mark.parametrize("kind", TOKENIZERS)
+def test_a_few_texts_are_cut_and_joined_as_many_are(kind: str) -> None:
+    tokenizer = TOKENIZERS[kind]
+    texts = ["", " ", "Haus und Hof", "\U0001d518 \u00fc", "a\0b", "unknowable " * 50]
+    ids = tokenizer.encode(texts * FEW)[: len(texts)]
+    assert tokenizer.encode(texts) == ids
+    assert tokenizer.decode(ids) == tokenizer.decode(ids * FEW)[: len(texts)]
 
 
 def test_half_a_surrogate_pair_is_refused_with_its_place() -> None:

@@ -43,6 +43,9 @@ MAX_MODEL_BYTES = 64 * 2**20
 MIN_CHARACTER_COUNT = 5
 
 _N_THREADS = 2  # a constant, for what is learned depends on it
+FEW = 32
+"""Fewer texts than these are encoded and decoded one by one: a call for several begins threads, which takes 85 us
+where one text takes 4."""
 _PART = 4000  # characters; learning sees a longer line in parts, as SentencePiece would leave it out
 _OURS: dict[str, Any] = dict(  # what all our models have in common
     normalization_rule_name="identity",
@@ -167,8 +170,10 @@ class Tokenizer:
             DataError: A text holds half of a surrogate pair, which is no character.
         """
         try:
+            if len(texts) < FEW:
+                return [self._processor.encode(text) for text in texts]
             return self._processor.encode(list(texts), num_threads=_N_THREADS)
-        except (UnicodeEncodeError, TypeError) as error:
+        except (UnicodeEncodeError, TypeError, RuntimeError) as error:
             raise _not_utf8(texts) or error from None
 
     def sample(self, texts: Sequence[str], rate: float, seed: int) -> list[list[int]]:
@@ -222,7 +227,7 @@ class Tokenizer:
                     f"ids {min(row)} to {max(row)}: this tokenizer knows 0 to {size - 1}; is it the model's?"
                 )
             rows.append([int(i) for i in row if i not in special])
-        return self._processor.decode(rows) if rows else []
+        return [self._processor.decode(row) for row in rows] if len(rows) < FEW else self._processor.decode(rows)
 
     @cached_property
     def spelled(self) -> tuple[bytes, ...]:
