@@ -115,7 +115,8 @@ def test_the_page_tells_the_figures(results: Path) -> None:
         "| attention fused fp32 against length | 256 to 512 | 0.1 to 0.41 | 2.04 | 1 to 2 | 2.04 |",
         "| preparing against corpus | 10,000 to 10,000,000 | 0.5 to 2,000 | 2.04 | 0.5 to 2,000 |  |",
         "Left out: bf16: none here.",
-        "2 cores, a processor, 16.0 GiB, another.so preloaded", "Versions: python 3.11, torch 2.13.", "| dragoman fp32 | 9 | 144 |",
+        "2 cores, a processor, 16.0 GiB, another.so preloaded", "Versions: python 3.11, torch 2.13.",
+        "| dragoman fp32 | 9 | 144 |",
     ):  # fmt: skip
         assert said in text, said
     assert len(re.findall(r"^## ", text, flags=re.MULTILINE)) == len(records())
