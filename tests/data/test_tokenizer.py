@@ -122,7 +122,7 @@ def test_ids_outside_the_vocabulary_are_refused(i: int) -> None:
         TOKENIZERS["bpe"].decode([[5], [5, i]])
 
 
-@pytest.mark.parametrize("kind", TOKENIZERS)
+@kinds
 def test_a_few_texts_are_cut_and_joined_as_many_are(kind: str) -> None:
     tokenizer = TOKENIZERS[kind]
     texts = ["", " ", "Haus und Hof", "\U0001d518 \u00fc", "a\0b", "unknowable " * 50]

@@ -41,11 +41,11 @@ MAX_LEARNING_LINES = 1_000_000
 
 MAX_MODEL_BYTES = 64 * 2**20
 MIN_CHARACTER_COUNT = 5
-
-_N_THREADS = 2  # a constant, for what is learned depends on it
 FEW = 32
 """Fewer texts than these are encoded and decoded one by one: a call for several begins threads, which takes 85 us
 where one text takes 4."""
+
+_N_THREADS = 2  # a constant, for what is learned depends on it
 _PART = 4000  # characters; learning sees a longer line in parts, as SentencePiece would leave it out
 _OURS: dict[str, Any] = dict(  # what all our models have in common
     normalization_rule_name="identity",
