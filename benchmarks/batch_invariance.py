@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.record import save
 from dragoman.data.corpus import read_lines
-from dragoman.translator import Translation, Translator
+from dragoman.translation.translator import Translation, Translator
 
 SENTENCES = 500
 WHOLE = 10**9  # tokens: what is handed over is one batch

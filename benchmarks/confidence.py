@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.record import save
-from dragoman.confidence import Bin, calibration_error, pearson, reliability, spearman
 from dragoman.data.corpus import read_pairs
 from dragoman.evaluation.metrics import sentence_chrf
 from dragoman.explanation.figures import matplotlib_for
-from dragoman.translator import Translator
+from dragoman.translation.confidence import Bin, calibration_error, pearson, reliability, spearman
+from dragoman.translation.translator import Translator
 
 IMAGES = Path(__file__).parent.parent / "docs/images"
 N_BINS = 10

@@ -40,9 +40,10 @@ import json, resource, sys, time
 from pathlib import Path
 from dragoman.doctor import findings
 findings.N_EXAMPLES = 10**9
-from dragoman.doctor import alignment, corpus
+from dragoman.doctor import alignment
+from dragoman.doctor import text_checks as corpus
 from dragoman.progress import Ticker
-from dragoman.languages import language_of
+from dragoman.data.languages import language_of
 src, tgt = map(Path, sys.argv[1:3])
 runs = []
 plain = corpus.second_pass

@@ -12,8 +12,8 @@ from typing import Any
 
 from benchmarks.record import save
 from dragoman.data.corpus import read_lines
-from dragoman.safety import is_loop, without_runs
-from dragoman.translator import Translation, Translator
+from dragoman.translation.faults import is_loop, without_runs
+from dragoman.translation.translator import Translation, Translator
 
 NOISY = 1000
 EMOJI = "🙂🙃😀😎😴🤖👍🎉🚲🐕🐈🌍🔥❤️👩‍👩‍👧🏳️‍🌈"

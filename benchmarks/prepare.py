@@ -16,7 +16,7 @@ CHILD = """
 import json, re, sys, time
 from pathlib import Path
 from dragoman.config import Config
-from dragoman.preparation import prepare
+from dragoman.training.preparation import prepare
 from dragoman.progress import Ticker
 def peak(): return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
 src, tgt, run = sys.argv[1:]

@@ -81,7 +81,7 @@ def train(folder: Path, steps: int) -> None:
 def translate(folder: Path, lines: int) -> None:
     """Translate so many lines as ``dragoman translate`` does, greedily."""
     from dragoman.data import phrasebook
-    from dragoman.translator import Translator
+    from dragoman.translation.translator import Translator
 
     phrasebook.write(min(lines, 20_000), folder / "some.en", folder / "some.de")
     some = (folder / "some.en").read_bytes().split(b"\n")[:-1]

@@ -20,11 +20,12 @@ import torch
 
 from benchmarks.harness.rounds import turns
 from benchmarks.record import save, spread
-from dragoman.bundle import save_bundle, untied
+from dragoman.bundle import save_bundle
 from dragoman.config import Config, ModelConfig
 from dragoman.data import phrasebook
 from dragoman.data.tokenizer import EOS_ID, learn_tokenizers
 from dragoman.model.transformer import Transformer
+from dragoman.model.weights import untied
 
 ROUNDS = 15
 SENTENCE = "the old man reads a book in the garden .\n"

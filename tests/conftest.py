@@ -155,7 +155,7 @@ def reseal(tiny_run: Path, tmp_path: Path) -> Callable[..., Path]:
 
 _ZYGOTE = """
 import json, os, sys, traceback
-import dragoman.api, dragoman.translator, torch._dynamo  # which an optimiser loads
+import dragoman.training.run, dragoman.translation.translator, torch._dynamo  # which an optimiser loads
 from dragoman.cli import main
 for line in os.fdopen(int(sys.argv[1]), closefd=False):
     job = json.loads(line)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dragoman.bundle import read_weights
+from dragoman.model.weights import read_weights
 from dragoman.training.checkpoint import latest_checkpoint
 
 RANKS = Path(__file__).with_name("ranks.py")

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import torch._dynamo  # (an optimiser loads it; once for all processes)
 
-import dragoman.api  # noqa: F401
+import dragoman.training.run  # noqa: F401
 from dragoman.cli import main
 from dragoman.training import loop, update
 

@@ -14,10 +14,11 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dragoman.bundle import adopt, find_bundle, load_bundle, load_into, read_weights, save_weights, shapes, untied
+from dragoman.bundle import find_bundle, load_bundle
 from dragoman.config import ModelConfig
 from dragoman.errors import BundleError
 from dragoman.model.transformer import Transformer
+from dragoman.model.weights import adopt, load_into, read_weights, save_weights, shapes, untied
 
 Reseal = Callable[..., Path]
 

@@ -19,11 +19,11 @@ from pydantic import BaseModel
 
 import dragoman
 from dragoman import reference
-from dragoman.api import RESUMABLE
 from dragoman.cli import app
 from dragoman.config import PRESETS, Config
 from dragoman.data import phrasebook
-from dragoman.defaults import choose_sizes
+from dragoman.training.defaults import choose_sizes
+from dragoman.training.run import RESUMABLE
 
 ROOT = Path(__file__).resolve().parent.parent
 GUIDE = (ROOT / "docs/guide.md").read_text(encoding="utf-8")

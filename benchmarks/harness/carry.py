@@ -10,12 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dragoman.bundle import load_bundle, save_bundle, untied
+from dragoman.bundle import load_bundle, save_bundle
 from dragoman.config import Config, ModelConfig
 from dragoman.data.tokenizer import EOS_ID, Tokenizer
 from dragoman.errors import ConfigError
 from dragoman.model.embedding import sinusoids
 from dragoman.model.transformer import Transformer
+from dragoman.model.weights import untied
 
 MAX_POSITIONS = 512
 """Theirs are a table; ours are made as needed."""

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from dragoman import environment
+from dragoman.cli import environment
 from dragoman.config import PRESETS, DecodeConfig, ModelConfig, TrainConfig
 from dragoman.data.batching import BatchStream, collate
 from dragoman.data.store import Store

@@ -9,13 +9,13 @@ from typing import Any
 
 from serve import Run, chunk_ms, serve
 
-from dragoman import environment
+from dragoman.cli import environment
 
-environment.set_defaults()
+environment.prepare()
 
 import torch  # noqa: E402
 
-from dragoman.translator import Translation, Translator  # noqa: E402
+from dragoman.translation.translator import Translation, Translator  # noqa: E402
 
 
 class Stretched(Translator):

@@ -6,7 +6,7 @@ from typing import Any
 
 from serve import Run, serve
 
-from dragoman import environment
+from dragoman.cli import environment
 
 environment.prepare()
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from serve import Run, serve
 
-from dragoman import environment
+from dragoman.cli import environment
 
 environment.set_defaults()
 

@@ -13,11 +13,6 @@ if sys.platform == "win32":
     raise ImportError("dragoman needs a Unix: it locks files as only those do. On Windows install it in WSL")
 
 if TYPE_CHECKING:
-    from dragoman.api import train as train
-    from dragoman.assessment import compare as compare
-    from dragoman.assessment import evaluate as evaluate
-    from dragoman.assessment import stress as stress
-    from dragoman.certificate import certify as certify
     from dragoman.config import Config as Config
     from dragoman.config import ModelConfig as ModelConfig
     from dragoman.decoding.sampling import Sampling as Sampling
@@ -27,12 +22,17 @@ if TYPE_CHECKING:
     from dragoman.errors import DecodeError as DecodeError
     from dragoman.errors import DragomanError as DragomanError
     from dragoman.errors import ServeError as ServeError
-    from dragoman.exports import export as export
-    from dragoman.glossary import Glossary as Glossary
+    from dragoman.evaluation.certificate import certify as certify
+    from dragoman.evaluation.evaluate import compare as compare
+    from dragoman.evaluation.evaluate import evaluate as evaluate
+    from dragoman.evaluation.evaluate import stress as stress
+    from dragoman.formats.export import export as export
     from dragoman.model.transformer import Transformer as Transformer
-    from dragoman.reading import Scored as Scored
-    from dragoman.translator import Translation as Translation
-    from dragoman.translator import Translator as Translator
+    from dragoman.training.run import train as train
+    from dragoman.translation.glossary import Glossary as Glossary
+    from dragoman.translation.scoring import Scored as Scored
+    from dragoman.translation.translator import Translation as Translation
+    from dragoman.translation.translator import Translator as Translator
 
 __version__ = "0.1.0"
 
@@ -43,20 +43,20 @@ _HOME = {
     "DataError": "errors",
     "DecodeError": "errors",
     "DragomanError": "errors",
-    "Glossary": "glossary",
+    "Glossary": "translation.glossary",
     "ModelConfig": "config",
     "Sampling": "decoding.sampling",
-    "Scored": "reading",
+    "Scored": "translation.scoring",
     "ServeError": "errors",
     "Transformer": "model.transformer",
-    "Translation": "translator",
-    "Translator": "translator",
-    "certify": "certificate",
-    "compare": "assessment",
-    "evaluate": "assessment",
-    "export": "exports",
-    "stress": "assessment",
-    "train": "api",
+    "Translation": "translation.segments",
+    "Translator": "translation.translator",
+    "certify": "evaluation.certificate",
+    "compare": "evaluation.evaluate",
+    "evaluate": "evaluation.evaluate",
+    "export": "formats.export",
+    "stress": "evaluation.evaluate",
+    "train": "training.run",
 }
 
 __all__ = sorted(_HOME)

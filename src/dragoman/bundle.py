@@ -15,18 +15,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import save_file
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from dragoman import __version__
-from dragoman.architectures import EncoderDecoder, build
 from dragoman.config import Config, ModelConfig
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError, ConfigError
 from dragoman.files import MANIFEST, check_files, read_manifest, sealed_folder, standing
-from dragoman.tensor_file import Entry, read_header, read_tensor
+from dragoman.model.build import EncoderDecoder, build
+from dragoman.model.weights import Undrawn, adopt, n_bytes, read_weights, save_weights, shapes
 
 FORMAT = 1
 
@@ -39,97 +36,6 @@ class Bundle(NamedTuple):
     src_tokenizer: Tokenizer
     tgt_tokenizer: Tokenizer
     manifest: dict[str, Any]
-
-
-def untied(model: torch.nn.Module) -> dict[str, Tensor]:
-    """The state dict with tied tensors once, under the first of their names."""
-    seen: set[int] = set()
-    kept = {}
-    for name, tensor in model.state_dict(keep_vars=True).items():
-        if id(tensor) not in seen:
-            seen.add(id(tensor))
-            kept[name] = tensor.detach()
-    return kept
-
-
-class _Undrawn(TorchFunctionMode):
-    """Leave out the drawing of random weights: it takes time, and on the meta device loads torch's compiler."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        if getattr(func, "__name__", "") in ("normal_", "uniform_", "kaiming_uniform_"):
-            return args[0] if args else kwargs["tensor"]
-        return func(*args, **kwargs)
-
-
-def shapes(config: ModelConfig) -> dict[str, Tensor]:
-    """What ``untied`` would give for a model of ``config``, without memory behind the tensors."""
-    with torch.device("meta"), _Undrawn():
-        return untied(build(config))
-
-
-def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
-    """Write tensors as safetensors.
-
-    Raises:
-        OSError: The disk is full or the file cannot be written.
-    """
-    path.touch()
-    mode = path.stat().st_mode
-    try:
-        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}, path)
-    except SafetensorError as error:
-        raise OSError(str(error)) from None
-    path.chmod(mode)  # safetensors makes files that only their owner can read
-
-
-def read_weights(path: Path, expected: Mapping[str, Tensor] | None = None) -> dict[str, Tensor]:
-    """Read safetensors into memory (not mapped: a file replaced under a running server must not kill it).
-
-    Args:
-        expected: If given, names, shapes and dtypes must be these; checked before anything is allocated.
-
-    Raises:
-        BundleError: The file is missing, damaged, or holds other tensors.
-    """
-    try:
-        with path.open("rb") as file:
-            entries = read_header(file, path)
-            if expected is not None:
-                _compare(path, entries, expected)
-            return {name: read_tensor(file, path, entries[name]) for name in sorted(entries)}
-    except OSError as error:
-        raise BundleError(f"{path}: cannot be read as safetensors ({error.strerror or error})") from None
-
-
-def _compare(path: Path, found: Mapping[str, Entry], wanted: Mapping[str, Tensor]) -> None:
-    """Refuse other names, shapes or dtypes than those wanted; nothing has been allocated by then."""
-    if found.keys() != wanted.keys():
-        missing, extra = (sorted(a.keys() - b.keys())[:3] for a, b in ((wanted, found), (found, wanted)))
-        extra = [f"{name[:60]}..." if len(name) > 60 else name for name in extra]
-        raise BundleError(f"{path}: does not fit the configuration (missing {missing}, unexpected {extra})")
-    for name, like in wanted.items():
-        if found[name].shape != tuple(like.shape):
-            raise BundleError(f"{path}: {name} is {found[name].shape}, but the configuration says {tuple(like.shape)}")
-        if found[name].dtype != like.dtype:
-            raise BundleError(f"{path}: {name} is {found[name].dtype}, expected {like.dtype}")
-
-
-def n_bytes(*groups: Mapping[str, Tensor]) -> int:
-    """What tensors take on disk, in bytes."""
-    return sum(tensor.numel() * tensor.element_size() for group in groups for tensor in group.values())
-
-
-def load_into(model: torch.nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Copy weights stored once into a model whose tied tensors have several names."""
-    model.load_state_dict(dict(weights), strict=False)
-
-
-def adopt(model: torch.nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Put weights stored once in the place of those of a model, without a copy; what was tied stays tied."""
-    parameters = dict(model.named_parameters())  # tied ones under the first of their names, as in ``untied``
-    for name, tensor in weights.items():
-        parameters[name].data = tensor
 
 
 def save_bundle(
@@ -206,7 +112,7 @@ def _read(folder: Path, manifest: dict[str, Any], device: str | torch.device) ->
     ):
         raise BundleError(f"{folder}: the subword models are not the ones this model was trained with")
     weights = read_weights(folder / "model.safetensors", shapes(model_config))  # before anything large is allocated
-    with _Undrawn():
+    with Undrawn():
         model = build(model_config)
     adopt(model, weights)
     return Bundle(config, model.to(device).eval(), src_tokenizer, tgt_tokenizer, manifest)

@@ -72,11 +72,11 @@ def test_python_m_dragoman_and_the_script_are_the_same_command() -> None:
 def test_a_bug_of_ours_shows_its_traceback_and_exits_with_1() -> None:
     script = """
 import sys
-import dragoman.api
+import dragoman.training.run
 from dragoman.cli import main
 def broken(*args, **settings):
     raise ZeroDivisionError("ours")
-dragoman.api.train = broken
+dragoman.training.run.train = broken
 sys.argv = ["dragoman", "train"]
 main()
 """

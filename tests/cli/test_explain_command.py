@@ -11,7 +11,7 @@ import pytest
 from dragoman.explanation.attention import FIGURES
 from dragoman.explanation.outputs import write
 from dragoman.explanation.trace import Trace, trace
-from dragoman.translator import Translator
+from dragoman.translation.translator import Translator
 
 TEXT = "the big dog sees a cat"
 

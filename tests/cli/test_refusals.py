@@ -329,7 +329,7 @@ def test_an_interrupt_while_preparing_leaves_nothing(folder: Path, listing: List
     before = listing(folder)
     script = """
 import os, signal
-from dragoman import preparation
+from dragoman.training import preparation
 from dragoman.cli import main
 preparation.learn_tokenizers = lambda *args, **options: os.kill(os.getpid(), signal.SIGINT)
 main()

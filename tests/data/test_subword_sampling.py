@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dragoman.config import TokenizerConfig
-from dragoman.data.sampling import LONGEST_REMEMBERED, VARIANTS, Sampler, Vocabulary
+from dragoman.data.subword_sampling import LONGEST_REMEMBERED, VARIANTS, Sampler, Vocabulary
 from dragoman.data.tokenizer import UNK_ID, Tokenizer
 
 _chance = random.Random(3)

@@ -10,8 +10,8 @@ import pytest
 
 from dragoman.data import phrasebook
 from dragoman.data.phrasebook.derivation import SPLITS
-from dragoman.data.trees import from_symbols, read_trees, to_symbols, tree_of, write_tree
 from dragoman.errors import ConfigError
+from dragoman.parsing.trees import from_symbols, read_trees, to_symbols, tree_of, write_tree
 
 
 @pytest.mark.parametrize("split", SPLITS)

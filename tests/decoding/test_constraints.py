@@ -1,92 +1,154 @@
-"""Phrases that must stand in a translation: they do, and the translation is the best of those."""
+"""What may follow: each rule against a list of all translations from which the forbidden ones are struck."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from table_model import EOS, TableModel, every_translation
 
-from dragoman.config import DecodeConfig
+from dragoman.config import DecodeConfig, ModelConfig
 from dragoman.decoding.batches import search_all
-from dragoman.decoding.constraints import Progress, advance, progress_of, share_out
-from dragoman.decoding.rules import Rules, Spelling
-from dragoman.decoding.search import beam_search
+from dragoman.decoding.constraints import Rules, Spelling, completing, following, repeating, restrict
+from dragoman.decoding.search import Hypothesis, beam_search, greedy_search
+from dragoman.model.transformer import Transformer
 
-SPELLING = Spelling([b"", b"?", b"", b"", b" a", b" b", b" c"])
-PHRASES = st.lists(st.lists(st.sampled_from([1, 4, 5, 6]), min_size=1, max_size=3).map(tuple), min_size=1, max_size=4)
-
-
-def holds(ids: list[int], phrase: tuple[int, ...]) -> bool:
-    return any(tuple(ids[i : i + len(phrase)]) == phrase for i in range(len(ids)))
+SPELLED = [b"", b"?", b"", b"", b" a", b"b", b" ab"]
+SPELLING = Spelling(SPELLED)
+SRC, MAX_LEN = [4, 6, EOS], 5
 
 
-@pytest.mark.parametrize("phrases", [((5,),), ((4, 6),), ((5,), (6,)), ((4, 4),)])
+def text(ids: list[int]) -> str:
+    return b"".join(SPELLED[i] for i in ids).decode()
+
+
+def repeats(ids: list[int], n: int) -> bool:
+    ngrams = [tuple(ids[i : i + n]) for i in range(len(ids) - n + 1)]
+    return len(set(ngrams)) < len(ngrams)
+
+
+CASES: dict[str, tuple[Rules, Callable[[list[int]], bool]]] = {
+    "prefix within a piece": (Rules(SPELLING, prefix=b" a"), lambda ids: text(ids).startswith(" a")),
+    "prefix of several pieces": (Rules(SPELLING, prefix=b" aba"), lambda ids: False),
+    "prefix cut in two ways": (Rules(SPELLING, prefix=b" ab a"), lambda ids: text(ids).startswith(" ab a")),
+    "excluded word": (Rules(SPELLING, exclude=(b"a",)), lambda ids: not re.search(r"(?<!\w)a(?!\w)", text(ids))),
+    "excluded phrase": (Rules(SPELLING, exclude=(b"ab a",)), lambda ids: re.search(r"\bab a\b", text(ids)) is None),
+    "no bigram twice": (Rules(SPELLING, no_repeat_ngram=2), lambda ids: not repeats(ids, 2)),
+    "no token twice": (Rules(SPELLING, no_repeat_ngram=1), lambda ids: not repeats(ids, 1)),
+    "not too short": (Rules(SPELLING, min_tokens=3), lambda ids: len(ids) >= 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "prefix of several pieces"])
 @pytest.mark.parametrize("seed", range(4))
-def test_a_wide_beam_finds_the_best_translation_that_has_the_phrases(
-    phrases: tuple[tuple[int, ...], ...], seed: int
-) -> None:
-    model, src, max_len = TableModel(seed), [4, 6, EOS], 5
-    found = beam_search(
-        model, torch.tensor([src]), [max_len], beam_size=400, alpha=0.6, n_best=3,
-        rules=[Rules(SPELLING, include=phrases)],
-    )[0]  # fmt: skip
-    every = every_translation(model, src, max_len, 0.6)
-    want = [(score, ids) for score, ids in every if all(holds(ids, phrase) for phrase in phrases)][:3]
+def test_the_best_translation_that_keeps_a_rule_is_found(name: str, seed: int) -> None:
+    model = TableModel(seed)
+    rules, allowed = CASES[name]
+    found = beam_search(model, torch.tensor([SRC]), [MAX_LEN], beam_size=400, alpha=0.6, n_best=3, rules=[rules])[0]
+    every = every_translation(model, SRC, MAX_LEN, 0.6)
+    # a piece that would end in an excluded word is not taken, though a next piece could go on with the word
+    if rules.exclude:
+        every = [(score, ids) for score, ids in every if all(allowed(ids[:n]) for n in range(len(ids)))]
+    want = [(score, ids) for score, ids in every if allowed(ids)][:3]
     assert [h.ids for h in found] == [ids for _, ids in want]
     assert [h.score for h in found] == pytest.approx([score for score, _ in want])
 
 
-@given(PHRASES, st.integers(0, 200), st.sampled_from([1, 2, 4, 12]), st.integers(1, 3))
-def test_the_phrases_stand_in_the_translation_however_unlikely_they_are(
-    phrases: list[tuple[int, ...]], seed: int, beam_size: int, extra: int
-) -> None:
-    model = TableModel(seed, sharpness=6.0)
-    config = DecodeConfig(beam_size=beam_size, max_extra_tokens=extra)
-    rules = [Rules(SPELLING, include=tuple(phrases)), Rules(SPELLING)]
-    found = search_all(model, [[4, 5], [6]], config, torch.device("cpu"), rules=rules)
-    ids = found[0][0].ids
-    assert not progress_of(ids, phrases).left
-    assert all(holds(ids, phrase) for phrase in phrases)
-    assert all(ids.count(token) >= sum(phrase.count(token) for phrase in phrases) for token in (1, 4, 5, 6))
-    assert found[0][0].log_prob == pytest.approx(model.log_prob([4, 5, EOS], ids))
-    assert found[1] == search_all(model, [[6]], config, torch.device("cpu"))[0]  # its neighbour is as before
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_rules_hold_in_greedy_search_and_in_narrow_beams(name: str, beam_size: int) -> None:
+    rules, allowed = CASES[name]
+    for seed in range(10):
+        model, src = TableModel(seed), torch.tensor([SRC])
+        if beam_size == 1:
+            found = greedy_search(model, src, [12], rules=[rules])[0]
+        else:
+            found = beam_search(model, src, [12], beam_size, rules=[rules])[0][0]
+        # " aba" can be spelled by no piece after " ab": what cannot be is left, and everything may follow
+        assert allowed(found.ids) or name == "prefix of several pieces", found.ids
+        assert found.log_prob == pytest.approx(model.log_prob(SRC, found.ids))  # rules leave the probabilities alone
 
 
-def test_a_phrase_that_the_model_likes_is_placed_where_it_likes_it() -> None:
-    """Not at the end, where the force of the length limit would put it."""
-    model = TableModel(5)
-    free = search_all(model, [[4, 5, 6, 5, 4]], DecodeConfig(beam_size=10), torch.device("cpu"))[0][0]
-    for token in set(free.ids):
-        rules = [Rules(SPELLING, include=((token,),))]
-        found = search_all(model, [[4, 5, 6, 5, 4]], DecodeConfig(beam_size=10), torch.device("cpu"), rules=rules)
-        assert found[0][0].score >= free.score - 1e-9
+def test_rules_that_ask_for_nothing_change_nothing() -> None:
+    model, src = TableModel(2), torch.tensor([SRC, [5, EOS, 0]])
+    nothing = [Rules(SPELLING)] * 2
+    assert beam_search(model, src, [9, 9], 4, rules=nothing) == beam_search(model, src, [9, 9], 4)
+    assert greedy_search(model, src, [9, 9], rules=nothing) == greedy_search(model, src, [9, 9])
+    ruled = beam_search(model, src, [9, 9], 4, rules=[Rules(SPELLING, exclude=(b"a",)), Rules(SPELLING)])
+    assert ruled[1] == beam_search(model, src, [9, 9], 4)[1]  # a neighbour's rule is the neighbour's
 
 
-def test_progress_counts_switches_and_begins_again() -> None:
-    phrases = ((4, 5), (4, 6, 6), (5,))
-    assert progress_of([4], phrases) == Progress(phrases, (4,))
-    assert progress_of([4], phrases).next == [5, 6]
-    assert progress_of([4], phrases).needed == 5
-    assert progress_of([4, 6], phrases).next == [6]
-    assert progress_of([4, 5], phrases) == Progress(((4, 6, 6), (5,)), closed=(4, 5))
-    assert progress_of([4, 6, 5], phrases) == Progress(((4, 5), (4, 6, 6)), closed=(5,))  # broken off; 5 is a phrase
-    assert progress_of([4, 6, 1], phrases) == Progress(phrases)
-    assert progress_of([4, 4, 4, 6], ((4, 4, 6),)).left == ()  # begun again in the middle of itself
-    assert progress_of([5, 5], ((5,), (5,))).left == ()
-    assert progress_of([1] * 5000 + [4, 5], ((4, 5),)).left == ()
-    assert advance(Progress(((5,), (5,))), 5).left == ((5,),)
+def test_a_word_is_banned_where_it_would_stand_alone_however_it_is_cut() -> None:
+    spelling = Spelling(
+        [b"", b"", b"", b"", b" Hund", b"Hund", b" Hunde", b" Hun", b"d", b"de", b"e", b" ", b"(Hund)", b"."]
+    )
+    word = b"Hund"
+    assert completing(b" ein", word, spelling) == [4, 12]  # " einHund" holds no word Hund, " ein(Hund)" does
+    assert set(completing(b" ein ", word, spelling)) == {4, 5, 12}
+    assert set(completing(b" ein Hun", word, spelling)) == {4, 8, 12}  # "Hun" + "d", but not + "de"
+    assert set(completing(b" Windhun", word, spelling)) == {4, 12}
+    assert set(completing(b" \xe7\x8c\xab", word, spelling)) == {4, 5, 12}  # a Chinese character ends any word
 
 
-def test_every_bank_keeps_a_hypothesis_and_the_end_waits() -> None:
-    totals = torch.tensor([[-9.0] * 7, [-90.0] * 7, [-91.0] * 7, [-92.0] * 7], dtype=torch.float64)
-    totals[:, EOS] = -torch.inf
-    totals[0, 4] = -1.0
-    chosen = share_out(totals, [[], [], [], []], ((5, 6), (6,)), EOS)
-    banks = [progress_of([place % 7], ((5, 6), (6,))).needed for _, place in chosen]
-    assert len(chosen) == 4
-    assert set(banks) == {3, 2}
-    ended = torch.full((2, 7), -torch.inf, dtype=torch.float64)
-    ended[0, EOS], ended[1, 4] = -3.0, -4.0
-    assert share_out(ended, [[5], [5]], ((5,),), EOS) == [(-3.0, EOS), (-4.0, 7 + 4)]
+def test_a_character_of_several_bytes_is_begun_and_ended() -> None:
+    spelling = Spelling([b"", b"", b"", b"", b" ", b"\xc3", b"\xbc", b"\xa4", "ü".encode(), " ü".encode()])
+    assert spelling.along(" ü".encode()) == [4, 9]
+    assert spelling.along("ü".encode()) == [5, 8]
+    assert spelling.along(b"\xbc") == [6]
+    assert completing(b" \xc3", "ü".encode(), spelling) == [9, 8, 6]
+    assert 6 in spelling.gluing()
+    assert 4 not in spelling.gluing()
+
+
+def test_a_prefix_goes_on_without_an_excluded_word_unless_it_holds_one() -> None:
+    spelling = Spelling([b"", b"", b"", b"", b" Hun", b" Hund", b" Hunne"])
+    assert following([], Rules(spelling, prefix=b" Hun"), 9, EOS) == ([4, 5, 6], [])
+    assert following([], Rules(spelling, prefix=b" Hun", exclude=(b"Hund",)), 9, EOS) == ([4, 6], [])
+    assert following([], Rules(spelling, prefix=b" Hund", exclude=(b"Hund",)), 9, EOS) == ([4, 5], [])
+    assert following([], Rules(spelling, prefix=b" Hun", exclude=(b"Hun", b"Hund", b"Hunne")), 9, EOS) == ([4], [])
+
+
+def test_repeated_ngrams() -> None:
+    assert repeating([4, 5, 4, 6, 4], 2) == [5, 6]
+    assert repeating([4, 5, 6, 4, 5], 3) == [6]
+    assert repeating([4, 5, 6], 3) == []
+    assert repeating([4, 5], 1) == [4, 5]
+    assert repeating([4, 5], 0) == []
+
+
+def test_at_the_length_limit_only_the_end_may_follow_whatever_a_rule_says() -> None:
+    log_p = torch.full((1, 7), -torch.inf)
+    log_p[0, EOS] = -1.0
+    restrict(log_p, [[4]], [Rules(SPELLING, prefix=b" ab ab", include=((6, 6),), min_tokens=9)], [1], EOS)
+    assert log_p[0, EOS] == -1.0
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_rules_do_not_depend_on_the_batch(beam_size: int) -> None:
+    torch.manual_seed(0)
+    model = Transformer(ModelConfig(preset="tiny", src_vocab_size=23, tgt_vocab_size=23, dropout=0.0)).eval()
+    spelling = Spelling([b""] * 4 + [f" {chr(97 + i)}".encode() for i in range(19)])
+    gen = torch.Generator().manual_seed(1)
+    sources = [torch.randint(4, 23, (n,), generator=gen).tolist() for n in (1, 9, 3, 3, 7, 2, 11, 5)]
+    rules = [
+        Rules(spelling, no_repeat_ngram=2), Rules(spelling), Rules(spelling, include=((7, 9), (5,))),
+        Rules(spelling, prefix=b" c d"), Rules(spelling, exclude=(b"a", b"b c")), Rules(spelling, include=((4,),)),
+        Rules(spelling, prefix=b" f", include=((8,),), exclude=(b"g",), no_repeat_ngram=1), Rules(spelling),
+    ]  # fmt: skip
+    config = DecodeConfig(beam_size=beam_size, max_extra_tokens=10)
+
+    def search(which: list[int], batch_tokens: int) -> list[Hypothesis]:
+        found = search_all(
+            model, [sources[i] for i in which], config.model_copy(update={"batch_tokens": batch_tokens}),
+            torch.device("cpu"), rules=[rules[i] for i in which],
+        )  # fmt: skip
+        return [h[0] for h in found]
+
+    alone = [search([i], 4096)[0] for i in range(8)]
+    for batch_tokens in (1, 13, 30, 1000):
+        for order in (list(range(8)), [5, 2, 7, 0, 3, 6, 1, 4]):
+            together = search(order, batch_tokens)
+            assert [h.ids for h in together] == [alone[i].ids for i in order]
+            assert [h.score for h in together] == pytest.approx([alone[i].score for i in order], abs=1e-5)

@@ -10,7 +10,7 @@ from table_model import EOS, TableModel
 
 from dragoman.config import DecodeConfig
 from dragoman.decoding.batches import search_all
-from dragoman.decoding.rules import Rules, Spelling
+from dragoman.decoding.constraints import Rules, Spelling
 from dragoman.decoding.sampling import Sampling, chance, draw, sample_search
 from dragoman.errors import ConfigError, DecodeError
 

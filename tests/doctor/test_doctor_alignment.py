@@ -26,8 +26,8 @@ from dragoman.doctor.alignment import (
     shifts,
 )
 from dragoman.doctor.characters import CLASSES, SCRIPTS, count_classes
-from dragoman.doctor.reading import Sample
-from dragoman.doctor.words import words_of
+from dragoman.doctor.paired_lines import Sample
+from dragoman.doctor.stopwords import words_of
 
 PAIRS = list(dict.fromkeys(phrasebook.pairs(600)))
 TEXTS = [src for src, _ in PAIRS], [tgt for _, tgt in PAIRS]
@@ -168,7 +168,7 @@ def test_characters_are_classed_as_one_by_one() -> None:
 
 
 def test_a_sample_is_drawn_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dragoman.doctor import reading
+    from dragoman.doctor import paired_lines as reading
 
     monkeypatch.setattr(reading, "SAMPLE_PAIRS", 50)
     drawn = Counter[int]()

@@ -15,10 +15,10 @@ import yaml
 
 import dragoman
 from dragoman.doctor.findings import Finding
-from dragoman.doctor.record import read_run
-from dragoman.doctor.run import CHECKS, diagnose
+from dragoman.doctor.run_checks import CHECKS, diagnose
 from dragoman.errors import ConfigError, DragomanError
 from dragoman.training.log import RunLog
+from dragoman.training.record import read_run
 
 STEPS, EVERY, VALIDATE = 10_000, 100, 500
 SAMPLES = [

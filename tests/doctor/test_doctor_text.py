@@ -12,11 +12,11 @@ import pytest
 
 from dragoman.data import phrasebook
 from dragoman.doctor import findings as findings_module
-from dragoman.doctor.corpus import Corpus, Examination, examine
 from dragoman.doctor.findings import Finding, ranked, report
 from dragoman.doctor.kinds import KINDS
-from dragoman.doctor.reading import Side, chunks
+from dragoman.doctor.paired_lines import Side, chunks
 from dragoman.doctor.repeats import overlap
+from dragoman.doctor.text_checks import Corpus, Examination, examine
 from dragoman.errors import DataError
 from dragoman.progress import Ticker
 
@@ -239,7 +239,7 @@ def test_test_text_that_was_trained_on_is_found(tmp_path: Path, clean: list[Pair
 
 
 def test_chunks_lose_no_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clean: list[Pair]) -> None:
-    from dragoman.doctor import reading
+    from dragoman.doctor import paired_lines as reading
 
     for name, side in (("a", 0), ("b", 1)):
         (tmp_path / name).write_text("".join(pair[side] + "\n" for pair in clean), encoding="utf-8")
@@ -252,7 +252,7 @@ def test_chunks_lose_no_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cl
 def test_chunks_do_not_change_what_is_found(
     found: Callable[..., Found], monkeypatch: pytest.MonkeyPatch, clean: list[Pair]
 ) -> None:
-    from dragoman.doctor import reading
+    from dragoman.doctor import paired_lines as reading
 
     pairs = clean[:]
     pairs[490:510] = [(clean[i][0], clean[490 + (i - 489) % 20][1]) for i in range(490, 510)]

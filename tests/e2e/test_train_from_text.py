@@ -62,7 +62,7 @@ def test_from_two_files_alone_sizes_are_chosen_and_one_percent_is_held_out(
 )
 def test_more_text_gets_a_larger_model(n_pairs: int, preset: int, vocab_size: int) -> None:
     from dragoman.config import Config
-    from dragoman.defaults import choose_sizes
+    from dragoman.training.defaults import choose_sizes
 
     given = choose_sizes(n_pairs)
     given["data"]["train"] = {"src": "a.en", "tgt": "a.de"}
@@ -72,9 +72,9 @@ def test_more_text_gets_a_larger_model(n_pairs: int, preset: int, vocab_size: in
 
 def test_a_transformer_nobody_configured_is_pre_norm(tmp_path: Path, make_corpus: Callable[..., Any]) -> None:
     from dragoman.config import Config
-    from dragoman.defaults import resolve
     from dragoman.errors import ConfigError
     from dragoman.progress import Ticker
+    from dragoman.training.defaults import resolve
 
     corpus = make_corpus(tmp_path, 20)
 
@@ -93,7 +93,7 @@ def test_a_transformer_nobody_configured_is_pre_norm(tmp_path: Path, make_corpus
 
 def test_how_long_to_train_follows_the_corpus_and_what_was_said(tiny_run: Path) -> None:
     from dragoman.config import Config
-    from dragoman.defaults import choose_steps
+    from dragoman.training.defaults import choose_steps
 
     store = Store.open(tiny_run / "store/train")
     config = Config.from_mapping({"data": {"train": {"src": "a", "tgt": "b"}}, "train": {"batch_tokens": 50}})
@@ -254,12 +254,12 @@ def test_a_resume_that_comes_to_nothing_leaves_the_configuration_as_it_was(
     before = (run / "config.yaml").read_bytes()
     changed = ["train.max_steps=20", "train.tensorboard=true"]
     with monkeypatch.context() as patch:
-        patch.setattr("dragoman.api.find_spec", lambda name: None)
+        patch.setattr("dragoman.training.run.find_spec", lambda name: None)
         with pytest.raises(dragoman.ConfigError, match="tensorboard needs an extra"):
             dragoman.train(out=run, resume=True, overrides=changed, quiet=True)
     assert (run / "config.yaml").read_bytes() == before
     with monkeypatch.context() as patch:
-        patch.setattr("dragoman.api.RunLog", lambda *_: (_ for _ in ()).throw(dragoman.DataError("no room")))
+        patch.setattr("dragoman.training.run.RunLog", lambda *_: (_ for _ in ()).throw(dragoman.DataError("no room")))
         with pytest.raises(dragoman.DataError, match="no room"):
             dragoman.train(out=run, resume=True, overrides=changed[:1], quiet=True)
     assert (run / "config.yaml").read_bytes() == before

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 import dragoman
-from dragoman.confidence import MIN_SENTENCES, Confidence, spearman
 from dragoman.errors import BundleError, DataError
 from dragoman.evaluation.calibration import learn_confidence
 from dragoman.evaluation.metrics import chrf, sentence_chrf
-from dragoman.translator import Translator
+from dragoman.translation.confidence import MIN_SENTENCES, Confidence, spearman
+from dragoman.translation.translator import Translator
 
 
 def mixed_pairs(toy: list[tuple[str, str]]) -> tuple[list[str], list[str]]:
@@ -65,7 +65,7 @@ def test_blank_lines_have_none_and_a_fault_that_is_left_has_0(
     assert (blank.confidence, blank.text) == (None, "")
     assert sound.confidence is not None
     assert sound.confidence > 0
-    monkeypatch.setattr("dragoman.guard.faults", lambda *args, **facts: ("copy",))  # nothing is good enough
+    monkeypatch.setattr("dragoman.translation.guard.faults", lambda *args, **facts: ("copy",))  # nothing is good enough
     [copy] = translator.translate(["the dog sees a cat"])
     assert copy.text == sound.text
     assert copy.notes[0].startswith("copy left: ")

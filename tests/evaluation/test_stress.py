@@ -8,7 +8,7 @@ from dragoman.data.noise import EMOJI
 from dragoman.evaluation import stress
 from dragoman.evaluation.metrics import bleu, chrf
 from dragoman.evaluation.stress import CLEAN, Stressed, Variant, long_lines, measure, n_words, table, variants
-from dragoman.translator import Translation
+from dragoman.translation.translator import Translation
 
 SOURCES = ["The dog runs over 3 bridges.", "", "Two women see the House today!", "No mark"] * 30
 REFERENCES = ["Der Hund rennt über 3 Brücken.", "", "Zwei Frauen sehen heute das Haus!", "Keine Marke"] * 30

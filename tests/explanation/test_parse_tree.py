@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dragoman.data.trees import Bracket, right_branching, tree_of
 from dragoman.explanation.parse_tree import layout, parse_trees, rooted
 from dragoman.explanation.style import ORANGE, drawn
+from dragoman.parsing.trees import Bracket, right_branching, tree_of
 
 GOLD = tree_of("(TOP (S (NP (DT The) (NN dog)) (VP (VBZ barks)) (. .)))")
 

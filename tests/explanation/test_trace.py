@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 import torch
 
-from dragoman.architectures import build
 from dragoman.bundle import Bundle
 from dragoman.config import Config, ModelConfig
-from dragoman.data import trees
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, Tokenizer
 from dragoman.errors import ConfigError, DecodeError
 from dragoman.explanation.outputs import write
 from dragoman.explanation.trace import Trace, trace
 from dragoman.explanation.words import END, START
-from dragoman.translator import Translator
+from dragoman.model.build import build
+from dragoman.parsing import trees
+from dragoman.translation.translator import Translator
 
 TEXT = "the big dog sees a cat"
 

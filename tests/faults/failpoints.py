@@ -28,8 +28,8 @@ from typing import Any
 import torch._dynamo  # noqa: F401  (an optimiser loads it; once for all processes)
 from safetensors import SafetensorError
 
-import dragoman.api
 import dragoman.bundle
+import dragoman.training.run
 from dragoman.bundle import find_bundle
 from dragoman.errors import BundleError, DragomanError
 from dragoman.files import check_sealed
@@ -162,7 +162,7 @@ def in_a_process(work: Callable[[], None]) -> tuple[int, str]:
 
 
 def go_on(run: Path, last: str) -> None:
-    dragoman.api.train(out=run, resume=True, overrides=[f"train.max_steps={last}"])
+    dragoman.training.run.train(out=run, resume=True, overrides=[f"train.max_steps={last}"])
 
 
 def chain(run: Path, last: str, ids: Path, points: list[str]) -> list[dict[str, Any]]:

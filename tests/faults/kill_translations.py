@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-import dragoman.translator  # noqa: F401  (imports torch, once for all processes)
+import dragoman.translation.translator  # noqa: F401  (imports torch, once for all processes)
 from dragoman.cli import run
 
 POINTS = [(os, "fsync"), (os, "fsync"), (Path, "replace"), (os, "fsync"), (Path, "unlink")]

@@ -10,7 +10,7 @@ import sys
 import torch
 
 from dragoman.cli import run
-from dragoman.decoding.engine import Engine
+from dragoman.fast.step import Engine
 
 limit, *arguments = sys.argv[1:]
 real, refused, smallest = Engine.start, 0, 10**9

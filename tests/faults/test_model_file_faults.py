@@ -21,10 +21,11 @@ import yaml
 from amounts import amounts
 from hostile import hostile_tensors, laughs, mutated_config
 
-from dragoman.bundle import load_bundle, read_weights
+from dragoman.bundle import load_bundle
 from dragoman.cli import app
 from dragoman.config import Config
 from dragoman.errors import BundleError, DragomanError
+from dragoman.model.weights import read_weights
 
 Command = Callable[..., Any]
 Figure = Callable[[str, str], None]
@@ -236,7 +237,7 @@ for line in sys.stdin:
 
 _LOAD_AGAIN = """
 import sys
-from dragoman.bundle import read_weights
+from dragoman.model.weights import read_weights
 from dragoman.errors import BundleError
 from pathlib import Path
 refused = whole = 0

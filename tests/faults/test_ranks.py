@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
-from dragoman.bundle import read_weights
+from dragoman.model.weights import read_weights
 from dragoman.training.checkpoint import list_checkpoints
 from outcomes import assert_nothing_twice, outcome, read_log, wait_for_step, write_config
 from rank_runs import batches_of, ended, forked, one_of_two_machines, start, torchrun, train

@@ -170,7 +170,7 @@ def test_T2_a_signal_saves_says_how_to_go_on_and_the_resumed_run_equals_the_unin
 def test_T2_a_second_signal_ends_the_process_at_once(ended: Any, tmp_path: Path, figure: Figure) -> None:
     config, _ = ended
     script = """
-import sys, time, dragoman.api
+import sys, time, dragoman.training.run
 from dragoman.training import loop
 step = loop.train_step
 def slow(*args):
@@ -178,7 +178,7 @@ def slow(*args):
     time.sleep(60)
     return step(*args)
 loop.train_step = slow
-dragoman.api.train(sys.argv[1], out=sys.argv[2])
+dragoman.training.run.train(sys.argv[1], out=sys.argv[2])
 """
     command = [sys.executable, "-c", script, str(config), str(tmp_path / "run")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:

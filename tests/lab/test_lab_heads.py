@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 
-from dragoman.api import validator
 from dragoman.data.batching import Batch, all_batches
 from dragoman.data.store import Store
 from dragoman.errors import ConfigError
@@ -28,7 +27,8 @@ from dragoman.lab.pruning import (
 )
 from dragoman.lab.report import Lab, run_experiment
 from dragoman.progress import Ticker
-from dragoman.translator import Translator
+from dragoman.training.run import validator
+from dragoman.translation.translator import Translator
 
 
 @pytest.fixture(scope="module")

@@ -9,13 +9,13 @@ import pytest
 
 from dragoman.config import Config
 from dragoman.data import phrasebook
-from dragoman.data.trees import Tree, right_branching, tree_of, write_tree
 from dragoman.errors import ConfigError
-from dragoman.evaluation.brackets import bracket_scores
+from dragoman.evaluation.bracket_f1 import bracket_scores
 from dragoman.lab import parsing
 from dragoman.lab.report import Lab, run_experiment
-from dragoman.parsing import REPAIRED
-from dragoman.translator import Translation
+from dragoman.parsing.trees import Tree, right_branching, tree_of, write_tree
+from dragoman.translation.parser import REPAIRED
+from dragoman.translation.translator import Translation
 
 
 class Oracle:

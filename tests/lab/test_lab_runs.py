@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from dragoman.assessment import evaluate
 from dragoman.config import Config
-from dragoman.doctor.record import read_run
 from dragoman.errors import ConfigError
+from dragoman.evaluation.evaluate import evaluate
 from dragoman.lab.report import Lab
 from dragoman.lab.runs import (
     Interval,
@@ -30,6 +29,7 @@ from dragoman.lab.runs import (
     trained,
     trial,
 )
+from dragoman.training.record import read_run
 
 Tiny = Callable[..., dict[str, Any]]
 

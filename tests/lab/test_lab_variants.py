@@ -10,8 +10,6 @@ import pytest
 import torch
 from torch import nn
 
-from dragoman.bundle import shapes
-from dragoman.confidence import spearman
 from dragoman.config import PRESETS, Config, ModelConfig
 from dragoman.errors import ConfigError
 from dragoman.lab import ablations, architectures, heads, projections, training
@@ -21,8 +19,10 @@ from dragoman.lab.runs import Trial, changed, run_of, trial
 from dragoman.lab.skip_dropout import SkipDropout
 from dragoman.model.attention import MultiHeadAttention, attend
 from dragoman.model.transformer import Transformer
+from dragoman.model.weights import shapes
 from dragoman.training.schedule import learning_rate
-from dragoman.translator import Translator
+from dragoman.translation.confidence import spearman
+from dragoman.translation.translator import Translator
 
 
 def small(**fields: Any) -> ModelConfig:

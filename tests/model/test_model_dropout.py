@@ -5,8 +5,7 @@ import torch
 from model_variants import Build
 from torch import Tensor
 
-from dragoman.fast.dropout import dropout
-from dragoman.model.dropout import Dropout
+from dragoman.model.dropout import Dropout, dropout
 from dragoman.model.transformer import Transformer
 
 SRC = torch.tensor([[4, 7, 6, 9, 3], [8, 3, 0, 0, 0]])

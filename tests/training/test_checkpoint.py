@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 import torch
 
-from dragoman.bundle import save_weights, untied
 from dragoman.config import ModelConfig
 from dragoman.errors import BundleError, DragomanError
 from dragoman.files import sealed_folder
 from dragoman.model.transformer import Transformer
+from dragoman.model.weights import save_weights, untied
 from dragoman.training import checkpoint
 from dragoman.training.averaging import start_ema
 from dragoman.training.checkpoint import (

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import torch
 
-from dragoman.bundle import read_weights, untied
 from dragoman.config import ModelConfig, TrainConfig
 from dragoman.data.batching import BatchStream
 from dragoman.data.store import Store
 from dragoman.errors import DragomanError
 from dragoman.model.transformer import Transformer
+from dragoman.model.weights import read_weights, untied
 from dragoman.training.checkpoint import latest_checkpoint, list_checkpoints
 from dragoman.training.log import RunLog
 from dragoman.training.loop import Outcome, Validation, fit

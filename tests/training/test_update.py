@@ -12,13 +12,13 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from dragoman import device
-from dragoman.bundle import save_weights, untied
 from dragoman.config import ModelConfig, TrainConfig
 from dragoman.data.batching import Batch, collate
 from dragoman.data.tokenizer import EOS_ID, UNK_ID
 from dragoman.device import resolve_device, resolve_precision
 from dragoman.errors import ConfigError
 from dragoman.model.transformer import Transformer
+from dragoman.model.weights import save_weights, untied
 from dragoman.training import update
 from dragoman.training.averaging import average_checkpoints, start_ema, update_ema
 from dragoman.training.flops import training_flops

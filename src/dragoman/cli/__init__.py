@@ -1,4 +1,4 @@
-"""The command line: one file for each command, each a thin skin over ``dragoman.api``.
+"""The command line: one file for each command, each a thin skin over the function that does the work.
 
 Results go to stdout, progress and warnings to stderr. Exit status: 0 done; 2 the user's error, in one line that says
 what to do; 1 a bug of ours, with its traceback; 128 + n stopped by signal n.
@@ -15,8 +15,7 @@ from typing import Any
 
 import typer
 
-from dragoman import environment
-from dragoman.cli import demo, doctor, evaluate, explain, export, lab, score, train, translate
+from dragoman.cli import demo, doctor, environment, evaluate, explain, export, lab, score, train, translate
 from dragoman.errors import DragomanError
 
 app = typer.Typer(
@@ -48,7 +47,7 @@ def _version(version: bool = typer.Option(False, "--version", help="Print the ve
 
 def main() -> None:
     """Run the command line and turn errors into exit statuses."""
-    environment.set_defaults()
+    environment.prepare()
     _fill_what_is_closed()
     if sys.stdout is None:
         sys.exit(_refused("stdout is closed: leave it open, or redirect it to /dev/null"))

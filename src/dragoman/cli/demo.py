@@ -1,11 +1,42 @@
-"""``dragoman demo``."""
+"""``dragoman demo``: the embedded corpus, from two text files to a translator, before your eyes."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from dragoman.errors import ConfigError
+
+if TYPE_CHECKING:
+    from dragoman.progress import Ticker
+    from dragoman.translation.translator import Translator
+
+TRAIN_PAIRS = 120_000
+TEST_PAIRS = 1000
+SPLITS = {  # of the corpus: how many pairs, of which split of the phrasebook, from which seed
+    "train": (TRAIN_PAIRS, "train", 1),
+    "valid": (300, "held_out", 2),
+    "held_out": (TEST_PAIRS, "held_out", 3),
+    "deeper": (TEST_PAIRS, "deeper", 4),
+}
+Files = Mapping[str, Mapping[str, Path]]
+LANGUAGES = {"de": "German", "zh": "Chinese"}
+
+RECIPE: dict[str, Any] = {
+    "model": {
+        "preset": "tiny", "d_ff": 512, "n_encoder_layers": 3, "n_decoder_layers": 3, "norm": "pre", "dropout": 0.0,
+    },
+    "data": {"src_lang": "en", "tokenizer": {"vocab_size": 1600}},
+    "train": {
+        "max_steps": 1700, "batch_tokens": 3072, "schedule": "cosine", "lr": 3e-3, "warmup_steps": 200,
+        "clip_norm": 1.0, "ema": 0.998, "average": 0, "validate_every": 500, "save_every": 500, "log_every": 100,
+    },
+    "decode": {"beam_size": 4},
+}  # fmt: skip
 
 
 def demo(
@@ -16,8 +47,88 @@ def demo(
     ] = None,
 ) -> None:
     """Watch a Transformer learn to translate the embedded corpus, in minutes."""
-    from dragoman.demo import run_demo
-
     signal = run_demo(tgt_lang, out, overrides or ())
     if signal is not None:
         raise typer.Exit(128 + signal)
+
+
+def run_demo(tgt_lang: str = "de", out: Path | None = None, overrides: Sequence[str] = ()) -> int | None:
+    """Write the corpus, train, score combinations never seen, show translations and an attention map.
+
+    Returns:
+        The number of the signal that stopped training, if one did.
+
+    Raises:
+        ConfigError: The language is unknown or the folder already holds a run.
+    """
+    from dragoman.config import Config, with_overrides
+    from dragoman.progress import Ticker
+    from dragoman.training.run import train
+    from dragoman.translation.translator import Translator
+
+    if tgt_lang not in LANGUAGES:
+        raise ConfigError(f"--to {tgt_lang}: the embedded corpus translates English to {' or '.join(LANGUAGES)}")
+    run = out or Path("runs/demo" if tgt_lang == "de" else f"runs/demo-{tgt_lang}")
+    if any((run / name).exists() for name in ("config.yaml", "checkpoints", "bundle")):
+        raise ConfigError(f"{run} already holds a run: delete it, or choose another --out")
+    files = {name: {"src": run / f"corpus/{name}.en", "tgt": run / f"corpus/{name}.{tgt_lang}"} for name in SPLITS}
+    data = {**RECIPE["data"], "tgt_lang": tgt_lang, "train": files["train"], "valid": files["valid"]}
+    config = Config.from_mapping(with_overrides({**RECIPE, "data": data}, overrides))
+    ticker = Ticker()
+    ticker.say(f"The embedded corpus: English sentences with their {LANGUAGES[tgt_lang]} translations.")
+    write_corpus(files, tgt_lang, ticker)
+    trained = train(config, out=run)
+    if trained.signal is not None:
+        return trained.signal
+    translator = Translator.load(run)
+    report(translator, files, tgt_lang, ticker)
+    draw(translator, run, ticker)
+    print(f"\nNow you:  dragoman translate {run} -i")
+    return None
+
+
+def write_corpus(files: Files, tgt_lang: str, ticker: Ticker) -> None:
+    """Write the splits as plain text files."""
+    from dragoman.data import phrasebook
+    from dragoman.files import explained
+
+    for name, (count, split, seed) in SPLITS.items():
+        src, tgt = files[name]["src"], files[name]["tgt"]
+        with explained(src.parent), ticker.task(f"writing {count:,} sentences: {name}"):
+            src.parent.mkdir(parents=True, exist_ok=True)
+            phrasebook.write(count, src, tgt, seed=seed, tgt_lang=tgt_lang, split=split)
+
+
+def report(translator: Translator, files: Files, tgt_lang: str, ticker: Ticker) -> None:
+    """Print how many sentences are exactly right, and a few of them."""
+    from dragoman.evaluation.evaluate import score
+
+    for name, what in (
+        ("held_out", "combinations of words never seen together"),
+        ("deeper", "clauses nested one level deeper than any trained on"),
+    ):
+        sources = files[name]["src"].read_text(encoding="utf-8").split("\n")[:-1]
+        references = files[name]["tgt"].read_text(encoding="utf-8").split("\n")[:-1]
+        found = translator.translate(sources, progress=ticker)
+        right = sum(translation.text == reference for translation, reference in zip(found, references, strict=True))
+        print(f"\n{what}: {right / len(found):.1%} of {len(found):,} exactly right, "
+              f"BLEU {score(found, references, tgt_lang)[0].value:.1f}")  # fmt: skip
+        for source, translation, reference in list(zip(sources, found, references, strict=True))[:4]:
+            mark = "✓" if translation.text == reference else "✗"
+            print(f"  {source}\n  {mark} {translation.text}")
+    sys.stdout.flush()
+
+
+def draw(translator: Translator, run: Path, ticker: Ticker) -> None:
+    """Save an attention map of one sentence, where matplotlib (and a font) is there."""
+    from dragoman.explanation.attention import alignment
+    from dragoman.explanation.style import save
+    from dragoman.explanation.trace import trace
+
+    text = "Yesterday the clever girl did not open the white box."
+    try:
+        found = trace(translator, text)
+        save(alignment(found.by_words()), run / "attention.svg", run / "attention.png")
+        print(f"\nattention map: {run / 'attention.svg'}")
+    except ConfigError as error:
+        ticker.say(f"no attention map: {error}")

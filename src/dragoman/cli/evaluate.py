@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from dragoman.assessment import Compared, Evaluation
+    from dragoman.evaluation.evaluate import Compared, Evaluation
     from dragoman.evaluation.stress import Stressed
 
 
@@ -37,8 +37,8 @@ def evaluate(
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
 ) -> None:
     """Translate a test set and score it: sacreBLEU, chrF, TER, with intervals. Of two runs, say which is better."""
-    from dragoman import assessment
     from dragoman.errors import ConfigError
+    from dragoman.evaluation import evaluate as assessment
     from dragoman.files import check_output
 
     if len(systems) > 2:

@@ -25,7 +25,7 @@ def explain(
     """Show what a translation looked at: alignment, every head, what each step chose among."""
     from dragoman.explanation.outputs import check, write
     from dragoman.explanation.trace import trace
-    from dragoman.translator import Translator
+    from dragoman.translation.translator import Translator
 
     check(out, show)
     found = trace(Translator.load(run, device), text, target)

@@ -21,17 +21,17 @@ def export(
     device: Annotated[str, typer.Option(help="With --check: auto, cpu or cuda.")] = "auto",
 ) -> None:
     """Write the model in a foreign format, and say where; --check compares it with ours."""
-    from dragoman import exports
     from dragoman.errors import ConfigError
+    from dragoman.formats import export as exports
 
     if check is None and (ref is not None or as_json):
         raise ConfigError("--ref and --json belong to --check: give the text to compare on with --check")
     if check is None:
         print(exports.export(run, to, out, quantization))
         return
-    from dragoman.certificate import certify, compared_text
-    from dragoman.decoding.ctranslate2_engine import precisions
     from dragoman.device import resolve_device
+    from dragoman.engines.ctranslate2 import precisions
+    from dragoman.evaluation.certificate import certify, compared_text
 
     # better known now than after writing: is the package installed, the device here, the text whole?
     precisions(resolve_device(device).type)

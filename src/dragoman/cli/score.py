@@ -34,7 +34,7 @@ def score(
     from dragoman.decoding.alignment import pharaoh
     from dragoman.files import check_output
     from dragoman.progress import Ticker
-    from dragoman.translator import Translator
+    from dragoman.translation.translator import Translator
 
     if alignments is not None:
         check_output(alignments, src, tgt)

@@ -41,7 +41,7 @@ def train(
     With --src and --tgt alone, sizes are chosen from the corpus and written to OUT/config.yaml. With --from, sizes,
     subwords and first weights are those of another run.
     """
-    from dragoman import api
+    from dragoman.training import run as api
 
     if quiet:
         logging.getLogger("dragoman").setLevel(logging.ERROR)

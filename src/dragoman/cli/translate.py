@@ -11,7 +11,7 @@ from typing import Annotated, Any, BinaryIO
 
 import typer
 
-from dragoman.environment import importing
+from dragoman.cli.environment import importing
 
 
 def translate(
@@ -53,8 +53,8 @@ def translate(
         from dragoman.decoding.alignment import pharaoh
         from dragoman.errors import ConfigError
         from dragoman.files import check_output, refuse_an_input
-        from dragoman.glossary import Glossary
-        from dragoman.translator import Translation, Translator
+        from dragoman.translation.glossary import Glossary
+        from dragoman.translation.translator import Translation, Translator
 
     if interactive and file is not None:
         raise ConfigError(f"-i asks for text, and {file} was given too: leave out one of them")

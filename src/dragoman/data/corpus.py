@@ -33,8 +33,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.config import DataConfig
-from dragoman.data.opening import broken_off
-from dragoman.data.opening import open_corpus as open_corpus
+from dragoman.data.compression import broken_off
+from dragoman.data.compression import open_corpus as open_corpus
 from dragoman.errors import DataError
 
 logger = logging.getLogger(__name__)

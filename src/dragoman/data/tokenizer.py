@@ -28,8 +28,8 @@ import numpy as np
 import sentencepiece
 
 from dragoman.config import TokenizerConfig
-from dragoman.data.sampling import Sampler, Vocabulary
-from dragoman.data.spm_check import check_model, is_of_words, is_unigram
+from dragoman.data.sentencepiece_check import check_model, is_of_words, is_unigram
+from dragoman.data.subword_sampling import Sampler, Vocabulary
 from dragoman.errors import BundleError, ConfigError, DataError
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from dragoman.config import DecodeConfig
-from dragoman.decoding.rules import Rules
+from dragoman.decoding.constraints import Rules
 from dragoman.decoding.sampling import Sampling, sample_search
 from dragoman.decoding.search import DEFAULT, Hypothesis, Model, Specials, beam_search, greedy_search
 from dragoman.device import is_out_of_memory

@@ -1,113 +1,174 @@
-"""Phrases that must stand in a translation: lexically constrained search with dynamic beam allocation.
+"""What may follow: a translation that begins with a given text, has some words, has not others, repeats no n-gram.
 
-A phrase is a run of ids. Each hypothesis knows how many of the wanted ids it has placed, and the beam is shared out
-between the numbers of placed ids (the "banks"), so that hypotheses which have begun to place phrases are not driven out
-by likelier ones that put it off (Post and Vilar, 2018, https://arxiv.org/abs/1804.06609). eos is not allowed before all
-phrases stand, and when only just enough room is left for them nothing else is: so they do stand in the result.
+Rules only take tokens away from what may come next; the probabilities of the others, and so the scores, stay the
+model's. Texts are compared byte by byte with what each id spells, so a rule holds for every way of cutting a text into
+subwords:
+
+- **prefix**: a token may come if it spells more of the prefix, or its last part and anything after. "Ha" may go on as
+  "Haus" or "Hand", however these are cut; "Ha " (with a space) is a word of its own.
+- **exclude**: a token is banned if the text would end in the word, or have it inside, and the word would stand alone.
+  "Hund" is banned and "Hunde" is not, where that is one piece.
+- **include**: see ``beam_allocation``. After such a phrase its last word ends.
+
+Where rules collide, the prefix wins, then what must stand, then the end at the length limit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-Phrase = tuple[int, ...]
+from dragoman.data.languages import in_word
+from dragoman.decoding.beam_allocation import Phrase, only_next, progress_of
 
 
-class Progress(NamedTuple):
-    """How far a hypothesis is with its phrases."""
+class Spelling:
+    """What each id of a vocabulary spells, as bytes, and questions about that, answered once each."""
 
-    left: tuple[Phrase, ...]  # not placed yet, in the order they were given
-    begun: Phrase = ()  # the beginning of one of them (or of several): the ids right before the next one
-    closed: Phrase = ()  # the phrase that the last id completed
+    def __init__(self, spelled: Sequence[bytes], shadowed: Collection[int] = ()) -> None:
+        """Take what a ``Tokenizer`` says.
+
+        Args:
+            spelled: UTF-8, perhaps a part of a character; nothing for ids that are no text.
+            shadowed: Ids that no prefix is spelled with, because the model has never seen them in a text.
+        """
+        self.spelled, self._shadowed = tuple(spelled), frozenset(shadowed)
+        self._answers: dict[tuple[str, bytes], list[int]] = {}
+
+    def text(self, ids: Sequence[int]) -> bytes:
+        """The bytes of some ids, one after the other."""
+        return b"".join(self.spelled[i] for i in ids)
+
+    def along(self, rest: bytes) -> list[int]:
+        """Ids that spell the beginning of ``rest``, or all of it and more."""
+        found = self._find("along", rest, lambda piece: rest.startswith(piece) or piece.startswith(rest))
+        return [i for i in found if i not in self._shadowed]
+
+    def closing(self, rest: bytes) -> list[int]:
+        """Ids that spell ``rest`` and then end, or go on with what is no part of a word that ``rest`` ends in."""
+        inside = in_word(_last(rest))
+        return self._find(
+            "closing",
+            rest,
+            lambda piece: piece.startswith(rest) and not (inside and in_word(_first(piece[len(rest) :]))),
+        )
+
+    def holding(self, word: bytes) -> list[int]:
+        """Ids that have ``word`` inside, by itself, after something else."""
+        inside = in_word(_first(word))
+
+        def holds(piece: bytes) -> bool:
+            start = piece.find(word, 1)
+            before, after = _last(piece[:start]), _first(piece[start + len(word) :])
+            return start > 0 and not (inside and in_word(before)) and not (in_word(_last(word)) and in_word(after))
+
+        return self._find("holding", word, holds)
+
+    def gluing(self) -> list[int]:
+        """Ids that would go on with a word: they begin in one, or with a part of a character."""
+        return self._find("gluing", b"", lambda piece: in_word(_first(piece)) or (piece[0] > 127 and not _first(piece)))
+
+    def _find(self, question: str, about: bytes, wanted: Callable[[bytes], bool]) -> list[int]:
+        if (question, about) not in self._answers:
+            found = [i for i, piece in enumerate(self.spelled) if piece and wanted(piece)]
+            self._answers[question, about] = found
+        return self._answers[question, about]
+
+
+def _first(text: bytes) -> str:
+    """The first character, nothing where there is none or only a part of one."""
+    return text[:4].decode("utf-8", "ignore")[:1] if text[:1].isascii() or text[0] >= 0xC0 else ""
+
+
+def _last(text: bytes) -> str:
+    """The last whole character, nothing where there is none."""
+    return text[-4:].decode("utf-8", "ignore")[-1:]
+
+
+class Rules(NamedTuple):
+    """What the translation of one sentence must and must not be."""
+
+    spelling: Spelling
+    prefix: bytes = b""  # it begins with these; as all texts do, with a space
+    include: tuple[Phrase, ...] = ()  # each stands in it, as often as it stands here
+    exclude: tuple[bytes, ...] = ()  # words that do not stand in it
+    no_repeat_ngram: int = 0  # no so many ids in a row come twice; 0: they may
+    min_tokens: int = 0  # eos does not come before so many
 
     @property
-    def needed(self) -> int:
-        """How many ids must still be placed."""
-        return sum(map(len, self.left)) - len(self.begun)
+    def are_none(self) -> bool:
+        """Whether anything may follow anything."""
+        return not (self.prefix or self.include or self.exclude or self.no_repeat_ngram or self.min_tokens)
 
     @property
-    def next(self) -> list[int]:
-        """The ids that would go on with a phrase, or begin one."""
-        n = len(self.begun)
-        return sorted({phrase[n] for phrase in self.left if phrase[:n] == self.begun})
+    def room(self) -> int:
+        """So many tokens it may need for what is prescribed."""
+        return len(self.prefix) + sum(map(len, self.include))
 
 
-def advance(progress: Progress, token: int) -> Progress:
-    """Append one id. A phrase that is broken off must be begun again, where its beginning last stood."""
-    left = progress.left
-    ids = (*progress.begun, token)
-    for run in (ids[start:] for start in range(len(ids))):
-        if run in left:
-            first = left.index(run)
-            return Progress((*left[:first], *left[first + 1 :]), closed=run)
-        if any(phrase[: len(run)] == run for phrase in left):
-            return Progress(left, run)
-    return Progress(left)
-
-
-def only_next(progress: Progress, room: int) -> list[int]:
-    """The only ids that may come next if all phrases are still to find room; none where any id may.
+def restrict(
+    log_p: Tensor, histories: Sequence[Sequence[int]], rules: Sequence[Rules], rooms: Sequence[int], eos_id: int
+) -> None:
+    """Put -inf, in place, where a rule forbids a token.
 
     Args:
-        room: How many tokens may still come, eos counted.
+        log_p: ``(R, V)`` log-probabilities of the next token of R hypotheses.
+        histories: Their ids so far, without bos.
+        rules: Of their sentences.
+        rooms: How many tokens each may still get, this one and eos counted; at 1 only eos may come, and does.
     """
-    if not progress.left or room - 2 >= sum(map(len, progress.left)):
+    for row, (ids, rule, room) in enumerate(zip(histories, rules, rooms, strict=True)):
+        if room <= 1 or rule.are_none:
+            continue
+        only, never = following(ids, rule, room, eos_id)
+        if only:
+            index = torch.tensor(only, device=log_p.device)
+            kept = log_p[row, index]
+            log_p[row] = -torch.inf
+            log_p[row, index] = kept
+        elif never:
+            log_p[row, torch.tensor(never, device=log_p.device)] = -torch.inf
+
+
+def following(ids: Sequence[int], rules: Rules, room: int, eos_id: int) -> tuple[list[int], list[int]]:
+    """The only ids that may follow (none: any may), and ids that may not."""
+    text = rules.spelling.text(ids)
+    in_prefix = len(text) < len(rules.prefix)
+    banned = {i for word in rules.exclude for i in completing(text, word, rules.spelling)}
+    if in_prefix:  # which is kept whatever it says; what goes beyond it must not complete a word that is excluded
+        rest = rules.prefix[len(text) :]
+        along = rules.spelling.along(rest)
+        free = [i for i in along if i not in banned or len(rules.spelling.spelled[i]) <= len(rest)]
+        return free or along, []
+    phrases = progress_of(ids, rules.include)
+    if only := only_next(phrases, room):
+        return only, []
+    wanted = phrases.next
+    never = banned.union(repeating(ids, rules.no_repeat_ngram))
+    if phrases.closed and in_word(_last(text)):
+        never.update(rules.spelling.gluing())
+    never.difference_update(wanted)
+    if phrases.left or len(ids) < rules.min_tokens:
+        never.add(eos_id)
+    return [], sorted(never)
+
+
+def repeating(ids: Sequence[int], n: int) -> list[int]:
+    """Ids that would make the last ``n`` a run that ``ids`` has already (https://arxiv.org/abs/1705.04304)."""
+    if n < 1 or len(ids) < n:
         return []
-    tokens = sorted({token for phrase in progress.left for token in phrase})
-    return [token for token in tokens if advance(progress, token).needed <= room - 2] or progress.next
+    last = tuple(ids[len(ids) - n + 1 :])
+    return [ids[i + n - 1] for i in range(len(ids) - n + 1) if tuple(ids[i : i + n - 1]) == last]
 
 
-def progress_of(ids: Sequence[int], phrases: Sequence[Phrase]) -> Progress:
-    """How far ``ids`` are with ``phrases``; one that is named twice must stand twice."""
-    if not phrases:
-        return Progress(())
-    run, wanted = tuple(ids), tuple(phrases)
-    for n in range(100, len(run), 100):
-        _progress(run[:n], wanted)  # so that nothing recurs deeply
-    return _progress(run, wanted)
-
-
-@lru_cache(maxsize=2**14)
-def _progress(ids: tuple[int, ...], phrases: tuple[Phrase, ...]) -> Progress:
-    """As ``progress_of``; a search asks for hypotheses that are by one id longer than those it asked for before."""
-    return advance(_progress(ids[:-1], phrases), ids[-1]) if ids else Progress(phrases)
-
-
-def share_out(
-    totals: Tensor, histories: Sequence[Sequence[int]], phrases: Sequence[Phrase], eos_id: int
-) -> list[tuple[float, int]]:
-    """Choose which extensions of one sentence's hypotheses end and which go on.
-
-    Candidates are the ``2K`` best of all, each hypothesis's best, and each that places another wanted id. Every bank
-    gets its K / (number of banks) best; what is left of the beam goes to the best of the others.
-
-    Args:
-        totals: ``(K, V)`` log-probabilities of the extended hypotheses, -inf for what may not be.
-        histories: The K hypotheses so far.
-
-    Returns:
-        Up to K that end, then up to K that go on, as (log-probability, ``beam * V + token``), each best first.
-    """
-    k, n_vocab = totals.shape
-    states = [progress_of(ids, phrases) for ids in histories]
-    flat = totals.flatten()
-    places = set(flat.topk(min(2 * k, k * n_vocab)).indices.tolist())
-    places.update(beam * n_vocab + token for beam, token in enumerate(totals.argmax(dim=1).tolist()))
-    places.update(beam * n_vocab + token for beam, state in enumerate(states) for token in state.next)
-    scored = zip(flat[torch.tensor(list(places), device=flat.device)].tolist(), places, strict=True)
-    candidates = sorted((pair for pair in scored if pair[0] > float("-inf")), key=lambda pair: (-pair[0], pair[1]))
-    ends = [pair for pair in candidates if pair[1] % n_vocab == eos_id]
-    banks: dict[int, list[tuple[float, int]]] = {}
-    for total, place in candidates:
-        beam, token = divmod(place, n_vocab)
-        if token != eos_id:
-            banks.setdefault(advance(states[beam], token).needed, []).append((total, place))
-    share = k // (1 + sum(map(len, phrases)))
-    chosen = [pair for bank in banks.values() for pair in bank[:share]]
-    others = sorted((pair for bank in banks.values() for pair in bank[share:]), key=lambda pair: (-pair[0], pair[1]))
-    return ends[:k] + sorted(chosen + others[: k - len(chosen)], key=lambda pair: (-pair[0], pair[1]))
+def completing(text: bytes, word: bytes, spelling: Spelling) -> list[int]:
+    """Ids that would complete ``word`` after ``text``, where it stands by itself."""
+    found = list(spelling.holding(word))
+    for n in range(min(len(word) - 1, len(text)) + 1):  # so much of the word is there
+        before = text[: len(text) - n]
+        if text.endswith(word[:n]) and not (in_word(_first(word)) and in_word(_last(before))):
+            found += spelling.closing(word[n:])
+    return found

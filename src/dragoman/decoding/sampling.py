@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from dragoman.decoding.rules import Rules
+from dragoman.decoding.constraints import Rules
 from dragoman.decoding.search import DEFAULT, Hypothesis, Model, Specials, greedy_search
 from dragoman.errors import ConfigError
 

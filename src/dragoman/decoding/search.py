@@ -8,7 +8,8 @@ nothing unfinished can come to a better score any more, whatever it still adds; 
 times ``beam_size`` finished hypotheses (https://arxiv.org/abs/2204.05424). At ``max_len`` only eos may follow. pad and
 bos are never chosen.
 
-Rules (``rules``) take away tokens before the best are chosen; where words are prescribed, ``constraints`` chooses.
+Constraints (``constraints``) take away tokens before the best are chosen; where words are prescribed,
+``beam_allocation`` chooses.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
-from dragoman.decoding.constraints import share_out
-from dragoman.decoding.rules import Rules, restrict
+from dragoman.decoding.beam_allocation import share_out
+from dragoman.decoding.constraints import Rules, restrict
 from dragoman.errors import DecodeError
 from dragoman.fast.top_k import best_extensions, maxima_and_log_sum
 

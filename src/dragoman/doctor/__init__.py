@@ -4,17 +4,16 @@ diagnosis.py    what the command does: of_text, of_run
 findings.py     what was found, how many, where, and what to do about it
 kinds.py        what may be wrong with text: words, advice, and from which share on it is how bad
 
-reading.py      two files side by side, whatever they hold; a sample of them
+paired_lines.py two files side by side, whatever they hold; a sample of them
 characters.py   scripts and odd characters, of a chunk at once
-words.py        words, and the few that tell languages apart
+stopwords.py    words, and the few that tell languages apart
 alignment.py    word translations learned from the sample: does line i belong to line i, or to another?
 repeats.py      what stands twice, and what training and test text share
 first_pass.py   each pair by itself
 second_pass.py  each pair with what the sample taught
-corpus.py       both passes: all that is found in a corpus
+text_checks.py  both passes: all that is found in a corpus
 
-record.py       a run, read back
-run.py          what its log says, in plain words
+run_checks.py   what a run's log says, in plain words
 memory.py       how much memory a training step takes, and which batch size fits
 page.py         what was found, with figures, as one HTML file
 """

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dragoman.config import Config, ModelConfig, read_yaml, with_overrides
-from dragoman.defaults import choose_sizes
-from dragoman.doctor.corpus import Examination, examine, quantiles, summary
+from dragoman.data.languages import UNSPACED, language_of, primary
 from dragoman.doctor.findings import Finding, ranked, report
 from dragoman.doctor.memory import batch_finding, machine_memory
-from dragoman.doctor.reading import Corpus
-from dragoman.doctor.record import Record, read_run
+from dragoman.doctor.paired_lines import Corpus
 from dragoman.doctor.repeats import overlap
-from dragoman.doctor.run import diagnose
+from dragoman.doctor.run_checks import diagnose
+from dragoman.doctor.text_checks import Examination, examine, quantiles, summary
 from dragoman.errors import ConfigError
-from dragoman.languages import UNSPACED, language_of, primary
 from dragoman.progress import Ticker
+from dragoman.training.defaults import choose_sizes
+from dragoman.training.record import Record, read_run
 
 Files = tuple[Path | None, Path | None]
 

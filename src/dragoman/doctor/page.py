@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.doctor.corpus import Examination, log_ratio
 from dragoman.doctor.diagnosis import Diagnosis, fact_rows
 from dragoman.doctor.findings import Finding
-from dragoman.doctor.record import Record
+from dragoman.doctor.text_checks import Examination, log_ratio
 from dragoman.errors import ConfigError
 from dragoman.explanation.figures import matplotlib_for
 from dragoman.explanation.style import BLUE, INK, ORANGE
 from dragoman.files import explained, write_text
+from dragoman.training.record import Record
 
 WIDTH, HEIGHT = 4.7, 3.0  # inches: narrow, so that the letters are still large on a phone
 MAX_POINTS = 2000  # of a curve

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dragoman.confidence import MIN_SENTENCES, Confidence, fit
 from dragoman.errors import DataError
 from dragoman.evaluation.metrics import sentence_chrf
-from dragoman.translator import Translator
+from dragoman.translation.confidence import MIN_SENTENCES, Confidence, fit
+from dragoman.translation.translator import Translator
 
 MOST = 1000
 """More sentences cost time and change little."""

@@ -13,8 +13,8 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
+from dragoman.data.languages import CHINESE, primary
 from dragoman.errors import ConfigError, DataError
-from dragoman.languages import CHINESE, primary
 
 BOOTSTRAP_SAMPLES = 1000
 OLD_STYLE = "old-style BLEU (lower-cased Moses tokens)"

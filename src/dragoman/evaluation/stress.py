@@ -13,11 +13,11 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from dragoman.data.languages import UNSPACED, primary
 from dragoman.data.noise import with_insert, with_typos, without_final_mark, words_of
 from dragoman.evaluation.metrics import bleu, chrf
-from dragoman.languages import UNSPACED, primary
-from dragoman.safety import FAULTS, faults
-from dragoman.translator import Translation
+from dragoman.translation.faults import FAULTS, faults
+from dragoman.translation.translator import Translation
 
 LONG_LINE = 2000
 SEED = 1

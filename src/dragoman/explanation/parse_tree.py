@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from dragoman.data.trees import ROOT, Bracket, Tree
 from dragoman.explanation.style import BLUE, INK, ORANGE, QUIET, drawing, fit, new_figure
+from dragoman.parsing.trees import ROOT, Bracket, Tree
 
 LETTER, LEVEL = 0.088, 0.36
 """Inches: of a letter's width, and from one level of a tree to the next."""

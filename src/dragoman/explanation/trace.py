@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from dragoman.data import trees
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, Tokenizer
 from dragoman.decoding.batches import search_all
 from dragoman.decoding.ensemble import Ensemble
 from dragoman.errors import ConfigError, DecodeError
 from dragoman.explanation.words import END, START, Span, between_words, word_names, word_spans
-from dragoman.translator import Translator, one_line
+from dragoman.parsing import trees
+from dragoman.translation.translator import Translator, one_line
 
 KINDS = ("cross", "encoder", "decoder")
 """Whose attention: the target's to the source, the source's to itself, the target's to itself."""

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from dragoman.fast.dropout import keep_mask, keep_scale
+from dragoman.model.dropout import keep_mask, keep_scale
 
 LONG = 512
 """Keys from which on a CPU takes the fused kernel."""

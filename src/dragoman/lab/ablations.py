@@ -12,12 +12,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dragoman.confidence import spearman
 from dragoman.config import Config
 from dragoman.explanation.figures import Bar, Bars, bars
 from dragoman.explanation.style import BLUE, ORANGE, PALE
 from dragoman.lab.report import Claim, Findings, Lab, Section, Table
 from dragoman.lab.runs import SMALL, Interval, Trial, another, changed, corpus_config, interval, trial, trials
+from dragoman.translation.confidence import spearman
 
 TAKES = ("config", "device")
 

@@ -16,9 +16,8 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
-from dragoman.baselines.cells import rnn_cell
-from dragoman.fast.recurrent import recurrence
 from dragoman.model.attention import attend
+from dragoman.model.baselines.cells import recurrence, rnn_cell
 
 KERNEL = 3  # k of Table 1
 NEIGHBOURS = 128  # r of Table 1: 64 on either side

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dragoman.api import validator
 from dragoman.data.batching import Batch, all_batches
 from dragoman.data.store import Store
 from dragoman.errors import ConfigError
@@ -30,7 +29,8 @@ from dragoman.lab.report import Claim, Findings, Lab, Section, Table
 from dragoman.lab.runs import run_of, transformer_config, trial
 from dragoman.model.transformer import Transformer
 from dragoman.progress import Ticker
-from dragoman.translator import Translator
+from dragoman.training.run import validator
+from dragoman.translation.translator import Translator
 
 TAKES = ("config", "run", "device")
 

@@ -6,21 +6,22 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from dragoman.api import Trained
 from dragoman.bundle import load_bundle
 from dragoman.config import Config
 from dragoman.data import phrasebook
-from dragoman.data.trees import Tree, from_symbols, read_trees, right_branching, to_symbols, tree_of
 from dragoman.errors import ConfigError, DataError
-from dragoman.evaluation.brackets import PAPER_F1, Counts, bracket_scores, by_label, count
+from dragoman.evaluation.bracket_f1 import PAPER_F1, bracket_scores
 from dragoman.explanation.figures import Bar, Bars, Chart, Curve, bars, curves
 from dragoman.explanation.parse_tree import parse_trees
 from dragoman.explanation.style import PALE
 from dragoman.files import explained
 from dragoman.lab.report import Claim, Findings, Lab, Section, Table
 from dragoman.lab.runs import QUICK, changed, finished, of_last_step, validation_texts
-from dragoman.parsing import REPAIRED
-from dragoman.translator import Translator
+from dragoman.parsing.brackets import Counts, by_label, count
+from dragoman.parsing.trees import Tree, from_symbols, read_trees, right_branching, to_symbols, tree_of
+from dragoman.training.run import Trained
+from dragoman.translation.parser import REPAIRED
+from dragoman.translation.translator import Translator
 
 TAKES = ("config", "run", "device")
 

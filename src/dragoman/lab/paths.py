@@ -11,12 +11,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dragoman.baselines.cells import Kind, Recurrence
-from dragoman.baselines.convolutional import HALF, GatedConvolution
 from dragoman.config import ModelConfig
 from dragoman.explanation.figures import Chart, Curve, curves
 from dragoman.explanation.style import SERIES
 from dragoman.lab.report import Claim, Findings, Lab, Section, Table
+from dragoman.model.baselines.cells import Kind, Recurrence
+from dragoman.model.baselines.convolutional import HALF, GatedConvolution
 from dragoman.model.layers import DecoderLayer
 from dragoman.model.masks import causal_mask
 

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from dragoman.api import Build
 from dragoman.config import Config, ModelConfig
 from dragoman.explanation.figures import Bars, Chart, Curve, bars, curves
 from dragoman.lab.report import Claim, Findings, Lab, Section, Table
 from dragoman.lab.runs import Trial, bar, changed, difference, holds, interval, mean_curve, transformer_config, trials
 from dragoman.model.attention import MultiHeadAttention
 from dragoman.model.transformer import Transformer
+from dragoman.training.run import Build
 
 TAKES = ("config", "device")
 

@@ -19,22 +19,21 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dragoman.api import Build, Trained, train
 from dragoman.config import Config, DataConfig
 from dragoman.data import phrasebook
 from dragoman.data.corpus import read_pairs
+from dragoman.data.languages import language_of
 from dragoman.data.store import Store
-from dragoman.doctor.record import read_run
 from dragoman.errors import ConfigError, DragomanError
 from dragoman.evaluation.metrics import bleu, chrf
 from dragoman.explanation.figures import Bar
-from dragoman.files import explained, write_text
+from dragoman.files import explained, refuse_if_locked, write_text
 from dragoman.lab.report import Lab, StoppedError, identity
-from dragoman.languages import language_of
-from dragoman.lock import refuse_if_locked
 from dragoman.training.checkpoint import list_checkpoints
 from dragoman.training.loss import perplexity
-from dragoman.translator import Translator
+from dragoman.training.record import read_run
+from dragoman.training.run import Build, Trained, train
+from dragoman.translation.translator import Translator
 
 
 class Trial(NamedTuple):

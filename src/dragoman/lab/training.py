@@ -8,8 +8,6 @@ from typing import Any, NamedTuple, cast
 
 from torch import nn
 
-from dragoman.api import Build, Trained, validator
-from dragoman.bundle import load_into
 from dragoman.config import Config
 from dragoman.data.store import Store
 from dragoman.explanation.figures import Bars, Chart, Curve, bars, curves
@@ -28,10 +26,12 @@ from dragoman.lab.runs import (
     trials,
 )
 from dragoman.lab.skip_dropout import SkipDropout
+from dragoman.model.weights import load_into
 from dragoman.progress import Ticker
 from dragoman.training.averaging import average_checkpoints
 from dragoman.training.checkpoint import list_checkpoints, step_of
-from dragoman.translator import Translator
+from dragoman.training.run import Build, Trained, validator
+from dragoman.translation.translator import Translator
 
 TAKES = ("config", "device")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from dragoman.bundle import read_weights, untied
+from dragoman.model.weights import read_weights, untied
 
 
 def average_checkpoints(folders: Iterable[Path]) -> dict[str, Tensor]:

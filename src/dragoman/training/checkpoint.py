@@ -24,9 +24,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dragoman.bundle import load_into, n_bytes, read_weights, save_weights, untied
 from dragoman.errors import BundleError
 from dragoman.files import check_sealed, sealed_folder, standing
+from dragoman.model.weights import load_into, n_bytes, read_weights, save_weights, untied
 from dragoman.training.distributed import ALONE, World, gathered
 
 logger = logging.getLogger(__name__)

@@ -30,7 +30,7 @@ def training_flops(config: ModelConfig, rows: int, src_len: int, tgt_len: int) -
 
 
 def _recurrent(config: ModelConfig, src_len: int, tgt_len: int) -> float:
-    """Multiplications of one pair in ``baselines.recurrent``, before the generator."""
+    """Multiplications of one pair in ``model.baselines.recurrent``, before the generator."""
     d, n_above = config.d_model, config.n_decoder_layers - 1
     gates = {"rnn": 1, "gru": 3, "lstm": 4}[config.architecture]
     encoder = src_len * config.n_encoder_layers * gates * d * (d + d // 2)  # two directions of width d / 2
@@ -40,7 +40,7 @@ def _recurrent(config: ModelConfig, src_len: int, tgt_len: int) -> float:
 
 
 def _convolutional(config: ModelConfig, src_len: int, tgt_len: int) -> float:
-    """Multiplications of one pair in ``baselines.convolutional``, before the generator."""
+    """Multiplications of one pair in ``model.baselines.convolutional``, before the generator."""
     d, window = config.d_model, 2 * config.kernel_width * config.d_model**2
     encoder = src_len * (config.n_encoder_layers * window + d * d)
     decoder = tgt_len * config.n_decoder_layers * (window + 2 * d * d + src_len * 2 * d)

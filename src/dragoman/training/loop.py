@@ -12,11 +12,11 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from dragoman.bundle import n_bytes, save_weights, untied
 from dragoman.config import ModelConfig, TrainConfig
 from dragoman.data.batching import Batch, BatchStream
 from dragoman.errors import DragomanError
 from dragoman.files import sealed_folder, standing
+from dragoman.model.weights import n_bytes, save_weights, untied
 from dragoman.training.averaging import start_ema, update_ema
 from dragoman.training.checkpoint import (
     TrainState,

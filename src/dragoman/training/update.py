@@ -12,8 +12,8 @@ from torch import Tensor
 from dragoman.config import TrainConfig
 from dragoman.data.batching import Batch
 from dragoman.data.tokenizer import EOS_ID, UNK_ID
+from dragoman.fast.forward import features
 from dragoman.training.distributed import ALONE, World, summed, total
-from dragoman.training.engine import features
 from dragoman.training.loss import loss_from_features, r_drop_loss
 
 

@@ -1,0 +1,113 @@
+"""Phrases that must stand in a translation: lexically constrained search with dynamic beam allocation.
+
+A phrase is a run of ids. Each hypothesis knows how many of the wanted ids it has placed, and the beam is shared out
+between the numbers of placed ids (the "banks"), so that hypotheses which have begun to place phrases are not driven out
+by likelier ones that put it off (Post and Vilar, 2018, https://arxiv.org/abs/1804.06609). eos is not allowed before all
+phrases stand, and when only just enough room is left for them nothing else is: so they do stand in the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+Phrase = tuple[int, ...]
+
+
+class Progress(NamedTuple):
+    """How far a hypothesis is with its phrases."""
+
+    left: tuple[Phrase, ...]  # not placed yet, in the order they were given
+    begun: Phrase = ()  # the beginning of one of them (or of several): the ids right before the next one
+    closed: Phrase = ()  # the phrase that the last id completed
+
+    @property
+    def needed(self) -> int:
+        """How many ids must still be placed."""
+        return sum(map(len, self.left)) - len(self.begun)
+
+    @property
+    def next(self) -> list[int]:
+        """The ids that would go on with a phrase, or begin one."""
+        n = len(self.begun)
+        return sorted({phrase[n] for phrase in self.left if phrase[:n] == self.begun})
+
+
+def advance(progress: Progress, token: int) -> Progress:
+    """Append one id. A phrase that is broken off must be begun again, where its beginning last stood."""
+    left = progress.left
+    ids = (*progress.begun, token)
+    for run in (ids[start:] for start in range(len(ids))):
+        if run in left:
+            first = left.index(run)
+            return Progress((*left[:first], *left[first + 1 :]), closed=run)
+        if any(phrase[: len(run)] == run for phrase in left):
+            return Progress(left, run)
+    return Progress(left)
+
+
+def only_next(progress: Progress, room: int) -> list[int]:
+    """The only ids that may come next if all phrases are still to find room; none where any id may.
+
+    Args:
+        room: How many tokens may still come, eos counted.
+    """
+    if not progress.left or room - 2 >= sum(map(len, progress.left)):
+        return []
+    tokens = sorted({token for phrase in progress.left for token in phrase})
+    return [token for token in tokens if advance(progress, token).needed <= room - 2] or progress.next
+
+
+def progress_of(ids: Sequence[int], phrases: Sequence[Phrase]) -> Progress:
+    """How far ``ids`` are with ``phrases``; one that is named twice must stand twice."""
+    if not phrases:
+        return Progress(())
+    run, wanted = tuple(ids), tuple(phrases)
+    for n in range(100, len(run), 100):
+        _progress(run[:n], wanted)  # so that nothing recurs deeply
+    return _progress(run, wanted)
+
+
+@lru_cache(maxsize=2**14)
+def _progress(ids: tuple[int, ...], phrases: tuple[Phrase, ...]) -> Progress:
+    """As ``progress_of``; a search asks for hypotheses that are by one id longer than those it asked for before."""
+    return advance(_progress(ids[:-1], phrases), ids[-1]) if ids else Progress(phrases)
+
+
+def share_out(
+    totals: Tensor, histories: Sequence[Sequence[int]], phrases: Sequence[Phrase], eos_id: int
+) -> list[tuple[float, int]]:
+    """Choose which extensions of one sentence's hypotheses end and which go on.
+
+    Candidates are the ``2K`` best of all, each hypothesis's best, and each that places another wanted id. Every bank
+    gets its K / (number of banks) best; what is left of the beam goes to the best of the others.
+
+    Args:
+        totals: ``(K, V)`` log-probabilities of the extended hypotheses, -inf for what may not be.
+        histories: The K hypotheses so far.
+
+    Returns:
+        Up to K that end, then up to K that go on, as (log-probability, ``beam * V + token``), each best first.
+    """
+    k, n_vocab = totals.shape
+    states = [progress_of(ids, phrases) for ids in histories]
+    flat = totals.flatten()
+    places = set(flat.topk(min(2 * k, k * n_vocab)).indices.tolist())
+    places.update(beam * n_vocab + token for beam, token in enumerate(totals.argmax(dim=1).tolist()))
+    places.update(beam * n_vocab + token for beam, state in enumerate(states) for token in state.next)
+    scored = zip(flat[torch.tensor(list(places), device=flat.device)].tolist(), places, strict=True)
+    candidates = sorted((pair for pair in scored if pair[0] > float("-inf")), key=lambda pair: (-pair[0], pair[1]))
+    ends = [pair for pair in candidates if pair[1] % n_vocab == eos_id]
+    banks: dict[int, list[tuple[float, int]]] = {}
+    for total, place in candidates:
+        beam, token = divmod(place, n_vocab)
+        if token != eos_id:
+            banks.setdefault(advance(states[beam], token).needed, []).append((total, place))
+    share = k // (1 + sum(map(len, phrases)))
+    chosen = [pair for bank in banks.values() for pair in bank[:share]]
+    others = sorted((pair for bank in banks.values() for pair in bank[share:]), key=lambda pair: (-pair[0], pair[1]))
+    return ends[:k] + sorted(chosen + others[: k - len(chosen)], key=lambda pair: (-pair[0], pair[1]))

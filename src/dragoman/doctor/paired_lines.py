@@ -1,0 +1,138 @@
+"""Two files read side by side, whatever they hold, and a sample of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from dragoman.data.compression import refuse_a_pipe
+from dragoman.data.corpus import BOM_BYTES, open_corpus, read_lines_leniently
+from dragoman.doctor.findings import Tally
+from dragoman.doctor.stopwords import words_of
+
+CHUNK_PAIRS = 5_000
+CHUNK_CHARACTERS = 2**20
+SAMPLE_PAIRS = 40_000
+SAMPLE_CHARACTERS = 600  # of a side that the sample keeps; more teaches nothing
+
+Sides = tuple[list[str], list[str]]
+
+
+class Corpus(NamedTuple):
+    """Two files and what is said of their languages."""
+
+    src: Path
+    tgt: Path
+    src_lang: str | None = None
+    tgt_lang: str | None = None
+
+
+class Side:
+    """Reads one file line by line, whatever it holds, and counts what is odd in its bytes."""
+
+    def __init__(self, path: Path, tallies: dict[str, Tally] | None = None) -> None:
+        refuse_a_pipe(path)  # the doctor reads twice
+        self.path, self.tallies = path, {} if tallies is None else tallies
+        self.n_lines = 0
+        self.raw = b""
+        self._stream: BinaryIO
+
+    def readline(self, size: int = -1) -> bytes:
+        """As a stream's; remembers the bytes."""
+        self.raw = self._stream.readline(size)
+        return self.raw
+
+    def __iter__(self) -> Iterator[str]:
+        with open_corpus(self.path) as self._stream:
+            lines = read_lines_leniently(_as_stream(self), str(self.path))
+            for self.n_lines, line in enumerate(lines, start=1):
+                self._note(line.text, line.warning)
+                yield line.text
+
+    def _note(self, text: str, warning: str | None) -> None:
+        raw, number = self.raw, self.n_lines
+        if number == 1 and raw.startswith(BOM_BYTES):
+            self._add("byte-order-mark", "")
+        if raw.endswith(b"\r\n"):
+            self._add("carriage-return", text)
+        if warning is None:
+            return
+        if b"\0" in raw:
+            self._add("nul", text)
+        if "not UTF-8" in warning:
+            self._add("not-utf8", text)
+        if "the rest is cut" in warning:
+            self._add("too-long-line", text)
+
+    def _add(self, name: str, text: str) -> None:
+        self.tallies.setdefault(name, Tally()).add(self.n_lines, f"{self.path.name}: {text[:200]}")
+
+
+def _as_stream(side: Any) -> BinaryIO:
+    """``readline`` is all that reading lines needs of a stream."""
+    return side
+
+
+def chunks(src: Side, tgt: Side) -> Iterator[tuple[list[str], list[str]]]:
+    """The pairs of two files in pieces of bounded size; the rest of the longer file is only counted."""
+    sides: tuple[list[str], list[str]] = [], []
+    size = 0
+    for pair in zip_longest(src, tgt):
+        if pair[0] is None or pair[1] is None:
+            continue
+        for lines, text in zip(sides, pair, strict=True):
+            lines.append(text)
+            size += len(text)
+        if len(sides[0]) >= CHUNK_PAIRS or size >= CHUNK_CHARACTERS:
+            yield sides
+            sides, size = ([], []), 0
+    if sides[0]:
+        yield sides
+
+
+def with_context(corpus: Corpus, reach: int) -> Iterator[tuple[Sides, Sides, Sides]]:
+    """Each chunk of pairs with the ``reach`` pairs before and after it."""
+    before: Sides = ([], [])
+    now: Sides | None = None
+    for following in chunks(Side(corpus.src), Side(corpus.tgt)):
+        if now is not None:
+            yield before, now, (following[0][:reach], following[1][:reach])
+            before = now[0][-reach:], now[1][-reach:]
+        now = following
+    if now is not None:
+        yield before, now, ([], [])
+
+
+class Sample:
+    """Pairs drawn evenly from a stream of unknown length (Vitter's algorithm R, https://doi.org/10.1145/3147.3165)."""
+
+    def __init__(self) -> None:
+        self._pairs: list[tuple[int, str, str]] = []
+        self._chance = np.random.default_rng(1)
+        self._seen = 0
+
+    def add(self, src: Sequence[str], tgt: Sequence[str]) -> None:
+        """Offer a chunk."""
+        numbers = np.arange(self._seen, self._seen + len(src))
+        places = self._chance.integers(0, numbers + 1)
+        self._seen += len(src)
+        for at, place, number in zip(range(len(src)), places.tolist(), numbers.tolist(), strict=True):
+            pair = number, src[at][:SAMPLE_CHARACTERS], tgt[at][:SAMPLE_CHARACTERS]
+            if len(self._pairs) < SAMPLE_PAIRS:
+                self._pairs.append(pair)
+            elif place < SAMPLE_PAIRS:
+                self._pairs[place] = pair
+
+    def sides(self) -> tuple[list[str], list[str], list[list[str]], list[list[str]]]:
+        """Texts and words of both sides, blank pairs left out, in an order of their own: neighbours are strangers."""
+        order = np.random.default_rng(2).permutation(len(self._pairs))
+        kept = [self._pairs[i] for i in order.tolist()]
+        src, tgt = (
+            [p[1] for p in kept if p[1].strip() and p[2].strip()],
+            [p[2] for p in kept if p[1].strip() and p[2].strip()],
+        )
+        return src, tgt, [words_of(text) for text in src], [words_of(text) for text in tgt]

@@ -1,0 +1,1 @@
+"""Who searches: torch or CTranslate2."""

@@ -1,0 +1,160 @@
+"""How an export compares with the model it was made from: probabilities, translations, and scores on a test set.
+
+    folder = dragoman.export("runs/x", "ctranslate2", quantization="int8")
+    print(dragoman.certify("runs/x", folder, src="test.en", ref="test.de"))
+
+Ours is float32 and searches with torch; the guard is left out on both sides. The certificate is written beside the
+export as certificate.json.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dragoman import __version__
+from dragoman.data.corpus import read_lines, read_pairs
+from dragoman.engines import choice as engines
+from dragoman.engines import ctranslate2 as ctranslate2_engine
+from dragoman.engines.ctranslate2 import CTranslate2
+from dragoman.errors import ConfigError, DataError
+from dragoman.evaluation.significance import Comparison, compare
+from dragoman.files import check_sealed, write_text
+from dragoman.formats.export import CERTIFICATE
+from dragoman.progress import Ticker
+from dragoman.translation.translator import Translator
+
+
+class Certificate(NamedTuple):
+    """An export (B) beside our model (A)."""
+
+    export: str
+    quantization: str
+    computed_in: str  # may be another: not every processor computes in every precision
+    n_lines: int
+    beam_size: int
+    length_penalty: float
+    n_tokens: int  # of our translations, eos counted: read by both
+    most_nats: float  # the greatest difference of the log-probability of one of these tokens
+    mean_nats: float  # the mean of these differences, each without its sign
+    n_identical: int  # lines with the same translation
+    comparisons: tuple[Comparison, ...]  # BLEU, chrF and TER of both; none without references
+    versions: dict[str, str]
+
+    def __str__(self) -> str:
+        said = [
+            f"A: ours, float32, by torch; B: {self.export}, {self.quantization}, computed in {self.computed_in}",
+            f"{self.n_lines:,} lines, beam {self.beam_size}, length penalty {self.length_penalty}",
+            f"log-probability of a token of the same translation: they differ by {self.most_nats:.2g} nats at most, "
+            f"{self.mean_nats:.2g} in the mean of {self.n_tokens:,}",
+            f"identical translations: {self.n_identical:,} of {self.n_lines:,} ({self.n_identical / self.n_lines:.1%})",
+            *map(str, self.comparisons),
+            *(comparison.verdict() for comparison in self.comparisons),
+        ]
+        return "\n".join(said)
+
+    def to_json(self) -> str:
+        """All of it as one JSON object."""
+        comparisons = [{**one._asdict(), "verdict": one.verdict()} for one in self.comparisons]
+        return json.dumps({**self._asdict(), "comparisons": comparisons}, indent=2, ensure_ascii=False)
+
+
+def certify(
+    run: Path | str,
+    folder: Path | str,
+    *,
+    src: Path | str,
+    ref: Path | str | None = None,
+    beam_size: int | None = None,
+    length_penalty: float | None = None,
+    device: str = "auto",
+    quiet: bool = False,
+) -> Certificate:
+    """Translate a text with a run and with its export, and compare.
+
+    Args:
+        run: The run or bundle that was exported.
+        folder: The export; the certificate is written there.
+        src: Text to translate.
+        ref: References, line by line.
+        beam_size, length_penalty: None takes the run's settings.
+        quiet: No progress on stderr.
+
+    Raises:
+        BundleError: The export is damaged or of another model.
+        ConfigError: CTranslate2 is not installed.
+        DataError: There is nothing to compare.
+        DragomanError: The certificate cannot be written.
+    """
+    folder, ticker = Path(folder), Ticker(quiet)
+    facts = check_sealed(folder, "conversion")
+    if facts.get("export") != "ctranslate2":
+        raise ConfigError(f"{folder}: no export to ctranslate2, the format that can be compared")
+    translator = Translator.load(run, device)
+    if facts.get("bundle") != translator.manifest.get("sha256"):
+        raise ConfigError(f"{folder}: was not made from the bundle that {run} holds now; export it again")
+    lines, references = compared_text(src, ref)
+    engine, computed_in = engines.open_export(
+        folder, facts["quantization"], translator.src_tokenizer, translator.tgt_tokenizer, translator.device.type
+    )
+    search: dict[str, Any] = {"beam_size": beam_size, "length_penalty": length_penalty, "guard": False}
+    with ticker.task("A"):
+        found_a = translator.translate(lines, **search, progress=ticker)
+    with ticker.task("B"):
+        found_b = translator.translate(lines, **search, progress=ticker, engine=engine)
+    texts_a, texts_b = ([one.text for one in found] for found in (found_a, found_b))
+    differences = _differences(translator, engine, lines, texts_a)
+    if not differences:
+        raise DataError(f"{src}: there is nothing to compare: no line that is translated in one piece")
+    comparisons: Sequence[Comparison] = ()
+    if references is not None:
+        with ticker.task("resampling"):
+            comparisons = compare(texts_a, texts_b, references, translator.config.data.tgt_lang)
+    settings = translator.config.decode
+    result = Certificate(
+        facts["export"],
+        facts["quantization"],
+        computed_in,
+        len(lines),
+        settings.beam_size if beam_size is None else beam_size,
+        settings.length_penalty if length_penalty is None else length_penalty,
+        len(differences),
+        max(differences),
+        sum(differences) / len(differences),
+        sum(a == b for a, b in zip(texts_a, texts_b, strict=True)),
+        tuple(comparisons),
+        {"dragoman": __version__, **{name: version(name) for name in ("ctranslate2", "torch", "sacrebleu")}},
+    )
+    write_text(folder / CERTIFICATE, result.to_json() + "\n")
+    return result
+
+
+def compared_text(src: Path | str, ref: Path | str | None) -> tuple[list[str], list[str] | None]:
+    """The lines to translate, and their references.
+
+    Raises:
+        DataError: A file cannot be read, or they have not as many lines.
+    """
+    if ref is None:
+        return list(read_lines(src)), None
+    pairs = list(read_pairs(src, ref))
+    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+
+
+def _differences(
+    translator: Translator, engine: CTranslate2, lines: Sequence[str], texts: Sequence[str]
+) -> list[float]:
+    """By how many nats the two differ, at each token of the same translations: those of lines in one piece."""
+    ours = translator.score(lines, texts)
+    src_ids, tgt_ids = translator.src_tokenizer.encode(list(lines)), translator.tgt_tokenizer.encode(list(texts))
+    most = translator.max_tokens
+    read = [i for i, one in enumerate(ours) if one.n_tokens and max(len(src_ids[i]), len(tgt_ids[i])) <= most]
+    theirs = ctranslate2_engine.read_all(engine, [(src_ids[i], tgt_ids[i]) for i in read])
+    return [
+        abs(a - b)
+        for i, other in zip(read, theirs, strict=True)
+        for a, b in zip(ours[i].token_log_probs, other, strict=True)
+    ]

@@ -1,0 +1,279 @@
+"""Test sets: translated and scored, two systems compared, one put under stress.
+
+    dragoman.evaluate("runs/x", src="test.en", ref="test.de")
+    dragoman.compare("runs/x", "runs/y", src="test.en", ref="test.de")
+    dragoman.stress("runs/x", src="test.en", ref="test.de")
+
+A system is a run, or a text file of translations that were made elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dragoman.data.compression import refuse_a_pipe
+from dragoman.data.corpus import read_pairs
+from dragoman.data.languages import language_of, primary
+from dragoman.errors import ConfigError, DataError
+from dragoman.evaluation.bracket_f1 import PAPER_F1, bracket_scores
+from dragoman.evaluation.metrics import Score, bleu, chrf, moses_tokens, old_style_bleu, ter
+from dragoman.evaluation.significance import N_SAMPLES, SEED, Comparison
+from dragoman.evaluation.significance import compare as compare_texts
+from dragoman.evaluation.stress import SEED as STRESS_SEED
+from dragoman.evaluation.stress import Stressed, measure, variants
+from dragoman.parsing.trees import read_trees, right_branching, tree_of
+from dragoman.progress import Ticker
+from dragoman.translation.parser import REPAIRED
+from dragoman.translation.translator import Translation, Translator
+
+System = Path | str | Translator
+"""A run folder, a bundle, a loaded translator, or a text file of translations."""
+
+
+class Evaluation(NamedTuple):
+    """Scores of a system on a test set, the translations beside them."""
+
+    scores: list[Score]
+    translations: list[Translation]  # of a file: their texts, nan for the score
+    seconds: float  # of translating
+
+
+class Compared(NamedTuple):
+    """Two systems on one test set, and what is to be thought of their difference, metric by metric."""
+
+    a: Evaluation
+    b: Evaluation
+    comparisons: list[Comparison]
+
+
+class _Test(NamedTuple):
+    """A system and its test set, read."""
+
+    translator: Translator | None  # None: a file of translations
+    lines: list[str]  # sources; of a file its translations
+    references: list[str]
+    src: Path | str | None
+
+    @property
+    def tgt_lang(self) -> str | None:
+        """What a run says; a file says nothing."""
+        return None if self.translator is None else self.translator.config.data.tgt_lang
+
+
+def evaluate(
+    run: System,
+    *,
+    ref: Path | str,
+    src: Path | str | None = None,
+    beam_size: int | None = None,
+    length_penalty: float | None = None,
+    patience: float | None = None,
+    guard: bool = True,
+    old_style: bool = False,
+    device: str = "auto",
+    quiet: bool = False,
+) -> Evaluation:
+    """Translate a test set and score it, or score translations.
+
+    Args:
+        run: A run folder, a bundle, a loaded translator, or a text file of translations.
+        ref: References, line by line; for a parser a file of gold trees, of which the words alone are shown to it.
+        src: The source side, line by line the same; a file of translations needs none.
+        beam_size, length_penalty, patience: None takes the run's settings.
+        guard: As ``Translator.translate``: loops and the like are searched for again.
+        old_style: Also the lower-cased, Moses-tokenised BLEU of older papers (needs ``dragoman[moses]``).
+        quiet: No progress on stderr.
+
+    Raises:
+        ConfigError: There is nothing to translate, or an extra is missing.
+        DataError: The files cannot be used, or their counts differ.
+    """
+    if old_style:
+        moses_tokens([], "en")  # is it installed? better known now than after translating
+    search = {"beam_size": beam_size, "length_penalty": length_penalty, "patience": patience, "guard": guard}
+    if not _is_file(run):
+        run = run if isinstance(run, Translator) else Translator.load(run, device)
+        if run.config.task == "parsing":
+            if src is not None or old_style:
+                raise ConfigError("a parser takes its sentences from the gold trees: give --ref, and no --src")
+            return _evaluate_parser(run, ref, search, Ticker(quiet))
+    test = _read_test(run, src, ref, device)
+    translations, seconds = _translated(test, search, Ticker(quiet))
+    lang = test.tgt_lang or language_of(Path(ref))
+    return Evaluation(score(translations, test.references, lang, old_style), translations, seconds)
+
+
+def _evaluate_parser(parser: Translator, ref: Path | str, search: Mapping[str, Any], ticker: Ticker) -> Evaluation:
+    """Brackets of the trees of a parser beside those of right-branching trees, and the paper's."""
+    golds = list(read_trees(ref))
+    started = time.perf_counter()
+    found = parser.translate([" ".join(tree.words) for tree in golds], **search, progress=ticker)
+    seconds = time.perf_counter() - started
+    repaired = sum(note.startswith(REPAIRED) for one in found for note in one.notes)
+    too_long = sum(bool(one.notes) for one in found) - repaired
+    ticker.say(
+        f"{len(found):,} trees; {repaired:,} had to be repaired to be well-formed"
+        + (f"; {too_long:,} sentences were too long to be parsed, and have right-branching trees" if too_long else "")
+    )
+    scores = bracket_scores(golds, [tree_of(one.text) for one in found])
+    baseline, *_ = bracket_scores(golds, [right_branching(tree.words) for tree in golds])
+    paper = Score("the paper's bracket F1", PAPER_F1, "Wall Street Journal, section 23: another corpus, Table 4")
+    return Evaluation([*scores, baseline._replace(name="right-branching bracket F1"), paper], found, seconds)
+
+
+def compare(
+    a: System,
+    b: System,
+    *,
+    ref: Path | str,
+    src: Path | str | None = None,
+    beam_size: int | None = None,
+    length_penalty: float | None = None,
+    patience: float | None = None,
+    guard: bool = True,
+    old_style: bool = False,
+    n_samples: int = N_SAMPLES,
+    seed: int = SEED,
+    device: str = "auto",
+    quiet: bool = False,
+) -> Compared:
+    """Evaluate two systems on one test set and say whether their difference is more than luck.
+
+    Args:
+        a, b: As ``run`` of ``evaluate``, as are the other arguments.
+        n_samples: Of paired bootstrap resampling and of approximate randomisation, each.
+        seed: Of those samples.
+
+    Raises:
+        ConfigError: As ``evaluate``; or the systems translate into different languages.
+        DataError: As ``evaluate``; or a file is a pipe, which cannot be read for each of the two.
+    """
+    if old_style:
+        moses_tokens([], "en")
+    for path in (src, ref):
+        if path is not None:
+            refuse_a_pipe(path)
+    ticker = Ticker(quiet)
+    search = {"beam_size": beam_size, "length_penalty": length_penalty, "patience": patience, "guard": guard}
+    tests = [_read_test(system, src, ref, device) for system in (a, b)]
+    langs = [test.tgt_lang for test in tests if test.tgt_lang]
+    if len({primary(lang) for lang in langs}) > 1:
+        raise ConfigError(f"{a} translates into {langs[0]} and {b} into {langs[1]}: compare systems of one language")
+    lang, references = next(iter(langs), language_of(Path(ref))), tests[0].references
+    founds = [_translated(test, search, ticker) for test in tests]
+    with ticker.task("resampling"):
+        one_texts, other_texts = ([each.text for each in translations] for translations, _ in founds)
+        comparisons = compare_texts(one_texts, other_texts, references, lang, old_style, n_samples, seed)
+    one, other = (
+        Evaluation(score(translations, references, lang, old_style), translations, seconds)
+        for translations, seconds in founds
+    )
+    return Compared(one, other, comparisons)
+
+
+def stress(
+    run: System,
+    *,
+    src: Path | str,
+    ref: Path | str,
+    beam_size: int | None = None,
+    length_penalty: float | None = None,
+    patience: float | None = None,
+    guard: bool = True,
+    seed: int = STRESS_SEED,
+    device: str = "auto",
+    quiet: bool = False,
+) -> list[Stressed]:
+    """Translate a test set as it is, and as careless people would type it; see ``dragoman.evaluation.stress``.
+
+    Args:
+        run: A run folder, a bundle or a loaded translator.
+        src, ref: The test set, line by line the same.
+        beam_size, length_penalty, patience, guard: As in ``evaluate``.
+        seed: Of the typing errors and all else that is drawn by chance.
+
+    Returns:
+        A result for each variant, the first for the test set as it is.
+
+    Raises:
+        ConfigError: ``run`` is a file of translations.
+        DataError: The files cannot be used, or their counts differ.
+    """
+    if _is_file(run):
+        raise ConfigError(f"{run}: a file of translations cannot be put under stress; name a run")
+    ticker = Ticker(quiet)
+    translator = run if isinstance(run, Translator) else Translator.load(run, device)
+    if translator.config.task == "parsing":
+        raise ConfigError("stress is for translators, and this run is a parser")
+    sources, references = _read(src, ref)
+    langs = translator.config.data.src_lang, translator.config.data.tgt_lang
+    results: list[Stressed] = []
+    for variant in variants(sources, references, *langs, seed):
+        with ticker.task(variant.name):
+            found = translator.translate(
+                variant.sources,
+                beam_size=beam_size,
+                length_penalty=length_penalty,
+                patience=patience,
+                guard=guard,
+                progress=ticker,
+            )
+        n_src = [len(ids) for ids in translator.src_tokenizer.encode(variant.sources)]
+        results.append(measure(variant, found, n_src, *langs, clean=results[0] if results else None))
+    return results
+
+
+def score(
+    found: Sequence[Translation], references: Sequence[str], tgt_lang: str | None, old_style: bool = False
+) -> list[Score]:
+    """BLEU, chrF and TER with their intervals; with ``old_style`` the BLEU of older papers too."""
+    hyps = [translation.text for translation in found]
+    scores = [
+        bleu(hyps, references, tgt_lang, interval=True),
+        chrf(hyps, references, interval=True),
+        ter(hyps, references, tgt_lang, interval=True),
+    ]
+    return [*scores, *([old_style_bleu(hyps, references, tgt_lang or "en")] if old_style else [])]
+
+
+def _read_test(system: System, src: Path | str | None, ref: Path | str, device: str) -> _Test:
+    """Load a system and read what it is tested on: all that can be refused is refused before anything is translated."""
+    if not isinstance(system, Translator) and _is_file(system):
+        return _Test(None, *_read(system, ref), None)
+    translator = system if isinstance(system, Translator) else Translator.load(system, device)
+    if translator.config.task == "parsing":
+        raise ConfigError("parsers are evaluated one at a time, each with --ref GOLD_TREES alone")
+    if src is None:
+        raise ConfigError(f"nothing to translate: name the source side of the test set with --src, beside --ref {ref}")
+    return _Test(translator, *_read(src, ref), src)
+
+
+def _translated(test: _Test, search: Mapping[str, Any], ticker: Ticker) -> tuple[list[Translation], float]:
+    """What a system says for its test set, translated now or read before; and seconds of translating."""
+    if test.translator is None:
+        return [Translation(line, math.nan) for line in test.lines], 0.0
+    started = time.perf_counter()
+    found = test.translator.translate(
+        test.lines,
+        **search,
+        progress=ticker,
+        warn=lambda text: ticker.say(f"warning: {text}"),
+        label=lambda i: f"{test.src}:{i + 1}",
+    )
+    return found, time.perf_counter() - started
+
+
+def _is_file(system: System) -> bool:
+    """Whether a system is a file of translations, or a pipe through which such come."""
+    return not isinstance(system, Translator) and Path(system).exists() and not Path(system).is_dir()
+
+
+def _read(src: Path | str, ref: Path | str) -> tuple[list[str], list[str]]:
+    pairs = list(read_pairs(src, ref))
+    if not pairs:
+        raise DataError(f"{src}: there is nothing to evaluate: no lines")
+    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]

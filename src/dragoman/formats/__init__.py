@@ -1,0 +1,1 @@
+"""Foreign formats: conversion only, one file each."""

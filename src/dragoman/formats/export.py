@@ -1,0 +1,167 @@
+"""A trained model written in a foreign format: where it lies, and whether it still is that of the bundle.
+
+RUN/exports/ctranslate2-float32/    what `dragoman export RUN --to ctranslate2` writes, and the engine of that name
+                                    makes for itself
+    manifest.json                   format, quantization, which bundle it was made from, SHA-256 of each file
+    certificate.json                with --check: how it compares with ours
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import logging
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dragoman import __version__
+from dragoman.bundle import Bundle, find_bundle, load_bundle
+from dragoman.errors import BundleError, ConfigError, DragomanError
+from dragoman.files import MANIFEST, check_sealed, sealed_folder
+from dragoman.formats import ctranslate2
+from dragoman.model.weights import n_bytes, untied
+
+logger = logging.getLogger(__name__)
+
+FORMATS = ("ctranslate2",)
+CERTIFICATE = "certificate.json"
+"""What an export holds beside its own files, if it was compared with the original."""
+EXPORT_VERSION = 1
+"""Of what is written: a kept export of another one is made again."""
+
+
+class Kept(NamedTuple):
+    """An export that an engine uses."""
+
+    folder: Path
+    temporary: tempfile.TemporaryDirectory[str] | None  # goes with this object, if the run's folder cannot be written
+
+
+def export(
+    run: Path | str, to: str = "ctranslate2", out: Path | str | None = None, quantization: str = "float32"
+) -> Path:
+    """Write the model of a run in a foreign format.
+
+    Args:
+        run: A run folder or a bundle.
+        to: ``ctranslate2``.
+        out: The folder to write; an earlier export there is replaced. None: ``exports/FORMAT-QUANTIZATION`` in the run.
+        quantization: How numbers are rounded: ``float32``, ``float16``, ``bfloat16``, ``int8``, and ``int8_float16`` or
+            ``int8_bfloat16``, which say what the rest is beside int8 matrices.
+
+    Returns:
+        The folder.
+
+    Raises:
+        BundleError: There is no bundle or it is damaged.
+        ConfigError: The format or quantization is unknown, the format cannot express the model, or ``out`` holds
+            something else.
+        DragomanError: The folder cannot be written.
+    """
+    if to not in FORMATS:
+        raise ConfigError(f"--to {to!r} is unknown: use {' or '.join(FORMATS)}")
+    folder = home(run, to, quantization) if out is None else Path(out)
+    if folder.exists() and not _is_export(folder):
+        raise ConfigError(f"{folder}: is there already and is no export; choose another --out, or remove it")
+    if folder.name in ("", ".."):
+        raise ConfigError(f"{out}: where somebody stands no folder is put in place; give it a name")
+    write(load_bundle(run), folder, to, quantization)
+    return folder
+
+
+def home(run: Path | str, to: str, quantization: str) -> Path:
+    """Where an export of a run (or of a bundle that lies by itself) is kept."""
+    bundle = find_bundle(Path(run))
+    owner = bundle.parent if bundle.name in ("bundle", ".bundle.old") else bundle
+    return owner / "exports" / f"{to}-{quantization}"
+
+
+def write(bundle: Bundle, folder: Path, to: str, quantization: str) -> None:
+    """Write a bundle's export into ``folder``, whole or not at all; see ``export``."""
+    ctranslate2.check(bundle.model.config, quantization)
+    with sealed_folder(folder, _facts(bundle, to, quantization), n_bytes(untied(bundle.model))) as aside:
+        ctranslate2.write(bundle, aside, quantization)
+
+
+def kept(bundle: Bundle, run: Path | None, to: str, quantization: str) -> Kept:
+    """The export of a bundle, written only if there is none yet, or one of another bundle.
+
+    Args:
+        run: Where the bundle was loaded from; None, or a folder that cannot be written: a temporary folder is used.
+    """
+    facts = _facts(bundle, to, quantization)
+    if run is not None and facts["bundle"] is not None:
+        folder = home(run, to, quantization)
+        if _is_of(folder, facts):
+            return Kept(folder, None)
+        if folder.exists() and not _is_export(folder):
+            logger.warning("%s is no export, or more than one: it is left alone, and a temporary folder taken", folder)
+        else:
+            with contextlib.suppress(OSError):  # a folder that cannot be written: the next best place
+                folder.parent.mkdir(exist_ok=True)
+                with _alone(folder.parent):
+                    if not _is_of(folder, facts):  # another process may have made it meanwhile
+                        _write_or_os_error(bundle, folder, to, quantization)
+                return Kept(folder, None)
+    temporary = tempfile.TemporaryDirectory(prefix="dragoman-")
+    folder = Path(temporary.name) / f"{to}-{quantization}"
+    write(bundle, folder, to, quantization)
+    return Kept(folder, temporary)
+
+
+def _write_or_os_error(bundle: Bundle, folder: Path, to: str, quantization: str) -> None:
+    try:
+        write(bundle, folder, to, quantization)
+    except DragomanError as error:
+        if isinstance(error.__cause__, OSError):
+            raise error.__cause__ from None
+        raise
+
+
+def _facts(bundle: Bundle, to: str, quantization: str) -> dict[str, Any]:
+    return {
+        "export": to,
+        "export_version": EXPORT_VERSION,
+        "quantization": quantization,
+        "bundle": bundle.manifest.get("sha256"),
+        "src_lang": bundle.config.data.src_lang,
+        "tgt_lang": bundle.config.data.tgt_lang,
+        "dragoman": __version__,
+    }
+
+
+def _is_of(folder: Path, facts: dict[str, Any]) -> bool:
+    """Whether a whole export with these facts is there."""
+    try:
+        found = check_sealed(folder, "conversion")
+    except BundleError:
+        return False
+    return all(found.get(name) == value for name, value in facts.items())
+
+
+def _is_export(folder: Path) -> bool:
+    """Whether a folder is empty or holds an export, damaged or not, and nothing else: one that may be replaced."""
+    try:
+        there = {path.name for path in folder.iterdir()}
+        if not there:
+            return True
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        return "export" in manifest and there <= {*manifest["files"], MANIFEST, CERTIFICATE}
+    except (OSError, ValueError, TypeError, KeyError):
+        return False
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait until no other process writes exports there."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,1 +1,0 @@
-"""Foreign formats, one file for each: conversion only."""

@@ -1,0 +1,218 @@
+"""Weights on disk and in models: the safetensors format, read strictly; tied tensors once.
+
+A file is eight bytes, little-endian, the length n of the header; n bytes of JSON, for each tensor its dtype, shape and
+place in the data; the data. See https://github.com/huggingface/safetensors. Stricter than that library: a header of at
+most ``MAX_HEADER_BYTES``, no name twice, no gap and no overlap, no byte after the last tensor. Nothing is mapped, and
+nothing is allocated before it is known to fit: a file that is cut or replaced meanwhile is an error and no SIGBUS.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import save_file
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from dragoman.config import ModelConfig
+from dragoman.errors import BundleError
+from dragoman.model.build import build
+
+
+def untied(model: torch.nn.Module) -> dict[str, Tensor]:
+    """The state dict with tied tensors once, under the first of their names."""
+    seen: set[int] = set()
+    kept = {}
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        if id(tensor) not in seen:
+            seen.add(id(tensor))
+            kept[name] = tensor.detach()
+    return kept
+
+
+class Undrawn(TorchFunctionMode):
+    """Leave out the drawing of random weights: it takes time, and on the meta device loads torch's compiler."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if getattr(func, "__name__", "") in ("normal_", "uniform_", "kaiming_uniform_"):
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **kwargs)
+
+
+def shapes(config: ModelConfig) -> dict[str, Tensor]:
+    """What ``untied`` would give for a model of ``config``, without memory behind the tensors."""
+    with torch.device("meta"), Undrawn():
+        return untied(build(config))
+
+
+def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
+    """Write tensors as safetensors.
+
+    Raises:
+        OSError: The disk is full or the file cannot be written.
+    """
+    path.touch()
+    mode = path.stat().st_mode
+    try:
+        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}, path)
+    except SafetensorError as error:
+        raise OSError(str(error)) from None
+    path.chmod(mode)  # safetensors makes files that only their owner can read
+
+
+def read_weights(path: Path, expected: Mapping[str, Tensor] | None = None) -> dict[str, Tensor]:
+    """Read safetensors into memory (not mapped: a file replaced under a running server must not kill it).
+
+    Args:
+        expected: If given, names, shapes and dtypes must be these; checked before anything is allocated.
+
+    Raises:
+        BundleError: The file is missing, damaged, or holds other tensors.
+    """
+    try:
+        with path.open("rb") as file:
+            entries = read_header(file, path)
+            if expected is not None:
+                _compare(path, entries, expected)
+            return {name: read_tensor(file, path, entries[name]) for name in sorted(entries)}
+    except OSError as error:
+        raise BundleError(f"{path}: cannot be read as safetensors ({error.strerror or error})") from None
+
+
+def _compare(path: Path, found: Mapping[str, Entry], wanted: Mapping[str, Tensor]) -> None:
+    """Refuse other names, shapes or dtypes than those wanted; nothing has been allocated by then."""
+    if found.keys() != wanted.keys():
+        missing, extra = (sorted(a.keys() - b.keys())[:3] for a, b in ((wanted, found), (found, wanted)))
+        extra = [f"{name[:60]}..." if len(name) > 60 else name for name in extra]
+        raise BundleError(f"{path}: does not fit the configuration (missing {missing}, unexpected {extra})")
+    for name, like in wanted.items():
+        if found[name].shape != tuple(like.shape):
+            raise BundleError(f"{path}: {name} is {found[name].shape}, but the configuration says {tuple(like.shape)}")
+        if found[name].dtype != like.dtype:
+            raise BundleError(f"{path}: {name} is {found[name].dtype}, expected {like.dtype}")
+
+
+def n_bytes(*groups: Mapping[str, Tensor]) -> int:
+    """What tensors take on disk, in bytes."""
+    return sum(tensor.numel() * tensor.element_size() for group in groups for tensor in group.values())
+
+
+def load_into(model: torch.nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Copy weights stored once into a model whose tied tensors have several names."""
+    model.load_state_dict(dict(weights), strict=False)
+
+
+def adopt(model: torch.nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Put weights stored once in the place of those of a model, without a copy; what was tied stays tied."""
+    parameters = dict(model.named_parameters())  # tied ones under the first of their names, as in ``untied``
+    for name, tensor in weights.items():
+        parameters[name].data = tensor
+
+
+MAX_HEADER_BYTES = 2**20
+MAX_TENSORS = 7500
+"""What such a header has room for; a training checkpoint of the paper's big model has 759."""
+
+_DTYPES = {
+    "F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I64": torch.int64,
+    "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8,
+}  # fmt: skip
+
+
+class Entry(NamedTuple):
+    """One tensor as the header describes it."""
+
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    start: int  # of its bytes, from the beginning of the file
+    end: int
+
+
+def read_header(file: BinaryIO, path: Path) -> dict[str, Entry]:
+    """The tensors of an open file, in the order of their bytes.
+
+    Raises:
+        BundleError: The header is damaged or too long, or it does not describe exactly the bytes that follow.
+        OSError: The file cannot be read.
+    """
+    n_bytes = os.fstat(file.fileno()).st_size
+    n_header = int.from_bytes(file.read(8), "little")
+    if n_bytes < 8 or n_header > MAX_HEADER_BYTES:
+        raise BundleError(f"{path}: not a model of dragoman (a header of {n_header:,} bytes in a file of {n_bytes:,})")
+    try:
+        header = json.loads(file.read(n_header).decode("utf-8"), object_pairs_hook=_without_repetition)
+        if not isinstance(header, dict):
+            raise ValueError("its header is no JSON object")
+        entries = {name: _entry(name, about, 8 + n_header) for name, about in header.items() if name != "__metadata__"}
+        ordered = dict(sorted(entries.items(), key=lambda item: (item[1].start, item[1].end)))
+        _check_that_they_tile(ordered, 8 + n_header, n_bytes)
+    except (ValueError, RecursionError) as error:  # ValueError: what is raised here, and what decoding and JSON raise
+        raise BundleError(f"{path}: cannot be read as safetensors ({error}); copy the file again") from None
+    return ordered
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name stands twice in its header")
+    return found
+
+
+def _entry(name: str, about: Any, data_start: int) -> Entry:
+    if not isinstance(about, dict) or about.keys() != {"dtype", "shape", "data_offsets"}:
+        raise ValueError(f"{_shown(name)} is not described by dtype, shape and data_offsets")
+    dtype, shape, offsets = about["dtype"], about["shape"], about["data_offsets"]
+    if not isinstance(dtype, str) or dtype not in _DTYPES:
+        raise ValueError(f"{_shown(name)} has the dtype {_shown(dtype)}")
+    if not _counts(shape) or not _counts(offsets) or len(shape) > 8 or len(offsets) != 2:
+        raise ValueError(f"{_shown(name)} has an impossible shape or place")
+    n_bytes = math.prod(shape) * _DTYPES[dtype].itemsize
+    if offsets[1] - offsets[0] != n_bytes:
+        raise ValueError(f"{_shown(name)} needs {_shown(n_bytes)} bytes but has other ones")
+    return Entry(_DTYPES[dtype], tuple(shape), data_start + offsets[0], data_start + offsets[1])
+
+
+def _counts(value: Any) -> bool:
+    """Whether this is a list of whole numbers that may count something; true and 1.0 are none."""
+    return isinstance(value, list) and all(type(n) is int and 0 <= n < 2**48 for n in value)
+
+
+def _shown(value: object) -> str:
+    """A value out of a file that may be hostile, short and printable."""
+    text = ascii(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+def _check_that_they_tile(entries: dict[str, Entry], start: int, end: int) -> None:
+    for name, entry in entries.items():
+        if entry.start != start:
+            raise ValueError(f"{_shown(name)} does not begin where the tensor before it ends")
+        start = entry.end
+    if start != end:
+        raise ValueError(f"it should have {start:,} bytes and has {end:,}")
+
+
+def read_tensor(file: BinaryIO, path: Path, entry: Entry) -> Tensor:
+    """Read one tensor into memory of its own.
+
+    Raises:
+        BundleError: The file has become shorter meanwhile.
+        OSError: The file cannot be read.
+    """
+    raw = torch.empty(entry.end - entry.start, dtype=torch.uint8)
+    file.seek(entry.start)
+    view = memoryview(raw.numpy())  # type: ignore[arg-type]
+    while view:
+        n_read = file.readinto(view)  # type: ignore[attr-defined]
+        if not n_read:
+            raise BundleError(f"{path}: became shorter while it was read; put it back, or copy it again")
+        view = view[n_read:]
+    return raw.view(entry.dtype).reshape(entry.shape)

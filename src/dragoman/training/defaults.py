@@ -1,0 +1,188 @@
+"""Settings for those who give none: sizes chosen from the corpus, languages from file names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dragoman.config import PRESETS, Config, read_yaml, with_overrides
+from dragoman.data.batching import epoch_batches
+from dragoman.data.corpus import read_pairs
+from dragoman.data.languages import language_of
+from dragoman.data.store import Store
+from dragoman.errors import ConfigError
+from dragoman.progress import Ticker
+
+SLACK = 1.05
+"""Steps are foreseen for so many times the epochs that are asked for, no two of which have quite as many batches."""
+
+
+def resolve(
+    config: Config | Path | str | None,
+    src: Path | str | None,
+    tgt: Path | str | None,
+    valid_src: Path | str | None,
+    valid_tgt: Path | str | None,
+    overrides: Sequence[str],
+    ticker: Ticker,
+    parent: Config | None = None,
+    new_subwords: bool = False,
+) -> tuple[Config, bool]:
+    """One configuration from all that was given; also whether sizes were left to us.
+
+    Args:
+        parent: The configuration of the run to start from: what is not given is taken from there.
+        new_subwords: The subwords may be others than those of ``parent``.
+
+    Raises:
+        ConfigError: Something is missing, one side is, or the result does not fit the schema or ``parent``.
+        DataError: The text cannot be read (without a configuration, it is read once to count it).
+    """
+    if (src is None) != (tgt is None):
+        raise ConfigError("give both sides of the training text: --src and --tgt")
+    if (valid_src is None) != (valid_tgt is None):
+        raise ConfigError("give both sides of the validation text: --valid-src and --valid-tgt")
+    given: dict[str, Any]
+    if config is None:
+        if src is None or tgt is None:
+            raise ConfigError("nothing to train on: give a configuration, or --src and --tgt")
+        said = with_overrides({}, overrides)
+        if parent is not None:
+            given = {"train": fine_tuning(parent)}
+        else:
+            with ticker.task("counting the pairs"):
+                n_pairs = sum(1 for _ in read_pairs(src, tgt))
+            given = choose_sizes(n_pairs, said.get("model"))
+        given["train"]["warmup_steps"] = 1  # until choose_steps knows better
+        if isinstance(said.get("train"), dict) and said["train"].get("schedule") == "noam":
+            del given["train"]["lr"]  # a rate, and noam's is a factor
+    elif isinstance(config, Config):
+        given = config.model_dump(exclude_unset=parent is not None)
+    else:
+        given = read_yaml(config)
+    data = given.setdefault("data", {})
+    if isinstance(data, dict):
+        if src is not None:
+            data["train"] = {"src": src, "tgt": tgt}
+        if valid_src is not None:
+            data["valid"] = {"src": valid_src, "tgt": valid_tgt}
+    where = str(config) if isinstance(config, str | Path) else "configuration"
+    given = with_overrides(given, overrides)
+    resolved = Config.from_mapping(given if parent is None else inherit(given, parent), where)
+    if parent is not None:
+        refuse_another_shape(resolved, parent, new_subwords)
+    if resolved.task == "parsing":  # one language, which nothing asks for
+        return resolved, config is None
+    data_config = resolved.data
+    langs = {
+        "src_lang": data_config.src_lang or language_of(data_config.train.src),
+        "tgt_lang": data_config.tgt_lang or language_of(data_config.train.tgt),
+    }
+    return resolved.model_copy(update={"data": data_config.model_copy(update=langs)}), config is None
+
+
+def choose_sizes(n_pairs: int, model: Any = None) -> dict[str, Any]:
+    """Settings that fit a corpus of ``n_pairs``: smaller text, smaller model, more dropout; larger model, lower rate.
+
+    A Transformer is pre-norm: it learns from fewer epochs than the paper's post-norm (docs/decisions/0030).
+
+    Args:
+        model: What somebody said of the model: its ``preset``, its ``architecture``.
+    """
+    said = model if isinstance(model, Mapping) else {}  # what else it may be is refused by the schema
+    preset = said.get("preset") or ("tiny" if n_pairs < 10_000 else "small" if n_pairs < 500_000 else "base")
+    vocab_size = next(
+        (v for limit, v in ((10_000, 2000), (100_000, 8000), (1_000_000, 16000)) if n_pairs < limit), 32000
+    )
+    dropout = 0.3 if n_pairs < 100_000 else 0.1
+    norm = {"norm": "pre"} if said.get("architecture", "transformer") == "transformer" else {}  # others have none
+    return {
+        "model": {"preset": preset, "dropout": dropout, **norm},
+        "data": {"tokenizer": {"vocab_size": vocab_size}},
+        "train": {
+            "schedule": "cosine",
+            "lr": 7e-4 if preset in ("base", "big") else 1.5e-3,
+            "clip_norm": 1.0,
+            "ema": 0.998,
+            "average": 0,  # a mean of checkpoints along a cosine would hold unfinished ones
+        },
+    }
+
+
+def fine_tuning(parent: Config) -> dict[str, Any]:
+    """Settings of ``train`` that suit weights which are good already: a fifth of the rate of training from scratch."""
+    return {**choose_sizes(0)["train"], "lr": 1.5e-4 if parent.model.d_model >= 512 else 3e-4}
+
+
+def inherit(given: Mapping[str, Any], parent: Config) -> dict[str, Any]:
+    """What is given, and below it what a fine-tuned run has from the one it starts from."""
+    old = parent.model_dump()
+    data = {key: old["data"][key] for key in ("tokenizer", "max_tokens", "src_lang", "tgt_lang")}
+    model = given.get("model")
+    if isinstance(model, dict) and isinstance(preset := model.get("preset"), str) and preset in PRESETS:
+        rest = {key: value for key, value in model.items() if key != "preset"}
+        given = {**given, "model": {**PRESETS[preset], **rest}}
+    return _over(given, {"task": old["task"], "model": old["model"], "data": data, "decode": old["decode"]})
+
+
+def _over(upper: Mapping[str, Any], lower: Mapping[str, Any]) -> dict[str, Any]:
+    """Two mappings of mappings as one; where both say something, the upper one counts."""
+    result = {**lower, **upper}
+    for key in lower.keys() & upper.keys():
+        if isinstance(lower[key], Mapping) and isinstance(upper[key], Mapping):
+            result[key] = _over(upper[key], lower[key])
+    return result
+
+
+def refuse_another_shape(config: Config, parent: Config, new_subwords: bool) -> None:
+    """Refuse a model, or without ``new_subwords`` subwords, that the weights of ``parent`` do not fit.
+
+    Raises:
+        ConfigError: A setting contradicts; dropout and subword sampling may differ.
+    """
+    if config.task != parent.task:
+        raise ConfigError(f"task = {config.task!r}, but the run to start from has {parent.task!r}: leave it out")
+    sections = [("model", config.model.model_dump(), parent.model.model_dump(), "leave it out")]
+    if not new_subwords:
+        tokenizers = config.data.tokenizer.model_dump(), parent.data.tokenizer.model_dump()
+        sections.append(("data.tokenizer", *tokenizers, "leave it out, or learn new subwords with --new-subwords"))
+    for name, new, old, do in sections:
+        for key in old:
+            if new[key] != old[key] and "dropout" not in key and key != "sampling":
+                raise ConfigError(f"{name}.{key} = {new[key]!r}, but the run to start from has {old[key]!r}: {do}")
+
+
+def choose_steps(
+    config: Config, store: Store, overrides: Sequence[str], fine_tuning: bool = False, n_ranks: int = 1
+) -> Config:
+    """How long to train when nobody says otherwise: about 30 epochs, fewer of a large corpus, at least 2,000 steps.
+
+    Fine-tuning takes a third of the epochs, and at least 500 steps. ``train.max_epochs`` counts instead of all this.
+
+    Args:
+        overrides: What was said; it is not chosen.
+        n_ranks: So many processes learn from a batch each in every step.
+    """
+    lengths, train = (store.src_lengths(), store.tgt_lengths()), config.train
+    if train.max_epochs is None:
+        batches = int((np.maximum(*lengths) + 1).sum()) / train.batch_tokens
+    else:  # exactly, for these are what was asked for
+        batches = sum(1 for _ in epoch_batches(*lengths, train.batch_tokens, train.seed, 0))
+    steps_an_epoch = max(1.0, batches / train.accumulate / n_ranks)
+    epochs: float = 30 if len(store) < 200_000 else 10 if len(store) < 2_000_000 else 3
+    least = 2000
+    if fine_tuning:
+        epochs, least = -(-epochs // 3), 500
+    if train.max_epochs is not None:
+        epochs, least = SLACK * train.max_epochs, 2  # else the schedule were at its peak when they are over
+    said = with_overrides({}, overrides).get("train") or {}
+    steps = train.max_steps if "max_steps" in said else max(least, math.ceil(epochs * steps_an_epoch))
+    every, warmup = max(100, min(2000, steps // 12)), max(1, min(4000, steps // 10))
+    chosen = {"max_steps": steps, "warmup_steps": warmup, "validate_every": every, "save_every": every}
+    update = {name: value for name, value in chosen.items() if name not in said}
+    settings = {**config.model_dump(), "train": {**train.model_dump(), **update}}
+    return Config.from_mapping(settings, "the settings chosen and given")

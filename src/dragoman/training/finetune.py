@@ -1,0 +1,86 @@
+"""Fine-tuning: training that starts from the weights of another run, with its subwords or with new ones.
+
+With the same subwords the first step sees the very weights of the parent. With new ones every row of the embeddings
+and of the generator is made anew: a piece that the old vocabulary has keeps its row, any other one gets the mean of the
+rows of the old pieces that its text is cut into. All other weights know nothing of the vocabulary and stay.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dragoman.bundle import Bundle
+from dragoman.data.tokenizer import EOS_ID, UNK_ID, Tokenizer
+from dragoman.files import write_text
+from dragoman.model.weights import untied
+
+PARENT = "parent.json"
+
+_BYTE = re.compile(r"<0x[0-9A-F]{2}>")
+
+
+def adapt(
+    parent: Bundle, name: str, tokenizers: tuple[Tokenizer, Tokenizer], run: Path
+) -> tuple[dict[str, Tensor], str]:
+    """The weights to start with, and in words what became of the embeddings; ``run/parent.json`` notes the parent.
+
+    Args:
+        name: What the parent is called there.
+        tokenizers: Those of the new run, source and target.
+
+    Returns:
+        Weights under the names of ``model.weights.untied``.
+
+    Raises:
+        DragomanError: ``parent.json`` cannot be written.
+    """
+    weights = untied(parent.model)
+    said = "its subwords are kept"
+    old, facts = (parent.src_tokenizer, parent.tgt_tokenizer), {}
+    if tokenizers != old:
+        src, tgt = (composition(*pair) for pair in zip(old, tokenizers, strict=True))
+        rows = {"src_embed.weight": src, "tgt_embed.weight": tgt, "generator.weight": tgt, "generator.bias": tgt}
+        weights = {key: composed(tensor, rows[key]) if key in rows else tensor for key, tensor in weights.items()}
+        sides = [tgt] if tokenizers[0] is tokenizers[1] and old[0] is old[1] else [src, tgt]
+        copied = sum(len(parts) == 1 for side in sides for parts in side)
+        facts = {"copied_rows": copied, "composed_rows": sum(map(len, sides)) - copied}
+        said = f"new subwords: {copied:,} rows copied, {facts['composed_rows']:,} composed as means of others"
+    digest = parent.manifest["files"]["model.safetensors"]["sha256"]
+    write_text(run / PARENT, json.dumps({"name": name, "weights_sha256": digest, **facts}, indent=2) + "\n")
+    return weights, said
+
+
+def composition(old: Tokenizer, new: Tokenizer) -> list[list[int]]:
+    """For each id of ``new`` the ids of ``old`` whose mean its row will be: one and the same piece, or its parts."""
+    known = {piece: i for i, piece in enumerate(old.pieces(range(old.vocab_size)))}
+    pieces = new.pieces(range(new.vocab_size))
+    # SentencePiece puts a space before every text. No piece holds LF, so what comes after one is cut as inside a word.
+    n_before = len(old.encode(["\n"])[0])
+    cuts = old.encode(["\n" + piece.replace("\u2581", " ") for piece in pieces])
+    result = []
+    for i, (piece, cut) in enumerate(zip(pieces, cuts, strict=True)):
+        if i <= EOS_ID:
+            result.append([i])
+        elif piece in known:
+            result.append([known[piece]])
+        else:  # a byte is no text
+            result.append([UNK_ID] if _BYTE.fullmatch(piece) else cut[n_before:] or [UNK_ID])
+    return result
+
+
+def composed(table: Tensor, parts: Sequence[Sequence[int]]) -> Tensor:
+    """Rows ``(len(parts), ...)``, each the mean of the rows of ``table`` named; summed in float64."""
+    return torch.stack([table[list(ids)].double().mean(0) for ids in parts]).to(table.dtype)
+
+
+def parent_of(run: Path) -> dict[str, Any]:
+    """What ``adapt`` noted in ``run``, as a fact for the bundle: ``{"from": ...}``, or nothing."""
+    path = run / PARENT
+    return {"from": json.loads(path.read_text(encoding="utf-8"))} if path.is_file() else {}

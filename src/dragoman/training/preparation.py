@@ -1,0 +1,184 @@
+"""From the text files of a configuration to the subwords and stores of a run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from dragoman.config import Config, DataConfig, PairOfFiles
+from dragoman.data.compression import refuse_a_pipe
+from dragoman.data.corpus import open_corpus, read_pairs
+from dragoman.data.noise import Lexicon, noised_pairs, sure_translations
+from dragoman.data.store import Store, build_store, check_store, fingerprint
+from dragoman.data.tokenizer import Tokenizer, learn_tokenizers
+from dragoman.errors import BundleError, DataError
+from dragoman.files import explained, write_text
+from dragoman.parsing.trees import tree_pairs
+from dragoman.progress import Ticker
+
+Pairs = Callable[[], Iterator[tuple[str, str]]]
+"""One pass over the text each time it is called."""
+
+
+def prepare(
+    config: Config, run: Path, ticker: Ticker, tokenizers: tuple[Tokenizer, Tokenizer] | None = None
+) -> tuple[Config, tuple[Tokenizer, Tokenizer]]:
+    """Learn the subwords and write the stores of ``run``.
+
+    Args:
+        tokenizers: Subwords to take instead of learning any; one and the same object twice where they are joint.
+
+    Returns:
+        The configuration with the vocabulary size that was really learned, and the source and target tokenizers.
+
+    Raises:
+        DataError: The corpus cannot be used.
+    """
+    data, folder = config.data, run / "store"
+    check_readable(data)
+    with explained(folder):
+        folder.mkdir(exist_ok=True)
+        left = (folder / name for name in ("joint.spm", "src.spm", "tgt.spm", "lexicon.json"))
+        for rest in (*left, *folder.glob("*.tmp-*")):  # of one that died
+            shutil.rmtree(rest) if rest.is_dir() else rest.unlink(missing_ok=True)
+    train_pairs, valid_pairs, n_pairs = _split_off_validation(config, ticker)
+    lexicon = _learn_lexicon(train_pairs, folder, ticker) if data.noise.one_word > 0 else {}
+    if tokenizers is None:
+        with ticker.task("learning subwords"):
+            # from noised text too, where there is noise: else a line in capitals would be spelt letter by letter
+            tokenizers = learn_tokenizers(
+                lambda: noised_pairs(train_pairs(), data.noise, lexicon, config.train.seed),
+                data.tokenizer,
+                tgt_words=config.task == "parsing",
+            )
+    joint = tokenizers[0] is tokenizers[1]
+    for tokenizer, side in zip(tokenizers, ("joint" if joint else "src", "joint" if joint else "tgt"), strict=True):
+        with explained(folder):
+            tokenizer.save(folder / f"{side}.spm")
+    for name, pairs, files, keep_text in (
+        ("train", train_pairs, data.train, data.tokenizer.sampling > 0 or data.noise.is_on),
+        ("valid", valid_pairs, data.valid or data.train, True),
+    ):
+        report = build_store(
+            folder / name, pairs(), *tokenizers, data, keep_text=keep_text, sources=(files.src, files.tgt),
+            total=n_pairs if name == "train" else None, progress=ticker,
+        )  # fmt: skip
+        ticker.say(f"{name}: {report}")
+    size = max(tokenizers[0].vocab_size, tokenizers[1].vocab_size)
+    learned = data.tokenizer.model_copy(update={"vocab_size": size})
+    return config.model_copy(update={"data": data.model_copy(update={"tokenizer": learned})}), tokenizers
+
+
+def check_readable(data: DataConfig) -> None:
+    """Open each file once, so that a wrong name is an error now and not in an hour."""
+    for files in (data.train, data.valid):
+        for path in () if files is None else (files.src, files.tgt):
+            refuse_a_pipe(path)
+            open_corpus(path).close()
+
+
+def _split_off_validation(config: Config, ticker: Ticker) -> tuple[Pairs, Pairs, int]:
+    """The training and the validation text, and the number of training pairs."""
+    files, valid = config.data.train, config.data.valid
+
+    def read(files: PairOfFiles) -> Iterator[tuple[str, str]]:
+        return tree_pairs(files.src) if config.task == "parsing" else read_pairs(files.src, files.tgt)
+
+    with ticker.task("reading the corpus"):
+        n_pairs = sum(1 for _ in read(files))
+    if valid is not None:
+        return lambda: read(files), lambda: read(valid), n_pairs
+    every = max(100, -(-n_pairs // 2000))
+    if n_pairs < every:
+        raise DataError(
+            f"{files.src}: {n_pairs} pairs are too few to hold out 1% for validation: give a validation set"
+        )
+    ticker.say(f"no validation set: every {every}th pair, {n_pairs // every:,} of {n_pairs:,}, is held out")
+
+    def part(held_out: bool) -> Pairs:
+        def pairs() -> Iterator[tuple[str, str]]:
+            for i, pair in enumerate(read(files), start=1):
+                if (i % every == 0) == held_out:
+                    yield pair
+
+        return pairs
+
+    return part(False), part(True), n_pairs - n_pairs // every
+
+
+def _learn_lexicon(pairs: Pairs, folder: Path, ticker: Ticker) -> Lexicon:
+    """Which words translate each other, for ``data.noise.one_word``; written to ``lexicon.json``."""
+    with ticker.task("learning which words translate each other"):
+        lexicon = sure_translations(pairs())
+    if not lexicon:
+        raise DataError(
+            "data.noise.one_word: no two words of this corpus surely translate each other (it is small, or written "
+            "without spaces between words); set it to 0"
+        )
+    ticker.say(f"{len(lexicon):,} words have a sure translation; data.noise.one_word chooses among them")
+    write_text(folder / "lexicon.json", json.dumps(lexicon, ensure_ascii=False, indent=0))
+    return lexicon
+
+
+def load_lexicon(run: Path) -> Lexicon:
+    """The word pairs that ``prepare`` found; none if ``data.noise.one_word`` is 0.
+
+    Raises:
+        BundleError: They are damaged.
+    """
+    path = run / "store/lexicon.json"
+    try:
+        lexicon = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise BundleError(f"{path}: cannot be read as word pairs ({error}); train a new run") from None
+    if not isinstance(lexicon, dict) or not all(isinstance(word, str) for pair in lexicon.items() for word in pair):
+        raise BundleError(f"{path}: these are no word pairs; train a new run")
+    return lexicon
+
+
+def load_tokenizers(run: Path) -> tuple[Tokenizer, Tokenizer]:
+    """The tokenizers that ``prepare`` saved; one and the same object twice where they are joint.
+
+    Raises:
+        BundleError: They are missing or damaged.
+    """
+    folder = run / "store"
+    if (folder / "joint.spm").is_file():
+        joint = Tokenizer.load(folder / "joint.spm")
+        return joint, joint
+    return Tokenizer.load(folder / "src.spm"), Tokenizer.load(folder / "tgt.spm")
+
+
+def check_prepared(run: Path, accept_changed_text: bool, ticker: Ticker) -> tuple[Tokenizer, Tokenizer]:
+    """The tokenizers of ``run``, if text, subwords and stores are still what they were when it began.
+
+    Args:
+        accept_changed_text: Only say so if a text file has changed; what was prepared from it is used as it is.
+
+    Raises:
+        DataError, BundleError: A file is missing or has changed; it is named.
+    """
+    tokenizers = load_tokenizers(run)
+    for name in ("train", "valid"):
+        folder = run / "store" / name
+        with ticker.task(f"checking {folder}"):
+            if not check_store(folder):
+                ticker.say(f"{folder} was made by an older dragoman and has no checksums; it is used unchecked")
+            store = Store.open(folder)
+            for path, noted in store.sources.items():
+                if Path(path).exists() and fingerprint(path) != noted:
+                    if not accept_changed_text:
+                        raise DataError(
+                            f"{path} has changed since {run} began: put the old text back, or train a new run; "
+                            "--accept-changed-text goes on with what was prepared from the old text"
+                        )
+                    ticker.say(f"{path} has changed; going on with what was prepared from the old text")
+        for tokenizer, noted_sum, side in zip(tokenizers, store.tokenizers, ("src", "tgt"), strict=True):
+            if tokenizer.fingerprint != noted_sum:
+                file = run / "store" / ("joint.spm" if tokenizers[0] is tokenizers[1] else f"{side}.spm")
+                raise DataError(f"{file}: not the subwords that {folder} was encoded with; put the old file back")
+    return tokenizers

@@ -1,0 +1,204 @@
+"""What can be seen to be wrong with a translation from its text alone: loops, copies of the source, nothing, too much.
+
+A sequence-to-sequence model that has lost its way repeats itself, echoes the source, or ends at once
+(https://arxiv.org/abs/1908.04319, https://arxiv.org/abs/1803.00047, https://arxiv.org/abs/1908.10090). Nothing here
+knows a model. Every rule measures the translation against its source: a source that says "ha ha ha ha ha" may be
+translated so, and one of names, numbers or addresses may come out as it went in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import pairwise
+from typing import NamedTuple
+
+from dragoman.data.languages import primary
+
+LOOP_PERIOD = 8
+LOOP_REPEATS = 3
+SIGN_REPEATS = 4
+LOOP_CHARACTERS = 10
+"""So many times in a row, a phrase of at most ``LOOP_PERIOD`` units is a loop: words, or digits and signs alone; within
+a word, only from so many characters on."""
+
+REPETITION_UNITS = 24
+MAX_REPETITION = 0.33
+"""From so many units on, no larger share of the 4-grams may have stood in the translation before."""
+
+COPY_WORDS = 4
+COPY_SHARE = 0.75
+"""A source with so many different ordinary words is copied where it and the translation share so many of them."""
+
+LONG_RATIO = 2.5
+LONG_FLOOR = 12
+"""More subwords than ``LONG_RATIO`` times the source's and ``LONG_FLOOR`` more are too many."""
+
+FAULTS = ("empty", "loop", "long", "copy")
+"""What may be wrong, in the order in which it is named."""
+
+_NEAR = (
+    {"da", "nb", "nn", "no", "sv"}, {"bs", "hr", "sr", "sh", "me"}, {"cs", "sk"}, {"id", "ms"}, {"mk", "bg"},
+    {"es", "pt", "gl", "ca", "ast"}, {"zh", "cmn", "yue", "ja", "wuu"}, {"af", "nl"}, {"ru", "uk", "be"},
+)  # fmt: skip
+"""Languages so near each other that a sentence may well be the same in both."""
+
+_IDEOGRAPHS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # a unit each: no spaces part them
+_UNIT = re.compile(rf"[{_IDEOGRAPHS}]|[^\W{_IDEOGRAPHS}]+|[^\w\s]")
+_STRETCH = re.compile(r"(.{1,8}?)\1+")  # characters said twice over or more
+_WORD = re.compile(rf"[{_IDEOGRAPHS}]|[^\W\d_{_IDEOGRAPHS}]+(?:['’-][^\W\d_{_IDEOGRAPHS}]+)*")
+_ADDRESS = re.compile(r"://|[@/\\_=<>{}#|]|\w[.:]\w")  # addresses, paths, code
+
+
+class Run(NamedTuple):
+    """A part of a text that says one thing over and over."""
+
+    repeats: int
+    start: int  # in characters
+    once: int  # where the second of the repeats begins
+    end: int
+    words: bool  # of units, or of bare characters
+
+
+def faults(
+    src: str, output: str, *, n_src: int, n_tgt: int, ended: bool = True, src_lang: str | None, tgt_lang: str | None
+) -> tuple[str, ...]:
+    """Which of ``FAULTS`` a translation has; none where all is well.
+
+    Args:
+        src: The source, not blank.
+        output: Its translation.
+        n_src: Subwords of the source.
+        n_tgt: Subwords of the translation.
+        ended: The model ended the translation; it was not stopped at the greatest length.
+        src_lang: For the copy of a source: no fault where a language is unknown, both are one, or they are near.
+        tgt_lang: Likewise.
+    """
+    if not output.strip():
+        return ("empty",)
+    found = {
+        "loop": is_loop(src, output),
+        "long": not ended or n_tgt > LONG_RATIO * n_src + LONG_FLOOR,
+        "copy": differ(src_lang, tgt_lang) and is_copy(src, output),
+    }
+    return tuple(fault for fault in FAULTS if found.get(fault))
+
+
+def is_loop(src: str, output: str) -> bool:
+    """Does the translation repeat itself far more than its source does?"""
+    repeated = repetition(output)
+    return _loop(src, output) is not None or (repeated > MAX_REPETITION and repeated > 1.5 * repetition(src))
+
+
+def _loop(src: str, output: str) -> Run | None:
+    """The longest part that says something over and over; None where the source does it too."""
+    long = [run for run in runs(output, LOOP_REPEATS) if run.words or run.end - run.start >= LOOP_CHARACTERS]
+    long = [run for run in long if run.repeats >= SIGN_REPEATS or _spoken(output, run)]
+    if not long:  # nearly always
+        return None
+    most = {True: 1, False: 1}  # how often the source repeats what it says, with letters and without
+    for run in runs(src, 2):
+        if run.words or run.repeats > 2 or run.end - run.start >= 4:  # "haha" is said twice, the l of "hello" is not
+            spoken = _spoken(src, run)
+            most[spoken] = max(most[spoken], run.repeats)
+    loops = [run for run in long if run.repeats > 1.5 * most[_spoken(output, run)]]
+    return max(loops, key=lambda run: run.end - run.once, default=None)
+
+
+def _spoken(text: str, run: Run) -> bool:
+    """Are there letters in what is repeated, or digits and signs alone?"""
+    return any(character.isalpha() for character in text[run.start : run.once])
+
+
+def runs(text: str, least: int) -> list[Run]:
+    """Where ``text`` says something ``least`` times in a row or more: words, ideographs and signs, or characters."""
+    spans = [match.span() for match in _UNIT.finditer(text)]
+    units = [text[start:end].casefold() for start, end in spans]
+    found = []
+    for period in range(1, LOOP_PERIOD + 1):
+        same = 0  # so many units in a row are those of one period before
+        for i in range(period, len(units) + 1):
+            if i < len(units) and units[i] == units[i - period]:
+                same += 1
+                continue
+            repeats = (same + (period > 2)) // period + 1  # "a b, a b, a b, a b" has no comma at its end
+            if repeats >= least:
+                first = i - same - period
+                last = min(first + repeats * period, i) - 1
+                found.append(Run(repeats, spans[first][0], spans[first + period][0], spans[last][1], True))
+            same = 0
+    for match in _STRETCH.finditer(text):
+        repeats = len(match[0]) // len(match[1])
+        if repeats >= least:
+            found.append(Run(repeats, match.start(), match.start() + len(match[1]), match.end(), False))
+    return found
+
+
+def repetition(text: str, n: int = 4) -> float:
+    """The share of a text's ``n``-grams that stood in it before; 0 for fewer than ``REPETITION_UNITS`` units.
+
+    seq-rep-n of https://arxiv.org/abs/1908.04319, on words, ideographs and signs. It sees loops with changing parts and
+    those of whole sentences, which are no plain repetition.
+    """
+    units = _UNIT.findall(text)
+    if len(units) < REPETITION_UNITS:
+        return 0.0
+    ngrams = list(zip(*(units[i:] for i in range(n)), strict=False))
+    return 1 - len(set(ngrams)) / len(ngrams)
+
+
+def is_copy(src: str, output: str) -> bool:
+    """Does the translation consist of the words of its source?
+
+    Only ordinary words count: names, numbers, addresses and code are the same in other languages.
+    """
+    said, words = Counter(ordinary_words(src)), Counter(ordinary_words(output))
+    return len(said) >= COPY_WORDS and (said & words).total() >= COPY_SHARE * max(said.total(), words.total())
+
+
+def ordinary_words(text: str) -> list[str]:
+    """The words of a text in lower case, without those that may be names: with capitals, unless all letters are.
+
+    Of a text in capitals only its parts of ``COPY_WORDS`` words and more count: what is shorter may be a list of names.
+    """
+    text = " ".join(chunk for chunk in text.split() if not _ADDRESS.search(chunk))
+    if text.isupper():
+        parts = [_WORD.findall(part) for part in re.split(r"[,;:.!?]", text)]
+        return [word.lower() for part in parts if len(part) >= COPY_WORDS for word in part]
+    return [word for word in _WORD.findall(text) if word == word.lower()]
+
+
+def neighbours(text: str) -> tuple[str, ...]:
+    """The ordinary words of a text that stand side by side, two by two, each pair once: what makes a copy a copy."""
+    ordinary = set(ordinary_words(text))
+    words = [match for match in _WORD.finditer(text) if match[0].lower() in ordinary]
+    pairs = [(one, other) for one, other in pairwise(words) if not text[one.end() : other.start()].strip()]
+    return tuple(dict.fromkeys(text[one.start() : other.end()] for one, other in pairs))
+
+
+def differ(src_lang: str | None, tgt_lang: str | None) -> bool:
+    """Are the languages known, and so different that a sentence is not the same in both?"""
+    src, tgt = primary(src_lang), primary(tgt_lang)
+    return bool(src and tgt) and src != tgt and not any({src, tgt} <= near for near in _NEAR)
+
+
+def without_runs(src: str, output: str) -> str:
+    """Say once what ``output`` says many times in a row, unless its source does too."""
+    while run := _loop(src, output):
+        once = output[: run.once]
+        output = (once.rstrip() if run.words else once) + output[run.end :]
+    return output
+
+
+def without_loops(src: str, output: str) -> str:
+    """As ``without_runs``, and end it where it only repeats itself; then it is no loop."""
+    output = without_runs(src, output)
+    if is_loop(src, output):
+        spans = [match.span() for match in _UNIT.finditer(output)]
+        seen: set[tuple[str, ...]] = set()
+        for i in range(len(spans) - 3):
+            ngram = tuple(output[start:end] for start, end in spans[i : i + 4])
+            if ngram in seen:
+                return output[: spans[i][0]].rstrip()
+            seen.add(ngram)
+    return output

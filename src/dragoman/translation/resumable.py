@@ -1,0 +1,219 @@
+"""A file made from another line by line, that a kill does not lose: begun again, it goes on where it was.
+
+Beside OUT, until it is whole, lie
+    OUT.partial     what is made of the first lines
+    OUT.journal     one JSON object a line: first what is made from what, then, after each window of lines, how many
+                    lines and bytes are done, the SHA-256 of these bytes, and the warnings
+A window is written and flushed to the disk before the journal names it; what the journal does not name is made again.
+OUT itself appears when all is done, by renaming. Windows begin at the same lines whether or not there was a kill, so
+the result has the same bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from dragoman import __version__
+from dragoman.data.compression import refuse_a_pipe
+from dragoman.data.corpus import Line, open_corpus, read_lines_leniently
+from dragoman.errors import DataError, DragomanError
+from dragoman.files import explained, flush_folder, refuse_an_input, sha256
+
+logger = logging.getLogger(__name__)
+
+Work = Callable[[list[Line], int, Callable[[str], None]], list[str]]
+"""Takes lines, how many came before them, and where to send warnings; gives the text made of each, without an LF."""
+
+
+class Done(NamedTuple):
+    """How far a file is."""
+
+    lines: int = 0
+    bytes: int = 0
+    sha256: str = hashlib.sha256().hexdigest()  # of these bytes
+    warnings: tuple[str, ...] = ()  # so far
+
+
+def make_file(
+    src: Path, out: Path, facts: Mapping[str, Any], work: Work, warn: Callable[[str], None],
+    restart: bool = False, window: int = 2048,
+) -> int:  # fmt: skip
+    """Make ``out`` from the lines of ``src``, or go on with it.
+
+    Args:
+        src: Text, plain, ``.gz`` or ``.zst``; read leniently.
+        out: Appears when it is whole; an older one is replaced then.
+        facts: Whatever the result depends on beside ``src``: other ones are refused when an unfinished file goes on.
+        work: Called with up to ``window`` lines at a time, in order.
+        warn: Called with each warning; those about lines that were done before are repeated.
+        restart: Forget an unfinished file.
+
+    Returns:
+        How many lines there were.
+
+    Raises:
+        DataError: ``src`` cannot be read, is a pipe, or changed meanwhile.
+        DragomanError: ``out`` cannot be written, is being written by another process, or was begun from something else.
+    """
+    out = Path(os.path.realpath(out))
+    if out.exists() and not out.is_file():
+        raise DragomanError(
+            f"{out}: not a file, so it cannot be put in place when it is whole; redirect stdout instead"
+        )
+    for path in (out, _beside(out, "partial"), _beside(out, "journal")):
+        refuse_an_input(path, src)
+    refuse_a_pipe(src)
+    with open_corpus(src) as stream, explained(out), _locked(out) as (partial, journal):
+        before = _stamp(src)
+        done = _begin(out, partial, journal, {"input": sha256(src), "dragoman": __version__, **facts}, warn, restart)
+        if done.lines and not partial.seek(0, os.SEEK_END):  # renamed, and then killed
+            _beside(out, "partial").unlink()
+            _beside(out, "journal").unlink()
+            return done.lines
+        if done.lines:
+            logger.info("%s: going on after line %s, which an earlier process reached", out, f"{done.lines:,}")
+        lines = read_lines_leniently(stream, str(src))
+        for _ in islice(lines, done.lines):
+            pass
+        n_lines = _go_on(lines, done, partial, journal, work, warn, window)
+        if _stamp(src) != before:
+            raise DataError(f"{src}: changed while it was being read; give --restart when it is at rest")
+        _beside(out, "partial").replace(out)
+        flush_folder(out.parent)
+        _beside(out, "journal").unlink()
+    return n_lines
+
+
+def _go_on(
+    lines: Iterator[Line], done: Done, partial: BinaryIO, journal: BinaryIO, work: Work, warn: Callable[[str], None],
+    window: int,
+) -> int:  # fmt: skip
+    """Make the rest, window after window; the number of lines in all."""
+    digest, n_lines, n_bytes = _digest(partial, done.bytes), done.lines, done.bytes
+    while part := list(islice(lines, window)):
+        warnings: list[str] = []
+
+        def say(text: str, warnings: list[str] = warnings) -> None:
+            warnings.append(text)
+            warn(text)
+
+        for line in part:
+            if line.warning:
+                say(line.warning)
+        made = "".join(f"{text}\n" for text in work(part, n_lines, say)).encode()
+        _append(partial, made)
+        digest.update(made)
+        n_lines, n_bytes = n_lines + len(part), n_bytes + len(made)
+        _append(journal, _record(Done(n_lines, n_bytes, digest.hexdigest(), tuple(warnings))._asdict()))
+    return n_lines
+
+
+def _begin(
+    out: Path, partial: BinaryIO, journal: BinaryIO, facts: dict[str, Any], warn: Callable[[str], None], restart: bool
+) -> Done:
+    """Find out how far an earlier process came; both files are cut there, or hold nothing but ``facts``."""
+    facts = json.loads(json.dumps(facts, default=repr))  # as they will be read back
+    journal.seek(0)
+    text = journal.read()
+    whole = text[: text.rfind(b"\n") + 1]  # a kill may have torn the last line
+    if not restart and whole:
+        done = _read(out, whole, facts)
+        if _digest(partial, done.bytes).hexdigest() != done.sha256 and not _is_renamed(out, partial, done):
+            raise _refusal(out, "was changed, or is damaged")
+        if done.lines:
+            journal.truncate(len(whole))
+            if partial.seek(0, os.SEEK_END):
+                partial.truncate(done.bytes)
+            for warning in done.warnings:
+                warn(warning)
+            return done
+    elif not restart and partial.seek(0, os.SEEK_END):
+        raise _refusal(out, "has no journal beside it")
+    partial.truncate(0)
+    journal.truncate(0)
+    _append(journal, _record(facts))
+    return Done()
+
+
+def _read(out: Path, journal: bytes, facts: dict[str, Any]) -> Done:
+    """What a journal says."""
+    try:
+        begun, *records = (json.loads(line) for line in journal.split(b"\n")[:-1])
+        if not records:  # nothing is lost if it was begun with something else
+            return Done()
+        warnings = tuple(str(text) for record in records for text in record["warnings"])
+        last = records[-1]
+        done = Done(int(last["lines"]), int(last["bytes"]), str(last["sha256"]), warnings)
+        changed = [name for name in begun.keys() | facts.keys() if begun.get(name) != facts.get(name)]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise _refusal(out, "has a damaged journal") from None
+    if changed:
+        raise _refusal(out, f"was begun with another {' and another '.join(sorted(changed))}")
+    return done
+
+
+def _is_renamed(out: Path, partial: BinaryIO, done: Done) -> bool:
+    """Whether a process was killed after it put the whole file in its place, and before it removed the journal."""
+    return not partial.seek(0, os.SEEK_END) and out.is_file() and sha256(out) == done.sha256
+
+
+def _refusal(out: Path, what: str) -> DragomanError:
+    return DragomanError(
+        f"{_beside(out, 'partial')}: this unfinished file {what}; put back what there was, or begin anew with --restart"
+    )
+
+
+@contextlib.contextmanager
+def _locked(out: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """Open ``out``'s partial file and journal, for this process alone."""
+    path = _beside(out, "journal")
+    with path.open("a+b") as journal:
+        try:
+            fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not os.path.samestat(path.stat(), os.fstat(journal.fileno())):  # that process has just ended
+                raise BlockingIOError
+        except (BlockingIOError, FileNotFoundError):
+            raise DragomanError(f"{out}: another process is writing it; wait for it, or give another name") from None
+        except OSError as error:
+            logger.warning("%s: no locks here (%s); let no other process write it", path, error.strerror)
+        with _beside(out, "partial").open("a+b") as partial:
+            yield partial, journal
+
+
+def _beside(out: Path, what: str) -> Path:
+    return out.with_name(f"{out.name}.{what}")
+
+
+def _digest(file: BinaryIO, n_bytes: int) -> hashlib._Hash:
+    """SHA-256 of the first ``n_bytes`` bytes of a file, or of all if it has fewer."""
+    digest = hashlib.sha256()
+    file.seek(0)
+    while n_bytes > 0 and (block := file.read(min(n_bytes, 2**20))):
+        digest.update(block)
+        n_bytes -= len(block)
+    return digest
+
+
+def _append(file: BinaryIO, content: bytes) -> None:
+    file.seek(0, os.SEEK_END)
+    file.write(content)
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _record(facts: Mapping[str, Any]) -> bytes:
+    return (json.dumps(facts) + "\n").encode()
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns

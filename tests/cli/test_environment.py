@@ -1,0 +1,64 @@
+"""Settings that stand before torch is imported, and imports that the garbage collector stays out of."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dragoman.cli import environment
+
+
+def test_what_is_set_stays_and_what_is_not_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = environment.PRODUCTS
+    monkeypatch.delenv(second, raising=False)
+    monkeypatch.setenv(first, "7")
+    environment.set_defaults()
+    assert (os.environ[first], os.environ[second]) == ("7", str(environment.KEPT))
+
+
+def test_threads_spin_for_long_only_where_nobody_else_has_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: "0.00 0.01 0.05 1/234 5678\n")
+    environment.set_defaults()
+    assert "GOMP_SPINCOUNT" not in os.environ
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: "0.00 0.01 0.05 3/234 5678\n")
+    environment.set_defaults()
+    assert os.environ["GOMP_SPINCOUNT"] == "1000"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts page faults of glibc's malloc")
+def test_memory_that_was_freed_is_had_again_without_page_faults() -> None:
+    code = """
+import resource
+from dragoman.cli import environment
+environment.keep_memory()
+import torch
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(5):
+        [torch.ones(2**21) for _ in range(4)]
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+faults()
+print(faults())
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert int(said) < 100  # 40,960 pages of 4 KiB are filled
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_collector_is_off_while_importing_and_on_afterwards(fails: bool) -> None:
+    try:
+        with environment.importing():
+            assert not gc.isenabled()
+            if fails:
+                raise ImportError
+    except ImportError:
+        assert fails
+    assert gc.isenabled()
+    assert gc.get_freeze_count() > 0
+    gc.unfreeze()

@@ -1,0 +1,92 @@
+"""Phrases that must stand in a translation: they do, and the translation is the best of those."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from table_model import EOS, TableModel, every_translation
+
+from dragoman.config import DecodeConfig
+from dragoman.decoding.batches import search_all
+from dragoman.decoding.beam_allocation import Progress, advance, progress_of, share_out
+from dragoman.decoding.constraints import Rules, Spelling
+from dragoman.decoding.search import beam_search
+
+SPELLING = Spelling([b"", b"?", b"", b"", b" a", b" b", b" c"])
+PHRASES = st.lists(st.lists(st.sampled_from([1, 4, 5, 6]), min_size=1, max_size=3).map(tuple), min_size=1, max_size=4)
+
+
+def holds(ids: list[int], phrase: tuple[int, ...]) -> bool:
+    return any(tuple(ids[i : i + len(phrase)]) == phrase for i in range(len(ids)))
+
+
+@pytest.mark.parametrize("phrases", [((5,),), ((4, 6),), ((5,), (6,)), ((4, 4),)])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_wide_beam_finds_the_best_translation_that_has_the_phrases(
+    phrases: tuple[tuple[int, ...], ...], seed: int
+) -> None:
+    model, src, max_len = TableModel(seed), [4, 6, EOS], 5
+    found = beam_search(
+        model, torch.tensor([src]), [max_len], beam_size=400, alpha=0.6, n_best=3,
+        rules=[Rules(SPELLING, include=phrases)],
+    )[0]  # fmt: skip
+    every = every_translation(model, src, max_len, 0.6)
+    want = [(score, ids) for score, ids in every if all(holds(ids, phrase) for phrase in phrases)][:3]
+    assert [h.ids for h in found] == [ids for _, ids in want]
+    assert [h.score for h in found] == pytest.approx([score for score, _ in want])
+
+
+@given(PHRASES, st.integers(0, 200), st.sampled_from([1, 2, 4, 12]), st.integers(1, 3))
+def test_the_phrases_stand_in_the_translation_however_unlikely_they_are(
+    phrases: list[tuple[int, ...]], seed: int, beam_size: int, extra: int
+) -> None:
+    model = TableModel(seed, sharpness=6.0)
+    config = DecodeConfig(beam_size=beam_size, max_extra_tokens=extra)
+    rules = [Rules(SPELLING, include=tuple(phrases)), Rules(SPELLING)]
+    found = search_all(model, [[4, 5], [6]], config, torch.device("cpu"), rules=rules)
+    ids = found[0][0].ids
+    assert not progress_of(ids, phrases).left
+    assert all(holds(ids, phrase) for phrase in phrases)
+    assert all(ids.count(token) >= sum(phrase.count(token) for phrase in phrases) for token in (1, 4, 5, 6))
+    assert found[0][0].log_prob == pytest.approx(model.log_prob([4, 5, EOS], ids))
+    assert found[1] == search_all(model, [[6]], config, torch.device("cpu"))[0]  # its neighbour is as before
+
+
+def test_a_phrase_that_the_model_likes_is_placed_where_it_likes_it() -> None:
+    """Not at the end, where the force of the length limit would put it."""
+    model = TableModel(5)
+    free = search_all(model, [[4, 5, 6, 5, 4]], DecodeConfig(beam_size=10), torch.device("cpu"))[0][0]
+    for token in set(free.ids):
+        rules = [Rules(SPELLING, include=((token,),))]
+        found = search_all(model, [[4, 5, 6, 5, 4]], DecodeConfig(beam_size=10), torch.device("cpu"), rules=rules)
+        assert found[0][0].score >= free.score - 1e-9
+
+
+def test_progress_counts_switches_and_begins_again() -> None:
+    phrases = ((4, 5), (4, 6, 6), (5,))
+    assert progress_of([4], phrases) == Progress(phrases, (4,))
+    assert progress_of([4], phrases).next == [5, 6]
+    assert progress_of([4], phrases).needed == 5
+    assert progress_of([4, 6], phrases).next == [6]
+    assert progress_of([4, 5], phrases) == Progress(((4, 6, 6), (5,)), closed=(4, 5))
+    assert progress_of([4, 6, 5], phrases) == Progress(((4, 5), (4, 6, 6)), closed=(5,))  # broken off; 5 is a phrase
+    assert progress_of([4, 6, 1], phrases) == Progress(phrases)
+    assert progress_of([4, 4, 4, 6], ((4, 4, 6),)).left == ()  # begun again in the middle of itself
+    assert progress_of([5, 5], ((5,), (5,))).left == ()
+    assert progress_of([1] * 5000 + [4, 5], ((4, 5),)).left == ()
+    assert advance(Progress(((5,), (5,))), 5).left == ((5,),)
+
+
+def test_every_bank_keeps_a_hypothesis_and_the_end_waits() -> None:
+    totals = torch.tensor([[-9.0] * 7, [-90.0] * 7, [-91.0] * 7, [-92.0] * 7], dtype=torch.float64)
+    totals[:, EOS] = -torch.inf
+    totals[0, 4] = -1.0
+    chosen = share_out(totals, [[], [], [], []], ((5, 6), (6,)), EOS)
+    banks = [progress_of([place % 7], ((5, 6), (6,))).needed for _, place in chosen]
+    assert len(chosen) == 4
+    assert set(banks) == {3, 2}
+    ended = torch.full((2, 7), -torch.inf, dtype=torch.float64)
+    ended[0, EOS], ended[1, 4] = -3.0, -4.0
+    assert share_out(ended, [[5], [5]], ((5,),), EOS) == [(-3.0, EOS), (-4.0, 7 + 4)]

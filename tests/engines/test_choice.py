@@ -1,0 +1,330 @@
+"""Which engine searches, what it is made from, and what a translator does with it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import dragoman
+from dragoman.bundle import load_bundle
+from dragoman.engines import choice as engines
+from dragoman.errors import BundleError, ConfigError, DragomanError
+from dragoman.files import check_sealed
+from dragoman.formats import export as exports
+from dragoman.formats.export import kept
+from dragoman.translation.translator import Translator
+
+
+@pytest.fixture
+def run(tiny_run: Path, tmp_path: Path) -> Path:
+    """A copy of the tiny run's bundle that a test may write beside."""
+    shutil.copytree(tiny_run / "bundle", tmp_path / "run/bundle")
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def texts(toy_sentences: Callable[..., Any]) -> list[str]:
+    return ["", *(src for src, _ in toy_sentences(30, 5)), "  "]
+
+
+def test_a_translator_says_the_same_with_either_engine(run: Path, texts: list[str]) -> None:
+    translator = Translator.load(run, "cpu")
+    for settings in ({}, {"beam_size": 1}, {"n_best": 2, "beam_size": 3}, {"deterministic": True}, {"workers": 2}):
+        # told to, our search too ends where a beam of translations is finished, though better ones might come
+        want = translator.translate(texts, patience=1.0, **settings)
+        found = translator.translate(texts, engine="ctranslate2", patience=1.0, **settings)
+        assert [one.text for one in found] == [one.text for one in want], settings
+        assert [one.notes for one in found] == [one.notes for one in want]
+        assert [one.score for one in found] == pytest.approx([one.score for one in want], abs=1e-4)
+    long = ["the dog sees a cat " * 30]
+    parts = [translator.translate(long, engine=engine)[0].n_parts for engine in ("torch", "ctranslate2")]
+    assert parts[0] == parts[1] > 1
+
+
+def test_int8_is_asked_for_and_is_near(run: Path, texts: list[str]) -> None:
+    translator = Translator.load(run, "cpu")
+    want = translator.translate(texts[1:31])
+    found = translator.translate(texts[1:31], engine="ctranslate2", precision="int8")
+    assert sum(a.text == b.text for a, b in zip(found, want, strict=True)) > 20
+    assert [one.score for one in found] != [one.score for one in want]
+    assert sorted(path.name for path in (run / "exports").iterdir()) == ["ctranslate2-int8"]
+
+
+WISHES: list[tuple[dict[str, Any], str]] = [
+    ({"sampling": dragoman.Sampling()}, "sampling"),
+    ({"prefix": "der"}, "words prescribed or forbidden"),
+    ({"include": ("hund",)}, "words prescribed or forbidden"),
+    ({"exclude": ("hund",)}, "words prescribed or forbidden"),
+    ({"no_repeat_ngram": 2}, "words prescribed or forbidden"),
+    ({"alignments": True}, "alignments"),
+    ({"precision": "bf16"}, "precision bf16"),
+]
+
+
+@pytest.mark.parametrize(("wish", "name"), WISHES)
+def test_what_it_cannot_do_is_refused_and_auto_goes_to_torch(
+    tiny_run: Path, caplog: pytest.LogCaptureFixture, wish: dict[str, Any], name: str
+) -> None:
+    translator = Translator.load(tiny_run, "cpu")
+    with pytest.raises(ConfigError, match=rf"engine = 'ctranslate2' cannot do {name}: use engine torch \(or auto\)"):
+        translator.translate(["the dog"], engine="ctranslate2", **wish)
+    with caplog.at_level(logging.INFO, "dragoman.engines.choice"):
+        found = translator.translate(["the dog"], engine="auto", **wish)
+    assert found == translator.translate(["the dog"], **wish)
+    said = [record.message for record in caplog.records if record.name == "dragoman.engines.choice"]
+    assert said == [f"engine: torch (CTranslate2 cannot do {name})"]
+
+
+def test_an_ensemble_is_one_such_wish(tiny_run: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot do an ensemble"):
+        Translator.load([tiny_run, tiny_run], "cpu").translate(["the dog"], engine="ctranslate2")
+
+
+def test_a_model_that_it_cannot_express_is_one_too(tiny_run: Path) -> None:
+    bundle = load_bundle(tiny_run)
+    model = type(bundle.model)(bundle.model.config.model_copy(update={"d_k": 4, "d_v": 6}))
+    assert engines.obstacle([bundle], "fp32", {}) == ""
+    found = engines.obstacle([bundle._replace(model=model)], "fp32", {})
+    assert found == "this model: its heads have one width, and here model.d_k is 4 and model.d_v 6"
+
+
+@pytest.mark.parametrize(
+    ("device", "installed", "took", "reason"),
+    [
+        ("cpu", True, "ctranslate2", "the faster one on a CPU"),
+        ("cuda", True, "torch", "a GPU"),
+        ("cpu", False, "torch", "CTranslate2 is not installed"),
+    ],
+)
+def test_auto_says_what_it_took_and_why(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
+    device: str, installed: bool, took: str, reason: str,
+) -> None:  # fmt: skip
+    if not installed:
+        monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    with caplog.at_level(logging.INFO, "dragoman.engines.choice"):
+        assert engines.choose("auto", "", device) == took
+    assert caplog.messages == [f"engine: {took} ({reason})"]
+    assert engines.choose("torch", "", device) == "torch"
+    assert engines.choose("ctranslate2", "", device) == "ctranslate2"
+    assert len(caplog.messages) == 1
+
+
+def test_an_unknown_engine_is_refused(tiny_run: Path) -> None:
+    with pytest.raises(ConfigError, match="engine = 'onnx' is unknown: use torch, ctranslate2, auto"):
+        Translator.load(tiny_run, "cpu").translate(["the dog"], engine="onnx")
+    with pytest.raises(ConfigError, match="workers = 0 must be 1 or more"):
+        Translator.load(tiny_run, "cpu").translate(["the dog"], engine="ctranslate2", workers=0)
+
+
+def test_without_the_package_nothing_is_written(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    with pytest.raises(ConfigError, match=r"pip install '\.\[ctranslate2\]'"):
+        Translator.load(run, "cpu").translate(["the dog"], engine="ctranslate2")
+    assert [path.name for path in run.iterdir()] == ["bundle"]
+
+
+def test_what_auto_took_for_a_file_is_told_to_the_process_that_goes_on(
+    run: Path, tmp_path: Path, texts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "in").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    translator = Translator.load(run, "cpu")
+    whole = translator.translate
+
+    def dies_at_the_second_window(*args: Any, first_number: int = 0, **settings: Any) -> Any:
+        if first_number:
+            raise KeyboardInterrupt
+        return whole(*args, first_number=first_number, **settings)
+
+    monkeypatch.setattr(translator, "translate", dies_at_the_second_window)
+    settings: dict[str, Any] = {"engine": "auto", "read_ahead": 4}
+    with pytest.raises(KeyboardInterrupt):
+        translator.translate_file(tmp_path / "in", tmp_path / "out", **settings)
+    monkeypatch.setattr(translator, "translate", whole)
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "ctranslate2", None)
+        with pytest.raises(DragomanError, match="engine"):
+            translator.translate_file(tmp_path / "in", tmp_path / "out", **settings)
+    assert translator.translate_file(tmp_path / "in", tmp_path / "out", **settings) == len(texts)
+
+
+def test_a_file_is_one_engines_work(run: Path, tmp_path: Path, texts: list[str]) -> None:
+    (tmp_path / "in").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    translator = Translator.load(run, "cpu")
+    outputs = []
+    for engine in ("torch", "auto", "ctranslate2"):
+        settings = {"engine": engine, "read_ahead": 4, "patience": 1.0}
+        translator.translate_file(tmp_path / "in", tmp_path / f"{engine}.out", **settings)
+        outputs.append((tmp_path / f"{engine}.out").read_bytes())
+        assert (run / "exports").exists() == (engine != "torch")
+    assert outputs[0] == outputs[1] == outputs[2]
+
+
+# --- what the engine is made from -------------------------------------------------------------------------------------
+
+
+def test_the_model_is_converted_once_and_again_when_it_is_another(run: Path, reseal: Callable[..., Path]) -> None:
+    bundle = load_bundle(run)
+    first = kept(bundle, run, "ctranslate2", "float32")
+    assert first.folder == run / "exports/ctranslate2-float32"
+    facts = check_sealed(first.folder, "conversion")
+    assert facts["bundle"] == bundle.manifest["sha256"]
+    made = (first.folder / "model.bin").stat()
+    again = kept(bundle, run / "bundle", "ctranslate2", "float32")
+    assert (again.folder / "model.bin").stat().st_ino == made.st_ino
+    shutil.rmtree(run / "bundle")
+    shutil.copytree(reseal({"step": 12345}), run / "bundle")
+    other = load_bundle(run)
+    assert (
+        check_sealed(kept(other, run, "ctranslate2", "float32").folder, "conversion")["bundle"]
+        == other.manifest["sha256"]
+    )
+    assert (first.folder / "model.bin").stat().st_ino != made.st_ino
+
+
+def test_a_damaged_conversion_is_made_again(run: Path) -> None:
+    bundle = load_bundle(run)
+    folder = kept(bundle, run, "ctranslate2", "float32").folder
+    (folder / "model.bin").write_bytes(b"")
+    with pytest.raises(BundleError):
+        check_sealed(folder, "conversion")
+    assert kept(bundle, run, "ctranslate2", "float32").folder == folder
+    check_sealed(folder, "conversion")
+
+
+def test_what_somebody_put_where_exports_go_is_left_alone(run: Path, caplog: pytest.LogCaptureFixture) -> None:
+    bundle = load_bundle(run)
+    folder = exports.home(run, "ctranslate2", "float32")
+    folder.mkdir(parents=True)
+    (folder / "mine.txt").write_text("years")
+    found = kept(bundle, run, "ctranslate2", "float32")
+    assert found.temporary is not None
+    assert found.folder != folder
+    assert "is left alone" in caplog.text
+    found.temporary.cleanup()
+    (folder / "mine.txt").unlink()
+    assert dragoman.export(run) == folder
+    (folder / "mine.txt").write_text("years")
+    with pytest.raises(ConfigError, match="is no export"):
+        dragoman.export(run)
+    assert (folder / "mine.txt").read_text() == "years"
+
+
+def test_a_run_that_cannot_be_written_is_converted_elsewhere_for_a_while(run: Path) -> None:
+    (run / "exports").write_bytes(b"in the way")
+    translator = Translator.load(run, "cpu")
+    want = translator.translate(["the dog sees a cat"])[0].text
+    assert translator.translate(["the dog sees a cat"], engine="ctranslate2")[0].text == want
+    elsewhere = translator._foreign["fp32", 1].home
+    assert elsewhere.temporary is not None
+    assert elsewhere.folder.is_dir()
+    elsewhere.temporary.cleanup()
+    assert not elsewhere.folder.exists()
+    assert (run / "exports").read_bytes() == b"in the way"
+
+
+def test_a_model_in_memory_is_converted_as_it_is(tiny_run: Path) -> None:
+    bundle = load_bundle(tiny_run)
+    with torch.no_grad():
+        bundle.model.decoder.layers[0].feed_forward.w_2.bias += 1.0  # no longer what the manifest says
+    translator = Translator(bundle)
+    want = translator.translate(["the dog sees a cat"], guard=False)
+    found = translator.translate(["the dog sees a cat"], guard=False, engine="ctranslate2")
+    assert found[0].score == pytest.approx(want[0].score, abs=1e-4)
+    translator._foreign["fp32", 1].close()
+
+
+# --- exports ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_export_is_complete_and_says_where_it_is_from(run: Path, tmp_path: Path) -> None:
+    folder = dragoman.export(run, "ctranslate2", tmp_path / "out", "int8")
+    assert folder == tmp_path / "out"
+    facts = check_sealed(folder, "conversion")
+    wanted = {"export": "ctranslate2", "quantization": "int8", "src_lang": "en", "tgt_lang": "de"}
+    assert {name: facts[name] for name in wanted} == wanted
+    assert sorted(facts["files"]) == ["config.json", "joint.spm", "model.bin", "shared_vocabulary.json"]
+    assert json.loads((folder / "config.json").read_text())["add_source_eos"] is True
+    assert dragoman.export(run, out=folder) == folder  # an export may be replaced, also a damaged one
+    (folder / "model.bin").write_bytes(b"")
+    dragoman.export(run, out=folder)
+    assert check_sealed(folder, "conversion")["quantization"] == "float32"
+    assert dragoman.export(run / "bundle") == run / "exports/ctranslate2-float32"
+
+
+def test_an_export_of_a_bundle_that_lies_by_itself_goes_into_it(run: Path) -> None:
+    run = run.rename(run.with_name("other"))
+    (run / "bundle").rename(run / "english-german")
+    assert dragoman.export(run / "english-german") == run / "english-german/exports/ctranslate2-float32"
+    load_bundle(run / "english-german")
+
+
+def test_nothing_else_is_overwritten(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/thesis.txt").write_text("years")
+    (tmp_path / "file").write_text("a file")
+    for out in (tmp_path / "mine", tmp_path / "file", run, run / "bundle"):
+        with pytest.raises(ConfigError, match="is there already and is no export; choose another --out"):
+            dragoman.export(run, out=out)
+    assert (tmp_path / "mine/thesis.txt").read_text() == "years"
+    with pytest.raises(ConfigError, match="--to 'word' is unknown: use ctranslate2"):
+        dragoman.export(run, "word")
+    with pytest.raises(ConfigError, match="quantization = 'int3' is unknown"):
+        dragoman.export(run, quantization="int3")
+    assert exports.home(run, "ctranslate2", "int3").parent.exists() is False
+
+
+def test_weights_that_have_changed_are_converted_anew_and_not_beside_the_run(run: Path, texts: list[str]) -> None:
+    translator = Translator.load(run, "cpu")
+    settings: dict[str, Any] = {"patience": 1.0, "guard": False}
+    before = translator.translate(texts, engine="ctranslate2", **settings)
+    with torch.no_grad():
+        for weight in translator.model.parameters():
+            weight.mul_(0.8)
+    want = translator.translate(texts, **settings)
+    found = translator.translate(texts, engine="ctranslate2", **settings)
+    assert [one.score for one in found] != pytest.approx([one.score for one in before], abs=1e-3)
+    assert [one.score for one in found] == pytest.approx([one.score for one in want], abs=1e-4)
+    translator._foreign["fp32", 1].close()
+    again = Translator.load(run, "cpu").translate(texts, engine="ctranslate2", **settings)
+    assert again == before
+
+
+def test_an_engine_that_is_handed_over_refuses_what_it_cannot_do_too(run: Path, texts: list[str]) -> None:
+    translator = Translator.load(run, "cpu")
+    engine = engines.load(load_bundle(run), run, "fp32", "cpu", 1).engine
+    assert translator.translate(texts, engine=engine) == translator.translate(texts, engine="ctranslate2")
+    for wish in ({"sampling": dragoman.Sampling()}, {"exclude": ["hund"]}):
+        with pytest.raises(ConfigError, match="cannot do"):
+            translator.translate(texts, engine=engine, **wish)
+
+
+def test_a_glossary_without_terms_is_none(run: Path, texts: list[str]) -> None:
+    translator, empty = Translator.load(run, "cpu"), dragoman.Glossary([])
+    for engine in ("torch", "ctranslate2", "auto"):
+        found = translator.translate(texts, glossary=empty, engine=engine)
+        assert found == translator.translate(texts, engine="torch" if engine == "torch" else "ctranslate2")
+
+
+def test_a_refused_setting_leaves_no_file(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "src").write_text("the dog\n", encoding="utf-8")
+    before = sorted(tmp_path.rglob("*"))
+    for wrong in ({"n_best": 9}, {"precision": "fp8"}, {"engine": "ctranslate2", "sampling": dragoman.Sampling()}):
+        with pytest.raises(DragomanError):
+            Translator.load(run, "cpu").translate_file(tmp_path / "src", tmp_path / "out", **wrong)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_wishes_count_where_there_is_nothing_to_translate(run: Path) -> None:
+    translator = Translator.load(run, "cpu")
+    for wish in ({"no_repeat_ngram": 2}, {"prefix": "der"}, {"include": ["hund"]}):
+        with pytest.raises(ConfigError, match="words prescribed or forbidden"):
+            translator.translate([], engine="ctranslate2", **wish)

@@ -1,0 +1,349 @@
+"""What is written for CTranslate2 is what its own specification would save, and computes what our model computes."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ctranslate2
+import numpy as np
+import pytest
+import torch
+from ctranslate2.specs import common_spec, transformer_spec
+
+from dragoman.bundle import Bundle, load_bundle
+from dragoman.config import DecodeConfig, ModelConfig
+from dragoman.decoding.batches import search_all
+from dragoman.decoding.scoring import read_all
+from dragoman.engines import ctranslate2 as ctranslate2_engine
+from dragoman.errors import BundleError, ConfigError
+from dragoman.formats.ctranslate2 import QUANTIZATIONS, TYPES, rounded_rows, why_not, write
+from dragoman.model.transformer import Transformer
+
+CPU = torch.device("cpu")
+SIZES = dict(d_model=24, n_heads=3, d_ff=40, n_encoder_layers=2, n_decoder_layers=2, max_len=40)
+VARIANTS: dict[str, dict[str, Any]] = {
+    "the paper's": {},
+    "pre-norm": dict(norm="pre"),
+    "GELU": dict(activation="gelu"),
+    "swish": dict(activation="swish"),
+    "SwiGLU": dict(activation="swiglu"),
+    "learned positions": dict(positions="learned"),
+    "rotary positions": dict(positions="rotary"),
+    "heads of own width": dict(d_k=10, d_v=10),
+    "rotary heads of own width": dict(positions="rotary", d_k=6, d_v=6, norm="pre"),
+    "decoder shared": dict(share_embeddings="decoder"),
+    "nothing shared": dict(share_embeddings="none"),
+    "unscaled": dict(scale_embeddings=False),
+    "attention without bias": dict(attention_bias=False),
+    "generator with bias": dict(generator_bias=True),
+    "another epsilon": dict(norm_eps=1e-2),
+    "one encoder layer and three decoder layers": dict(n_encoder_layers=1, n_decoder_layers=3),
+    "modern": dict(norm="pre", activation="swiglu", positions="rotary", attention_bias=False, share_embeddings="none"),
+}
+PAIRS = [([9, 7, 300], [5, 31, 8, 100]), ([4] * 21, [11]), ([8], list(range(4, 30))), ([44, 10, 6, 7, 8, 9], [])]
+
+Make = Callable[..., Bundle]
+
+
+@pytest.fixture
+def make(tiny_run: Path) -> Make:
+    """A function of fields of the configuration: a bundle with a random model, in which nothing is 0 or 1."""
+    real = load_bundle(tiny_run)
+
+    def bundle(**fields: Any) -> Bundle:
+        n = real.src_tokenizer.vocab_size
+        model = Transformer(ModelConfig(**{"src_vocab_size": n, "tgt_vocab_size": n, **SIZES, **fields})).eval()
+        gen = torch.Generator().manual_seed(1)
+        with torch.no_grad():
+            for name, parameter in model.named_parameters():
+                one = "norm" in name and name.endswith("weight")
+                parameter.copy_(torch.randn(parameter.shape, generator=gen) / 4 + one)
+        return real._replace(model=model)
+
+    return bundle
+
+
+def load(bundle: Bundle, folder: Path, precision: str = "float32") -> ctranslate2_engine.CTranslate2:
+    pieces = bundle.src_tokenizer.pieces(range(bundle.src_tokenizer.vocab_size))
+    return ctranslate2_engine.load(folder, pieces, pieces, precision)
+
+
+@pytest.mark.parametrize("fields", VARIANTS.values(), ids=list(VARIANTS))
+def test_a_model_computes_the_same_there(make: Make, tmp_path: Path, fields: dict[str, Any]) -> None:
+    bundle = make(**fields)
+    write(bundle, tmp_path)
+    engine = load(bundle, tmp_path)
+    ours = read_all(bundle.model, PAIRS, CPU)
+    theirs = ctranslate2_engine.read_all(engine, PAIRS)
+    for one, other in zip(ours, theirs, strict=True):
+        assert one is not None
+        assert other == pytest.approx(one.log_probs, abs=1e-4)
+    sources = [src for src, _ in PAIRS]
+    greedy = DecodeConfig(beam_size=1, max_extra_tokens=5)
+    want = search_all(bundle.model, sources, greedy, CPU, longest=40)
+    found = ctranslate2_engine.search_all(engine, sources, greedy, longest=40)
+    assert [h[0].ids for h in found] == [h[0].ids for h in want]
+    assert [h[0].score for h in found] == pytest.approx([h[0].score for h in want], abs=1e-4)
+    beam = DecodeConfig(beam_size=4, max_extra_tokens=5)
+    best = [h[0] for h in ctranslate2_engine.search_all(engine, sources, beam, longest=40)]
+    read = read_all(bundle.model, [(src, h.ids) for src, h in zip(sources, best, strict=True)], CPU)
+    assert [h.log_prob for h in best] == pytest.approx([one.log_prob for one in read if one], abs=1e-4)
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    (dict(n_encoder_layers=0), r"no model without encoder \(model.n_encoder_layers = 0\)"),
+    (dict(n_decoder_layers=0), r"no model without decoder \(model.n_decoder_layers = 0\)"),
+    (dict(d_k=4, d_v=6), "heads have one width, and here model.d_k is 4 and model.d_v 6"),
+    (dict(src_vocab_size=10**7, tgt_vocab_size=10**7, d_model=120), "more than 4 GiB"),
+]
+
+
+@pytest.mark.parametrize(("fields", "reason"), REFUSED)
+def test_what_it_cannot_express_is_refused_in_one_line(fields: dict[str, Any], reason: str) -> None:
+    config = ModelConfig(**{"src_vocab_size": 9, "tgt_vocab_size": 9, **SIZES, **fields})
+    assert "\n" not in why_not(config)
+    with pytest.raises(ConfigError, match=reason):
+        raise ConfigError(why_not(config))
+
+
+def test_a_refused_model_leaves_nothing(make: Make, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be written for CTranslate2: its heads have one width"):
+        write(make(d_k=4, d_v=6), tmp_path)
+    with pytest.raises(ConfigError, match=r"quantization = 'int4' is unknown: use one of float32, float16, .*int8"):
+        write(make(), tmp_path, "int4")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_damaged_model_is_refused(make: Make, tmp_path: Path) -> None:
+    bundle = make()
+    with torch.no_grad():
+        bundle.model.encoder.layers[0].feed_forward.w_1.weight[0, 0] = torch.nan
+    with pytest.raises(BundleError, match=r"encoder.layers.0.feed_forward.w_1.weight holds values that are not finite"):
+        write(bundle, tmp_path)
+
+
+# --- the file, compared with what the package itself saves ------------------------------------------------------------
+
+
+def read_binary(path: Path) -> dict[str, tuple[str, np.ndarray[Any, Any]]]:
+    """All variables of a model.bin, aliases resolved, as type and values (bfloat16 as its bits)."""
+    body, place = path.read_bytes(), 0
+
+    def take(form: str) -> Any:
+        nonlocal place
+        values = struct.unpack_from(f"<{form}", body, place)
+        place += struct.calcsize(f"<{form}")
+        return values[0] if len(values) == 1 else values
+
+    def string() -> str:
+        raw = take(f"{take('H')}s")
+        assert raw.endswith(b"\0")
+        return raw[:-1].decode()
+
+    assert take("I") == 6
+    assert (string(), take("I")) == ("TransformerSpec", 7)
+    found: dict[str, tuple[str, np.ndarray[Any, Any]]] = {}
+    names = ("float32", "int8", "int16", "int32", "float16", "bfloat16")
+    for _ in range(take("I")):
+        name = string()
+        shape = [take("I") for _ in range(take("B"))]
+        kind, n_bytes = names[take("B")], take("I")
+        array = np.frombuffer(body[place : place + n_bytes], {"bfloat16": "uint16"}.get(kind, kind)).reshape(shape)
+        found[name], place = (kind, array), place + n_bytes
+    for _ in range(take("I")):
+        alias, name = string(), string()
+        for ending in ("", "_scale"):  # the scale of a matrix goes with it
+            if name + ending in found:
+                found[alias + ending] = found[name + ending]
+    assert place == len(body)
+    return found
+
+
+def their_file(bundle: Bundle, folder: Path, quantization: str) -> None:
+    """Save a bundle's model by the package's own classes."""
+    config, state = bundle.model.config, {name: t.numpy() for name, t in bundle.model.state_dict().items()}
+    gated = config.activation == "swiglu"
+    spec = transformer_spec.TransformerSpec.from_config(
+        (config.n_encoder_layers, config.n_decoder_layers), config.n_heads, pre_norm=config.norm == "pre",
+        activation=common_spec.Activation.SWISH if gated else common_spec.Activation.RELU, ffn_glu=gated,
+    )  # fmt: skip
+
+    def norm(target: Any, name: str) -> None:
+        target.gamma, target.beta = state[f"{name}.weight"], state[f"{name}.bias"]
+
+    def linear(target: Any, *names: str) -> None:
+        target.weight = np.concatenate([state[f"{name}.weight"] for name in names])
+        if f"{names[0]}.bias" in state:
+            target.bias = np.concatenate([state[f"{name}.bias"] for name in names])
+
+    def feed_forward(target: Any, name: str) -> None:
+        linear(target.linear_0, f"{name}.w_3" if gated else f"{name}.w_1")
+        linear(target.linear_1, f"{name}.w_2")
+        if gated:
+            linear(target.linear_0_noact, f"{name}.w_1")
+
+    def self_attention(target: Any, name: str) -> None:
+        linear(target.linear[0], *(f"{name}.w_{letter}" for letter in "qkv"))
+        linear(target.linear[1], f"{name}.w_o")
+
+    n, d = 1024, config.d_model
+    angles = np.arange(n)[:, None] / 10000.0 ** (np.arange(0, d, 2) / d)
+    table = np.stack((np.sin(angles), np.cos(angles)), axis=-1).reshape(n, d).astype(np.float32)
+    for stack in (spec.encoder, spec.decoder):
+        stack.position_encodings.encodings = table
+    spec.encoder.embeddings[0].weight = state["src_embed.weight"]
+    spec.decoder.embeddings.weight = state["tgt_embed.weight"]
+    linear(spec.decoder.projection, "generator")
+    for i, layer in enumerate(spec.encoder.layer):
+        name = f"encoder.layers.{i}"
+        self_attention(layer.self_attention, f"{name}.self_attn")
+        norm(layer.self_attention.layer_norm, f"{name}.norm1")
+        feed_forward(layer.ffn, f"{name}.feed_forward")
+        norm(layer.ffn.layer_norm, f"{name}.norm2")
+    for i, layer in enumerate(spec.decoder.layer):
+        name = f"decoder.layers.{i}"
+        self_attention(layer.self_attention, f"{name}.self_attn")
+        norm(layer.self_attention.layer_norm, f"{name}.norm1")
+        linear(layer.attention.linear[0], f"{name}.cross_attn.w_q")
+        linear(layer.attention.linear[1], f"{name}.cross_attn.w_k", f"{name}.cross_attn.w_v")
+        linear(layer.attention.linear[2], f"{name}.cross_attn.w_o")
+        norm(layer.attention.layer_norm, f"{name}.norm2")
+        feed_forward(layer.ffn, f"{name}.feed_forward")
+        norm(layer.ffn.layer_norm, f"{name}.norm3")
+    if config.norm == "pre":
+        norm(spec.encoder.layer_norm, "encoder.norm")
+        norm(spec.decoder.layer_norm, "decoder.norm")
+    pieces = bundle.src_tokenizer.pieces(range(bundle.src_tokenizer.vocab_size))
+    spec.register_source_vocabulary(pieces)
+    spec.register_target_vocabulary(pieces)
+    spec.config.add_source_eos = True
+    spec.config.layer_norm_epsilon = config.norm_eps
+    spec.validate()
+    spec.optimize(quantization)
+    folder.mkdir()
+    spec.save(str(folder))
+
+
+@pytest.mark.parametrize("fields", [{}, dict(norm="pre", activation="swiglu", attention_bias=False)])
+@pytest.mark.parametrize("quantization", ["float32", "float16", "int8", "int8_float32", "int8_bfloat16"])
+def test_the_files_are_those_that_the_package_saves(
+    make: Make, tmp_path: Path, fields: dict[str, Any], quantization: str
+) -> None:
+    bundle = make(**fields)
+    with torch.no_grad():
+        bundle.model.src_embed.weight[0] = 0.0  # as padding is, which is tied and has no largest value to divide by
+    (tmp_path / "ours").mkdir()
+    write(bundle, tmp_path / "ours", quantization)
+    their_file(bundle, tmp_path / "theirs", quantization)
+    ours, theirs = (read_binary(tmp_path / who / "model.bin") for who in ("ours", "theirs"))
+    assert ours.keys() == theirs.keys()
+    for name, (kind, array) in theirs.items():
+        assert ours[name][0] == kind, name
+        np.testing.assert_array_equal(ours[name][1], array, name)
+    for name in ("config.json", "shared_vocabulary.json"):
+        one, other = (json.loads((tmp_path / who / name).read_text(encoding="utf-8")) for who in ("ours", "theirs"))
+        assert one == other
+    sizes = [(tmp_path / who / "model.bin").stat().st_size for who in ("ours", "theirs")]
+    assert sizes[0] <= sizes[1] + 200  # what is tied stands there once
+
+
+def test_types_stand_in_the_order_of_the_specification() -> None:
+    assert [str(one).removeprefix("torch.") for one in TYPES] == [
+        "float32", "int8", "int16", "int32", "float16", "bfloat16",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("quantization", QUANTIZATIONS)
+def test_every_quantization_loads_and_is_near(make: Make, tmp_path: Path, quantization: str) -> None:
+    bundle = make()
+    write(bundle, tmp_path, quantization)
+    assert ctranslate2.contains_model(str(tmp_path))
+    precision = "int8" if "int8" in quantization else "float32"  # a processor need not compute in 16 bits
+    ours, theirs = (
+        read_all(bundle.model, PAIRS, CPU),
+        ctranslate2_engine.read_all(load(bundle, tmp_path, precision), PAIRS),
+    )
+    differences = [
+        abs(a - b)
+        for one, other in zip(ours, theirs, strict=True)
+        if one
+        for a, b in zip(one.log_probs, other, strict=True)
+    ]
+    assert len(differences) == sum(len(tgt) + 1 for _, tgt in PAIRS)
+    bound = {"float32": 1e-4, "float16": 0.05}.get(quantization, 1.0)
+    assert 0 < max(differences) < bound
+
+
+def test_rows_are_rounded_to_127_steps_of_their_largest_value() -> None:
+    matrix = torch.tensor([[1.0, -2.0, 0.5], [0.0, 0.0, 0.0], [1e-30, 3e-30, 0.0], [127.0, 0.5, 1.5]])
+    rounded, scale = rounded_rows(matrix)
+    assert rounded.dtype == torch.int8
+    assert rounded.tolist() == [[64, -127, 32], [0, 0, 0], [42, 127, 0], [127, 0, 2]]
+    assert (rounded / scale[:, None] - matrix).abs().max() <= (0.5 / scale).max()
+    assert scale[:2].tolist() == [63.5, 1.0]
+
+
+class OddTokenizer:
+    """Pieces that a text file of one piece a line would lose."""
+
+    odd = ("\n", "\r", "a\u2028b", '"', "\\", " ", "\t", "\u00e9", "\U0001f600", "<0x0A>", "\ufeff", "</S>")
+    vocab_size = 4 + len(odd)
+
+    def pieces(self, ids: Any) -> list[str]:
+        every = ["<pad>", "<unk>", "<s>", "</s>", *self.odd]
+        return [every[i] for i in ids]
+
+    def save(self, path: Path) -> None:
+        path.write_bytes(b"")
+
+
+def test_pieces_keep_their_ids_whatever_they_are(make: Make, tmp_path: Path) -> None:
+    odd: Any = OddTokenizer()
+    n = odd.vocab_size
+    bundle = make(src_vocab_size=n, tgt_vocab_size=n)._replace(src_tokenizer=odd, tgt_tokenizer=odd)
+    write(bundle, tmp_path)
+    assert json.loads((tmp_path / "shared_vocabulary.json").read_text(encoding="utf-8")) == odd.pieces(range(n))
+    engine = load(bundle, tmp_path)
+    pairs = [(list(range(4, n)), list(range(n - 1, 3, -1)))] + [([i], [i]) for i in range(4, n)]
+    ours, theirs = read_all(bundle.model, pairs, CPU), ctranslate2_engine.read_all(engine, pairs)
+    for one, other in zip(ours, theirs, strict=True):
+        assert one is not None
+        assert other == pytest.approx(one.log_probs, abs=1e-4)
+
+
+def test_two_vocabularies_are_two_files(make: Make, tmp_path: Path) -> None:
+    bundle = make(src_vocab_size=16, share_embeddings="none")
+    odd: Any = OddTokenizer()
+    bundle = bundle._replace(src_tokenizer=odd)
+    write(bundle, tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "config.json", "model.bin", "source_vocabulary.json", "src.spm", "target_vocabulary.json", "tgt.spm",
+    ]  # fmt: skip
+    pieces = bundle.tgt_tokenizer.pieces(range(bundle.tgt_tokenizer.vocab_size))
+    engine = ctranslate2_engine.load(tmp_path, odd.pieces(range(16)), pieces, "float32")
+    (one,), (other,) = (
+        read_all(bundle.model, [([5, 15, 4], [300, 4])], CPU),
+        ctranslate2_engine.read_all(engine, [([5, 15, 4], [300, 4])]),
+    )
+    assert one is not None
+    assert other == pytest.approx(one.log_probs, abs=1e-4)
+
+
+def test_the_table_of_sinusoids_is_as_long_as_the_settings_can_ask_for(make: Make, tmp_path: Path) -> None:
+    bundle = make()
+    write(bundle, tmp_path)
+    assert read_binary(tmp_path / "model.bin")["encoder/position_encodings/encodings"][1].shape == (1024, 24)
+    data = bundle.config.data.model_copy(update={"max_tokens": 2000})
+    write(bundle._replace(config=bundle.config.model_copy(update={"data": data})), tmp_path)
+    n_rows = 2000 + bundle.config.decode.max_extra_tokens + 1
+    found = read_binary(tmp_path / "model.bin")
+    assert found["decoder/position_encodings/encodings"][1].shape == (n_rows, 24)
+    pair = (list(range(4, 204)) * 10, [5])
+    (one,) = read_all(bundle.model, [pair], CPU)
+    (other,) = ctranslate2_engine.read_all(load(bundle, tmp_path), [pair])
+    assert one is not None
+    assert other == pytest.approx(one.log_probs, abs=1e-4)

@@ -1,0 +1,364 @@
+"""The guard: sound translations pass untouched; for the others another is found, or the least bad, and it says so."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple, Self
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from dragoman.bundle import Bundle, load_bundle
+from dragoman.data.tokenizer import EOS_ID, PAD_ID
+from dragoman.decoding.batches import search_all
+from dragoman.decoding.constraints import Rules, Spelling
+from dragoman.decoding.search import Hypothesis
+from dragoman.translation.faults import faults, without_runs
+from dragoman.translation.guard import LEAST_BEAM, NO_REPEAT_NGRAM, Effort, Guarded, Part, guarded
+from dragoman.translation.translator import Translator
+
+SRC = "a man is riding a bike down the street"
+GOOD = "ein Mann fährt mit dem Rad die Straße hinab"
+LOOP = "ein Mann " * 12
+LONG = " ".join(f"Wort{i}" for i in range(60))
+
+Answers = Callable[[int, Effort], list[tuple[str, float]]]
+
+
+class World:
+    """Texts as their own hypotheses: ids are words. ``answers`` gives what a search finds, with scores."""
+
+    def __init__(self, answers: Answers | None = None) -> None:
+        self.answers = answers
+        self.texts: dict[int, str] = {}
+        self.asked: list[tuple[list[int], Effort]] = []
+
+    def hypothesis(self, text: str, score: float) -> Hypothesis:
+        self.texts[len(self.texts)] = text
+        return Hypothesis([len(self.texts) - 1] * len(text.split()), score, score * 2)
+
+    def decode(self, hypotheses: Sequence[Hypothesis]) -> list[str]:
+        return [self.texts[h.ids[0]] if h.ids else "" for h in hypotheses]
+
+    def search(self, indices: list[int], effort: Effort) -> list[list[Hypothesis]]:
+        self.asked.append((indices, effort))
+        assert self.answers is not None
+        return [[self.hypothesis(*answer) for answer in self.answers(i, effort)] for i in indices]
+
+    def guard(
+        self, pairs: Sequence[tuple[str, str]], limit: int = 500, langs: tuple[str, str] = ("en", "de")
+    ) -> list[Guarded]:
+        parts = [Part(src, len(src.split()), limit) for src, _ in pairs]
+        found = [self.hypothesis(text, -1.0) for _, text in pairs]
+        return guarded(parts, found, self.search, self.decode, 4, *langs)
+
+
+def strict(effort: Effort) -> bool:
+    return effort.no_repeat_ngram > 0
+
+
+def test_sound_translations_pass_and_nothing_is_searched_for() -> None:
+    world = World()
+    pairs = [(SRC, GOOD), ("hello", "hello"), ("ha ha ha ha ha", "ha ha ha ha ha"), ("7 + 8 = 15", "7 + 8 = 15")]
+    result = world.guard(pairs)
+    assert [(g.text, g.note, g.hypothesis.score) for g in result] == [(text, "", -1.0) for _, text in pairs]
+    assert world.asked == []
+    assert world.guard([]) == []
+
+
+def test_a_sound_hypothesis_of_a_wider_beam_is_taken_the_best_of_them() -> None:
+    world = World(lambda i, effort: [(LOOP, -0.5), ("zu lang " + LONG, -0.6), (GOOD, -2.0), ("schlechter", -3.0)])
+    [result] = world.guard([(SRC, LOOP)])
+    assert (result.text, result.hypothesis.score) == (GOOD, -2.0)
+    assert result.note == f"loop: searched again with a beam of {LEAST_BEAM}"
+    assert world.asked == [([0], Effort(LEAST_BEAM))]
+
+
+def test_only_what_is_wrong_is_searched_for_again() -> None:
+    world = World(lambda i, effort: [(f"gut {i}", -2.0)])
+    result = world.guard([(SRC, GOOD), (SRC, LOOP), (SRC, GOOD), (SRC, "")])
+    assert [g.text for g in result] == [GOOD, "gut 1", GOOD, "gut 3"]
+    assert [bool(g.note) for g in result] == [False, True, False, True]
+    assert [indices for indices, _ in world.asked] == [[1, 3]]
+
+
+def test_rules_come_second_and_those_of_a_copy_forbid_the_words_of_its_source() -> None:
+    world = World(lambda i, effort: [(GOOD, -3.0)] if strict(effort) else [(LOOP, -1.0), (SRC, -2.0)])
+    loop, copy = world.guard([(SRC, LOOP), (SRC, SRC)])
+    assert loop.text == copy.text == GOOD
+    assert loop.note == "loop: searched again without repeated 3-grams"
+    assert copy.note == "copy: searched again without repeated 3-grams or word pairs of the source"
+    (_, first), (_, second) = world.asked
+    assert first.exclude == ()
+    assert (second.no_repeat_ngram, second.min_tokens) == (NO_REPEAT_NGRAM, 1)
+    assert second.exclude[0] == ()
+    assert second.exclude[1][:3] == ("a man", "man is", "is riding")
+
+
+@pytest.mark.parametrize("first", ["", "  "])
+def test_something_is_found_for_nothing(first: str) -> None:
+    world = World(lambda i, effort: [("gut", -3.0)] if effort.min_tokens else [("", -1.0)])
+    [result] = world.guard([(SRC, first)])
+    assert (result.text, result.note) == ("gut", "empty: searched again without repeated 3-grams")
+
+
+def test_a_copy_or_too_much_stays_where_nothing_is_better_and_it_is_said() -> None:
+    world = World(lambda i, effort: [(LOOP, -0.1), (LONG, -0.2), (SRC, -5.0), ("", -0.1)])
+    [result] = world.guard([(SRC, LOOP * 2)])
+    assert result.text == SRC  # a copy is less bad than too much, and than a loop
+    assert (
+        result.note
+        == "loop and long left: searched again in vain; this is the best that was found, though a copy of the source"
+    )
+    world = World(lambda i, effort: [(LOOP, -0.1), (LONG, -0.2)])
+    [result] = world.guard([(SRC, SRC)])
+    assert (result.text, result.hypothesis.score) == (SRC, -1.0)  # what was found at first
+    assert (
+        result.note == "copy left: searched again in vain; this is the best that was found, though a copy of the source"
+    )
+
+
+def test_a_loop_that_can_be_cut_is_better_than_too_much() -> None:
+    world = World(lambda i, effort: [(LONG, -0.1)] if strict(effort) else [(LOOP, -0.5)])
+    [result] = world.guard([(SRC, LOOP)])
+    assert result.text.strip() == "ein Mann"
+    world = World(lambda i, effort: [("", -0.1)])
+    [result] = world.guard([(SRC, LONG)])
+    assert (result.text, result.note) == (
+        LONG, "long left: searched again in vain; this is the best that was found, though too long",
+    )  # fmt: skip
+
+
+def test_a_loop_in_every_hypothesis_is_said_once() -> None:
+    world = World(lambda i, effort: [(LOOP, -0.1)])
+    [result] = world.guard([(SRC, LOOP * 2)])
+    assert result.text.strip() == "ein Mann"
+    assert result.note == "loop and long left: searched again in vain; what was repeated stands here once"
+
+
+def test_where_there_is_nothing_at_all_the_source_stands() -> None:
+    world = World(lambda i, effort: [("", -0.1)])
+    [one, emoji] = world.guard([(SRC, ""), (" 🙂 ", "")])
+    assert (one.text, emoji.text) == (SRC, "🙂")
+    assert one.note == "empty left: searched again in vain; the source stands here instead"
+
+
+def test_a_loop_that_can_be_cut_is_better_than_nothing() -> None:
+    world = World(lambda i, effort: [("", -0.1), ("der der der der der der Hund", -9.0)])
+    [result] = world.guard([(SRC, "")])
+    assert result.text == "der Hund"
+    assert result.note.startswith("empty left: ")
+
+
+def test_a_translation_that_was_stopped_at_its_limit_is_searched_for_again() -> None:
+    n = len(GOOD.split()) + 1  # with the end
+    world = World(lambda i, effort: [("kürzer", -2.0)])
+    assert world.guard([(SRC, GOOD)], limit=n + 1)[0].note == ""
+    [result] = world.guard([(SRC, GOOD)], limit=n)
+    assert (result.text, result.note) == ("kürzer", f"long: searched again with a beam of {LEAST_BEAM}")
+
+
+def test_whatever_the_searches_find_no_loop_and_nothing_empty_is_left() -> None:
+    """Of all combinations of what may come first and then."""
+    kinds = [GOOD, LOOP, LONG, SRC, "", " ", "a a a a a", "哈哈哈哈哈哈哈哈", ("und so weiter " * 9).strip()]
+    for first in kinds:
+        for second in kinds:
+            world = World(lambda i, effort, second=second: [(second, -2.0)])  # type: ignore[misc]
+            [result] = world.guard([(SRC, first)])
+            left = faults(SRC, result.text, n_src=9, n_tgt=9, src_lang="en", tgt_lang="de")
+            assert not {"loop", "empty"} & set(left), (first, second, result)
+            assert (result.text == first) <= (result.note == "" or " left: " in result.note)
+            assert (result.note == "") == (first == GOOD)
+            assert result.sound == (" left: " not in result.note)
+
+
+def test_between_unknown_or_near_languages_the_source_may_be_repeated() -> None:
+    world = World(lambda i, effort: [])
+    assert world.guard([(SRC, SRC)], langs=("da", "nb"))[0].note == ""
+
+
+# --- in the translator, with models that go wrong ---------------------------------------------------------------------
+
+
+class Place(NamedTuple):
+    """What an Obstinate model knows of its rows: their sources, and what has been said."""
+
+    src: Tensor
+    said: Tensor
+
+    def select(self, rows: Tensor) -> Self:
+        return self._replace(src=self.src[rows], said=self.said[rows])
+
+
+class Obstinate(nn.Module):
+    """A model that wants one thing most, and the right translation a little less.
+
+    What it wants: the ids ``wish``, over and over (nothing: the end at once; "copy": its source). The second choice is
+    the source word by word in the order of ``second``, then the end.
+    """
+
+    def __init__(self, vocab_size: int, wish: list[int] | str, second: list[int]) -> None:
+        super().__init__()
+        self.config = SimpleNamespace(positions="sinusoidal", max_len=1024)
+        self.device_tag = nn.Parameter(torch.zeros(1))
+        self.vocab_size, self.wish, self.second = vocab_size, wish, [*second, EOS_ID]
+        self.n_starts = 0
+
+    def start(self, src: Tensor) -> Place:
+        self.n_starts += 1
+        return Place(src, torch.zeros(len(src), 0, dtype=torch.int64))
+
+    def step(self, place: Place, last_ids: Tensor) -> tuple[Tensor, Place]:
+        said = torch.cat((place.said, last_ids[:, None]), dim=1)
+        n = said.size(1) - 1
+        logits = torch.full((len(last_ids), self.vocab_size), -6.0)
+        for row in range(len(last_ids)):
+            src = [int(i) for i in place.src[row] if i != PAD_ID]
+            wish = src if self.wish == "copy" else [*self.wish] or [EOS_ID]
+            so_far = said[row, 1:].tolist()
+            logits[row, self.second[min(n, len(self.second) - 1)] if so_far == self.second[:n] else EOS_ID] = 2.0
+            if so_far == (wish * (n + 1))[:n]:
+                logits[row, (wish * (n + 1))[n]] = 9.0
+        return logits, Place(place.src, said)
+
+
+@pytest.fixture
+def obstinate(tiny_run: Path) -> Callable[..., Translator]:
+    """A function that makes a translator of such a model: what it wants, and what it might say instead."""
+    real = load_bundle(tiny_run)
+
+    def make(wish: str, second: str) -> Translator:
+        tokenizer = real.tgt_tokenizer
+        wanted: list[int] | str = wish if wish == "copy" else tokenizer.encode([wish])[0]
+        model = Obstinate(tokenizer.vocab_size, wanted, tokenizer.encode([second])[0])
+        return Translator(Bundle(real.config, model, *real[2:]))  # type: ignore[arg-type]
+
+    return make
+
+
+SENTENCE = "the dog sees a cat here today"
+
+
+@pytest.mark.parametrize(
+    ("wish", "fault"), [("hund ", "loop"), ("der hund mag ", "loop"), ("", "empty"), ("copy", "copy")]
+)
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_a_model_that_goes_wrong_is_searched_again(
+    obstinate: Callable[..., Translator], wish: str, fault: str, beam_size: int
+) -> None:
+    translator = obstinate(wish, "der hund sieht heute")
+    texts = [SENTENCE, "", "dog"]
+    bad = translator.translate(texts, beam_size=beam_size, guard=False)
+    assert not bad[0].notes
+    warnings: list[str] = []
+    first, blank, word = translator.translate(texts, beam_size=beam_size, warn=warnings.append)
+    assert first.text != bad[0].text
+    assert first.notes[0].startswith(fault)
+    assert "searched again" in first.notes[0]
+    assert warnings[0] == f"line 1: {first.notes[0]}"
+    left = faults(SENTENCE, first.text, n_src=9, n_tgt=first.n_tokens, src_lang="en", tgt_lang="de")
+    assert left == ()
+    assert (blank.text, blank.notes) == ("", ())
+    assert word.text == ("dog" if wish == "copy" else word.text)  # one word is never a copy
+    assert word.text
+
+
+def test_the_second_choice_of_the_model_is_found(obstinate: Callable[..., Translator]) -> None:
+    [found] = obstinate("", "der hund sieht heute").translate([SENTENCE], beam_size=2)
+    assert found.text == "der hund sieht heute"
+    assert found.notes == (f"empty: searched again with a beam of {LEAST_BEAM}",)
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_the_end_can_be_kept_from_coming_at_once(obstinate: Callable[..., Translator], beam_size: int) -> None:
+    translator = obstinate("", "der hund sieht heute")
+    config = translator.config.decode.model_copy(update={"beam_size": beam_size})
+    spelling = Spelling(translator.tgt_tokenizer.spelled)
+
+    def n_tokens(least: int) -> int:
+        rules = [Rules(spelling, min_tokens=least)]
+        return len(search_all(translator.model, [[9, 8]], config, translator.device, rules=rules)[0][0].ids)
+
+    assert n_tokens(0) == 0
+    assert [n_tokens(least) >= least for least in (1, 2, 5)] == [True] * 3
+
+
+def test_good_output_costs_no_search(obstinate: Callable[..., Translator]) -> None:
+    translator = obstinate("copy", "der hund")
+    model = translator.model
+    found = translator.translate(["dog", "7 8 9", "haus"])  # copies of which none is a fault
+    assert [one.notes for one in found] == [(), (), ()]
+    assert model.n_starts == 1
+
+
+def test_what_was_asked_for_holds_in_the_second_search_too(obstinate: Callable[..., Translator]) -> None:
+    translator = obstinate("hund ", "der hund sieht heute")
+    [found] = translator.translate([SENTENCE], prefix="ein", exclude=["heute"], beam_size=2)
+    assert found.text.startswith("ein")
+    assert "heute" not in found.text.split()
+    assert not {"loop", "empty"} & set(faults(SENTENCE, found.text, n_src=9, n_tgt=9, src_lang="en", tgt_lang="de"))
+
+
+def test_a_part_of_a_long_line_is_named_in_its_note(obstinate: Callable[..., Translator]) -> None:
+    translator = obstinate("hund ", "der hund sieht heute")
+    chance = random.Random(0)
+    long = " ".join(chance.choices(["dog", "cat", "sees", "finds", "a", "the"], k=280))
+    [found] = translator.translate([long])
+    n, (*of_parts, seam) = found.n_parts, found.notes
+    assert n == len(of_parts) > 1
+    assert all(note.endswith(f" (part {k} of {n})") for k, note in enumerate(of_parts, 1))
+    assert seam == "loop: where its parts meet; what was repeated stands here once"
+    assert found.text.strip() == "hund"  # each part says it, and the line does not say it over and over
+
+
+def test_the_guard_gives_the_same_in_every_batch(tiny_run: Path) -> None:
+    """With the trained model, on text that drives it into faults."""
+    translator = Translator.load(tiny_run, "cpu")
+    chance = random.Random(3)
+    words = ["dog", "cat", "the", "xyz", "!!!", "QQQ", "🙂", "sees", "1234"]
+    texts = [" ".join(chance.choices(words, k=chance.randint(1, 30))) for _ in range(24)]
+    alone = translator.translate(texts, deterministic=True)
+    assert sum(bool(one.notes) for one in alone) > 2
+    assert any(not one.notes for one in alone)
+    assert [(f.text, f.notes) for f in translator.translate(texts)] == [(f.text, f.notes) for f in alone]
+    order = list(range(len(texts)))
+    chance.shuffle(order)
+    for size in (1, 7):
+        for start in range(0, len(order), size):
+            batch = order[start : start + size]
+            found = translator.translate([texts[i] for i in batch])
+            assert [(f.text, f.notes) for f in found] == [(alone[i].text, alone[i].notes) for i in batch]
+            assert [f.score for f in found] == pytest.approx([alone[i].score for i in batch], abs=1e-5)
+    for text, one in zip(texts, alone, strict=True):
+        if one.n_parts > 1:
+            continue  # each part is sound; two of them may say the same
+        left = faults(text, one.text, n_src=30, n_tgt=1, src_lang="en", tgt_lang="de")
+        assert not {"loop", "empty"} & set(left) or one.n_parts > 1, (text, one)
+        assert one.text.strip()
+        assert without_runs(text, one.text) == one.text  # not even where parts meet
+
+
+def test_the_command_line_says_what_was_seen_in_which_line(
+    command: Callable[..., Any], tiny_run: Path, tmp_path: Path
+) -> None:
+    chance = random.Random(3)
+    words = ["dog", "cat", "the", "xyz", "!!!", "QQQ", "🙂", "sees", "1234"]
+    texts = [" ".join(chance.choices(words, k=chance.randint(1, 30))) for _ in range(12)]
+    (tmp_path / "text").write_text("".join(text + "\n" for text in texts), encoding="utf-8")
+    done = command("translate", tiny_run, "text", "--json", cwd=tmp_path)
+    assert done.status == 0
+    lines = [json.loads(line) for line in done.out.decode().splitlines()]
+    noted = {number: line["notes"] for number, line in enumerate(lines, 1) if "notes" in line}
+    assert noted
+    said = [line for line in done.err.splitlines() if "; split into " not in line]
+    assert said == [f"warning: text:{n}: {note}" for n, notes in noted.items() for note in notes]
+    bare = command("translate", tiny_run, "text", "--no-guard", cwd=tmp_path)
+    assert bare.status == 0
+    assert not any("searched again" in line for line in bare.err.splitlines())
+    outputs = bare.out.decode().split("\n")
+    assert all(outputs[n - 1] == line["text"] for n, line in enumerate(lines, 1) if n not in noted)

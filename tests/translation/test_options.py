@@ -1,0 +1,368 @@
+"""What a translation can be asked for, on a trained run: n best, samples, words, ensembles, scores, alignments."""
+
+from __future__ import annotations
+
+import io
+import math
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import dragoman
+from dragoman.bundle import load_bundle
+from dragoman.data.languages import has_word
+from dragoman.decoding import batches
+from dragoman.decoding.sampling import Sampling
+from dragoman.errors import BundleError, ConfigError, DecodeError
+from dragoman.translation.glossary import Glossary
+from dragoman.translation.translator import Translation, Translator
+
+SENTENCES = ["the dog sees a cat", "a man finds the house today", "here", "the red tree sleeps", "a big dog runs"]
+LONG = " ".join(["the dog sees a cat.", "a man finds  the house today.\t"] * 40)
+
+
+@pytest.fixture(scope="module")
+def translator(tiny_run: Path) -> Translator:
+    return Translator.load(tiny_run, "cpu")
+
+
+@pytest.fixture(scope="module")
+def other_run(tmp_path_factory: pytest.TempPathFactory, tiny: Callable[..., dict[str, Any]]) -> Path:
+    """Another run on the same text: other weights, the same subwords."""
+    mapping = tiny(max_steps=60, validate_every=60, save_every=60, seed=7)
+    run = tmp_path_factory.mktemp("runs") / "other"
+    dragoman.train(dragoman.Config.from_mapping(mapping), out=run, quiet=True)
+    return run
+
+
+def texts(count: int, seed: int = 5) -> list[str]:
+    chance = random.Random(seed)
+    words = sorted({word for sentence in SENTENCES for word in sentence.split()})
+    return [" ".join(chance.choices(words, k=chance.randint(1, 9))) for _ in range(count)]
+
+
+def best(found: list[Translation]) -> list[str]:
+    return [one.text for one in found]
+
+
+def test_the_n_best_come_with_their_scores_best_first(translator: Translator) -> None:
+    found = translator.translate([*SENTENCES, ""], n_best=4)
+    assert best(found) == best(translator.translate([*SENTENCES, ""], n_best=1))
+    for one in found[:-1]:
+        everyone = [one, *one.alternatives]
+        assert len({each.text for each in everyone}) > 1
+        assert [each.score for each in everyone] == sorted((each.score for each in everyone), reverse=True)
+        assert all(each.n_tokens > 0 and each.log_prob < 0 for each in everyone)
+    assert found[-1] == Translation("", 0.0, 0)
+    with pytest.raises(DecodeError, match=r"n_best = 9 must lie between 1 and beam_size = 4"):
+        translator.translate(SENTENCES, n_best=9)
+    assert len(translator.translate([LONG], n_best=2)[0].alternatives) == 1
+
+
+WISHES: dict[str, dict[str, Any]] = {
+    "n best": dict(n_best=3),
+    "sampling": dict(sampling=Sampling(temperature=1.5, top_k=20, top_p=0.95, seed=3), n_best=2),
+    "prefix": dict(prefix="ein kat"),
+    "include": dict(include=["haus", "rennt hier"]),
+    "exclude": dict(exclude=["hund", "ein"], no_repeat_ngram=2),
+    "glossary": dict(glossary=Glossary([("dog", "baum"), ("cat", None)])),
+    "alignments": dict(alignments=True),
+}
+
+
+@pytest.mark.parametrize("name", WISHES)
+def test_what_is_asked_for_does_not_depend_on_the_batch(translator: Translator, name: str) -> None:
+    sources = texts(24)
+    together = translator.translate(sources, **WISHES[name])
+    for number, one in enumerate(together):
+        alone = translator.translate([sources[number]], first_number=number, **WISHES[name])[0]
+        assert (alone.text, alone.alignment, alone.notes) == (one.text, one.alignment, one.notes)
+        assert alone.score == pytest.approx(one.score, abs=1e-5)
+        assert best(list(alone.alternatives)) == best(list(one.alternatives))
+    small = translator.translate(sources, batch_tokens=20, **WISHES[name])
+    assert best(small) == best(together)
+
+
+@pytest.mark.parametrize("wishes", [{}, WISHES["include"], WISHES["sampling"], {"precision": "bf16"}], ids=str)
+def test_deterministic_is_the_same_to_the_last_bit_whatever_else_is_there(
+    translator: Translator, wishes: dict[str, Any]
+) -> None:
+    sources = texts(20)
+    together = translator.translate(sources, deterministic=True, **wishes)
+    order = random.Random(1).sample(range(20), 20)
+    if "sampling" not in wishes:
+        shuffled = translator.translate([sources[i] for i in order], deterministic=True, **wishes)
+        assert torch.equal(
+            torch.tensor([one.score for one in shuffled], dtype=torch.float64),
+            torch.tensor([together[i].score for i in order], dtype=torch.float64),
+        )
+        assert best(shuffled) == [together[i].text for i in order]
+    alone = [
+        translator.translate([text], deterministic=True, first_number=i, **wishes)[0] for i, text in enumerate(sources)
+    ]
+    assert alone == together  # texts, scores and log-probabilities, bit by bit
+
+
+def test_samples_belong_to_their_seed_and_line(translator: Translator) -> None:
+    sources = texts(10)
+    one = translator.translate(sources, sampling=Sampling(temperature=2.0, seed=1))
+    assert one == translator.translate(sources, sampling=Sampling(temperature=2.0, seed=1))
+    assert best(one) != best(translator.translate(sources, sampling=Sampling(temperature=2.0, seed=2)))
+    same = translator.translate(["a big dog"] * 30, sampling=Sampling(temperature=3.0))
+    assert len(set(best(same))) > 5
+    with pytest.raises(ConfigError, match="top_p"):
+        translator.translate(sources, sampling=Sampling(top_p=2))
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+@pytest.mark.parametrize("prefix", ["ein", "ein ", "ein hu", "der hund sie", "xyz 7 é 猫", " zwei"])
+def test_translations_begin_with_the_prefix(translator: Translator, prefix: str, beam_size: int) -> None:
+    for one in translator.translate(texts(8), prefix=prefix, beam_size=beam_size, guard=False):
+        assert one.text.startswith(prefix)
+        assert one.notes == ()
+
+
+def test_a_prefix_may_end_within_a_word_which_then_goes_on(translator: Translator) -> None:
+    free = translator.translate(["a cat sees the house"])[0]
+    for n in range(len(free.text)):
+        found = translator.translate(["a cat sees the house"], prefix=free.text[:n])[0]
+        assert found.text == free.text  # what the model would say anyway costs nothing
+        assert found.score == pytest.approx(free.score, abs=1e-5)
+    each = translator.translate(["a cat", "a dog"], prefix=["der", "die"])
+    assert [one.text[:3] for one in each] == ["der", "die"]
+    with pytest.raises(ConfigError, match="2 prefixes for 1 texts"):
+        translator.translate(["a cat"], prefix=["a", "b"])
+    with pytest.raises(ConfigError, match="line end"):
+        translator.translate(["a cat"], prefix="a\nb")
+
+
+@pytest.mark.parametrize("beam_size", [1, 2, 4])
+def test_words_that_must_be_there_are_there_and_others_are_not(translator: Translator, beam_size: int) -> None:
+    sources = texts(12)
+    for include in (["katze"], ["GPU"], ["gruen rennt", "katze"], ["猫 é", "haus", "haus"], ["zwei"] * 3):
+        for one in translator.translate(sources, include=include, beam_size=beam_size, guard=False):
+            assert one.notes == ()
+            for word in set(include):
+                assert has_word(one.text, word), one.text
+                assert one.text.count(word) >= include.count(word)
+    free = translator.translate(sources, beam_size=beam_size)
+    for number, one in enumerate(free):
+        word = one.text.split()[0]
+        found = translator.translate(sources, exclude=[word], beam_size=beam_size, guard=False)[number]
+        assert not has_word(found.text, word)
+        assert found.notes == ()
+    with pytest.raises(ConfigError, match="blank word"):
+        translator.translate(sources, include=[" "])
+    with pytest.raises(ConfigError, match="list of words"):
+        translator.translate(sources, exclude="hund")
+
+
+def test_a_word_that_the_model_likes_stands_where_it_likes_it(translator: Translator) -> None:
+    for one in translator.translate(SENTENCES):
+        for word in one.text.split():
+            found = translator.translate([SENTENCES[0]], include=[word])[0]
+            assert has_word(found.text, word)
+    free = translator.translate(SENTENCES)
+    for source, one in zip(SENTENCES, free, strict=True):
+        assert translator.translate([source], include=one.text.split()[-1:])[0].text == one.text
+
+
+def test_what_cannot_be_kept_is_said(translator: Translator) -> None:
+    warnings: list[str] = []
+    both = translator.translate(["a dog"], include=["katze"], exclude=["katze"], warn=warnings.append, guard=False)[0]
+    assert has_word(both.text, "katze")  # what must be wins
+    assert both.notes == ("the excluded 'katze' is there",)
+    assert warnings == ["line 1: the excluded 'katze' is there"]
+    begun = translator.translate(["a dog"], prefix="hund ", exclude=["hund"])[0]
+    assert begun.text.startswith("hund ")
+    assert begun.notes == ("the excluded 'hund' is there",)
+
+
+def test_a_glossary_speaks_for_the_lines_that_have_its_terms(translator: Translator) -> None:
+    glossary = Glossary([("dog", "wauwau"), ("red tree", "Rotbaum"), ("Zug-7", None)])
+    sources = [*SENTENCES, "the Dog sees a Zug-7 today", "dog dog"]
+    free = translator.translate(sources)
+    found = translator.translate(sources, glossary=glossary, guard=False)
+    for one, alone in ((found[i], free[i]) for i in (1, 2)):
+        assert one.text == alone.text
+        assert one.score == pytest.approx(alone.score, abs=1e-5)
+    assert all(has_word(found[i].text, "wauwau") for i in (0, 4, 5))
+    assert has_word(found[3].text, "Rotbaum")
+    assert has_word(found[5].text, "Zug-7")
+    assert found[6].text.count("wauwau") == 2
+    assert all(one.notes == () for one in found)
+    long = translator.translate([LONG], glossary=Glossary([("dog", "rot")]), guard=False)[0]
+    assert long.n_parts > 1
+    assert long.text.split().count("rot") >= 40  # each part has as many as its source
+    cut = " ".join(["the dog sees a red house today"] * 30)  # somewhere within a term, for there is no sentence's end
+    for term in ("red house", "dog sees", "today the"):
+        split = Glossary([(term, "rot")])
+        found = translator.translate([cut], glossary=split, guard=False)
+        assert found[0].n_parts > 1
+        assert found[0].text.split().count("rot") >= len(split.find(cut)), term
+        assert found[0].notes == ()
+
+
+def test_a_word_that_is_asked_for_twice_is_looked_for_twice(translator: Translator) -> None:
+    found = translator.translate(["the dog sees a cat"], include=["haus"] * 4)[0]
+    n_there = found.text.split().count("haus")
+    assert ("'haus' could not be placed" in found.notes) == (n_there < 4)
+
+
+def test_a_word_is_not_let_through_because_the_prefix_has_its_letters(translator: Translator) -> None:
+    for prefix in ("der hunde und ", "hundert ", "der hunde und"):
+        found = translator.translate(["the dog dog dog"], prefix=prefix, exclude=["hund"], guard=False)[0]
+        assert found.text.startswith(prefix)
+        assert not has_word(found.text, "hund"), found
+    kept = translator.translate(["the dog dog dog"], prefix="der hund ", exclude=["hund"], guard=False)[0]
+    assert kept.text.startswith("der hund")
+
+
+def test_samples_in_which_words_must_stand_are_refused_whatever_the_texts(translator: Translator) -> None:
+    for wish in ({"include": ["hund"]}, {"glossary": Glossary([("zebra", "zebra")])}):
+        for lines in ([], ["the dog"]):
+            with pytest.raises(DecodeError, match="sampling cannot place words"):
+                translator.translate(lines, sampling=Sampling(), **wish)  # type: ignore[arg-type]
+
+
+def test_an_ensemble_translates_and_needs_the_same_subwords(
+    tiny_run: Path, other_run: Path, tmp_path: Path, tiny: Callable[..., dict[str, Any]], make_corpus: Any
+) -> None:
+    pair = Translator.load([tiny_run, other_run], "cpu")
+    alone = [Translator.load(run, "cpu") for run in (tiny_run, other_run)]
+    target = ["der hund sieht ein katze"]
+    each = [one.score(SENTENCES[:1], target)[0].token_log_probs for one in alone]
+    both = pair.score(SENTENCES[:1], target)[0].token_log_probs
+    mean = [math.log((math.exp(a) + math.exp(b)) / 2) for a, b in zip(*each, strict=True)]
+    assert list(both) == pytest.approx(mean, abs=1e-5)
+    found = pair.translate(SENTENCES, alignments=True, include=["hund"])
+    assert best(found) == best([pair.translate([text], include=["hund"])[0] for text in SENTENCES])
+    twice = Translator.load([tiny_run, tiny_run], "cpu")
+    assert best(twice.translate(SENTENCES)) == best(alone[0].translate(SENTENCES))
+    mapping = tiny(make_corpus(tmp_path, 50), max_steps=2, validate_every=2, save_every=2, warmup_steps=1)
+    mapping["data"]["tokenizer"]["vocab_size"] = 350
+    stranger = dragoman.train(dragoman.Config.from_mapping(mapping), out=tmp_path / "run", quiet=True).run
+    with pytest.raises(BundleError, match=r"its subwords are not those of"):
+        Translator.load([tiny_run, stranger], "cpu")
+    with pytest.raises(ConfigError, match="no run to load"):
+        Translator.load([])
+
+
+def test_given_translations_are_scored_as_the_search_scores_them(translator: Translator) -> None:
+    found = translator.translate(SENTENCES, n_best=4)
+    pairs = [
+        (text, each)
+        for text, one in zip(SENTENCES, found, strict=True)
+        for each in (one, *one.alternatives)
+        if each.text
+    ]
+    scored = translator.score([text for text, _ in pairs], [one.text for _, one in pairs])
+    same = 0
+    for one, (_, found_one) in zip(scored, pairs, strict=True):
+        assert one.log_prob == pytest.approx(sum(one.token_log_probs))
+        assert len(one.tokens) == one.n_tokens
+        ids = translator.tgt_tokenizer.encode([found_one.text])[0]
+        if len(ids) + 1 == found_one.n_tokens:  # cut as the search has cut it
+            same += 1
+            assert one.log_prob == pytest.approx(found_one.log_prob, abs=2e-5)
+            assert one.score == pytest.approx(found_one.score, abs=1e-5)
+    assert same > len(pairs) / 2
+    right, wrong = translator.score(["the dog"] * 2, ["der hund", "die katze"])
+    assert right.log_prob > wrong.log_prob
+
+
+def test_pairs_that_cannot_be_scored_are_said(translator: Translator) -> None:
+    found = translator.score(["a dog", "", "a cat", "a " * 400], ["", "x", "ein katze", "ein " * 400], alignments=True)
+    assert [math.isnan(one.log_prob) for one in found] == [True, True, False, False]
+    assert found[0].notes == found[1].notes == ("not scored: a side is blank",)
+    assert found[2].notes == ()
+    assert "of the training text" in found[3].notes[0]
+    assert found[0].alignment == ()
+    assert translator.score([], []) == []
+    with pytest.raises(DecodeError, match="as many texts"):
+        translator.score(["a"], [])
+
+
+def test_words_are_aligned_with_those_they_translate(translator: Translator) -> None:
+    """The toy language is translated word by word, so the truth is the diagonal."""
+    sources = texts(60, seed=9)
+    right = asked = 0
+    for source, one in zip(sources, translator.translate(sources, alignments=True), strict=True):
+        assert one.alignment is not None
+        n_src, n_tgt = len(source.split()), len(one.text.split())
+        assert {tgt for _, tgt in one.alignment} == set(range(n_tgt))
+        assert all(0 <= src < n_src for src, _ in one.alignment)
+        scored = translator.score([source], [one.text], alignments=True)[0]
+        assert scored.alignment == one.alignment
+        if n_src == n_tgt:
+            right += sum(src == tgt for src, tgt in one.alignment)
+            asked += n_tgt
+    print(f"alignment: {right} of {asked} words on the diagonal")
+    assert right > 0.85 * asked > 100
+    assert translator.translate([""], alignments=True)[0].alignment == ()
+    assert translator.translate(["a dog"])[0].alignment is None
+
+
+def test_a_text_that_was_split_is_aligned_as_a_whole(tiny_run: Path) -> None:
+    bundle = load_bundle(tiny_run)
+    short = bundle.config.model_copy(update={"data": bundle.config.data.model_copy(update={"max_tokens": 6})})
+    one = Translator(bundle._replace(config=short)).translate([LONG], alignments=True)[0]
+    assert one.n_parts > 80
+    assert one.alignment is not None
+    n_src, n_tgt = len(LONG.split()), len(one.text.split())
+    assert {tgt for _, tgt in one.alignment} == set(range(n_tgt))
+    assert max(src for src, _ in one.alignment) >= n_src - 3
+    rate = n_src / n_tgt
+    near = sum(abs(src - tgt * rate) < 25 for src, tgt in one.alignment)
+    assert near > 0.9 * len(one.alignment)
+
+
+def test_bf16_is_nearly_the_same(translator: Translator) -> None:
+    sources = texts(40)
+    full, half = translator.translate(sources), translator.translate(sources, precision="bf16")
+    same = sum(a.text == b.text for a, b in zip(full, half, strict=True))
+    print(f"bf16: {same} of {len(sources)} translations are those of fp32")
+    assert same > 0.8 * len(sources)
+    assert [one.score for one in half] != [one.score for one in full]  # it is another arithmetic
+    assert [one.score for one in half] == pytest.approx([one.score for one in full], abs=0.5)
+    with pytest.raises(ConfigError, match="use fp32, bf16 or int8"):
+        translator.translate(sources, precision="fp16")
+
+
+def test_x4_a_line_without_memory_is_blank_said_and_alone(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    sources = [*SENTENCES[:2], "the dog sees a cat " * 4, *SENTENCES[2:]]
+    want = best(translator.translate(sources))
+    real = batches.beam_search
+
+    def beam_search(model: Any, src: torch.Tensor, *args: Any) -> Any:
+        if src.numel() > 16:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
+        return real(model, src, *args)
+
+    monkeypatch.setattr(batches, "beam_search", beam_search)
+    failed: list[str] = []
+    found = translator.translate(sources, failed=failed.append, alignments=True)
+    assert best(found) == [*want[:2], "", *want[3:]]
+    assert [len(one.notes) for one in found] == [0, 0, 1, 0, 0, 0]
+    assert len(failed) == 1
+    assert failed[0].startswith("line 3: there is not enough memory for it")
+    with pytest.raises(DecodeError, match="line 3: there is not enough memory"):
+        translator.translate(sources)
+    content = "".join(f"{text}\n" for text in sources).encode()
+    got: list[str] = []
+    warnings: list[str] = []
+    with pytest.raises(DecodeError, match="in: 1 lines found no memory and are blank"):
+        got.extend(one.text for one in translator.translate_stream(io.BytesIO(content), "in", warnings.append))
+    assert got == [*want[:2], "", *want[3:]]
+    assert [warning.split(": ")[0] for warning in warnings] == ["in:3"]
+    (tmp_path / "src").write_bytes(content)
+    with pytest.raises(DecodeError, match="src: 1 lines found no memory and are blank"):
+        translator.translate_file(tmp_path / "src", tmp_path / "out", warn=warnings.append, read_ahead=2)
+    assert (tmp_path / "out").read_text(encoding="utf-8").split("\n")[:-1] == got
+    assert warnings[1].startswith(f"{tmp_path}/src:3: there is not enough memory")

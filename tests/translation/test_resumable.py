@@ -1,0 +1,209 @@
+"""A file made line by line: whole or absent, and taken up where it was left."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman.data.corpus import Line
+from dragoman.errors import ConfigError, DataError, DragomanError
+from dragoman.translation.resumable import make_file
+
+FACTS = {"model": "m"}
+
+
+class StoppedError(Exception):
+    """What stands for a kill."""
+
+
+class Upper:
+    """Makes lines upper case, notes where each window began, and stops when told."""
+
+    def __init__(self, stop_at: int | None = None) -> None:
+        self.stop_at, self.begun = stop_at, list[int]()
+
+    def __call__(self, lines: list[Line], before: int, say: Callable[[str], None]) -> list[str]:
+        self.begun.append(before)
+        if before == self.stop_at:
+            raise StoppedError
+        if any(line.text == "odd" for line in lines):
+            say(f"odd after {before}")
+        return [line.text.upper() for line in lines]
+
+
+@pytest.fixture
+def src(tmp_path: Path) -> Path:
+    path = tmp_path / "src"
+    path.write_bytes(b"a\nodd\nb\n\nc\xff\nd\ne\nf\ng")
+    return path
+
+
+def make(src: Path, work: Upper, facts: dict[str, Any] = FACTS, **options: Any) -> tuple[int, list[str]]:
+    warnings: list[str] = []
+    count = make_file(src, src.with_name("out"), facts, work, warnings.append, window=2, **options)
+    return count, warnings
+
+
+WHOLE = "A\nODD\nB\n\nC\ufffd\nD\nE\nF\nG\n".encode()
+
+
+def test_a_whole_file_takes_its_place_and_leaves_nothing_beside_it(src: Path, listing: Any) -> None:
+    (src.parent / "out").write_bytes(b"an older one")
+    work = Upper()
+    count, warnings = make(src, work)
+    assert count == 9
+    assert warnings == ["odd after 0", f"{src}:5:2: not UTF-8, U+FFFD put in 1 places"]
+    assert (src.parent / "out").read_bytes() == WHOLE
+    assert work.begun == [0, 2, 4, 6, 8]
+    assert listing(src.parent) == ["out", "src"]
+
+
+@pytest.mark.parametrize("stop_at", [0, 2, 4, 8])
+def test_a_stopped_file_goes_on_with_the_same_windows_and_warnings(src: Path, listing: Any, stop_at: int) -> None:
+    whole = make(src, Upper())[1]
+    (src.parent / "out").unlink()
+    with pytest.raises(StoppedError):
+        make(src, Upper(stop_at))
+    assert listing(src.parent) == ["out.journal", "out.partial", "src"]
+    work = Upper()
+    count, warnings = make(src, work)
+    assert count == 9
+    assert work.begun == list(range(stop_at, 9, 2))
+    assert warnings == whole
+    assert (src.parent / "out").read_bytes() == WHOLE
+
+
+@pytest.mark.parametrize("torn", [b"{", b'{"lines": 6, "bytes": 12, "sha'])
+def test_what_a_kill_tore_is_made_again(src: Path, torn: bytes) -> None:
+    with pytest.raises(StoppedError):
+        make(src, Upper(4))
+    with (src.parent / "out.journal").open("ab") as journal, (src.parent / "out.partial").open("ab") as partial:
+        journal.write(torn)
+        partial.write(b"half a win")
+    work = Upper()
+    make(src, work)
+    assert work.begun == [4, 6, 8]
+    assert (src.parent / "out").read_bytes() == WHOLE
+
+
+def test_a_kill_between_renaming_and_the_journals_end_does_no_harm(
+    src: Path, listing: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unlink = Path.unlink
+    monkeypatch.setattr(Path, "unlink", lambda path: (_ for _ in ()).throw(StoppedError))
+    with pytest.raises(StoppedError):
+        make(src, Upper())
+    monkeypatch.setattr(Path, "unlink", unlink)
+    assert listing(src.parent) == ["out", "out.journal", "src"]
+    work = Upper()
+    count, warnings = make(src, work)
+    assert (count, work.begun) == (9, [])
+    assert len(warnings) == 2
+    assert listing(src.parent) == ["out", "src"]
+    assert (src.parent / "out").read_bytes() == WHOLE
+
+
+def test_a_partial_file_that_was_changed_or_is_gone_is_refused(src: Path) -> None:
+    with pytest.raises(StoppedError):
+        make(src, Upper(4))
+    partial = src.parent / "out.partial"
+    for content in (b"a" + partial.read_bytes()[1:], partial.read_bytes()[:-1], b""):
+        partial.write_bytes(content)
+        with pytest.raises(DragomanError, match=r"out\.partial: this unfinished file was changed, or is damaged"):
+            make(src, Upper())
+    assert not (src.parent / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("facts", "says"),
+    [
+        ({"model": "other"}, "another model"),
+        ({}, "another model"),
+        ({**FACTS, "beam_size": 3}, "another beam_size"),
+    ],
+)
+def test_other_facts_are_refused_once_something_is_done(src: Path, facts: dict[str, Any], says: str) -> None:
+    with pytest.raises(StoppedError):
+        make(src, Upper(2))
+    with pytest.raises(DragomanError, match=f"was begun with {says}; put back what there was"):
+        make(src, Upper(), facts)
+    make(src, Upper(), facts, restart=True)
+    assert (src.parent / "out").read_bytes() == WHOLE
+
+
+def test_other_facts_are_taken_where_nothing_is_done_yet(src: Path) -> None:
+    with pytest.raises(StoppedError):
+        make(src, Upper(0))
+    assert make(src, Upper(), {"model": "other"})[0] == 9
+
+
+def test_facts_of_any_kind_are_compared_as_they_are_written(src: Path) -> None:
+    facts = {"terms": ("a", "b"), "seed": None, "path": Path("x")}
+    with pytest.raises(StoppedError):
+        make(src, Upper(2), facts)
+    first = json.loads((src.parent / "out.journal").read_bytes().split(b"\n")[0])
+    assert first["terms"] == ["a", "b"]
+    assert make(src, Upper(), facts)[0] == 9
+
+
+def test_a_text_that_changes_meanwhile_is_noticed(src: Path) -> None:
+    def change(lines: list[Line], before: int, say: Callable[[str], None]) -> list[str]:
+        src.write_bytes(src.read_bytes() + b"h")
+        return [line.text for line in lines]
+
+    with pytest.raises(DataError, match="src: changed while it was being read"):
+        make(src, change)  # type: ignore[arg-type]
+    assert not (src.parent / "out").exists()
+
+
+def test_what_is_read_is_not_one_of_the_files_that_are_made(tmp_path: Path) -> None:
+    for name in ("out", "out.partial", "out.journal"):
+        src = tmp_path / name
+        src.write_text("a line\n", encoding="utf-8")
+        for restart in (False, True):
+            with pytest.raises(ConfigError, match="is the input; give another name"):
+                make_file(src, tmp_path / "out", {}, lambda lines, before, say: [], lambda text: None, restart)
+        assert src.read_text(encoding="utf-8") == "a line\n"
+        src.unlink()
+        for left in tmp_path.iterdir():
+            left.unlink()
+
+
+def test_an_empty_text_gives_an_empty_file_and_a_compressed_one_is_read(tmp_path: Path) -> None:
+    (tmp_path / "src").write_bytes(b"")
+    work = Upper()
+    assert make(tmp_path / "src", work) == (0, [])
+    assert work.begun == []
+    assert (tmp_path / "out").read_bytes() == b""
+    (tmp_path / "src.gz").write_bytes(gzip.compress(b"a\n"))
+    make(tmp_path / "src.gz", work)
+    assert (tmp_path / "out").read_bytes() == b"A\n"
+
+
+def test_places_that_cannot_be_written_are_refused(src: Path, listing: Any) -> None:
+    def refused(out: Path, says: str) -> None:
+        with pytest.raises(DragomanError, match=says):
+            make_file(src, out, FACTS, Upper(), print)
+
+    refused(src.parent, "not a file")
+    refused(src, "is the input; give another name")
+    (src.parent / "link").symlink_to(src)
+    refused(src.parent / "link", "is the input")
+    refused(src.parent / "no/such/folder", "cannot be written")
+    refused(Path("/dev/full"), "not a file")
+    assert [name for name in listing(src.parent) if "partial" in name] == []
+    with pytest.raises(DataError, match="no such file"):
+        make_file(src.parent / "nowhere", src.parent / "out", FACTS, Upper(), print)
+
+
+def test_a_pipe_is_refused_for_it_gives_its_lines_only_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DataError, match="pipe: a pipe, and it is read more than once"):
+        make_file(tmp_path / "pipe", tmp_path / "out", FACTS, Upper(), print)
+    assert not (tmp_path / "out").exists()

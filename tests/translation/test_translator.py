@@ -1,0 +1,374 @@
+"""Text to text: as many lines out as in, in order, each as if it were alone."""
+
+from __future__ import annotations
+
+import io
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from dragoman.bundle import Bundle, load_bundle
+from dragoman.data.corpus import BOM_BYTES, Line
+from dragoman.data.tokenizer import EOS_ID
+from dragoman.decoding.batches import search_all
+from dragoman.errors import ConfigError, DecodeError, DragomanError
+from dragoman.translation.segments import NOT_ALIGNED
+from dragoman.translation.splitting import pack, split_text, windows
+from dragoman.translation.translator import Translation, Translator
+
+SENTENCES = ["the dog sees a cat", "a man finds the house today", "here", "the red tree sleeps", "a big dog runs"]
+
+
+class Place(NamedTuple):
+    """What an Echo knows of its rows: their sources and how far they are."""
+
+    src: Tensor
+    n: int
+
+    def select(self, rows: Tensor) -> Self:
+        return self._replace(src=self.src[rows])
+
+
+class Echo(nn.Module):
+    """A model that "translates" each source to itself, token by token; counts how many rows it was asked for."""
+
+    def __init__(self, vocab_size: int) -> None:
+        super().__init__()
+        self.config = SimpleNamespace(positions="sinusoidal")
+        self.device_tag = nn.Parameter(torch.zeros(1))
+        self.vocab_size, self.n_rows = vocab_size, 0
+
+    def start(self, src: Tensor) -> Place:
+        self.n_rows += len(src)
+        return Place(src, 0)
+
+    def step(self, place: Place, last_ids: Tensor) -> tuple[Tensor, Place]:
+        column = place.src[:, place.n] if place.n < place.src.size(1) else torch.full_like(last_ids, EOS_ID)
+        logits = torch.zeros(len(last_ids), self.vocab_size).scatter_(1, column[:, None], 30.0)
+        return logits, place._replace(n=place.n + 1)
+
+
+@pytest.fixture(scope="module")
+def echo(tiny_run: Path) -> Translator:
+    real = load_bundle(tiny_run)
+    model: Any = Echo(real.src_tokenizer.vocab_size)
+    return Translator(Bundle(real.config, model, *real[2:4], {}))  # what copies has no usual length
+
+
+@pytest.fixture(scope="module")
+def translator(tiny_run: Path) -> Translator:
+    return Translator.load(tiny_run, "cpu")
+
+
+def translate_bytes(translator: Translator, content: bytes, **settings: Any) -> tuple[list[str], list[str]]:
+    """The translations of a stream, and the warnings; the guard is left out, as an Echo does nothing but copy."""
+    warnings: list[str] = []
+    found = translator.translate_stream(io.BytesIO(content), "in", warnings.append, **{"guard": False, **settings})
+    return [translation.text for translation in found], warnings
+
+
+def each(count: Callable[[str], int]) -> Callable[[Sequence[str]], list[int]]:
+    return lambda texts: list(map(count, texts))
+
+
+def n_lines(content: bytes) -> int:
+    return content.count(b"\n") + (not content.endswith(b"\n") and content not in (b"", BOM_BYTES))
+
+
+ODD = ["\r", "\x0b", "\x0c", "\x1c", "\x1e", "\x85", "\u2028", "\u2029", "\0", "\ufeff", "\u2581", "\t", "\u3000", "猫"]
+"""Characters that other programs take for the end of a line, or that mean something to a tokenizer."""
+
+TEXT = st.text(st.one_of(st.sampled_from(ODD), st.sampled_from("ab cdog. "), st.characters(codec="utf-8")), max_size=30)
+
+
+@settings(max_examples=150)
+@given(
+    st.lists(TEXT.map(lambda text: text.replace("\n", " ")), max_size=8), st.booleans(), st.sampled_from([1, 2, 2048])
+)
+def test_a_translation_stands_in_the_line_of_its_source(
+    echo: Translator, texts: list[str], ended: bool, read_ahead: int
+) -> None:
+    content = "\n".join(texts).encode() + b"\n" * (ended and len(texts) > 0)
+    lines, _ = translate_bytes(echo, content, read_ahead=read_ahead, beam_size=1)
+    assert len(lines) == n_lines(content)
+    for number, (text, line) in enumerate(zip(texts, lines, strict=False)):
+        has_lf = ended or number < len(texts) - 1
+        text = text.removesuffix("\r") if has_lf else text
+        text = text.replace("\0", "\ufffd").removeprefix("\ufeff" if number == 0 else "")
+        assert line == (text.replace("\u2581", " ") if text.strip() else ""), number
+
+
+@settings(max_examples=150)
+@given(st.binary(max_size=80).map(lambda b: b.replace(b"\x01", b"\n").replace(b"\x02", b"\r\n")), st.integers(1, 5))
+def test_any_bytes_give_as_many_lines_as_came_in(echo: Translator, content: bytes, read_ahead: int) -> None:
+    lines, warnings = translate_bytes(echo, content, read_ahead=read_ahead, beam_size=1)
+    assert len(lines) == n_lines(content)
+    assert not any("\n" in line for line in lines)
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        assert any("not UTF-8, U+FFFD put in" in warning for warning in warnings)
+
+
+@settings(max_examples=15)
+@given(st.lists(TEXT.map(lambda text: text.replace("\n", " ")), min_size=1, max_size=6))
+def test_the_trained_model_gives_as_many_lines_as_came_in(translator: Translator, texts: list[str]) -> None:
+    content = "".join(text + "\n" for text in texts).encode()
+    lines, _ = translate_bytes(translator, content, beam_size=2, guard=True)
+    assert len(lines) == len(texts)
+    assert not any("\n" in line for line in lines)
+    first = texts[0].removeprefix("\ufeff")
+    assert [bool(line) or not text.strip() for text, line in zip([first, *texts[1:]], lines, strict=True)]
+
+
+def test_blank_lines_stay_blank_and_the_model_is_not_asked(echo: Translator) -> None:
+    before = echo.model.n_rows
+    lines, warnings = translate_bytes(echo, "\n  \n\t\r\n\u2028\n\u3000 \x0b".encode())
+    assert (lines, warnings) == ([""] * 5, [])
+    assert echo.model.n_rows == before
+    assert echo.translate(["", "a", " "])[0] == Translation("", 0.0, 0)
+    assert echo.model.n_rows == before + 1
+    assert translate_bytes(echo, b"") == ([], [])
+
+
+def test_a_line_end_that_the_model_makes_up_becomes_a_space(echo: Translator) -> None:
+    assert [found.text for found in echo.translate(["a\nb", "\n", "\nc\n"])] == ["a b", "", " c "]
+
+
+def test_a_line_of_100_000_tokens_is_split_with_a_warning_and_its_neighbours_stay_as_they_are(
+    echo: Translator,
+) -> None:
+    words = " ".join(random.Random(0).choices(["dog", "katze", "haus", "runs"], k=100_000))
+    content = f"{SENTENCES[0]}\n{words}\n{SENTENCES[1]}\n".encode()
+    lines, warnings = translate_bytes(echo, content, beam_size=1, batch_tokens=100_000)
+    assert lines == [SENTENCES[0], words, SENTENCES[1]]  # every part in its place, nothing lost between them
+    assert len(warnings) == 1
+    n_tokens = len(echo.src_tokenizer.encode([words])[0])
+    assert n_tokens >= 100_000
+    assert warnings[0].startswith(f"in:2: {n_tokens:,} tokens are more than {echo.usual_tokens}; split into ")
+
+
+def test_parts_are_as_long_as_the_usual_training_sentence_and_a_sentence_stays_whole(tiny_run: Path) -> None:
+    real = load_bundle(tiny_run)
+    lengths = np.diff(np.fromfile(tiny_run / "store/train/src.offsets", "<i8"))
+    assert real.manifest["usual_src_tokens"] == np.sort(lengths)[-1]  # of 400 pairs the longest
+    model: Any = Echo(real.src_tokenizer.vocab_size)
+    echo = Translator(Bundle(real.config, model, *real[2:]))
+    assert echo.usual_tokens == 32  # the least
+    sentence = "the dog sees the cat."
+    one = len(echo.src_tokenizer.encode([sentence])[0])
+    joined = " ".join([sentence] * 20)
+    found = echo.translate([joined, joined.replace(".", "")[: 4 * len(sentence)], sentence], guard=False)
+    assert [each.text for each in found] == [joined, joined.replace(".", "")[: 4 * len(sentence)], sentence]
+    assert found[0].n_parts >= 20 * one // 32 > 1
+    assert [each.n_parts for each in found[1:]] == [1, 1]
+
+
+def test_a_long_line_is_named_by_its_number_in_the_whole_stream(echo: Translator) -> None:
+    long = "dog " * 300
+    content = f"a\nb\nc\n{long}\nd\n{long}\n".encode()
+    _, warnings = translate_bytes(echo, content, read_ahead=2, beam_size=1)
+    assert [warning.partition(": ")[0] for warning in warnings] == ["in:4", "in:6"]
+    said: list[str] = []
+    assert [found.n_parts for found in echo.translate(["a", long], warn=said.append, beam_size=1)] == [1, 3]
+    assert said[0].startswith("line 2: ")
+
+
+def test_the_trained_model_translates_the_neighbours_of_a_long_line_as_before(translator: Translator) -> None:
+    long = " ".join(SENTENCES * 100)
+    alone = [translator.translate([text])[0].text for text in SENTENCES[:2]]
+    lines, warnings = translate_bytes(translator, f"{SENTENCES[0]}\n{long}\n{SENTENCES[1]}\n".encode())
+    assert [lines[0], lines[2]] == alone
+    assert lines[1]
+    assert len(warnings) == 1
+
+
+def test_bad_bytes_are_replaced_with_a_warning_that_names_the_line(echo: Translator) -> None:
+    lines, warnings = translate_bytes(echo, b"a dog\ngr\xfcn \xff\nx\n")
+    assert lines == ["a dog", "gr\ufffdn \ufffd", "x"]
+    assert warnings == ["in:2:3: not UTF-8, U+FFFD put in 2 places"]
+
+
+def test_the_translation_of_a_sentence_does_not_depend_on_the_batch_it_is_in(translator: Translator) -> None:
+    chance = random.Random(5)
+    words = sorted({word for sentence in SENTENCES for word in sentence.split()})
+    texts = [" ".join(chance.choices(words, k=chance.randint(1, 14))) for _ in range(64)]
+    alone = translator.translate(texts, deterministic=True)
+    assert len({found.text for found in alone}) > 50
+    for size in (1, 2, 7, 64):
+        order = list(range(len(texts)))
+        chance.shuffle(order)
+        for start in range(0, len(order), size):
+            batch = order[start : start + size]
+            found = translator.translate([texts[i] for i in batch])
+            assert [f.text for f in found] == [alone[i].text for i in batch]
+            assert [f.score for f in found] == pytest.approx([alone[i].score for i in batch], abs=1e-5)
+
+
+def test_the_run_learned_its_language(translator: Translator) -> None:
+    """So that the tests here are about translations and not about noise."""
+    assert translator.translate(["the dog sees a cat"])[0].text == "der hund sieht ein katze"
+
+
+def test_settings_change_the_search_and_impossible_ones_are_refused(translator: Translator) -> None:
+    text = ["a house finds here the cat"]
+    base = translator.translate(text)[0]
+    assert translator.translate(text, length_penalty=0.0)[0].score < base.score  # less than the log-probability's share
+    with pytest.raises(ConfigError, match=r"decode\.beam_size = 0"):
+        translator.translate(text, beam_size=0)
+    with pytest.raises(ConfigError, match=r"decode\.length_penalty = -1"):
+        translator.translate(text, length_penalty=-1)
+    with pytest.raises(DecodeError, match=r"write translate\(\[text\]\)"):
+        translator.translate("a dog")
+    assert translator.translate([]) == []
+
+
+def test_diverged_weights_are_an_error_and_not_a_translation(tiny_run: Path) -> None:
+    broken = Translator.load(tiny_run, "cpu")
+    with torch.no_grad():
+        broken.model.generator.weight[5] = float("nan")
+    with pytest.raises(DecodeError, match="not finite"):
+        broken.translate(["a dog"])
+
+
+@settings(max_examples=100)
+@given(
+    st.text(st.sampled_from("aé猫 \u3000\t.!?。！;…1"), max_size=120),
+    st.integers(1, 12),
+    st.sampled_from([len, lambda text: len(text.encode()), lambda text: len(text.split()) + text.count("。")]),
+)
+def test_a_text_is_split_into_parts_that_fit_and_nothing_but_spaces_is_lost(
+    text: str, max_tokens: int, n_tokens: Any
+) -> None:
+    parts = split_text(text, max_tokens, each(n_tokens))
+    assert "".join("".join(parts).split()) == "".join(text.split())
+    assert all(n_tokens(part) <= max_tokens or len(part) < 2 for part in parts)
+
+
+def test_splitting_ends_where_the_whole_has_more_tokens_than_its_parts() -> None:
+    assert split_text("ab cd", 8, each(lambda text: 9 if " " in text else 1)) == ["ab", "cd"]
+
+
+def test_what_stands_between_sentences_stays_as_it_is() -> None:
+    text = "One  two. He said 你好。再见 to me. Three four. Five six."
+    assert split_text(text, 40, each(len)) == ["One  two. He said 你好。再见 to me.", "Three four. Five six."]
+
+
+def test_one_sentence_stays_whole_while_that_is_bearable() -> None:
+    assert split_text("One two. Three four five.", 12, each(len), bearable=24) == ["One two.", "Three four five."]
+    assert split_text("One two. Three four five.", 12, each(len), bearable=15) == ["One two.", "Three four", "five."]
+
+
+def test_sentences_are_packed_together_while_they_fit() -> None:
+    assert split_text("One two. Three. Four five six. Seven.", 18, each(len)) == [
+        "One two. Three.",
+        "Four five six.",
+        "Seven.",
+    ]
+    assert split_text("一二三。四五。六七八九。", 9, each(len)) == ["一二三。四五。", "六七八九。"]
+    assert pack("a b  c", [(0, 1), (2, 3), (5, 6)], 4, each(len)) == ["a b", "c"]
+
+
+def test_lines_are_handed_on_when_the_input_pauses() -> None:
+    def slowly() -> Iterator[Line]:
+        yield from (Line("a", None), Line("b", None))
+        time.sleep(0.5)
+        yield from (Line("c", None), Line("d", None), Line("e", None))
+
+    assert [[line.text for line in window] for window in windows(slowly(), 2)] == [["a", "b"], ["c", "d"], ["e"]]
+    assert [[line.text for line in window] for window in windows(slowly(), 9)] == [["a", "b"], ["c", "d", "e"]]
+
+
+def test_an_error_while_reading_comes_after_the_lines_before_it() -> None:
+    def breaking() -> Iterator[Line]:
+        yield Line("a", None)
+        raise OSError("gone")
+
+    found = windows(breaking(), 9)
+    assert [line.text for line in next(found)] == ["a"]
+    with pytest.raises(OSError, match="gone"):
+        next(found)
+
+
+def test_the_fast_twin_finds_what_the_model_finds(translator: Translator) -> None:
+    ids = translator.src_tokenizer.encode(SENTENCES)
+    config = translator.config.decode
+    plain = [found[0] for found in search_all(translator.model, ids, config, torch.device("cpu"))]
+    found = translator.translate(SENTENCES)
+    assert [one.text for one in found] == translator.tgt_tokenizer.decode([one.ids for one in plain])
+    assert [one.score for one in found] == pytest.approx([one.score for one in plain], abs=1e-5)
+
+
+def test_weights_that_have_changed_translate_otherwise(tiny_run: Path) -> None:
+    changing = Translator.load(tiny_run, "cpu")
+    before = changing.translate(SENTENCES[:1])[0]
+    assert changing.translate(SENTENCES[:1])[0] == before
+    with torch.no_grad():
+        changing.model.generator.weight.mul_(0.5)
+    assert changing.translate(SENTENCES[:1])[0].score != pytest.approx(before.score, abs=1e-3)
+
+
+@pytest.mark.parametrize("settings", [{}, {"beam_size": 1}, {"n_best": 3}, {"deterministic": True}], ids=str)
+def test_several_workers_find_the_same_in_order(translator: Translator, settings: dict[str, Any]) -> None:
+    texts = [" ".join(random.Random(i).choices(["dog", "cat", "tree", "runs"], k=1 + i % 9)) for i in range(40)]
+    settings = settings if "deterministic" in settings else {"batch_tokens": 60, **settings}
+    want = translator.translate(texts, **settings)
+    found = translator.translate(texts, workers=3, **settings)
+    assert [one.text for one in found] == [one.text for one in want]
+    assert [one.score for one in found] == pytest.approx([one.score for one in want], abs=1e-5)
+    with pytest.raises(ConfigError, match="workers = 0"):
+        translator.translate(texts, workers=0, **settings)
+
+
+def test_rounded_weights_translate_nearly_the_same(translator: Translator) -> None:
+    texts = [" ".join(random.Random(i).choices(["dog", "cat", "tree", "runs"], k=1 + i % 9)) for i in range(40)]
+    try:
+        found = translator.translate(texts, precision="int8")
+    except ConfigError:
+        pytest.skip("this CPU has no 8-bit products")
+    want = translator.translate(texts)
+    same = sum(a.text == b.text for a, b in zip(found, want, strict=True))
+    print(f"int8: {same} of {len(texts)} translations are those of fp32")
+    assert same > 0.7 * len(texts)
+    assert [one.score for one in found] != [one.score for one in want]
+
+
+def test_words_that_were_cut_where_parts_meet_have_no_links(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    translator = Translator.load(tiny_run, "cpu")
+    [found] = translator.translate(["the dog sees a cat"], alignments=True)
+    assert found.alignment
+    monkeypatch.setattr("dragoman.translation.translator.seamless", lambda src, one: one._replace(text="der"))
+    [found] = translator.translate(["the dog sees a cat"], alignments=True)
+    assert found.alignment == ()
+    assert found.notes[-1] == NOT_ALIGNED
+
+
+def test_a_stream_that_is_left_lets_its_thread_end(echo: Translator) -> None:
+    def endless() -> Iterator[Line]:
+        while True:
+            yield Line("a", None)
+
+    grouped = windows(endless(), 4)
+    assert len(next(grouped)) == 4
+    (thread,) = [one for one in threading.enumerate() if one.name == "read-ahead"]
+    grouped.close()
+    thread.join(5)
+    assert not thread.is_alive()
+    for wrong in ({"n_best": 99}, {"beam_size": 0}):
+        with pytest.raises(DragomanError):
+            list(echo.translate_stream(io.BytesIO(b"a\n" * 20_000), "text", pytest.fail, read_ahead=10, **wrong))
+    for thread in threading.enumerate():
+        if thread.name == "read-ahead":
+            thread.join(5)
+            assert not thread.is_alive()
