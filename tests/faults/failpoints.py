@@ -28,7 +28,7 @@ from typing import Any
 import torch._dynamo  # noqa: F401  (an optimiser loads it; once for all processes)
 from safetensors import SafetensorError
 
-import dragoman.bundle
+import dragoman.model.weights
 import dragoman.training.run
 from dragoman.bundle import find_bundle
 from dragoman.errors import BundleError, DragomanError
@@ -103,7 +103,7 @@ def arm(meet: Meet) -> None:
     watched(Path, "rename", lambda path, target: Path(target))
     watched(Path, "replace", lambda path, target: Path(target))
     watched(Path, "mkdir", lambda path, *rest: path)
-    opened, save_file, rmtree = Path.open, dragoman.bundle.save_file, shutil.rmtree
+    opened, save_file, rmtree = Path.open, dragoman.model.weights.save_file, shutil.rmtree
 
     def open_(self: Path, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
         if not set(mode) & set("wax+"):
@@ -126,7 +126,7 @@ def arm(meet: Meet) -> None:
             die()
         rmtree(path, *args, **kwargs)
 
-    Path.open, dragoman.bundle.save_file, shutil.rmtree = open_, save, remove  # type: ignore[assignment]
+    Path.open, dragoman.model.weights.save_file, shutil.rmtree = open_, save, remove  # type: ignore[assignment]
 
 
 def when_resumed(do: Callable[[int], None]) -> None:

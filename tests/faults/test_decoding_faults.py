@@ -15,11 +15,11 @@ import pytest
 from amounts import amounts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_translator import Echo
 
 from dragoman.bundle import load_bundle
 from dragoman.data.corpus import BOM_BYTES
 from dragoman.translation.translator import Translator
+from echo import Echo
 
 Command = Callable[..., Any]
 Figure = Callable[[str, str], None]

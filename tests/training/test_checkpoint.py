@@ -203,7 +203,7 @@ def test_a_write_that_fails_leaves_the_checkpoint_before_and_no_rest(
     trained = Trained()
     path = trained.save(tmp_path, 10)
     before = listing(tmp_path)
-    owner: Any = {"fsync": os, "rename": Path, "save_file": sys.modules["dragoman.bundle"]}[call]
+    owner: Any = {"fsync": os, "rename": Path, "save_file": sys.modules["dragoman.model.weights"]}[call]
     real = getattr(owner, call)
     n_calls = 0
     while True:
