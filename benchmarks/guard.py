@@ -67,10 +67,8 @@ def noisy_lines(data: Path, count: int, seed: int = 0) -> list[tuple[str, str]]:
 
 def count_faults(sources: Sequence[str], found: Sequence[Translation]) -> dict[str, Any]:
     """What the notes tell, and, counted anew from the texts, what loops and what is empty."""
-    heads = [[note.partition(":")[0] for note in translation.notes] for translation in found]
-    seen = [{kind for head in line for kind in head.removesuffix(" left").split(" and ")} for line in heads]
-    left = [{kind for head in line if head.endswith(" left") for kind in head.removesuffix(" left").split(" and ")}
-            for line in heads]  # fmt: skip
+    seen = [{note.kind for note in translation.notes} for translation in found]
+    left = [{note.kind for note in translation.notes if note.left} for translation in found]
     return {
         "lines": len(found),
         "lines_with_an_alarm": sum(map(bool, seen)),

@@ -81,6 +81,7 @@ def train(folder: Path, steps: int) -> None:
 def translate(folder: Path, lines: int) -> None:
     """Translate so many lines as ``dragoman translate`` does, greedily."""
     from dragoman.data import phrasebook
+    from dragoman.translation.notes import Events
     from dragoman.translation.translator import Translator
 
     phrasebook.write(min(lines, 20_000), folder / "some.en", folder / "some.de")
@@ -90,7 +91,7 @@ def translate(folder: Path, lines: int) -> None:
             file.write(some[i % len(some)] + b"\n")
     translator = Translator.load(folder / "run", "cpu")
     with (folder / "text.en").open("rb") as stream:
-        found = sum(1 for _ in translator.translate_stream(stream, "text.en", print, beam_size=1))
+        found = sum(1 for _ in translator.translate_stream(stream, "text.en", events=Events(warn=print), beam_size=1))
     assert found == lines, f"{lines} lines in, {found} out"
 
 

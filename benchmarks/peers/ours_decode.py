@@ -15,6 +15,7 @@ environment.prepare()
 
 import torch  # noqa: E402
 
+from dragoman.translation.notes import Events  # noqa: E402
 from dragoman.translation.translator import Translation, Translator  # noqa: E402
 
 
@@ -45,7 +46,8 @@ def prepare(
     translator.confidence = None
     settings: dict[str, Any] = dict(
         beam_size=beam_size, length_penalty=length_penalty, precision=precision, engine=engine, workers=workers,
-        patience={"first": 1.0, "safe": None}[stop], guard=False, warn=lambda line: print(line, flush=True),
+        patience={"first": 1.0, "safe": None}[stop], guard=False,
+        events=Events(warn=lambda note: print(note, flush=True)),
     )  # fmt: skip
 
     def translate(lines: list[str], batch: int | None) -> list[Translation]:

@@ -15,7 +15,6 @@ if sys.platform == "win32":
 if TYPE_CHECKING:
     from dragoman.config import Config as Config
     from dragoman.config import ModelConfig as ModelConfig
-    from dragoman.decoding.sampling import Sampling as Sampling
     from dragoman.errors import BundleError as BundleError
     from dragoman.errors import ConfigError as ConfigError
     from dragoman.errors import DataError as DataError
@@ -29,9 +28,12 @@ if TYPE_CHECKING:
     from dragoman.formats.export import export as export
     from dragoman.model.transformer import Transformer as Transformer
     from dragoman.training.run import train as train
+    from dragoman.translation.assemble import Translation as Translation
     from dragoman.translation.glossary import Glossary as Glossary
+    from dragoman.translation.notes import Events as Events
+    from dragoman.translation.notes import Note as Note
+    from dragoman.translation.options import TranslateOptions as TranslateOptions
     from dragoman.translation.scoring import Scored as Scored
-    from dragoman.translation.translator import Translation as Translation
     from dragoman.translation.translator import Translator as Translator
 
 __version__ = "0.1.0"
@@ -45,11 +47,13 @@ _HOME = {
     "DragomanError": "errors",
     "Glossary": "translation.glossary",
     "ModelConfig": "config",
-    "Sampling": "decoding.sampling",
+    "Events": "translation.notes",
+    "Note": "translation.notes",
     "Scored": "translation.scoring",
     "ServeError": "errors",
+    "TranslateOptions": "translation.options",
     "Transformer": "model.transformer",
-    "Translation": "translation.segments",
+    "Translation": "translation.assemble",
     "Translator": "translation.translator",
     "certify": "evaluation.certificate",
     "compare": "evaluation.evaluate",

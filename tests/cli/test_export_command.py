@@ -73,7 +73,7 @@ def test_translate_takes_an_engine(command: Command, run: Path, corpus: Any) -> 
     first = corpus.valid_src.read_bytes().split(b"\n")[0] + b"\n"
     done = command("translate", run, "--engine", "auto", "--no-repeat-ngram", "9", stdin=first)
     assert done.out == want.out.split(b"\n")[0] + b"\n"
-    assert done.err == "engine: torch (CTranslate2 cannot do words prescribed or forbidden)\n"
+    assert done.err == "engine: torch (CTranslate2 cannot do constrained decoding)\n"
     done = command("translate", run, "--engine", "ctranslate2", "--sample", stdin=first)
     assert (done.status, done.out) == (2, b"")
     assert done.error == "error: engine = 'ctranslate2' cannot do sampling: use engine torch (or auto), or leave it out"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import pytest
 import torch
@@ -16,6 +18,9 @@ import torch
 import dragoman
 from dragoman.bundle import load_bundle
 from dragoman.engines import choice as engines
+from dragoman.engines.ctranslate2 import CTranslate2
+from dragoman.engines.engine import Alive, Found, Models, Needs, Progress, SearchSettings, Segment
+from dragoman.engines.torch import Torch
 from dragoman.errors import BundleError, ConfigError, DragomanError
 from dragoman.files import check_sealed
 from dragoman.formats import export as exports
@@ -59,11 +64,11 @@ def test_int8_is_asked_for_and_is_near(run: Path, texts: list[str]) -> None:
 
 
 WISHES: list[tuple[dict[str, Any], str]] = [
-    ({"sampling": dragoman.Sampling()}, "sampling"),
-    ({"prefix": "der"}, "words prescribed or forbidden"),
-    ({"include": ("hund",)}, "words prescribed or forbidden"),
-    ({"exclude": ("hund",)}, "words prescribed or forbidden"),
-    ({"no_repeat_ngram": 2}, "words prescribed or forbidden"),
+    ({"sample": True}, "sampling"),
+    ({"prefix": "der"}, "constrained decoding"),
+    ({"include": ("hund",)}, "constrained decoding"),
+    ({"exclude": ("hund",)}, "constrained decoding"),
+    ({"no_repeat_ngram": 2}, "constrained decoding"),
     ({"alignments": True}, "alignments"),
     ({"precision": "bf16"}, "precision bf16"),
 ]
@@ -91,8 +96,8 @@ def test_an_ensemble_is_one_such_wish(tiny_run: Path) -> None:
 def test_a_model_that_it_cannot_express_is_one_too(tiny_run: Path) -> None:
     bundle = load_bundle(tiny_run)
     model = type(bundle.model)(bundle.model.config.model_copy(update={"d_k": 4, "d_v": 6}))
-    assert engines.obstacle([bundle], "fp32", {}) == ""
-    found = engines.obstacle([bundle._replace(model=model)], "fp32", {})
+    assert CTranslate2.obstacle(Models((bundle,), bundle.model), Needs()) == ""
+    found = CTranslate2.obstacle(Models((bundle._replace(model=model),), model), Needs())
     assert found == "this model: its heads have one width, and here model.d_k is 4 and model.d_v 6"
 
 
@@ -105,16 +110,19 @@ def test_a_model_that_it_cannot_express_is_one_too(tiny_run: Path) -> None:
     ],
 )
 def test_auto_says_what_it_took_and_why(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
+    tiny_run: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
     device: str, installed: bool, took: str, reason: str,
 ) -> None:  # fmt: skip
+    bundle = load_bundle(tiny_run)
+    choose = engines.Engines(Models((bundle,), bundle.model)).choose
+    monkeypatch.setattr(Models, "device", torch.device(device))
     if not installed:
         monkeypatch.setitem(sys.modules, "ctranslate2", None)
     with caplog.at_level(logging.INFO, "dragoman.engines.choice"):
-        assert engines.choose("auto", "", device) == took
+        assert choose("auto", Needs()) == took
     assert caplog.messages == [f"engine: {took} ({reason})"]
-    assert engines.choose("torch", "", device) == "torch"
-    assert engines.choose("ctranslate2", "", device) == "ctranslate2"
+    assert choose("torch", Needs()) == "torch"
+    assert choose("ctranslate2", Needs()) == "ctranslate2"
     assert len(caplog.messages) == 1
 
 
@@ -123,6 +131,10 @@ def test_an_unknown_engine_is_refused(tiny_run: Path) -> None:
         Translator.load(tiny_run, "cpu").translate(["the dog"], engine="onnx")
     with pytest.raises(ConfigError, match="workers = 0 must be 1 or more"):
         Translator.load(tiny_run, "cpu").translate(["the dog"], engine="ctranslate2", workers=0)
+    bundle = load_bundle(tiny_run)
+    for engine in ("torch", "ctranslate2"):
+        with pytest.raises(ConfigError, match="workers = 0 must be 1 or more"):
+            engines.Engines(Models((bundle,), bundle.model)).get(engine, "fp32", 0)
 
 
 def test_without_the_package_nothing_is_written(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,18 +149,18 @@ def test_what_auto_took_for_a_file_is_told_to_the_process_that_goes_on(
 ) -> None:
     (tmp_path / "in").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
     translator = Translator.load(run, "cpu")
-    whole = translator.translate
+    whole = translator.translate_planned
 
-    def dies_at_the_second_window(*args: Any, first_number: int = 0, **settings: Any) -> Any:
+    def dies_at_the_second_window(texts: Any, plan: Any, events: Any, first_number: int) -> Any:
         if first_number:
             raise KeyboardInterrupt
-        return whole(*args, first_number=first_number, **settings)
+        return whole(texts, plan, events, first_number)
 
-    monkeypatch.setattr(translator, "translate", dies_at_the_second_window)
+    monkeypatch.setattr(translator, "translate_planned", dies_at_the_second_window)
     settings: dict[str, Any] = {"engine": "auto", "read_ahead": 4}
     with pytest.raises(KeyboardInterrupt):
         translator.translate_file(tmp_path / "in", tmp_path / "out", **settings)
-    monkeypatch.setattr(translator, "translate", whole)
+    monkeypatch.setattr(translator, "translate_planned", whole)
     with monkeypatch.context() as without:
         without.setitem(sys.modules, "ctranslate2", None)
         with pytest.raises(DragomanError, match="engine"):
@@ -223,10 +235,13 @@ def test_a_run_that_cannot_be_written_is_converted_elsewhere_for_a_while(run: Pa
     translator = Translator.load(run, "cpu")
     want = translator.translate(["the dog sees a cat"])[0].text
     assert translator.translate(["the dog sees a cat"], engine="ctranslate2")[0].text == want
-    elsewhere = translator._foreign["fp32", 1].home
+    engine = translator.plan(engine="ctranslate2").engine
+    assert isinstance(engine, CTranslate2)
+    elsewhere = engine._home
+    assert elsewhere is not None
     assert elsewhere.temporary is not None
     assert elsewhere.folder.is_dir()
-    elsewhere.temporary.cleanup()
+    engine.close()
     assert not elsewhere.folder.exists()
     assert (run / "exports").read_bytes() == b"in the way"
 
@@ -239,7 +254,7 @@ def test_a_model_in_memory_is_converted_as_it_is(tiny_run: Path) -> None:
     want = translator.translate(["the dog sees a cat"], guard=False)
     found = translator.translate(["the dog sees a cat"], guard=False, engine="ctranslate2")
     assert found[0].score == pytest.approx(want[0].score, abs=1e-4)
-    translator._foreign["fp32", 1].close()
+    translator.plan(engine="ctranslate2").engine.close()
 
 
 # --- exports ----------------------------------------------------------------------------------------------------------
@@ -293,18 +308,27 @@ def test_weights_that_have_changed_are_converted_anew_and_not_beside_the_run(run
     found = translator.translate(texts, engine="ctranslate2", **settings)
     assert [one.score for one in found] != pytest.approx([one.score for one in before], abs=1e-3)
     assert [one.score for one in found] == pytest.approx([one.score for one in want], abs=1e-4)
-    translator._foreign["fp32", 1].close()
+    translator.plan(engine="ctranslate2").engine.close()
     again = Translator.load(run, "cpu").translate(texts, engine="ctranslate2", **settings)
     assert again == before
 
 
-def test_an_engine_that_is_handed_over_refuses_what_it_cannot_do_too(run: Path, texts: list[str]) -> None:
-    translator = Translator.load(run, "cpu")
-    engine = engines.load(load_bundle(run), run, "fp32", "cpu", 1).engine
-    assert translator.translate(texts, engine=engine) == translator.translate(texts, engine="ctranslate2")
-    for wish in ({"sampling": dragoman.Sampling()}, {"exclude": ["hund"]}):
+def test_a_plan_takes_an_engine_that_is_handed_over(run: Path, texts: list[str]) -> None:
+    translator, bundle = Translator.load(run, "cpu"), load_bundle(run)
+    engine = CTranslate2.load(Models((bundle,), bundle.model, run), "fp32", 1)
+    plan = translator.plan()
+    assert isinstance(plan.engine, Torch)
+    handed = replace(plan, engine=engine)
+    assert translator.translate(texts, handed) == translator.translate(texts, engine="ctranslate2")
+    engine.close()
+
+
+def test_an_engine_that_is_handed_over_refuses_what_it_cannot_do_too(run: Path) -> None:
+    folder = dragoman.export(run)
+    (run / "src").write_text("the dog\n", encoding="utf-8")
+    for wish in ({"sample": True}, {"exclude": ["hund"]}):
         with pytest.raises(ConfigError, match="cannot do"):
-            translator.translate(texts, engine=engine, **wish)
+            dragoman.certify(run, folder, src=run / "src", device="cpu", quiet=True, **wish)
 
 
 def test_a_glossary_without_terms_is_none(run: Path, texts: list[str]) -> None:
@@ -317,14 +341,133 @@ def test_a_glossary_without_terms_is_none(run: Path, texts: list[str]) -> None:
 def test_a_refused_setting_leaves_no_file(run: Path, tmp_path: Path) -> None:
     (tmp_path / "src").write_text("the dog\n", encoding="utf-8")
     before = sorted(tmp_path.rglob("*"))
-    for wrong in ({"n_best": 9}, {"precision": "fp8"}, {"engine": "ctranslate2", "sampling": dragoman.Sampling()}):
+    for wrong in ({"n_best": 9}, {"precision": "fp8"}, {"engine": "ctranslate2", "sample": True}):
         with pytest.raises(DragomanError):
             Translator.load(run, "cpu").translate_file(tmp_path / "src", tmp_path / "out", **wrong)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_prefixes_that_are_not_those_of_the_lines_leave_no_file(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "src").write_text("the dog\na cat\n", encoding="utf-8")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(ConfigError, match="give one prefix for all lines"):
+        Translator.load(run, "cpu").translate_file(tmp_path / "src", tmp_path / "out", prefix=["der", "die", "das"])
     assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_wishes_count_where_there_is_nothing_to_translate(run: Path) -> None:
     translator = Translator.load(run, "cpu")
     for wish in ({"no_repeat_ngram": 2}, {"prefix": "der"}, {"include": ["hund"]}):
-        with pytest.raises(ConfigError, match="words prescribed or forbidden"):
+        with pytest.raises(ConfigError, match="constrained decoding"):
             translator.translate([], engine="ctranslate2", **wish)
+
+
+# --- another engine ---------------------------------------------------------------------------------------------------
+
+
+class Shouting:
+    """A third engine: Torch's translations, of which it takes the last word twice. It cannot sample."""
+
+    name: ClassVar[str] = "shouting"
+    loaded: ClassVar[list[tuple[str, int]]] = []
+    closed: ClassVar[list[str]] = []
+
+    def __init__(self, inner: Torch) -> None:
+        self.inner = inner
+
+    @classmethod
+    def obstacle(cls, models: Models, needs: Needs) -> str:
+        return "sampling" if needs.sampling else ""
+
+    @classmethod
+    def load(cls, models: Models, precision: str, workers: int) -> Self:
+        cls.loaded.append((precision, workers))
+        return cls(Torch.load(models, precision, workers))
+
+    def is_of(self, models: Models) -> bool:
+        return self.inner.is_of(models)
+
+    def search(
+        self, segments: Sequence[Segment], settings: SearchSettings, alive: Alive | None = None,
+        progress: Progress | None = None,
+    ) -> Found:  # fmt: skip
+        found = self.inner.search(segments, settings, alive, progress)
+        twice = [[h._replace(ids=[*h.ids, *h.ids[-1:]]) for h in hypotheses] for hypotheses in found.hypotheses]
+        return Found(twice, found.out_of_memory)
+
+    def close(self) -> None:
+        self.closed.append(self.name)
+
+
+@pytest.fixture
+def shouting(monkeypatch: pytest.MonkeyPatch) -> type[Shouting]:
+    """The class of a third engine that is known by its name."""
+    monkeypatch.setitem(engines.ENGINES, Shouting.name, Shouting)
+    monkeypatch.setattr(Shouting, "loaded", [])
+    monkeypatch.setattr(Shouting, "closed", [])
+    return Shouting
+
+
+def test_a_third_engine_is_a_class_and_an_entry(tiny_run: Path, shouting: type[Shouting], tmp_path: Path) -> None:
+    translator = Translator.load(tiny_run, "cpu")
+    sentences = ["the dog sees a cat", "", "a man finds the house today"]
+    want = [one.text.split() for one in translator.translate(sentences, guard=False)]
+    settings: dict[str, Any] = {"engine": "shouting", "guard": False}
+    found = translator.translate(sentences, **settings)
+    assert [one.text.split() for one in found] == [[*words, *words[-1:]] for words in want]
+    (tmp_path / "in").write_text("".join(f"{text}\n" for text in sentences), encoding="utf-8")
+    assert translator.translate_file(tmp_path / "in", tmp_path / "out", **settings) == 3
+    written = (tmp_path / "out").read_text(encoding="utf-8")
+    assert written == "".join(f"{one.text}\n" for one in found)
+    streamed = translator.translate_stream(io.BytesIO((tmp_path / "in").read_bytes()), "in", **settings)
+    assert list(streamed) == found
+    assert shouting.loaded == [("fp32", 1)]  # once for all
+    translator.translate(sentences, precision="bf16", workers=2, **settings)
+    assert shouting.loaded == [("fp32", 1), ("bf16", 2)]
+    assert shouting.closed == []
+
+
+def test_a_third_engine_has_the_guard_search_again_with_torch(tiny_run: Path, shouting: type[Shouting]) -> None:
+    translator = Translator.load(tiny_run, "cpu")
+    plan = translator.plan(engine="shouting")
+    assert isinstance(plan.engine, shouting)
+    assert isinstance(plan.second_engine, Torch)
+
+
+def test_a_third_engine_is_refused_what_it_cannot_do(tiny_run: Path, shouting: type[Shouting]) -> None:
+    translator = Translator.load(tiny_run, "cpu")
+    with pytest.raises(ConfigError, match="engine = 'shouting' cannot do sampling"):
+        translator.translate(["the dog"], engine="shouting", sample=True)
+    with pytest.raises(ConfigError, match="engine = 'onnx' is unknown: use torch, ctranslate2, shouting, auto"):
+        translator.translate(["the dog"], engine="onnx")
+    assert shouting.loaded == []
+
+
+def test_a_third_engine_is_loaded_again_when_the_weights_have_changed(run: Path, shouting: type[Shouting]) -> None:
+    translator = Translator.load(run, "cpu")
+    first = translator.plan(engine="shouting").engine
+    assert translator.plan(engine="shouting").engine is first
+    with torch.no_grad():
+        for weight in translator.model.parameters():
+            weight.mul_(0.8)
+    assert translator.plan(engine="shouting").engine is not first
+    assert (shouting.loaded, shouting.closed) == ([("fp32", 1)] * 2, ["shouting"])
+
+
+def test_each_engine_says_what_it_cannot_do_before_anything_is_loaded(
+    tiny_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)  # nor does it ask for the package
+    for engine in (Torch, CTranslate2):
+        monkeypatch.setattr(engine, "load", lambda *given: pytest.fail("loaded"))
+    bundle = load_bundle(tiny_run)
+    one, two = Models((bundle,), bundle.model), Models((bundle, bundle), bundle.model)
+    asked = {
+        "sampling": Needs(sampling=True), "alignments": Needs(alignments=True), "parsing": Needs(trees=True),
+        "constrained decoding": Needs(constraints=True), "precision bf16": Needs(precision="bf16"),
+        "": Needs(precision="int8"),
+    }  # fmt: skip
+    for what, needs in asked.items():
+        assert Torch.obstacle(one, needs) == Torch.obstacle(two, needs) == ""
+        assert CTranslate2.obstacle(one, needs) == what
+        assert CTranslate2.obstacle(two, needs) == "an ensemble"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,11 +17,13 @@ from dragoman.config import DecodeConfig
 from dragoman.data.tokenizer import BOS_ID, PAD_ID
 from dragoman.decoding.batches import search_all
 from dragoman.decoding.scoring import read_all
-from dragoman.decoding.search import length_penalty
+from dragoman.decoding.search import Hypothesis, length_penalty
 from dragoman.engines import ctranslate2 as ctranslate2_engine
-from dragoman.engines.ctranslate2 import CTranslate2
+from dragoman.engines.ctranslate2 import CTranslate2, open_folder
+from dragoman.engines.engine import Found, SearchSettings, Segment
 from dragoman.errors import ConfigError, DecodeError
 from dragoman.formats.ctranslate2 import write
+from dragoman.translation.translator import Translator
 
 CPU = torch.device("cpu")
 
@@ -34,8 +38,24 @@ class Both(NamedTuple):
 
 def load(bundle: Bundle, folder: Path) -> CTranslate2:
     write(bundle, folder)
-    pieces = bundle.src_tokenizer.pieces(range(bundle.src_tokenizer.vocab_size))
-    return ctranslate2_engine.load(folder, pieces, pieces, "float32")
+    return CTranslate2(open_folder(folder, "float32"), bundle.src_tokenizer, bundle.tgt_tokenizer)
+
+
+def search(
+    engine: CTranslate2, sources: Sequence[Sequence[int]], config: DecodeConfig, n_best: int = 1, **how: Any
+) -> list[list[Hypothesis]]:
+    """What it finds for sources, none of which runs out of memory."""
+    settings = SearchSettings(decode=config, n_best=n_best)
+    found = engine.search([Segment(ids=ids) for ids in sources], settings, **how)
+    assert found.out_of_memory == []
+    return found.hypotheses
+
+
+def changed(engine: CTranslate2, **changes: Any) -> CTranslate2:
+    """An engine that is another one but for some attributes."""
+    other = copy.copy(engine)
+    vars(other).update(changes)
+    return other
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +85,7 @@ def noisy(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Both:
 def test_the_same_translations_with_the_same_scores(both: Both, beam_size: int, alpha: float, n_best: int) -> None:
     config = DecodeConfig(beam_size=beam_size, length_penalty=alpha, max_extra_tokens=10, batch_tokens=100)
     want = search_all(both.bundle.model, both.sources, config, CPU, n_best)
-    found = ctranslate2_engine.search_all(both.engine, both.sources, config, n_best)
+    found = search(both.engine, both.sources, config, n_best)
     assert [h[0].ids for h in found] == [h[0].ids for h in want]
     same = 0
     for one, other in zip(found, want, strict=True):
@@ -82,8 +102,8 @@ def test_the_same_translations_with_the_same_scores(both: Both, beam_size: int, 
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_each_translation_keeps_to_its_own_limit(noisy: Both, beam_size: int) -> None:
     config = DecodeConfig(beam_size=beam_size, max_extra_tokens=3, batch_tokens=10_000)  # one batch of many limits
-    found = ctranslate2_engine.search_all(noisy.engine, noisy.sources, config, n_best=beam_size)
-    alone = [ctranslate2_engine.search_all(noisy.engine, [src], config, beam_size)[0] for src in noisy.sources]
+    found = search(noisy.engine, noisy.sources, config, n_best=beam_size)
+    alone = [search(noisy.engine, [src], config, beam_size)[0] for src in noisy.sources]
     assert [[h.ids for h in one] for one in found] == [[h.ids for h in one] for one in alone]
     pairs = [(src, h.ids) for src, hypotheses in zip(noisy.sources, found, strict=True) for h in hypotheses]
     assert all(len(ids) + 1 <= len(src) + 3 for src, ids in pairs)
@@ -99,9 +119,9 @@ def test_each_translation_keeps_to_its_own_limit(noisy: Both, beam_size: int) ->
 
 
 def test_positions_bind_however_many_tokens_are_allowed(noisy: Both) -> None:
-    found = ctranslate2_engine.search_all(noisy.engine, noisy.sources, DecodeConfig(beam_size=2), longest=4)
+    found = search(changed(noisy.engine, longest=4), noisy.sources, DecodeConfig(beam_size=2))
     assert max(len(h[0].ids) for h in found) == 3
-    (one,) = ctranslate2_engine.search_all(noisy.engine, [[9, 9]], DecodeConfig(beam_size=2), longest=1)
+    (one,) = search(changed(noisy.engine, longest=1), [[9, 9]], DecodeConfig(beam_size=2))
     assert one[0].ids == []
     (read,) = read_all(noisy.bundle.model, [([9, 9], [])], CPU)
     assert read is not None
@@ -110,12 +130,10 @@ def test_positions_bind_however_many_tokens_are_allowed(noisy: Both) -> None:
 
 def test_nothing_in_nothing_out_and_progress_counts(both: Both) -> None:
     config = DecodeConfig(beam_size=2, batch_tokens=60)
-    assert ctranslate2_engine.search_all(both.engine, [], config) == []
-    assert ctranslate2_engine.read_all(both.engine, []) == []
+    assert search(both.engine, [], config) == []
+    assert both.engine.read([]) == []
     said: list[tuple[int, int]] = []
-    ctranslate2_engine.search_all(
-        both.engine, both.sources, config, 1, lambda done, total, what: said.append((done, total))
-    )
+    search(both.engine, both.sources, config, progress=lambda done, total, what: said.append((done, total)))
     assert said[-1] == (60, 60)
     assert len(said) > 5
     assert said == sorted(said)
@@ -124,7 +142,7 @@ def test_nothing_in_nothing_out_and_progress_counts(both: Both) -> None:
 def test_n_best_is_at_most_the_beam(both: Both) -> None:
     for n_best in (0, 3):
         with pytest.raises(DecodeError, match=f"n_best = {n_best} must lie between 1 and beam_size = 2"):
-            ctranslate2_engine.search_all(both.engine, both.sources, DecodeConfig(beam_size=2), n_best)
+            search(both.engine, both.sources, DecodeConfig(beam_size=2), n_best)
 
 
 # --- what may go wrong ------------------------------------------------------------------------------------------------
@@ -160,53 +178,55 @@ class Small:
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("CUDA failed with error out of memory")])
 def test_a_batch_that_finds_no_memory_is_halved(both: Both, error: BaseException) -> None:
     config = DecodeConfig(beam_size=2, max_extra_tokens=10)
-    want = ctranslate2_engine.search_all(both.engine, both.sources, config)
+    want = search(both.engine, both.sources, config)
     small = Small(both.engine.translator, 9, error)
-    found = ctranslate2_engine.search_all(both.engine._replace(translator=small), both.sources, config)
+    found = search(changed(both.engine, translator=small), both.sources, config)
     assert [h[0].ids for h in found] == [h[0].ids for h in want]
     assert max(small.sizes) == 60
     none = Small(both.engine.translator, 0, error)
-    lost: list[int] = []
-    left = ctranslate2_engine.search_all(both.engine._replace(translator=none), [[5], [6]], config, failed=lost.append)
-    assert (left, lost) == ([[], []], [0, 1])
-    with pytest.raises(DecodeError, match="sentence 1: there is not enough memory for it, even alone"):
-        ctranslate2_engine.search_all(both.engine._replace(translator=none), [[5], [6]], config)
+    settings = SearchSettings(decode=config)
+    left = changed(both.engine, translator=none).search([Segment(ids=[5]), Segment(ids=[6])], settings)
+    assert left == Found([[], []], [0, 1])
+    translator = Translator(both.bundle)
+    plan = replace(translator.plan(), engine=changed(both.engine, translator=none))
+    with pytest.raises(DecodeError, match="line 1: out of memory even when it is translated alone"):
+        translator.translate(["the dog", "a cat"], plan)
 
 
 def test_another_error_is_not_taken_for_that(both: Both) -> None:
     broken = Small(both.engine.translator, 0, RuntimeError("something else"))
     with pytest.raises(RuntimeError, match="something else"):
-        ctranslate2_engine.search_all(both.engine._replace(translator=broken), [[5]], DecodeConfig())
+        search(changed(both.engine, translator=broken), [[5]], DecodeConfig())
 
 
 def test_scores_that_are_not_finite_are_refused(both: Both) -> None:
-    class Found(NamedTuple):
+    class Result(NamedTuple):
         hypotheses: list[list[str]]
         scores: list[float]
 
     class Diverged:
         def translate_batch(self, sources: Sequence[Any], **options: Any) -> list[Later]:
-            return [Later(lambda: Found([["</s>"]], [float("nan")])) for _ in sources]
+            return [Later(lambda: Result([["</s>"]], [float("nan")])) for _ in sources]
 
     with pytest.raises(DecodeError, match="scores are not finite"):
-        ctranslate2_engine.search_all(both.engine._replace(translator=Diverged()), [[5]], DecodeConfig())
+        search(changed(both.engine, translator=Diverged()), [[5]], DecodeConfig())
 
 
 def test_without_the_package_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
     assert not ctranslate2_engine.is_installed()
     with pytest.raises(ConfigError, match=r"CTranslate2 is not installed: pip install '\.\[ctranslate2\]'"):
-        ctranslate2_engine.load(tmp_path, [], [], "float32")
+        open_folder(tmp_path, "float32")
 
 
 def test_what_the_machine_cannot_do_is_named_with_what_it_can(both: Both, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"cannot compute in float8 on this cpu, but in .*float32.*int8"):
-        ctranslate2_engine.load(tmp_path, [], [], "float8")
+        open_folder(tmp_path, "float8")
     with pytest.raises(ConfigError, match="CTranslate2 cannot load it"):
-        ctranslate2_engine.load(tmp_path, [], [], "float32")
+        open_folder(tmp_path, "float32")
     if not torch.cuda.is_available():
         with pytest.raises(ConfigError, match="sees no GPU here"):
-            ctranslate2_engine.load(tmp_path, [], [], "float32", "cuda")
+            open_folder(tmp_path, "float32", "cuda")
 
 
 @pytest.mark.parametrize(
@@ -215,7 +235,66 @@ def test_what_the_machine_cannot_do_is_named_with_what_it_can(both: Both, tmp_pa
 )
 def test_any_patience_is_possible(both: Both, beam_size: int, patience: float, n_best: int) -> None:
     config = DecodeConfig(beam_size=beam_size, patience=patience)
-    found = ctranslate2_engine.search_all(both.engine, both.sources[:5], config, n_best)
+    found = search(both.engine, both.sources[:5], config, n_best)
     want = search_all(both.bundle.model, both.sources[:5], config, CPU, n_best)
     assert [len(one) for one in found] == [len(one) for one in want] == 5 * [n_best]
     assert sum(a[0].ids == b[0].ids for a, b in zip(found, want, strict=True)) >= 4
+
+
+# --- what is no longer wanted -----------------------------------------------------------------------------------------
+
+
+class Counted(Small):
+    """Stands for CTranslate2's translator: counts the batches that are handed over, and what they hold."""
+
+    def __init__(self, real: Any) -> None:
+        super().__init__(real, 10_000, MemoryError())
+
+    @property
+    def handed(self) -> int:
+        """How many sources were handed over."""
+        return sum(self.sizes)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_what_is_queued_is_dropped_when_nobody_wants_it(both: Both, workers: int) -> None:
+    config = DecodeConfig(beam_size=2, batch_tokens=30)
+    want, counted, whole = search(both.engine, both.sources, config), Counted(both.engine.translator), Counted(None)
+    whole.real = both.engine.translator
+    search(changed(both.engine, translator=whole, workers=workers), both.sources, config)
+    n_done: list[int] = []
+    engine = changed(both.engine, translator=counted, workers=workers)
+    found = search(
+        engine, both.sources, config, alive=lambda i: not n_done, progress=lambda done, total, what: n_done.append(done)
+    )
+    assert counted.sizes == whole.sizes[: 2 * workers]  # so many batches had been handed over by then
+    assert len(counted.sizes) < len(whole.sizes)
+    assert sum(bool(one) for one in found) == counted.handed
+    assert all(one in ([], other) for one, other in zip(found, want, strict=True))
+
+
+def test_the_others_are_as_they_were(both: Both) -> None:
+    config = DecodeConfig(beam_size=3, batch_tokens=60)
+    want = search(both.engine, both.sources, config, 2)
+    counted, dropped = Counted(both.engine.translator), {3, 17, 40}
+    engine = changed(both.engine, translator=counted)
+    found = search(engine, both.sources, config, 2, alive=lambda i: i not in dropped)
+    assert [i for i, one in enumerate(found) if not one] == sorted(dropped)
+    assert counted.handed == len(both.sources) - len(dropped)
+    for i, (one, other) in enumerate(zip(found, want, strict=True)):
+        if i not in dropped:
+            assert [h.ids for h in one] == [h.ids for h in other]
+            assert [h.score for h in one] == pytest.approx([h.score for h in other], abs=1e-5)
+    none = changed(both.engine, translator=None)  # which could not search
+    assert search(none, both.sources, config, alive=lambda i: False) == [[]] * len(both.sources)
+
+
+def test_what_is_dropped_counts_as_done(both: Both) -> None:
+    told: list[tuple[int, int]] = []
+    config = DecodeConfig(beam_size=2, batch_tokens=30)
+    search(
+        both.engine, both.sources, config, alive=lambda i: i % 2 == 0,
+        progress=lambda done, total, what: told.append((done, total)),
+    )  # fmt: skip
+    assert told == sorted(told)
+    assert told[-1] == (60, 60)

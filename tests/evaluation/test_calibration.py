@@ -68,7 +68,8 @@ def test_blank_lines_have_none_and_a_fault_that_is_left_has_0(
     monkeypatch.setattr("dragoman.translation.guard.faults", lambda *args, **facts: ("copy",))  # nothing is good enough
     [copy] = translator.translate(["the dog sees a cat"])
     assert copy.text == sound.text
-    assert copy.notes[0].startswith("copy left: ")
+    assert copy.notes[0].left
+    assert copy.notes[0].kind == "copy"
     assert copy.confidence == 0.0
 
 

@@ -39,13 +39,14 @@ def _lines(path: Path) -> list[str]:
 
 def test_settings_reach_every_search(tiny_run: Path, corpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    translate = dragoman.Translator.translate
+    translate = dragoman.Translator.translate_planned
 
-    def noted(self: Any, texts: Any, **settings: Any) -> Any:
-        seen.append([settings[name] for name in ("beam_size", "length_penalty", "patience", "guard")])
-        return translate(self, texts, **settings)
+    def noted(self: Any, texts: Any, plan: Any, *args: Any) -> Any:
+        decode = plan.search.decode
+        seen.append([decode.beam_size, decode.length_penalty, decode.patience, plan.options.guard])
+        return translate(self, texts, plan, *args)
 
-    monkeypatch.setattr(dragoman.Translator, "translate", noted)
+    monkeypatch.setattr(dragoman.Translator, "translate_planned", noted)
     settings: dict[str, Any] = {
         "beam_size": 2, "length_penalty": 0.3, "patience": 1.5, "guard": False, "quiet": True,
     }  # fmt: skip
@@ -68,7 +69,7 @@ def test_stress_measures_the_variants(tiny_run: Path, corpus: Any) -> None:
         if variant.references is not None:
             bleu, chrf = score(hyps, variant.references, "de")[:2]
             assert (one.bleu, one.chrf) == pytest.approx((bleu.value, chrf.value))
-    other = dragoman.stress(translator, src=corpus.valid_src, ref=corpus.valid_tgt, quiet=True, seed=2)
+    other = dragoman.stress(translator, src=corpus.valid_src, ref=corpus.valid_tgt, quiet=True, noise_seed=2)
     assert other[:3] == found[:3]
     assert other[3] != found[3]
 

@@ -8,6 +8,7 @@ from dragoman.data.noise import EMOJI
 from dragoman.evaluation import stress
 from dragoman.evaluation.metrics import bleu, chrf
 from dragoman.evaluation.stress import CLEAN, Stressed, Variant, long_lines, measure, n_words, table, variants
+from dragoman.translation.notes import Note
 from dragoman.translation.translator import Translation
 
 SOURCES = ["The dog runs over 3 bridges.", "", "Two women see the House today!", "No mark"] * 30
@@ -90,7 +91,7 @@ def test_what_is_measured() -> None:
     found = [
         Translation("Ein Hund.", 0, n_tokens=4),
         Translation("", 0),
-        Translation("Zwei " * 12, 0, n_tokens=13, notes=("loop left: searched again in vain; the rest",)),
+        Translation("Zwei " * 12, 0, n_tokens=13, notes=(Note("loop", "loop left: the rest", left=True),)),
         Translation("", 0, n_tokens=1),
     ]
     clean = Stressed(CLEAN, 4, 50.0, 60.0, 0, 0, 0, 0, 0, 1)
@@ -109,8 +110,10 @@ def test_what_is_measured() -> None:
 
 
 def test_other_notes_are_none_of_the_guards() -> None:
-    assert not stress.is_guarded(Translation("x", 0, notes=("the word 'dog' is missing",)))
-    assert stress.is_guarded(Translation("x", 0, notes=("another", "copy: searched again with a beam of 8")))
+    assert not stress.is_guarded(Translation("x", 0, notes=(Note("constraint", "the word 'dog' is missing"),)))
+    assert stress.is_guarded(
+        Translation("x", 0, notes=(Note("split", "another"), Note("copy", "copy: searched again with a beam of 8")))
+    )
 
 
 def test_without_references_only_shares_and_lengths_are_said() -> None:

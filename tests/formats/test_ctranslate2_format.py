@@ -19,6 +19,7 @@ from dragoman.config import DecodeConfig, ModelConfig
 from dragoman.decoding.batches import search_all
 from dragoman.decoding.scoring import read_all
 from dragoman.engines import ctranslate2 as ctranslate2_engine
+from dragoman.engines.engine import SearchSettings, Segment
 from dragoman.errors import BundleError, ConfigError
 from dragoman.formats.ctranslate2 import QUANTIZATIONS, TYPES, rounded_rows, why_not, write
 from dragoman.model.transformer import Transformer
@@ -68,8 +69,14 @@ def make(tiny_run: Path) -> Make:
 
 
 def load(bundle: Bundle, folder: Path, precision: str = "float32") -> ctranslate2_engine.CTranslate2:
-    pieces = bundle.src_tokenizer.pieces(range(bundle.src_tokenizer.vocab_size))
-    return ctranslate2_engine.load(folder, pieces, pieces, precision)
+    translator = ctranslate2_engine.open_folder(folder, precision)
+    return ctranslate2_engine.CTranslate2(translator, bundle.src_tokenizer, bundle.tgt_tokenizer, 40)
+
+
+def searched(engine: ctranslate2_engine.CTranslate2, sources: list[list[int]], decode: DecodeConfig) -> list[Any]:
+    """The best hypothesis of each source."""
+    found = engine.search([Segment(ids=ids) for ids in sources], SearchSettings(decode=decode))
+    return [hypotheses[0] for hypotheses in found.hypotheses]
 
 
 @pytest.mark.parametrize("fields", VARIANTS.values(), ids=list(VARIANTS))
@@ -78,18 +85,18 @@ def test_a_model_computes_the_same_there(make: Make, tmp_path: Path, fields: dic
     write(bundle, tmp_path)
     engine = load(bundle, tmp_path)
     ours = read_all(bundle.model, PAIRS, CPU)
-    theirs = ctranslate2_engine.read_all(engine, PAIRS)
+    theirs = engine.read(PAIRS)
     for one, other in zip(ours, theirs, strict=True):
         assert one is not None
         assert other == pytest.approx(one.log_probs, abs=1e-4)
     sources = [src for src, _ in PAIRS]
     greedy = DecodeConfig(beam_size=1, max_extra_tokens=5)
     want = search_all(bundle.model, sources, greedy, CPU, longest=40)
-    found = ctranslate2_engine.search_all(engine, sources, greedy, longest=40)
-    assert [h[0].ids for h in found] == [h[0].ids for h in want]
-    assert [h[0].score for h in found] == pytest.approx([h[0].score for h in want], abs=1e-4)
+    found = searched(engine, sources, greedy)
+    assert [h.ids for h in found] == [h[0].ids for h in want]
+    assert [h.score for h in found] == pytest.approx([h[0].score for h in want], abs=1e-4)
     beam = DecodeConfig(beam_size=4, max_extra_tokens=5)
-    best = [h[0] for h in ctranslate2_engine.search_all(engine, sources, beam, longest=40)]
+    best = searched(engine, sources, beam)
     read = read_all(bundle.model, [(src, h.ids) for src, h in zip(sources, best, strict=True)], CPU)
     assert [h.log_prob for h in best] == pytest.approx([one.log_prob for one in read if one], abs=1e-4)
 
@@ -265,7 +272,7 @@ def test_every_quantization_loads_and_is_near(make: Make, tmp_path: Path, quanti
     precision = "int8" if "int8" in quantization else "float32"  # a processor need not compute in 16 bits
     ours, theirs = (
         read_all(bundle.model, PAIRS, CPU),
-        ctranslate2_engine.read_all(load(bundle, tmp_path, precision), PAIRS),
+        load(bundle, tmp_path, precision).read(PAIRS),
     )
     differences = [
         abs(a - b)
@@ -309,7 +316,7 @@ def test_pieces_keep_their_ids_whatever_they_are(make: Make, tmp_path: Path) -> 
     assert json.loads((tmp_path / "shared_vocabulary.json").read_text(encoding="utf-8")) == odd.pieces(range(n))
     engine = load(bundle, tmp_path)
     pairs = [(list(range(4, n)), list(range(n - 1, 3, -1)))] + [([i], [i]) for i in range(4, n)]
-    ours, theirs = read_all(bundle.model, pairs, CPU), ctranslate2_engine.read_all(engine, pairs)
+    ours, theirs = read_all(bundle.model, pairs, CPU), engine.read(pairs)
     for one, other in zip(ours, theirs, strict=True):
         assert one is not None
         assert other == pytest.approx(one.log_probs, abs=1e-4)
@@ -323,11 +330,10 @@ def test_two_vocabularies_are_two_files(make: Make, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "config.json", "model.bin", "source_vocabulary.json", "src.spm", "target_vocabulary.json", "tgt.spm",
     ]  # fmt: skip
-    pieces = bundle.tgt_tokenizer.pieces(range(bundle.tgt_tokenizer.vocab_size))
-    engine = ctranslate2_engine.load(tmp_path, odd.pieces(range(16)), pieces, "float32")
+    engine = load(bundle, tmp_path)
     (one,), (other,) = (
         read_all(bundle.model, [([5, 15, 4], [300, 4])], CPU),
-        ctranslate2_engine.read_all(engine, [([5, 15, 4], [300, 4])]),
+        engine.read([([5, 15, 4], [300, 4])]),
     )
     assert one is not None
     assert other == pytest.approx(one.log_probs, abs=1e-4)
@@ -344,6 +350,6 @@ def test_the_table_of_sinusoids_is_as_long_as_the_settings_can_ask_for(make: Mak
     assert found["decoder/position_encodings/encodings"][1].shape == (n_rows, 24)
     pair = (list(range(4, 204)) * 10, [5])
     (one,) = read_all(bundle.model, [pair], CPU)
-    (other,) = ctranslate2_engine.read_all(load(bundle, tmp_path), [pair])
+    (other,) = load(bundle, tmp_path).read([pair])
     assert one is not None
     assert other == pytest.approx(one.log_probs, abs=1e-4)

@@ -14,7 +14,7 @@ from dragoman.evaluation.bracket_f1 import bracket_scores
 from dragoman.lab import parsing
 from dragoman.lab.report import Lab, run_experiment
 from dragoman.parsing.trees import Tree, right_branching, tree_of, write_tree
-from dragoman.translation.parser import REPAIRED
+from dragoman.translation.notes import Note
 from dragoman.translation.translator import Translation
 
 
@@ -28,7 +28,7 @@ class Oracle:
         assert texts == [" ".join(tree.words) for tree in self.golds]
         trees = [right_branching(tree.words) if i % 3 == 0 else tree for i, tree in enumerate(self.golds)]
         return [
-            Translation(write_tree(tree), 0.0, notes=() if i % 3 else (f"{REPAIRED}closed 2",))
+            Translation(write_tree(tree), 0.0, notes=() if i % 3 else (Note("repaired", "repaired: closed 2"),))
             for i, tree in enumerate(trees)
         ]
 

@@ -18,7 +18,7 @@ from dragoman.translation.confidence import (
     Bin,
     Confidence,
     calibration_error,
-    features,
+    confidence_features,
     fit,
     isotonic,
     pearson,
@@ -36,7 +36,7 @@ def made_up(count: int, seed: int, noise: float = 8.0) -> tuple[list[list[float]
         n_tokens = max(1, round(n_src * chance.uniform(0.7, 1.4)))
         doubt = chance.gamma(2.0, 0.25)
         n_rare = int(chance.binomial(n_src, 0.05))
-        rows.append(features(-doubt * n_tokens, n_tokens, n_src, n_rare))
+        rows.append(confidence_features(-doubt * n_tokens, n_tokens, n_src, n_rare))
         quality = 95 * math.exp(-1.2 * doubt) - 60 * n_rare / n_src + chance.normal(0, noise)
         chrf.append(min(100.0, max(0.0, quality)))
     return rows, chrf
@@ -48,7 +48,7 @@ def fitted() -> Confidence:
 
 
 def test_features_are_those_that_are_named() -> None:
-    row = dict(zip(FEATURES, features(-6.0, 4, 7, 2), strict=True))
+    row = dict(zip(FEATURES, confidence_features(-6.0, 4, 7, 2), strict=True))
     assert row == pytest.approx(
         {
             "log_prob_per_token": -1.5,
@@ -95,7 +95,7 @@ def test_the_curve_rises_and_goes_on_beyond_its_ends(fitted: Confidence) -> None
     assert len(fitted.said) > 5
     assert len(fitted.said) <= 1000 // BIN_SENTENCES
     doubts = np.linspace(0.01, 8, 200)
-    said = fitted.of([features(-doubt * 10, 10, 10, 0) for doubt in doubts])
+    said = fitted.of([confidence_features(-doubt * 10, 10, 10, 0) for doubt in doubts])
     assert all(a >= b for a, b in itertools.pairwise(said))
     assert said[-1] == 0.0  # far from anything seen
     assert len(set(said[:50])) == 50  # no steps: the order of two translations is not lost

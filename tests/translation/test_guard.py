@@ -7,19 +7,24 @@ import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 import pytest
 import torch
 from torch import Tensor, nn
 
 from dragoman.bundle import Bundle, load_bundle
+from dragoman.config import DecodeConfig
 from dragoman.data.tokenizer import EOS_ID, PAD_ID
 from dragoman.decoding.batches import search_all
 from dragoman.decoding.constraints import Rules, Spelling
 from dragoman.decoding.search import Hypothesis
+from dragoman.engines.engine import Found, SearchSettings, Segment
 from dragoman.translation.faults import faults, without_runs
-from dragoman.translation.guard import LEAST_BEAM, NO_REPEAT_NGRAM, Effort, Guarded, Part, guarded
+from dragoman.translation.guard import LEAST_BEAM, NO_REPEAT_NGRAM, guard
+from dragoman.translation.notes import Events, Note
+from dragoman.translation.plan import Plan
+from dragoman.translation.segments import SegmentResult, TextSegment
 from dragoman.translation.translator import Translator
 
 SRC = "a man is riding a bike down the street"
@@ -27,11 +32,33 @@ GOOD = "ein Mann fährt mit dem Rad die Straße hinab"
 LOOP = "ein Mann " * 12
 LONG = " ".join(f"Wort{i}" for i in range(60))
 
+
+class Effort(NamedTuple):
+    """How it was searched once more."""
+
+    beam_size: int
+    no_repeat_ngram: int = 0
+    min_tokens: int = 0
+    exclude: tuple[tuple[str, ...], ...] = ()  # for each segment asked for
+
+
 Answers = Callable[[int, Effort], list[tuple[str, float]]]
 
 
+class Guarded(NamedTuple):
+    """A translation that has been looked at."""
+
+    text: str
+    note: str
+    score: float
+    sound: bool
+
+
 class World:
-    """Texts as their own hypotheses: ids are words. ``answers`` gives what a search finds, with scores."""
+    """Texts as their own hypotheses: ids are words. ``answers`` gives what a search finds, with scores.
+
+    It is the engine that the guard searches with again, and the tokenizer of what was found.
+    """
 
     def __init__(self, answers: Answers | None = None) -> None:
         self.answers = answers
@@ -42,20 +69,51 @@ class World:
         self.texts[len(self.texts)] = text
         return Hypothesis([len(self.texts) - 1] * len(text.split()), score, score * 2)
 
-    def decode(self, hypotheses: Sequence[Hypothesis]) -> list[str]:
-        return [self.texts[h.ids[0]] if h.ids else "" for h in hypotheses]
+    def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        return [self.texts[ids[0]] if ids else "" for ids in rows]
 
-    def search(self, indices: list[int], effort: Effort) -> list[list[Hypothesis]]:
-        self.asked.append((indices, effort))
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        return [self.hypothesis(text, 0.0).ids for text in texts]
+
+    def search(self, segments: Sequence[Segment], settings: SearchSettings) -> Found:
         assert self.answers is not None
-        return [[self.hypothesis(*answer) for answer in self.answers(i, effort)] for i in indices]
+        assert (settings.n_best, settings.sampling) == (settings.decode.beam_size, None)
+        assert settings.decode.batch_tokens * settings.decode.beam_size <= 4096 * 4  # takes no more memory
+        rules = [segment.rules for segment in segments]
+        effort, indices = Effort(settings.n_best), [int(str(segment.key)) for segment in segments]
+        if strict := [rule for rule in rules if rule is not None]:
+            assert len(strict) == len(rules)
+            (ngram,), (least,) = {rule.no_repeat_ngram for rule in strict}, {rule.min_tokens for rule in strict}
+            exclude = tuple(tuple(word.decode() for word in rule.exclude) for rule in strict)
+            effort = Effort(settings.n_best, ngram, least, exclude)
+        self.asked.append((indices, effort))
+        return Found([[self.hypothesis(*answer) for answer in self.answers(i, effort)] for i in indices])
 
     def guard(
         self, pairs: Sequence[tuple[str, str]], limit: int = 500, langs: tuple[str, str] = ("en", "de")
     ) -> list[Guarded]:
-        parts = [Part(src, len(src.split()), limit) for src, _ in pairs]
-        found = [self.hypothesis(text, -1.0) for _, text in pairs]
-        return guarded(parts, found, self.search, self.decode, 4, *langs)
+        segments = [
+            TextSegment(owner=i, start=0, text=src, search=Segment(ids=list(range(len(src.split()))), key=i))
+            for i, (src, _) in enumerate(pairs)
+        ]
+        results = [SegmentResult((self.hypothesis(text, -1.0),), (text,)) for _, text in pairs]
+        decode = DecodeConfig(beam_size=4, batch_tokens=4096, max_extra_tokens=1000)
+        found = guard(results, segments, self.plan(decode, limit, *langs))
+        for before, after in zip(results, found, strict=True):
+            assert (after is before) == (after.note is None)
+        return [
+            Guarded(one.texts[0], "" if one.note is None else str(one.note), one.hypotheses[0].score, one.sound)
+            for one in found
+        ]
+
+    def plan(self, decode: DecodeConfig, limit: int, src_lang: str, tgt_lang: str) -> Plan:
+        """What the guard looks at of a plan."""
+        search = SearchSettings(decode=decode)
+        known: Any = SimpleNamespace(
+            search=search, second_search=search, second_engine=self, tgt_tokenizer=self, longest=limit,
+            src_lang=src_lang, tgt_lang=tgt_lang, encoder=SimpleNamespace(spelling=Spelling([])),
+        )  # fmt: skip
+        return cast(Plan, known)
 
 
 def strict(effort: Effort) -> bool:
@@ -66,7 +124,7 @@ def test_sound_translations_pass_and_nothing_is_searched_for() -> None:
     world = World()
     pairs = [(SRC, GOOD), ("hello", "hello"), ("ha ha ha ha ha", "ha ha ha ha ha"), ("7 + 8 = 15", "7 + 8 = 15")]
     result = world.guard(pairs)
-    assert [(g.text, g.note, g.hypothesis.score) for g in result] == [(text, "", -1.0) for _, text in pairs]
+    assert [(g.text, g.note, g.score) for g in result] == [(text, "", -1.0) for _, text in pairs]
     assert world.asked == []
     assert world.guard([]) == []
 
@@ -74,7 +132,7 @@ def test_sound_translations_pass_and_nothing_is_searched_for() -> None:
 def test_a_sound_hypothesis_of_a_wider_beam_is_taken_the_best_of_them() -> None:
     world = World(lambda i, effort: [(LOOP, -0.5), ("zu lang " + LONG, -0.6), (GOOD, -2.0), ("schlechter", -3.0)])
     [result] = world.guard([(SRC, LOOP)])
-    assert (result.text, result.hypothesis.score) == (GOOD, -2.0)
+    assert (result.text, result.score) == (GOOD, -2.0)
     assert result.note == f"loop: searched again with a beam of {LEAST_BEAM}"
     assert world.asked == [([0], Effort(LEAST_BEAM))]
 
@@ -111,15 +169,14 @@ def test_a_copy_or_too_much_stays_where_nothing_is_better_and_it_is_said() -> No
     world = World(lambda i, effort: [(LOOP, -0.1), (LONG, -0.2), (SRC, -5.0), ("", -0.1)])
     [result] = world.guard([(SRC, LOOP * 2)])
     assert result.text == SRC  # a copy is less bad than too much, and than a loop
-    assert (
-        result.note
-        == "loop and long left: searched again in vain; this is the best that was found, though a copy of the source"
-    )
+    found = "no search found a better one; this is the best that was found, though a copy of the source"
+    assert result.note == f"loop and long left: {found}"
     world = World(lambda i, effort: [(LOOP, -0.1), (LONG, -0.2)])
     [result] = world.guard([(SRC, SRC)])
-    assert (result.text, result.hypothesis.score) == (SRC, -1.0)  # what was found at first
+    assert (result.text, result.score) == (SRC, -1.0)  # what was found at first
     assert (
-        result.note == "copy left: searched again in vain; this is the best that was found, though a copy of the source"
+        result.note
+        == "copy left: no search found a better one; this is the best that was found, though a copy of the source"
     )
 
 
@@ -130,7 +187,7 @@ def test_a_loop_that_can_be_cut_is_better_than_too_much() -> None:
     world = World(lambda i, effort: [("", -0.1)])
     [result] = world.guard([(SRC, LONG)])
     assert (result.text, result.note) == (
-        LONG, "long left: searched again in vain; this is the best that was found, though too long",
+        LONG, "long left: no search found a better one; this is the best that was found, though too long",
     )  # fmt: skip
 
 
@@ -138,14 +195,14 @@ def test_a_loop_in_every_hypothesis_is_said_once() -> None:
     world = World(lambda i, effort: [(LOOP, -0.1)])
     [result] = world.guard([(SRC, LOOP * 2)])
     assert result.text.strip() == "ein Mann"
-    assert result.note == "loop and long left: searched again in vain; what was repeated stands here once"
+    assert result.note == "loop and long left: no search found a better one; what was repeated stands here once"
 
 
 def test_where_there_is_nothing_at_all_the_source_stands() -> None:
     world = World(lambda i, effort: [("", -0.1)])
     [one, emoji] = world.guard([(SRC, ""), (" 🙂 ", "")])
     assert (one.text, emoji.text) == (SRC, "🙂")
-    assert one.note == "empty left: searched again in vain; the source stands here instead"
+    assert one.note == "empty left: no search found a better one; the source stands here instead"
 
 
 def test_a_loop_that_can_be_cut_is_better_than_nothing() -> None:
@@ -256,10 +313,12 @@ def test_a_model_that_goes_wrong_is_searched_again(
     bad = translator.translate(texts, beam_size=beam_size, guard=False)
     assert not bad[0].notes
     warnings: list[str] = []
-    first, blank, word = translator.translate(texts, beam_size=beam_size, warn=warnings.append)
+    told = Events(warn=lambda note: warnings.append(str(note)))
+    first, blank, word = translator.translate(texts, beam_size=beam_size, events=told)
     assert first.text != bad[0].text
-    assert first.notes[0].startswith(fault)
-    assert "searched again" in first.notes[0]
+    assert first.notes[0].kind == fault
+    assert str(first.notes[0]).startswith(fault)
+    assert "searched again" in str(first.notes[0])
     assert warnings[0] == f"line 1: {first.notes[0]}"
     left = faults(SENTENCE, first.text, n_src=9, n_tgt=first.n_tokens, src_lang="en", tgt_lang="de")
     assert left == ()
@@ -271,7 +330,7 @@ def test_a_model_that_goes_wrong_is_searched_again(
 def test_the_second_choice_of_the_model_is_found(obstinate: Callable[..., Translator]) -> None:
     [found] = obstinate("", "der hund sieht heute").translate([SENTENCE], beam_size=2)
     assert found.text == "der hund sieht heute"
-    assert found.notes == (f"empty: searched again with a beam of {LEAST_BEAM}",)
+    assert found.notes == (Note("empty", f"empty: searched again with a beam of {LEAST_BEAM}"),)
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
@@ -311,8 +370,9 @@ def test_a_part_of_a_long_line_is_named_in_its_note(obstinate: Callable[..., Tra
     [found] = translator.translate([long])
     n, (*of_parts, seam) = found.n_parts, found.notes
     assert n == len(of_parts) > 1
-    assert all(note.endswith(f" (part {k} of {n})") for k, note in enumerate(of_parts, 1))
-    assert seam == "loop: where its parts meet; what was repeated stands here once"
+    assert all(str(note).endswith(f" (part {k} of {n})") for k, note in enumerate(of_parts, 1))
+    assert str(seam) == "loop: where its parts meet; what was repeated stands here once"
+    assert {note.kind for note in found.notes} == {"loop"}
     assert found.text.strip() == "hund"  # each part says it, and the line does not say it over and over
 
 
@@ -356,7 +416,7 @@ def test_the_command_line_says_what_was_seen_in_which_line(
     noted = {number: line["notes"] for number, line in enumerate(lines, 1) if "notes" in line}
     assert noted
     said = [line for line in done.err.splitlines() if "; split into " not in line]
-    assert said == [f"warning: text:{n}: {note}" for n, notes in noted.items() for note in notes]
+    assert said == [f"warning: text:{n}: {note['text']}" for n, notes in noted.items() for note in notes]
     bare = command("translate", tiny_run, "text", "--no-guard", cwd=tmp_path)
     assert bare.status == 0
     assert not any("searched again" in line for line in bare.err.splitlines())

@@ -16,9 +16,9 @@ import dragoman
 from dragoman.bundle import load_bundle
 from dragoman.data.languages import has_word
 from dragoman.decoding import batches
-from dragoman.decoding.sampling import Sampling
 from dragoman.errors import BundleError, ConfigError, DecodeError
 from dragoman.translation.glossary import Glossary
+from dragoman.translation.notes import Events, Note
 from dragoman.translation.translator import Translation, Translator
 
 SENTENCES = ["the dog sees a cat", "a man finds the house today", "here", "the red tree sleeps", "a big dog runs"]
@@ -37,6 +37,11 @@ def other_run(tmp_path_factory: pytest.TempPathFactory, tiny: Callable[..., dict
     run = tmp_path_factory.mktemp("runs") / "other"
     dragoman.train(dragoman.Config.from_mapping(mapping), out=run, quiet=True)
     return run
+
+
+def told(lines: list[str]) -> Events:
+    """Events that write warnings down."""
+    return Events(warn=lambda note: lines.append(str(note)))
 
 
 def texts(count: int, seed: int = 5) -> list[str]:
@@ -58,14 +63,14 @@ def test_the_n_best_come_with_their_scores_best_first(translator: Translator) ->
         assert [each.score for each in everyone] == sorted((each.score for each in everyone), reverse=True)
         assert all(each.n_tokens > 0 and each.log_prob < 0 for each in everyone)
     assert found[-1] == Translation("", 0.0, 0)
-    with pytest.raises(DecodeError, match=r"n_best = 9 must lie between 1 and beam_size = 4"):
+    with pytest.raises(ConfigError, match=r"n_best = 9 must lie between 1 and beam_size = 4"):
         translator.translate(SENTENCES, n_best=9)
     assert len(translator.translate([LONG], n_best=2)[0].alternatives) == 1
 
 
 WISHES: dict[str, dict[str, Any]] = {
     "n best": dict(n_best=3),
-    "sampling": dict(sampling=Sampling(temperature=1.5, top_k=20, top_p=0.95, seed=3), n_best=2),
+    "sampling": dict(sample=True, temperature=1.5, top_k=20, top_p=0.95, seed=3, n_best=2),
     "prefix": dict(prefix="ein kat"),
     "include": dict(include=["haus", "rennt hier"]),
     "exclude": dict(exclude=["hund", "ein"], no_repeat_ngram=2),
@@ -94,7 +99,7 @@ def test_deterministic_is_the_same_to_the_last_bit_whatever_else_is_there(
     sources = texts(20)
     together = translator.translate(sources, deterministic=True, **wishes)
     order = random.Random(1).sample(range(20), 20)
-    if "sampling" not in wishes:
+    if "sample" not in wishes:
         shuffled = translator.translate([sources[i] for i in order], deterministic=True, **wishes)
         assert torch.equal(
             torch.tensor([one.score for one in shuffled], dtype=torch.float64),
@@ -109,13 +114,13 @@ def test_deterministic_is_the_same_to_the_last_bit_whatever_else_is_there(
 
 def test_samples_belong_to_their_seed_and_line(translator: Translator) -> None:
     sources = texts(10)
-    one = translator.translate(sources, sampling=Sampling(temperature=2.0, seed=1))
-    assert one == translator.translate(sources, sampling=Sampling(temperature=2.0, seed=1))
-    assert best(one) != best(translator.translate(sources, sampling=Sampling(temperature=2.0, seed=2)))
-    same = translator.translate(["a big dog"] * 30, sampling=Sampling(temperature=3.0))
+    one = translator.translate(sources, sample=True, temperature=2.0, seed=1)
+    assert one == translator.translate(sources, sample=True, temperature=2.0, seed=1)
+    assert best(one) != best(translator.translate(sources, sample=True, temperature=2.0, seed=2))
+    same = translator.translate(["a big dog"] * 30, sample=True, temperature=3.0)
     assert len(set(best(same))) > 5
     with pytest.raises(ConfigError, match="top_p"):
-        translator.translate(sources, sampling=Sampling(top_p=2))
+        translator.translate(sources, sample=True, top_p=2)
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
@@ -173,13 +178,13 @@ def test_a_word_that_the_model_likes_stands_where_it_likes_it(translator: Transl
 
 def test_what_cannot_be_kept_is_said(translator: Translator) -> None:
     warnings: list[str] = []
-    both = translator.translate(["a dog"], include=["katze"], exclude=["katze"], warn=warnings.append, guard=False)[0]
+    both = translator.translate(["a dog"], include=["katze"], exclude=["katze"], guard=False, events=told(warnings))[0]
     assert has_word(both.text, "katze")  # what must be wins
-    assert both.notes == ("the excluded 'katze' is there",)
+    assert both.notes == (Note("constraint", "the excluded 'katze' is there"),)
     assert warnings == ["line 1: the excluded 'katze' is there"]
     begun = translator.translate(["a dog"], prefix="hund ", exclude=["hund"])[0]
     assert begun.text.startswith("hund ")
-    assert begun.notes == ("the excluded 'hund' is there",)
+    assert begun.notes == (Note("constraint", "the excluded 'hund' is there"),)
 
 
 def test_a_glossary_speaks_for_the_lines_that_have_its_terms(translator: Translator) -> None:
@@ -210,7 +215,7 @@ def test_a_glossary_speaks_for_the_lines_that_have_its_terms(translator: Transla
 def test_a_word_that_is_asked_for_twice_is_looked_for_twice(translator: Translator) -> None:
     found = translator.translate(["the dog sees a cat"], include=["haus"] * 4)[0]
     n_there = found.text.split().count("haus")
-    assert ("'haus' could not be placed" in found.notes) == (n_there < 4)
+    assert (Note("constraint", "'haus' could not be placed") in found.notes) == (n_there < 4)
 
 
 def test_a_word_is_not_let_through_because_the_prefix_has_its_letters(translator: Translator) -> None:
@@ -225,8 +230,8 @@ def test_a_word_is_not_let_through_because_the_prefix_has_its_letters(translator
 def test_samples_in_which_words_must_stand_are_refused_whatever_the_texts(translator: Translator) -> None:
     for wish in ({"include": ["hund"]}, {"glossary": Glossary([("zebra", "zebra")])}):
         for lines in ([], ["the dog"]):
-            with pytest.raises(DecodeError, match="sampling cannot place words"):
-                translator.translate(lines, sampling=Sampling(), **wish)  # type: ignore[arg-type]
+            with pytest.raises(ConfigError, match="sampling cannot place words"):
+                translator.translate(lines, sample=True, **wish)  # type: ignore[arg-type]
 
 
 def test_an_ensemble_translates_and_needs_the_same_subwords(
@@ -278,9 +283,9 @@ def test_given_translations_are_scored_as_the_search_scores_them(translator: Tra
 def test_pairs_that_cannot_be_scored_are_said(translator: Translator) -> None:
     found = translator.score(["a dog", "", "a cat", "a " * 400], ["", "x", "ein katze", "ein " * 400], alignments=True)
     assert [math.isnan(one.log_prob) for one in found] == [True, True, False, False]
-    assert found[0].notes == found[1].notes == ("not scored: a side is blank",)
+    assert found[0].notes == found[1].notes == (Note("not_scored", "not scored: a side is blank"),)
     assert found[2].notes == ()
-    assert "of the training text" in found[3].notes[0]
+    assert "of the training text" in found[3].notes[0].text
     assert found[0].alignment == ()
     assert translator.score([], []) == []
     with pytest.raises(DecodeError, match="as many texts"):
@@ -347,22 +352,22 @@ def test_x4_a_line_without_memory_is_blank_said_and_alone(
 
     monkeypatch.setattr(batches, "beam_search", beam_search)
     failed: list[str] = []
-    found = translator.translate(sources, failed=failed.append, alignments=True)
+    found = translator.translate(sources, alignments=True, events=Events(failed=lambda note: failed.append(str(note))))
     assert best(found) == [*want[:2], "", *want[3:]]
     assert [len(one.notes) for one in found] == [0, 0, 1, 0, 0, 0]
     assert len(failed) == 1
-    assert failed[0].startswith("line 3: there is not enough memory for it")
-    with pytest.raises(DecodeError, match="line 3: there is not enough memory"):
+    assert failed[0].startswith("line 3: out of memory")
+    with pytest.raises(DecodeError, match="line 3: out of memory"):
         translator.translate(sources)
     content = "".join(f"{text}\n" for text in sources).encode()
     got: list[str] = []
     warnings: list[str] = []
-    with pytest.raises(DecodeError, match="in: 1 lines found no memory and are blank"):
-        got.extend(one.text for one in translator.translate_stream(io.BytesIO(content), "in", warnings.append))
+    with pytest.raises(DecodeError, match="in: 1 lines ran out of memory and are blank"):
+        got.extend(one.text for one in translator.translate_stream(io.BytesIO(content), "in", events=told(warnings)))
     assert got == [*want[:2], "", *want[3:]]
     assert [warning.split(": ")[0] for warning in warnings] == ["in:3"]
     (tmp_path / "src").write_bytes(content)
-    with pytest.raises(DecodeError, match="src: 1 lines found no memory and are blank"):
-        translator.translate_file(tmp_path / "src", tmp_path / "out", warn=warnings.append, read_ahead=2)
+    with pytest.raises(DecodeError, match="src: 1 lines ran out of memory and are blank"):
+        translator.translate_file(tmp_path / "src", tmp_path / "out", events=told(warnings), read_ahead=2)
     assert (tmp_path / "out").read_text(encoding="utf-8").split("\n")[:-1] == got
-    assert warnings[1].startswith(f"{tmp_path}/src:3: there is not enough memory")
+    assert warnings[1].startswith(f"{tmp_path}/src:3: out of memory")

@@ -16,6 +16,7 @@ from dragoman.errors import ConfigError
 from dragoman.evaluation.bracket_f1 import bracket_scores
 from dragoman.explanation.trace import trace
 from dragoman.parsing.trees import Tree, read_trees, right_branching, tree_of, words_of, write_tree
+from dragoman.translation.notes import Events
 
 
 class Treebank(NamedTuple):
@@ -121,7 +122,11 @@ def test_every_line_becomes_one_tree_over_its_words(parser: dragoman.Translator)
 
 def test_what_had_to_be_repaired_is_said(parser: dragoman.Translator) -> None:
     said: list[str] = []
-    found = parser.translate(["the dog sees a cat .", "here here here of of of"], beam_size=1, warn=said.append)
+    found = parser.translate(
+        ["the dog sees a cat .", "here here here of of of"],
+        beam_size=1,
+        events=Events(warn=lambda note: said.append(str(note))),
+    )
     assert found[0].notes == ()
     assert [line.partition(": ")[0] for line in said] == [f"line {i + 1}" for i in range(2) if found[i].notes]
     assert all("repaired: " in line for line in said)
@@ -144,7 +149,7 @@ def test_of_a_beam_whole_trees_come_first(parser: dragoman.Translator) -> None:
 def test_a_sentence_that_is_too_long_becomes_right_branching_and_that_is_said(parser: dragoman.Translator) -> None:
     said: list[str] = []
     words = ("dog",) * 300
-    one, other = parser.translate([" ".join(words), "the dog"], warn=said.append)
+    one, other = parser.translate([" ".join(words), "the dog"], events=Events(warn=lambda note: said.append(str(note))))
     assert one.text == write_tree(right_branching(words))
     assert said[0] == "line 1: too long to be parsed (300 words): a right-branching tree stands here"
     assert tree_of(other.text).words == ("the", "dog")

@@ -13,6 +13,7 @@ import pytest
 
 from dragoman.data.corpus import Line
 from dragoman.errors import ConfigError, DataError, DragomanError
+from dragoman.translation.notes import Note
 from dragoman.translation.resumable import make_file
 
 FACTS = {"model": "m"}
@@ -28,12 +29,12 @@ class Upper:
     def __init__(self, stop_at: int | None = None) -> None:
         self.stop_at, self.begun = stop_at, list[int]()
 
-    def __call__(self, lines: list[Line], before: int, say: Callable[[str], None]) -> list[str]:
+    def __call__(self, lines: list[Line], before: int, say: Callable[[Note], None]) -> list[str]:
         self.begun.append(before)
         if before == self.stop_at:
             raise StoppedError
         if any(line.text == "odd" for line in lines):
-            say(f"odd after {before}")
+            say(Note("split", f"odd after {before}", "src"))
         return [line.text.upper() for line in lines]
 
 
@@ -44,8 +45,8 @@ def src(tmp_path: Path) -> Path:
     return path
 
 
-def make(src: Path, work: Upper, facts: dict[str, Any] = FACTS, **options: Any) -> tuple[int, list[str]]:
-    warnings: list[str] = []
+def make(src: Path, work: Upper, facts: dict[str, Any] = FACTS, **options: Any) -> tuple[int, list[Note]]:
+    warnings: list[Note] = []
     count = make_file(src, src.with_name("out"), facts, work, warnings.append, window=2, **options)
     return count, warnings
 
@@ -58,7 +59,8 @@ def test_a_whole_file_takes_its_place_and_leaves_nothing_beside_it(src: Path, li
     work = Upper()
     count, warnings = make(src, work)
     assert count == 9
-    assert warnings == ["odd after 0", f"{src}:5:2: not UTF-8, U+FFFD put in 1 places"]
+    assert list(map(str, warnings)) == ["src: odd after 0", f"{src}:5:2: not UTF-8, U+FFFD put in 1 places"]
+    assert [note.kind for note in warnings] == ["split", "input"]
     assert (src.parent / "out").read_bytes() == WHOLE
     assert work.begun == [0, 2, 4, 6, 8]
     assert listing(src.parent) == ["out", "src"]
@@ -153,7 +155,7 @@ def test_facts_of_any_kind_are_compared_as_they_are_written(src: Path) -> None:
 
 
 def test_a_text_that_changes_meanwhile_is_noticed(src: Path) -> None:
-    def change(lines: list[Line], before: int, say: Callable[[str], None]) -> list[str]:
+    def change(lines: list[Line], before: int, say: Callable[[Note], None]) -> list[str]:
         src.write_bytes(src.read_bytes() + b"h")
         return [line.text for line in lines]
 

@@ -7,6 +7,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ from dragoman.bundle import Bundle, load_bundle
 from dragoman.data.corpus import BOM_BYTES, Line
 from dragoman.decoding.batches import search_all
 from dragoman.errors import ConfigError, DecodeError, DragomanError
-from dragoman.translation.segments import NOT_ALIGNED
-from dragoman.translation.splitting import pack, split_text, windows
+from dragoman.translation.assemble import NOT_ALIGNED
+from dragoman.translation.notes import Events
+from dragoman.translation.segments import pack, split_text
+from dragoman.translation.streams import windows
 from dragoman.translation.translator import Translation, Translator
 from echo import Echo
 
@@ -43,7 +46,8 @@ def translator(tiny_run: Path) -> Translator:
 def translate_bytes(translator: Translator, content: bytes, **settings: Any) -> tuple[list[str], list[str]]:
     """The translations of a stream, and the warnings; the guard is left out, as an Echo does nothing but copy."""
     warnings: list[str] = []
-    found = translator.translate_stream(io.BytesIO(content), "in", warnings.append, **{"guard": False, **settings})
+    told = Events(warn=lambda note: warnings.append(str(note)))
+    found = translator.translate_stream(io.BytesIO(content), "in", events=told, **{"guard": False, **settings})
     return [translation.text for translation in found], warnings
 
 
@@ -150,7 +154,8 @@ def test_a_long_line_is_named_by_its_number_in_the_whole_stream(echo: Translator
     _, warnings = translate_bytes(echo, content, read_ahead=2, beam_size=1)
     assert [warning.partition(": ")[0] for warning in warnings] == ["in:4", "in:6"]
     said: list[str] = []
-    assert [found.n_parts for found in echo.translate(["a", long], warn=said.append, beam_size=1)] == [1, 3]
+    told = Events(warn=lambda note: said.append(str(note)))
+    assert [found.n_parts for found in echo.translate(["a", long], events=told, beam_size=1)] == [1, 3]
     assert said[0].startswith("line 2: ")
 
 
@@ -194,9 +199,9 @@ def test_settings_change_the_search_and_impossible_ones_are_refused(translator: 
     text = ["a house finds here the cat"]
     base = translator.translate(text)[0]
     assert translator.translate(text, length_penalty=0.0)[0].score < base.score  # less than the log-probability's share
-    with pytest.raises(ConfigError, match=r"decode\.beam_size = 0"):
+    with pytest.raises(ConfigError, match="beam_size = 0"):
         translator.translate(text, beam_size=0)
-    with pytest.raises(ConfigError, match=r"decode\.length_penalty = -1"):
+    with pytest.raises(ConfigError, match="length_penalty = -1"):
         translator.translate(text, length_penalty=-1)
     with pytest.raises(DecodeError, match=r"write translate\(\[text\]\)"):
         translator.translate("a dog")
@@ -234,9 +239,16 @@ def test_what_stands_between_sentences_stays_as_it_is() -> None:
     assert split_text(text, 40, each(len)) == ["One  two. He said 你好。再见 to me.", "Three four. Five six."]
 
 
-def test_one_sentence_stays_whole_while_that_is_bearable() -> None:
-    assert split_text("One two. Three four five.", 12, each(len), bearable=24) == ["One two.", "Three four five."]
-    assert split_text("One two. Three four five.", 12, each(len), bearable=15) == ["One two.", "Three four", "five."]
+def test_one_sentence_stays_whole_while_that_is_short_enough() -> None:
+    assert split_text("One two. Three four five.", 12, each(len), longest_sentence=24) == [
+        "One two.",
+        "Three four five.",
+    ]
+    assert split_text("One two. Three four five.", 12, each(len), longest_sentence=15) == [
+        "One two.",
+        "Three four",
+        "five.",
+    ]
 
 
 def test_sentences_are_packed_together_while_they_fit() -> None:
@@ -270,7 +282,7 @@ def test_an_error_while_reading_comes_after_the_lines_before_it() -> None:
         next(found)
 
 
-def test_the_fast_twin_finds_what_the_model_finds(translator: Translator) -> None:
+def test_the_optimised_model_finds_what_the_plain_one_finds(translator: Translator) -> None:
     ids = translator.src_tokenizer.encode(SENTENCES)
     config = translator.config.decode
     plain = [found[0] for found in search_all(translator.model, ids, config, torch.device("cpu"))]
@@ -317,7 +329,8 @@ def test_words_that_were_cut_where_parts_meet_have_no_links(tiny_run: Path, monk
     translator = Translator.load(tiny_run, "cpu")
     [found] = translator.translate(["the dog sees a cat"], alignments=True)
     assert found.alignment
-    monkeypatch.setattr("dragoman.translation.translator.seamless", lambda src, one: one._replace(text="der"))
+    cut = lambda src, one: replace(one, text="der")  # noqa: E731
+    monkeypatch.setattr("dragoman.translation.assemble._without_seam", cut)
     [found] = translator.translate(["the dog sees a cat"], alignments=True)
     assert found.alignment == ()
     assert found.notes[-1] == NOT_ALIGNED
@@ -336,7 +349,7 @@ def test_a_stream_that_is_left_lets_its_thread_end(echo: Translator) -> None:
     assert not thread.is_alive()
     for wrong in ({"n_best": 99}, {"beam_size": 0}):
         with pytest.raises(DragomanError):
-            list(echo.translate_stream(io.BytesIO(b"a\n" * 20_000), "text", pytest.fail, read_ahead=10, **wrong))
+            list(echo.translate_stream(io.BytesIO(b"a\n" * 20_000), "text", read_ahead=10, **wrong))
     for thread in threading.enumerate():
         if thread.name == "read-ahead":
             thread.join(5)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,12 +14,32 @@ from dragoman.config import TokenizerConfig
 from dragoman.data.languages import has_word, in_word
 from dragoman.data.tokenizer import UNK_ID, Tokenizer
 from dragoman.errors import ConfigError
-from dragoman.translation.glossary import Glossary
-from dragoman.translation.word_constraints import Wording, WordingEncoder
+from dragoman.translation.glossary import Glossary, Match
+from dragoman.translation.notes import QUIET
+from dragoman.translation.options import TranslateOptions
+from dragoman.translation.plan import Plan
+from dragoman.translation.segments import segment
+from dragoman.translation.word_constraints import ConstraintEncoder, WordConstraints
 
 TEXT = ["der hund sieht eine katze", "die katze mag den hund", "我有一只狗", "小狗跑得快", "他的狗很小，很快"] * 8
 TOKENIZER = Tokenizer.learn(TEXT, TokenizerConfig(vocab_size=330))
 BARE = Tokenizer.learn(TEXT, TokenizerConfig(vocab_size=60, byte_fallback=False))
+
+
+def constraints(
+    encoder: ConstraintEncoder, terms: Sequence[Match] = (), prefix: str = "", is_first: bool = True, **options: Any
+) -> WordConstraints:
+    """Those of one translation."""
+    return encoder.encode(TranslateOptions.of(None, options), prefix, terms, is_first)
+
+
+def of_texts(encoder: ConstraintEncoder, texts: list[str], **options: Any) -> list[WordConstraints | None]:
+    """Those of each of some texts that are not split."""
+    known: Any = SimpleNamespace(
+        options=TranslateOptions.of(None, options), encoder=encoder, src_tokenizer=TOKENIZER, glossary=None,
+        usual_tokens=100, longest_sentence=100,
+    )  # fmt: skip
+    return [each.constraints for each in segment(texts, cast(Plan, known), QUIET)]
 
 
 @given(st.text(st.one_of(st.sampled_from("der hund 我狗 \t\u2581"), st.characters(codec="utf-8")), max_size=20))
@@ -35,48 +59,60 @@ def test_bytes_that_are_pieces_too_are_known() -> None:
 
 
 def test_a_word_begins_after_a_space_or_where_there_are_none_anywhere() -> None:
-    spaced, unspaced = WordingEncoder(TOKENIZER, False), WordingEncoder(TOKENIZER, True)
+    spaced, unspaced = ConstraintEncoder(TOKENIZER, False), ConstraintEncoder(TOKENIZER, True)
     for word in ("hund", "狗", "GPU", "很 小", "é"):
         for encoder, start in ((spaced, b" "), (unspaced, b"")):
-            phrase = encoder.demand(Wording(include=(word,))).rules.include[0]
+            phrase = constraints(encoder, include=[word]).rules.include[0]
             assert b"".join(TOKENIZER.spelled[i] for i in phrase) == start + word.encode()
 
 
 def test_a_glossary_adds_the_terms_of_the_text() -> None:
     glossary = Glossary([("dog", "hund"), ("cat", None)])
-    encoder = WordingEncoder(TOKENIZER, False)
+    encoder = ConstraintEncoder(TOKENIZER, False)
     terms = glossary.find("A Cat, a dog, a dog.")
-    demand = encoder.demand(Wording(include=("狗",), glossary=glossary), terms)
-    assert [word for word, _ in demand.placed] == ["狗", "Cat", "hund", "hund"]
-    assert len(demand.rules.include) == 4
-    assert demand.unmet("Cat hund 狗 hund") == ()
-    assert demand.unmet("Cat hund 狗") == ("'hund' (the glossary's for 'dog') could not be placed",)
-    assert demand.unmet("Cat hunde") == (
+    found = constraints(encoder, terms, include=["狗"], glossary=glossary)
+    assert [word for word, _ in found.placed] == ["狗", "Cat", "hund", "hund"]
+    assert len(found.rules.include) == 4
+    assert found.violations("Cat hund 狗 hund") == ()
+    assert found.violations("Cat hund 狗") == ("'hund' (the glossary's for 'dog') could not be placed",)
+    assert found.violations("Cat hunde") == (
         "'狗' could not be placed", "'hund' (the glossary's for 'dog') could not be placed",
     )  # fmt: skip
-    assert encoder.demand(Wording(glossary=glossary), glossary.find("nothing")).rules.are_none
+    assert constraints(encoder, glossary.find("nothing"), glossary=glossary).rules.are_none
+    later = constraints(encoder, terms, "der ", False, include=["狗"], exclude=["GPU"], glossary=glossary)
+    assert [word for word, _ in later.placed] == ["Cat", "hund", "hund"]  # of a later part of a text
+    assert (later.rules.prefix, later.prefix, later.excluded) == (b"", "", ("GPU",))
 
 
 def test_what_the_vocabulary_cannot_spell_is_said_or_refused() -> None:
-    encoder = WordingEncoder(BARE, False)
-    demand = encoder.demand(Wording(include=("hund", "Ω")))
-    assert len(demand.rules.include) == 1
-    assert demand.unmet("der hund") == ("'Ω' could not be placed",)
-    for n_texts, prefix in ((0, "der Ω"), (1, "der Ω"), (2, ["der", "der Ω"])):
+    encoder = ConstraintEncoder(BARE, False)
+    found = constraints(encoder, include=["hund", "Ω"])
+    assert len(found.rules.include) == 1
+    assert found.violations("der hund") == ("'Ω' could not be placed",)
+    for prefix in ("der Ω", ["der", "der Ω"]):
         with pytest.raises(ConfigError, match=r"prefix 'der Ω' .*cannot spell"):
-            encoder.wordings(n_texts, prefix, Wording())
-    assert encoder.demand(Wording(prefix="der ")).rules.prefix == b" der "
+            encoder.check(TranslateOptions(prefix=prefix))
+    encoder.check(TranslateOptions(prefix=["der", "", "die"]))
+    assert constraints(encoder, prefix="der ").rules.prefix == b" der "
 
 
-def test_each_text_has_a_wording_of_its_own_and_no_wish_makes_none() -> None:
-    encoder, others = WordingEncoder(TOKENIZER, False), Wording(no_repeat_ngram=3)
-    assert encoder.wordings(2, "", Wording()) is None
-    assert encoder.wordings(2, ["", ""], Wording()) is None
-    assert encoder.wordings(2, ["der", ""], Wording()) == [Wording("der"), Wording()]
-    assert encoder.wordings(0, "der", Wording()) == []  # a wish, though of no text
-    assert encoder.wordings(1, "die", others) == [Wording("die", no_repeat_ngram=3)]
+def test_each_text_has_constraints_of_its_own_and_no_wish_makes_none() -> None:
+    encoder, two = ConstraintEncoder(TOKENIZER, False), ["a dog", "a cat"]
+    assert of_texts(encoder, two) == [None, None]
+    assert of_texts(encoder, two, prefix=["", ""]) == [None, None]
+    der, free = of_texts(encoder, two, prefix=["der", ""])
+    assert der == constraints(encoder, prefix="der")
+    assert free == constraints(encoder)
+    assert free is not None
+    assert free.rules.are_none
+    assert of_texts(encoder, [], prefix="der") == []
+    assert TranslateOptions(prefix="der").constrains  # a wish, though of no text
+    assert not TranslateOptions(prefix=["", ""]).constrains
+    assert of_texts(encoder, ["a dog"], prefix="die", no_repeat_ngram=3) == [
+        constraints(encoder, prefix="die", no_repeat_ngram=3)
+    ]
     with pytest.raises(ConfigError, match="1 prefixes for 2 texts"):
-        encoder.wordings(2, ["der"], others)
+        of_texts(encoder, two, prefix=["der"], no_repeat_ngram=3)
 
 
 def test_where_a_word_ends() -> None:
@@ -96,4 +132,4 @@ def test_where_a_word_ends() -> None:
 def test_what_is_no_text_is_refused(name: str) -> None:
     word = b"\xff".decode("utf-8", "surrogateescape")  # as a byte of a command line comes
     with pytest.raises(ConfigError, match="half of a surrogate pair"):
-        Wording(**{name: word if name == "prefix" else (word,)}).checked()
+        TranslateOptions.of(None, {name: word if name == "prefix" else (word,)})

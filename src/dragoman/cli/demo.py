@@ -102,6 +102,7 @@ def write_corpus(files: Files, tgt_lang: str, ticker: Ticker) -> None:
 def report(translator: Translator, files: Files, tgt_lang: str, ticker: Ticker) -> None:
     """Print how many sentences are exactly right, and a few of them."""
     from dragoman.evaluation.evaluate import score
+    from dragoman.translation.notes import Events
 
     for name, what in (
         ("held_out", "combinations of words never seen together"),
@@ -109,7 +110,7 @@ def report(translator: Translator, files: Files, tgt_lang: str, ticker: Ticker) 
     ):
         sources = files[name]["src"].read_text(encoding="utf-8").split("\n")[:-1]
         references = files[name]["tgt"].read_text(encoding="utf-8").split("\n")[:-1]
-        found = translator.translate(sources, progress=ticker)
+        found = translator.translate(sources, events=Events(progress=ticker))
         right = sum(translation.text == reference for translation, reference in zip(found, references, strict=True))
         print(f"\n{what}: {right / len(found):.1%} of {len(found):,} exactly right, "
               f"BLEU {score(found, references, tgt_lang)[0].value:.1f}")  # fmt: skip

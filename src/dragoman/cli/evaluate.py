@@ -10,25 +10,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dragoman.cli.options import with_options
+from dragoman.translation.options import TranslateOptions
+
 if TYPE_CHECKING:
     from dragoman.evaluation.evaluate import Compared, Evaluation
     from dragoman.evaluation.stress import Stressed
 
 
+@with_options(
+    TranslateOptions, "beam_size", "length_penalty", "patience", "guard", "engine", "precision", "batch_tokens",
+    "workers",
+)  # fmt: skip
 def evaluate(
     systems: Annotated[
         list[Path],
         typer.Argument(metavar="RUN", help="A run, its bundle, or a text file of translations; two are compared."),
     ],
+    options: TranslateOptions,
     ref: Annotated[Path, typer.Option(help="References, line by line; of a parser, gold trees.")],
     src: Annotated[Path | None, typer.Option(help="Source side of the test set; a run needs it.")] = None,
-    beam_size: Annotated[int | None, typer.Option(help="1 is greedy (default: the run's).")] = None,
-    length_penalty: Annotated[float | None, typer.Option(help="GNMT's alpha (default: the run's).")] = None,
-    patience: Annotated[float | None, typer.Option(help="Stop with so many times the beam finished, as 1.")] = None,
     old_style: Annotated[
         bool, typer.Option("--old-style", help="Also the lower-cased, Moses-tokenised BLEU of older papers.")
     ] = False,
-    no_guard: Annotated[bool, typer.Option("--no-guard", help="Leave loops, copies, empty output as found.")] = False,
     stress: Annotated[
         bool, typer.Option("--stress", help="Also translate it in capitals, with typing errors, on one line, ...")
     ] = False,
@@ -47,19 +51,15 @@ def evaluate(
         raise ConfigError("--out is for the translations of one run; leave it out here")
     if out is not None:
         check_output(out, src, ref, *systems)
-    search: dict[str, Any] = {
-        "beam_size": beam_size, "length_penalty": length_penalty, "patience": patience, "guard": not no_guard,
-        "device": device,
-    }  # fmt: skip
     if stress:
         if len(systems) == 2 or old_style or src is None:
             raise ConfigError("--stress takes one run, with --src and --ref, and no --old-style")
-        _print_stress(assessment.stress(systems[0], src=src, ref=ref, **search), as_json)
+        _print_stress(assessment.stress(systems[0], src=src, ref=ref, options=options, device=device), as_json)
     elif len(systems) == 2:
-        compared = assessment.compare(*systems, src=src, ref=ref, old_style=old_style, **search)
+        compared = assessment.compare(*systems, src=src, ref=ref, options=options, old_style=old_style, device=device)
         _print_compared(compared, [str(system) for system in systems], as_json)
     else:
-        found = assessment.evaluate(systems[0], src=src, ref=ref, old_style=old_style, **search)
+        found = assessment.evaluate(systems[0], src=src, ref=ref, options=options, old_style=old_style, device=device)
         _print_evaluation(found, as_json)
         if out is not None:
             text = "".join(translation.text + "\n" for translation in found.translations)

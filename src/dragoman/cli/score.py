@@ -6,26 +6,27 @@ import contextlib
 import json
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from dragoman.cli.options import with_options
+from dragoman.translation.options import TranslateOptions
+
 WINDOW = 2048
 """How many lines are scored together."""
 
 
+@with_options(TranslateOptions, "length_penalty", "precision", "batch_tokens")
 def score(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or its bundle.")],
+    options: TranslateOptions,
     src: Annotated[Path, typer.Option(help="Source side.")],
     tgt: Annotated[Path, typer.Option(help="Translations, line by line.")],
     ensemble: Annotated[list[Path] | None, typer.Option(help="Another run to average with; may be repeated.")] = None,
-    length_penalty: Annotated[float | None, typer.Option(help="GNMT's alpha (default: the run's).")] = None,
     alignments: Annotated[Path | None, typer.Option(help="Write word alignments to this file, as 0-0 1-2.")] = None,
-    precision: Annotated[str, typer.Option(help="fp32 or bf16.")] = "fp32",
-    batch_tokens: Annotated[
-        int | None, typer.Option(help="Of one batch: rows times longest side (default: the run's).")
-    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with each token's share.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
 ) -> None:
@@ -40,16 +41,15 @@ def score(
         check_output(alignments, src, tgt)
     pairs = list(read_pairs(src, tgt))
     translator = Translator.load([run, *(ensemble or ())], device)
-    settings: dict[str, Any] = dict(length_penalty=length_penalty, precision=precision, batch_tokens=batch_tokens)
-    translator.score([], [], **settings)  # what is impossible is refused before a file is opened
+    options = replace(options, alignments=alignments is not None)
+    translator.score([], [], options)  # what is impossible is refused before a file is opened
     ticker = Ticker()
     n_lines = n_tokens = 0
     nats = 0.0
     with contextlib.nullcontext() if alignments is None else alignments.open("wb") as links:
         for start in range(0, len(pairs), WINDOW):
-            found = translator.score(
-                *zip(*pairs[start : start + WINDOW], strict=True), alignments=alignments is not None, **settings
-            )
+            sources, targets = zip(*pairs[start : start + WINDOW], strict=True)
+            found = translator.score(sources, targets, options)
             for number, one in enumerate(found, start + 1):
                 for note in one.notes:
                     print(f"warning: {tgt}:{number}: {note}", file=sys.stderr)
@@ -80,5 +80,5 @@ def _fields(one: Any) -> dict[str, Any]:
     if one.alignment is not None:
         fields["alignment"] = one.alignment
     if one.notes:
-        fields["notes"] = one.notes
+        fields["notes"] = [{"kind": note.kind, "text": note.text} for note in one.notes]
     return fields

@@ -27,7 +27,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,11 +142,15 @@ def _decode(body: bytes, path: Path, number: int) -> str:
     return text
 
 
+Problem = Literal["cut", "not_utf8", "nul", "byte_order_mark"]
+
+
 class Line(NamedTuple):
     """A line to translate, and what had to be done to it."""
 
     text: str
     warning: str | None  # names the line; None where nothing was changed
+    problems: tuple[Problem, ...] = ()  # what the warning is about
 
 
 def read_lines_leniently(stream: BinaryIO, name: str) -> Iterator[Line]:
@@ -174,23 +178,24 @@ def read_lines_leniently(stream: BinaryIO, name: str) -> Iterator[Line]:
 
 def _repair(body: bytes, n_cut: int, name: str, number: int) -> Line:
     """Decode one line whatever it holds; its last ``n_cut`` bytes are too many."""
-    warnings = []
+    problems: dict[Problem, str] = {}
     if n_cut:
         body = _whole_characters(body[:MAX_LINE_BYTES])
-        warnings.append(f"{name}:{number}: only the first {len(body):,} bytes of the line are used, the rest is cut")
+        problems["cut"] = f"{name}:{number}: only the first {len(body):,} bytes of the line are used, the rest is cut"
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
         text = body.decode("utf-8", "replace")
         n_bad = text.count("\ufffd") - body.count("\ufffd".encode())
-        warnings.append(f"{name}:{number}:{error.start + 1}: not UTF-8, U+FFFD put in {n_bad:,} places")
+        problems["not_utf8"] = f"{name}:{number}:{error.start + 1}: not UTF-8, U+FFFD put in {n_bad:,} places"
     if "\0" in text:
-        warnings.append(f"{name}:{number}:{body.index(0) + 1}: NUL, U+FFFD put in {text.count(chr(0)):,} places")
+        n_nul = text.count("\0")
+        problems["nul"] = f"{name}:{number}:{body.index(0) + 1}: NUL, U+FFFD put in {n_nul:,} places"
         text = text.replace("\0", "\ufffd")
     if number == 1 and text.startswith(BOM):
-        warnings.append(f"{name}:1: byte order mark at the start removed")
+        problems["byte_order_mark"] = f"{name}:1: byte order mark at the start removed"
         text = text[1:]
-    return Line(text, "; ".join(warnings) or None)
+    return Line(text, "; ".join(problems.values()) or None, tuple(problems))
 
 
 def _whole_characters(body: bytes) -> bytes:

@@ -24,7 +24,7 @@ from dragoman.errors import ConfigError, DecodeError
 CONSTRAINED_BEAM = 10
 """The least beam for a sentence with words to place, among which it is shared out."""
 
-NO_MEMORY = "there is not enough memory for it, even alone: take a smaller beam, or make it shorter"
+OUT_OF_MEMORY = "out of memory even when it is translated alone: take a smaller beam, or make it shorter"
 
 
 def checked_workers(workers: int) -> int:
@@ -86,7 +86,7 @@ def report_lost(lost: Sequence[int], failed: Callable[[int], None] | None, what:
     """
     for i in sorted(lost):
         if failed is None:
-            raise DecodeError(f"{what} {i + 1}: {NO_MEMORY}")
+            raise DecodeError(f"{what} {i + 1}: {OUT_OF_MEMORY}")
         failed(i)
 
 
@@ -109,7 +109,7 @@ def search_all(
     device: torch.device,
     n_best: int = 1,
     specials: Specials = DEFAULT,
-    progress: Callable[[int, int, str], object] = lambda done, total, what: None,
+    progress: Callable[[int, int, str], object] | None = None,
     *,
     rules: Sequence[Rules] | None = None,
     sampling: Sampling | None = None,
@@ -117,6 +117,7 @@ def search_all(
     longest: int | None = None,
     failed: Callable[[int], None] | None = None,
     workers: int = 1,
+    alive: Callable[[int], bool] | None = None,
 ) -> list[list[Hypothesis]]:
     """Translate ids to ids.
 
@@ -133,6 +134,8 @@ def search_all(
         failed: Called with the index of each source that found no memory even alone; its list stays empty.
         workers: So many batches at a time, by threads of which each uses one core; 1: by this thread, with as many
             cores as torch has been given.
+        alive: Asked with the index of a source, before its batch begins and at each step, by whichever thread
+            searches: one whose translation is no longer wanted leaves, and its list stays empty.
 
     Returns:
         For each source, in order, its hypotheses, best first.
@@ -153,19 +156,25 @@ def search_all(
     found: list[list[Hypothesis]] = [[] for _ in src_ids]
 
     def search(batch: list[int], beam_size: int) -> None:
+        batch = batch if alive is None else [i for i in batch if alive(i)]
+        if not batch:
+            return
+        wanted = None if alive is None else lambda row: alive(batch[row])
         src = padded([[*src_ids[i], specials.eos_id] for i in batch], specials.pad_id, device)
         rule = None if rules is None else [rules[i] for i in batch]
         max_lens = [most_tokens(len(src_ids[i]), rules[i] if rules else None, config, longest) for i in batch]
         alpha = config.length_penalty
         if sampling is not None:
             names = [i if keys is None else keys[i] for i in batch]
-            results = sample_search(model, src, max_lens, sampling, names, n_best, alpha, specials, rule)
+            results = sample_search(model, src, max_lens, sampling, names, n_best, alpha, specials, rule, wanted)
         elif beam_size == 1:
-            results = [[h] for h in greedy_search(model, src, max_lens, alpha, specials, rule)]
+            results = [[h] for h in greedy_search(model, src, max_lens, alpha, specials, rule, alive=wanted)]
         else:
-            results = beam_search(model, src, max_lens, beam_size, alpha, n_best, specials, rule, config.patience)
+            results = beam_search(
+                model, src, max_lens, beam_size, alpha, n_best, specials, rule, config.patience, wanted
+            )
         for i, hypotheses in zip(batch, results, strict=True):
-            found[i] = hypotheses
+            found[i] = hypotheses if alive is None or alive(i) else []
 
     jobs = []
     for beam_size, members in _by_beam(len(src_ids), config.beam_size, rules):
@@ -178,7 +187,8 @@ def search_all(
     for (size, _), lost_here in zip(jobs, _run_all([job for _, job in jobs], workers), strict=True):
         lost += lost_here
         done += size
-        progress(done, len(src_ids), "sentences translated")
+        if progress is not None:
+            progress(done, len(src_ids), "sentences translated")
     report_lost(lost, failed)
     return found
 

@@ -8,7 +8,7 @@ whose share it falls, so a difference in the last bits of a probability hardly e
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -54,6 +54,7 @@ def sample_search(
     alpha: float = 0.0,
     specials: Specials = DEFAULT,
     rules: Sequence[Rules] | None = None,
+    alive: Callable[[int], bool] | None = None,
 ) -> list[list[Hypothesis]]:
     """Draw ``n_best`` translations of each row of ``src``; arguments as for ``greedy_search``.
 
@@ -73,8 +74,9 @@ def sample_search(
 
     limits = [limit for limit in max_lens for _ in range(n_best)]
     found = greedy_search(
-        model, src.repeat_interleave(n_best, dim=0), limits, alpha, specials, rules and repeated(rules), choose
-    )
+        model, src.repeat_interleave(n_best, dim=0), limits, alpha, specials, rules and repeated(rules), choose,
+        None if alive is None else lambda row: alive(row // n_best),
+    )  # fmt: skip
     groups = (found[start : start + n_best] for start in range(0, len(found), n_best))
     return [sorted(group, key=lambda hypothesis: -hypothesis.score) for group in groups]
 

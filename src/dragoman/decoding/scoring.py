@@ -45,7 +45,7 @@ def read_all(
     *,
     attention: bool = False,
     specials: Specials = DEFAULT,
-    progress: Callable[[int, int, str], object] = lambda done, total, what: None,
+    progress: Callable[[int, int, str], object] | None = None,
     failed: Callable[[int], None] | None = None,
 ) -> list[Read | None]:
     """Read pairs of sources and translations, as ids without bos and eos.
@@ -73,7 +73,8 @@ def read_all(
     for batch in length_batches([max(len(src), len(tgt)) + 1 for src, tgt in pairs], batch_tokens):
         lost += run_halving(batch, read)
         done += len(batch)
-        progress(done, len(pairs), "pairs read")
+        if progress is not None:
+            progress(done, len(pairs), "pairs read")
     report_lost(lost, failed, "pair")
     return found
 

@@ -72,6 +72,9 @@ def length_penalty(n: int, alpha: float) -> float:
 Choose = Callable[[Tensor, list[int], int], Tensor]
 """Given log-probabilities ``(R, V)``, which row of the sources each is, and the step (from 1): ``(R,)`` tokens."""
 
+Alive = Callable[[int], bool]
+"""Asked with a row of the sources at each step: is its translation still wanted?"""
+
 
 @torch.inference_mode()
 def greedy_search(
@@ -82,6 +85,7 @@ def greedy_search(
     specials: Specials = DEFAULT,
     rules: Sequence[Rules] | None = None,
     choose: Choose | None = None,
+    alive: Alive | None = None,
 ) -> list[Hypothesis]:
     """Take the likeliest token at each step, or the one that ``choose`` chooses.
 
@@ -91,6 +95,7 @@ def greedy_search(
         max_lens: For each row the most tokens it may have, eos counted; the last one is then eos.
         alpha: Length penalty of the score (it does not change which tokens are taken).
         rules: For each row what its translation must and must not be; words that must stand in it need a beam.
+        alive: Which rows are still wanted; what is returned for another one means nothing.
 
     Returns:
         One hypothesis for each row.
@@ -125,7 +130,7 @@ def greedy_search(
         last = chosen.numpy(force=True)
         log_probs[rows] += np.where(is_open, scores.numpy(force=True), 0.0)
         ids[rows, n - 1] = np.where(is_open, last, specials.eos_id)
-        is_open = is_open & (last != specials.eos_id)
+        is_open = is_open & (last != specials.eos_id) & _wanted(rows, alive)
         kept = _kept(is_open, one_by_one)
         if kept is not None:
             rows, last, is_open = rows[kept], last[kept], is_open[kept]
@@ -148,6 +153,7 @@ def beam_search(
     specials: Specials = DEFAULT,
     rules: Sequence[Rules] | None = None,
     patience: float | None = None,
+    alive: Alive | None = None,
 ) -> list[list[Hypothesis]]:
     """Search with ``beam_size`` hypotheses for each row of ``src``, as the module's head describes.
 
@@ -161,6 +167,7 @@ def beam_search(
         rules: For each row what its translation must and must not be.
         patience: A row is done with so many times ``beam_size`` finished hypotheses, or ``n_best``; None: when none can
             become better.
+        alive: Which rows are still wanted; what is returned for another one means nothing.
 
     Returns:
         For each row its hypotheses, best first.
@@ -214,7 +221,7 @@ def beam_search(
         history = np.concatenate((np.take_along_axis(history, beams[:, :, None], 1), tokens[:, :, None]), 2)
         best_open = scores.max(axis=1)
         is_open = np.isfinite(best_open) & (best_open / furthest[sentences] > finished.to_beat[sentences])
-        is_open &= finished.counts[sentences] < enough
+        is_open &= (finished.counts[sentences] < enough) & _wanted(sentences, alive)
         scores[~is_open] = -np.inf
         rows = _kept(is_open, rules is not None)
         if rows is None:
@@ -225,6 +232,11 @@ def beam_search(
         state = state.select(torch.from_numpy((rows[:, None] * width + beams).ravel()).to(device))
         last, width = tokens.ravel(), k
     return [hypotheses[:n_best] for hypotheses in finished.of]
+
+
+def _wanted(rows: NDArray[np.int64], alive: Alive | None) -> NDArray[np.bool_] | bool:
+    """Which of some rows of the sources are still wanted."""
+    return True if alive is None else np.array([alive(row) for row in rows.tolist()], np.bool_)
 
 
 class _Finished:

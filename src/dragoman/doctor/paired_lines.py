@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from dragoman.data.compression import refuse_a_pipe
-from dragoman.data.corpus import BOM_BYTES, open_corpus, read_lines_leniently
+from dragoman.data.corpus import BOM_BYTES, Line, open_corpus, read_lines_leniently
 from dragoman.doctor.findings import Tally
 from dragoman.doctor.stopwords import words_of
 
@@ -18,6 +18,9 @@ CHUNK_PAIRS = 5_000
 CHUNK_CHARACTERS = 2**20
 SAMPLE_PAIRS = 40_000
 SAMPLE_CHARACTERS = 600  # of a side that the sample keeps; more teaches nothing
+
+FINDINGS = {"nul": "nul", "not_utf8": "not-utf8", "cut": "too-long-line"}
+"""Problems of a line that are findings, and what these are called; the byte order mark is looked for by itself."""
 
 Sides = tuple[list[str], list[str]]
 
@@ -50,23 +53,18 @@ class Side:
         with open_corpus(self.path) as self._stream:
             lines = read_lines_leniently(_as_stream(self), str(self.path))
             for self.n_lines, line in enumerate(lines, start=1):
-                self._note(line.text, line.warning)
+                self._note(line)
                 yield line.text
 
-    def _note(self, text: str, warning: str | None) -> None:
-        raw, number = self.raw, self.n_lines
+    def _note(self, line: Line) -> None:
+        raw, number, text = self.raw, self.n_lines, line.text
         if number == 1 and raw.startswith(BOM_BYTES):
             self._add("byte-order-mark", "")
         if raw.endswith(b"\r\n"):
             self._add("carriage-return", text)
-        if warning is None:
-            return
-        if b"\0" in raw:
-            self._add("nul", text)
-        if "not UTF-8" in warning:
-            self._add("not-utf8", text)
-        if "the rest is cut" in warning:
-            self._add("too-long-line", text)
+        for problem in line.problems:
+            if name := FINDINGS.get(problem):
+                self._add(name, text)
 
     def _add(self, name: str, text: str) -> None:
         self.tallies.setdefault(name, Tally()).add(self.n_lines, f"{self.path.name}: {text[:200]}")

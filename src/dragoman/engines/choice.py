@@ -1,136 +1,83 @@
-"""Which engine searches: ours (torch), or CTranslate2's on the same weights; and what makes the latter impossible.
+"""Which engine searches: ours (torch), or CTranslate2's on the same weights.
 
 ``torch`` is the default and does everything. ``ctranslate2`` does plain search in float32 or int8. ``auto`` takes it
-on a CPU, where it is faster than torch in the same precision, if it can do what is asked; and says which it took.
+on a CPU, where it is faster than torch in the same precision, if it can do what is asked; which one it took is logged.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import NamedTuple
+import threading
 
-import torch
-
-from dragoman.bundle import Bundle
-from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.batches import checked_workers
-from dragoman.engines import ctranslate2 as ctranslate2_engine
+from dragoman.engines import ctranslate2
 from dragoman.engines.ctranslate2 import CTranslate2
+from dragoman.engines.engine import Engine, Models, Needs
+from dragoman.engines.torch import Torch
 from dragoman.errors import ConfigError
-from dragoman.formats.ctranslate2 import why_not
-from dragoman.formats.export import Kept, kept
 
 logger = logging.getLogger(__name__)
 
-ENGINES = ("torch", "ctranslate2", "auto")
-PRECISIONS = {"fp32": "float32", "int8": "int8"}
+ENGINES: dict[str, type[Engine]] = {engine.name: engine for engine in (Torch, CTranslate2)}
 
 
-class Loaded(NamedTuple):
-    """CTranslate2 with a bundle's model."""
+class Engines:
+    """The engines of some weights, each loaded when it is first asked for, and again when the weights have changed."""
 
-    engine: CTranslate2
-    home: Kept
+    def __init__(self, models: Models) -> None:
+        self._models = models
+        self._loaded: dict[tuple[str, str, int], Engine] = {}
+        self._lock = threading.Lock()
 
-    def close(self) -> None:
-        """Remove the conversion, if it is a temporary one."""
-        if self.home.temporary is not None:
-            self.home.temporary.cleanup()
+    def choose(self, asked: str, needs: Needs) -> str:
+        """The name of the engine that searches, by what is asked for alone: whatever the texts are, it is the same.
 
-
-def obstacle(bundles: Sequence[Bundle], precision: str, wishes: Mapping[str, bool]) -> str:
-    """What is asked for that CTranslate2 cannot do; nothing if it can do all.
-
-    Args:
-        bundles: The models, of which several are an ensemble.
-        precision: As asked for.
-        wishes: What else it cannot do, in words, and whether that is asked for.
-    """
-    if len(bundles) > 1:
-        return "an ensemble"
-    if reason := why_not(bundles[0].model.config):
-        return f"this model: {reason}"
-    if precision not in PRECISIONS:
-        return f"precision {precision}"
-    return next((wish for wish, asked in wishes.items() if asked), "")
-
-
-def choose(asked: str, why_not: str, device: str) -> str:
-    """``torch`` or ``ctranslate2``; what ``auto`` took is said, with the reason.
-
-    Args:
-        asked: One of ``ENGINES``.
-        why_not: As ``obstacle`` found.
-        device: ``cpu`` or ``cuda``.
-
-    Raises:
-        ConfigError: The engine is unknown, or CTranslate2 is asked for and cannot do what else is.
-    """
-    if asked not in ENGINES:
-        raise ConfigError(f"engine = {asked!r} is unknown: use {', '.join(ENGINES)}")
-    if asked == "ctranslate2" and why_not:
-        raise ConfigError(f"engine = 'ctranslate2' cannot do {why_not}: use engine torch (or auto), or leave it out")
-    if asked != "auto":
+        Raises:
+            ConfigError: The engine is unknown, or cannot do what is asked.
+        """
+        if asked not in (*ENGINES, "auto"):
+            raise ConfigError(f"engine = {asked!r} is unknown: use {', '.join(ENGINES)}, auto")
+        if asked == "auto":
+            return _auto(CTranslate2.obstacle(self._models, needs), self._models.device.type)
+        self.refuse(ENGINES[asked], needs)
         return asked
-    if why_not:
-        reason = f"CTranslate2 cannot do {why_not}"
+
+    def refuse(self, engine: type[Engine] | Engine, needs: Needs) -> None:
+        """Refuse what an engine cannot do.
+
+        Raises:
+            ConfigError: Something that it cannot do is asked for.
+        """
+        if obstacle := engine.obstacle(self._models, needs):
+            raise ConfigError(
+                f"engine = {engine.name!r} cannot do {obstacle}: use engine torch (or auto), or leave it out"
+            )
+
+    def get(self, name: str, precision: str, workers: int) -> Engine:
+        """The engine of this name, ready to search.
+
+        Raises:
+            ConfigError: As ``Engine.load``, or there are no workers.
+        """
+        checked_workers(workers)
+        key = (name, precision, 1 if name == Torch.name else workers)  # torch's workers are of each search
+        with self._lock:
+            for stale in [each for each, engine in self._loaded.items() if not engine.is_of(self._models)]:
+                self._loaded.pop(stale).close()
+            if key not in self._loaded:
+                self._loaded[key] = ENGINES[name].load(self._models, precision, workers)
+            return self._loaded[key]
+
+
+def _auto(obstacle: str, device: str) -> str:
+    if obstacle:
+        reason = f"CTranslate2 cannot do {obstacle}"
     elif device != "cpu":
         reason = "a GPU"
-    elif not ctranslate2_engine.is_installed():
+    elif not ctranslate2.is_installed():
         reason = "CTranslate2 is not installed"
     else:
         logger.info("engine: ctranslate2 (the faster one on a CPU)")
-        return "ctranslate2"
+        return CTranslate2.name
     logger.info("engine: torch (%s)", reason)
-    return "torch"
-
-
-def load(bundle: Bundle, run: Path | None, precision: str, device: str, workers: int) -> Loaded:
-    """Load CTranslate2 with a bundle's model, written in its format first where that has not been done.
-
-    Args:
-        run: Where the bundle was loaded from, if known.
-        precision: ``fp32`` or ``int8``.
-        workers: Batches searched at a time, a thread each; on a CPU at least as many as torch has threads.
-
-    Raises:
-        ConfigError: As ``ctranslate2_engine.load``; or there are no workers.
-        DragomanError: No folder can be written.
-    """
-    workers = checked_workers(workers)
-    if device == "cpu":  # two batches on a thread each are done sooner than one on two
-        workers = max(workers, torch.get_num_threads())
-    name = PRECISIONS[precision]
-    ctranslate2_engine.check(name, device)  # before anything is written
-    home = kept(bundle, run, "ctranslate2", name)
-    pieces = _pieces(bundle.src_tokenizer, bundle.tgt_tokenizer)
-    return Loaded(
-        ctranslate2_engine.load(home.folder, *pieces, precision=name, device=device, workers=workers),
-        home,
-    )
-
-
-def open_export(
-    folder: Path, quantization: str, src_tokenizer: Tokenizer, tgt_tokenizer: Tokenizer, device: str
-) -> tuple[CTranslate2, str]:
-    """Load an export, and say in what it computes: its own precision, or what this machine has for it.
-
-    Raises:
-        ConfigError: As ``ctranslate2_engine.load``.
-    """
-    whole = quantization in ("float16", "bfloat16")
-    own = [quantization, "float32" if whole or quantization == "float32" else "int8_float32"]
-    able = ctranslate2_engine.precisions(device)
-    precision = next((name for name in own if name in able), own[-1])
-    pieces = _pieces(src_tokenizer, tgt_tokenizer)
-    return ctranslate2_engine.load(folder, *pieces, precision=precision, device=device), precision
-
-
-def _pieces(src_tokenizer: Tokenizer, tgt_tokenizer: Tokenizer) -> tuple[list[str], list[str]]:
-    """The pieces by id."""
-    return (
-        src_tokenizer.pieces(range(src_tokenizer.vocab_size)),
-        tgt_tokenizer.pieces(range(tgt_tokenizer.vocab_size)),
-    )
+    return Torch.name

@@ -13,28 +13,28 @@ A hypothesis that reaches the limit of its sentence unfinished is ended there, a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, Self
 
-from dragoman.config import DecodeConfig
-from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
+import torch
+
+from dragoman.bundle import Bundle
+from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer
 from dragoman.decoding.batches import length_batches, most_tokens, report_lost, run_halving
 from dragoman.decoding.search import NOT_FINITE, Hypothesis, length_penalty
 from dragoman.device import is_out_of_memory
+from dragoman.engines.engine import Alive, Found, Models, Needs, Progress, SearchSettings, Segment
 from dragoman.errors import ConfigError, DecodeError
+from dragoman.fast.step import weight_versions
+from dragoman.formats.ctranslate2 import why_not
+from dragoman.formats.export import Kept, kept
 
 NEVER = (PAD_ID, BOS_ID)  # as in ``search``
-
-
-class CTranslate2(NamedTuple):
-    """A model that CTranslate2 has loaded."""
-
-    translator: Any
-    src_pieces: Sequence[str]  # by id
-    tgt_pieces: Sequence[str]
-    tgt_ids: dict[str, int]
+PRECISIONS = {"fp32": "float32", "int8": "int8"}
+"""Ours, and what CTranslate2 calls them."""
 
 
 def is_installed() -> bool:
@@ -72,19 +72,224 @@ def check(precision: str, device: str) -> None:
         )
 
 
-def load(
-    folder: Path,
-    src_pieces: Sequence[str],
-    tgt_pieces: Sequence[str],
-    precision: str,
-    device: str = "cpu",
-    workers: int = 1,
-    threads: int = 1,
-) -> CTranslate2:
-    """Load a folder that ``interop.ctranslate2.write`` filled.
+class CTranslate2:
+    """A model that CTranslate2 has loaded."""
+
+    name: ClassVar[str] = "ctranslate2"
+
+    def __init__(
+        self, translator: Any, src_tokenizer: Tokenizer, tgt_tokenizer: Tokenizer, longest: int | None = None,
+        workers: int = 1,
+    ) -> None:  # fmt: skip
+        """Take a loaded ``ctranslate2.Translator`` and the tokenizers of the bundle that was converted.
+
+        Args:
+            longest: The most tokens that the model has positions for, eos counted; None: any.
+            workers: How many batches it searches at a time.
+        """
+        self.translator, self.longest, self.workers = translator, longest, workers
+        self.src_pieces = src_tokenizer.pieces(range(src_tokenizer.vocab_size))
+        self.tgt_pieces = tgt_tokenizer.pieces(range(tgt_tokenizer.vocab_size))
+        self.tgt_ids = {piece: i for i, piece in enumerate(self.tgt_pieces)}
+        self._home: Kept | None = None
+        self._versions: list[tuple[int, int]] = []  # of the weights that were converted
+
+    @classmethod
+    def obstacle(cls, models: Models, needs: Needs) -> str:
+        """See ``Engine``."""
+        if len(models.bundles) > 1:
+            return "an ensemble"
+        if reason := why_not(models.bundles[0].model.config):
+            return f"this model: {reason}"
+        if needs.precision not in PRECISIONS:
+            return f"precision {needs.precision}"
+        asked = {
+            "sampling": needs.sampling, "alignments": needs.alignments, "parsing": needs.trees,
+            "constrained decoding": needs.constraints,
+        }  # fmt: skip
+        return next((what for what, is_asked in asked.items() if is_asked), "")
+
+    @classmethod
+    def load(cls, models: Models, precision: str, workers: int) -> Self:
+        """See ``Engine``; the model is written in CTranslate2's format first where that has not been done.
+
+        Args:
+            workers: On a CPU at least as many as torch has threads are taken: two batches on a thread each are done
+                sooner than one on two.
+
+        Raises:
+            ConfigError: As ``open_folder``.
+            DragomanError: No folder can be written.
+        """
+        bundle, device, versions = models.bundles[0], models.device.type, weight_versions(models.model)
+        if device == "cpu":
+            workers = max(workers, torch.get_num_threads())
+        check(PRECISIONS[precision], device)  # before anything is written
+        # an export beside the run has the weights that the run was loaded with
+        home = kept(bundle, models.run if versions == models.versions else None, "ctranslate2", PRECISIONS[precision])
+        translator = open_folder(home.folder, PRECISIONS[precision], device, workers)
+        engine = cls(translator, bundle.src_tokenizer, bundle.tgt_tokenizer, models.longest, workers)
+        engine._home, engine._versions = home, versions
+        return engine
+
+    def is_of(self, models: Models) -> bool:
+        """See ``Engine``."""
+        return self._versions == weight_versions(models.model)
+
+    def close(self) -> None:
+        """See ``Engine``."""
+        if self._home is not None and self._home.temporary is not None:
+            self._home.temporary.cleanup()
+
+    def search(
+        self, segments: Sequence[Segment], settings: SearchSettings, alive: Alive | None = None,
+        progress: Progress | None = None,
+    ) -> Found:  # fmt: skip
+        """See ``Engine``; what is no longer alive is dropped before its batch is handed over.
+
+        Batches are handed over ahead, so that each worker always has one: all of them, or, where segments may be
+        dropped, two for each worker.
+        """
+        config = settings.decode
+        if not 1 <= settings.n_best <= config.beam_size:
+            raise DecodeError(f"n_best = {settings.n_best} must lie between 1 and beam_size = {config.beam_size}")
+        search = _Search(self, segments, settings)
+        waiting = deque(length_batches([len(segment.ids) + 1 for segment in segments], config.batch_tokens))
+        ahead = len(waiting) if alive is None else 2 * self.workers
+        running: deque[tuple[int, list[int], list[Any]]] = deque()  # how many there were, those still wanted, results
+        lost: list[int] = []
+        done = 0
+        while waiting or running:
+            while waiting and len(running) < ahead:
+                whole = waiting.popleft()
+                batch = whole if alive is None else [i for i in whole if alive(i)]
+                running.append((len(whole), batch, search.start(batch) if batch else []))
+            n, batch, results = running.popleft()
+            try:
+                search.settle(batch, results)
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                lost += run_halving(batch, search.settle)
+            done += n
+            if progress is not None:
+                progress(done, len(segments), "sentences translated")
+        return Found(search.found, lost)
+
+    def read(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], batch_tokens: int = 4096) -> list[list[float]]:
+        """The log-probability of each token of given translations, in nats, eos last.
+
+        Args:
+            pairs: Sources and translations, as ids without bos and eos.
+            batch_tokens: Rows x longest side of one batch.
+        """
+        found: list[list[float]] = [[] for _ in pairs]
+
+        def read(batch: list[int]) -> None:
+            results = self.translator.score_batch(
+                [[self.src_pieces[i] for i in pairs[row][0]] for row in batch],
+                [[self.tgt_pieces[i] for i in pairs[row][1]] for row in batch],
+                max_input_length=0,
+            )
+            for row, result in zip(batch, results, strict=True):
+                found[row] = list(result.log_probs)
+
+        for batch in length_batches([max(len(src), len(tgt)) + 1 for src, tgt in pairs], batch_tokens):
+            report_lost(run_halving(batch, read), None, "pair")
+        return found
+
+
+class _Search:
+    """One call of ``CTranslate2.search``."""
+
+    def __init__(self, engine: CTranslate2, segments: Sequence[Segment], settings: SearchSettings) -> None:
+        self.engine, self.segments, self.settings = engine, segments, settings
+        self.found: list[list[Hypothesis]] = [[] for _ in segments]
+        config, n_best = settings.decode, settings.n_best
+        self._limits = [most_tokens(len(segment.ids), None, config, engine.longest) for segment in segments]
+        # a sentence is done with so many finished hypotheses, which are all returned
+        self._n_finished = max(n_best, math.ceil((config.patience or (1.0 if n_best == 1 else 2.0)) * config.beam_size))
+
+    def start(self, batch: list[int], suppress: bool = False) -> list[Any]:
+        """Hand over one batch; returns what will be the result of each of its sources.
+
+        Args:
+            suppress: Take away pad and bos before the softmax. Without it they hardly ever come, and the probabilities
+                are the model's.
+        """
+        engine, config = self.engine, self.settings.decode
+        most = max(self._limits[i] for i in batch)
+        return list(
+            engine.translator.translate_batch(
+                [[engine.src_pieces[i] for i in self.segments[row].ids] for row in batch],
+                asynchronous=True, beam_size=config.beam_size, num_hypotheses=self._n_finished,
+                patience=self._n_finished / config.beam_size, length_penalty=config.length_penalty,
+                return_scores=True, return_end_token=True, max_input_length=0,
+                min_decoding_length=0, max_decoding_length=max(1, most - 1),  # then eos must come
+                suppress_sequences=[[engine.tgt_pieces[i]] for i in NEVER] if suppress else None,
+            )
+        )  # fmt: skip
+
+    def settle(self, batch: list[int], running: list[Any] | None = None, suppress: bool = False) -> None:
+        """Wait for a batch, and search again for those of it that were not searched for as they should be."""
+        if not batch:
+            return
+        most = max(self._limits[i] for i in batch)
+        waited = running or self.start(batch, suppress)
+        results = {i: one.result() for i, one in zip(batch, waited, strict=True)}
+        # a limit counts for a whole batch: those that went beyond their own are searched for again by it
+        late = [
+            i for i in batch if self._limits[i] < most and any(len(h) >= self._limits[i] for h in results[i].hypotheses)
+        ]
+        good = [i for i in batch if i not in late]
+        for i, hypotheses in zip(good, self._finish(good, results, suppress), strict=True):
+            self.found[i] = hypotheses[: self.settings.n_best]
+        for limit in sorted({self._limits[i] for i in late}):
+            self.settle([i for i in late if self._limits[i] == limit], suppress=suppress)
+        nothing = [i for i in good if not self.found[i]]
+        if nothing and not suppress:  # all that was found held pad or bos
+            self.settle(nothing, suppress=True)
+
+    def _finish(self, good: list[int], results: dict[int, Any], suppress: bool) -> list[list[Hypothesis]]:
+        """Make hypotheses with our scores, best first, of what CTranslate2 found for each.
+
+        Raises:
+            DecodeError: A score is not finite.
+        """
+        engine, alpha = self.engine, self.settings.decode.length_penalty
+        found: list[dict[tuple[int, ...], float]] = []  # of each source: ids without eos, and their log-probability
+        unread: list[tuple[int, tuple[int, ...]]] = []
+        for row, i in enumerate(good):
+            found.append({})
+            for pieces, score in zip(results[i].hypotheses, results[i].scores, strict=True):
+                if not math.isfinite(score):
+                    raise DecodeError(NOT_FINITE)
+                ids = tuple(engine.tgt_ids[piece] for piece in pieces)
+                ended = bool(ids) and ids[-1] == EOS_ID
+                if any(each in NEVER for each in ids):
+                    continue
+                if ended and not suppress:
+                    found[row][ids[:-1]] = score * len(ids) ** alpha
+                else:
+                    unread.append((row, ids[:-1] if ended else ids[: self._limits[i] - 1]))
+        pairs = [(self.segments[good[row]].ids, ids) for row, ids in unread]
+        read = engine.read(pairs, self.settings.decode.batch_tokens)
+        for (row, ids), log_probs in zip(unread, read, strict=True):
+            found[row][ids] = sum(log_probs)
+        return [
+            sorted((_hypothesis(ids, log_p, alpha) for ids, log_p in one.items()), key=lambda one: -one.score)
+            for one in found
+        ]
+
+
+def _hypothesis(ids: Sequence[int], log_prob: float, alpha: float) -> Hypothesis:
+    return Hypothesis(list(ids), log_prob / length_penalty(len(ids) + 1, alpha), log_prob)
+
+
+def open_folder(folder: Path, precision: str, device: str = "cpu", workers: int = 1, threads: int = 1) -> Any:
+    """A ``ctranslate2.Translator`` of a folder that ``formats.ctranslate2.write`` filled.
 
     Args:
-        src_pieces, tgt_pieces: The piece of each id, as its vocabularies say.
         precision: In which to compute: ``float32``, or another of CTranslate2's, such as ``int8``.
         device: ``cpu`` or ``cuda``.
         workers: Batches searched at a time.
@@ -95,151 +300,22 @@ def load(
     """
     check(precision, device)
     try:
-        translator = import_module("ctranslate2").Translator(
+        return import_module("ctranslate2").Translator(
             str(folder), device=device, compute_type=precision, inter_threads=workers, intra_threads=threads
         )
     except (RuntimeError, ValueError) as error:
         raise ConfigError(f"{folder}: CTranslate2 cannot load it ({error}); use engine torch") from None
-    return CTranslate2(translator, src_pieces, tgt_pieces, {piece: i for i, piece in enumerate(tgt_pieces)})
 
 
-def search_all(
-    engine: CTranslate2,
-    src_ids: Sequence[Sequence[int]],
-    config: DecodeConfig,
-    n_best: int = 1,
-    progress: Callable[[int, int, str], object] = lambda done, total, what: None,
-    *,
-    longest: int | None = None,
-    failed: Callable[[int], None] | None = None,
-) -> list[list[Hypothesis]]:
-    """Translate ids to ids; arguments, result and errors are those of ``batches.search_all``.
-
-    All batches are handed over at once, so that each worker always has one.
-    """
-    if not 1 <= n_best <= config.beam_size:
-        raise DecodeError(f"n_best = {n_best} must lie between 1 and beam_size = {config.beam_size}")
-    found: list[list[Hypothesis]] = [[] for _ in src_ids]
-    limits = [most_tokens(len(ids), None, config, longest) for ids in src_ids]
-    n_finished = max(n_best, math.ceil((config.patience or (1.0 if n_best == 1 else 2.0)) * config.beam_size))
-
-    def search(batch: list[int], running: list[Any] | None = None, suppress: bool = False) -> None:
-        most = max(limits[i] for i in batch)
-        running = running or start(engine, [src_ids[i] for i in batch], most, config, n_finished, suppress)
-        results = {i: one.result() for i, one in zip(batch, running, strict=True)}
-        late = [i for i in batch if limits[i] < most and any(len(h) >= limits[i] for h in results[i].hypotheses)]
-        good = [i for i in batch if i not in late]
-        finished = finish(engine, [(src_ids[i], limits[i], results[i]) for i in good], config, suppress)
-        for i, hypotheses in zip(good, finished, strict=True):
-            found[i] = hypotheses[:n_best]
-        for limit in sorted({limits[i] for i in late}):  # a limit counts for a whole batch: again, with their own
-            search([i for i in late if limits[i] == limit], suppress=suppress)
-        nothing = [i for i in good if not found[i]]
-        if nothing and not suppress:  # all that was found held pad or bos
-            search(nothing, suppress=True)
-
-    batches = list(length_batches([len(ids) + 1 for ids in src_ids], config.batch_tokens))
-    running = [start(engine, [src_ids[i] for i in b], max(limits[i] for i in b), config, n_finished) for b in batches]
-    lost: list[int] = []
-    done = 0
-    for batch, results in zip(batches, running, strict=True):
-        try:
-            search(batch, results)
-        except (RuntimeError, MemoryError) as error:
-            if not is_out_of_memory(error):
-                raise
-            lost += run_halving(batch, search)
-        done += len(batch)
-        progress(done, len(src_ids), "sentences translated")
-    report_lost(lost, failed)
-    return found
-
-
-def start(
-    engine: CTranslate2,
-    sources: Sequence[Sequence[int]],
-    limit: int,
-    config: DecodeConfig,
-    n_finished: int,
-    suppress: bool = False,
-) -> list[Any]:
-    """Hand over one batch; returns what will be the result of each of its sources.
-
-    Args:
-        limit: The most tokens of a translation, eos counted.
-        n_finished: A sentence is done with so many finished hypotheses, which are all returned.
-        suppress: Take away pad and bos before the softmax. Without it they hardly ever come, and the probabilities are
-            the model's.
-    """
-    beam_size = config.beam_size
-    return list(
-        engine.translator.translate_batch(
-            [[engine.src_pieces[i] for i in ids] for ids in sources],
-            asynchronous=True, beam_size=beam_size, num_hypotheses=n_finished, patience=n_finished / beam_size,
-            length_penalty=config.length_penalty, return_scores=True, return_end_token=True, max_input_length=0,
-            min_decoding_length=0, max_decoding_length=max(1, limit - 1),  # then eos must come
-            suppress_sequences=[[engine.tgt_pieces[i]] for i in NEVER] if suppress else None,
-        )
-    )  # fmt: skip
-
-
-def finish(
-    engine: CTranslate2,
-    searched: Sequence[tuple[Sequence[int], int, Any]],
-    config: DecodeConfig,
-    suppress: bool,
-) -> list[list[Hypothesis]]:
-    """Make hypotheses with our scores, best first, of each source, its limit and what CTranslate2 found.
+def open_export(folder: Path, quantization: str, bundle: Bundle, device: str) -> tuple[CTranslate2, str]:
+    """Load an export of a bundle, and say in what it computes: its own precision, or what this machine has for it.
 
     Raises:
-        DecodeError: A score is not finite.
+        ConfigError: As ``open_folder``.
     """
-    found: list[dict[tuple[int, ...], float]] = []  # of each source: ids without eos, and their log-probability
-    unread: list[tuple[int, tuple[int, ...]]] = []
-    for row, (_, limit, result) in enumerate(searched):
-        found.append({})
-        for pieces, score in zip(result.hypotheses, result.scores, strict=True):
-            if not math.isfinite(score):
-                raise DecodeError(NOT_FINITE)
-            ids = tuple(engine.tgt_ids[piece] for piece in pieces)
-            ended = bool(ids) and ids[-1] == EOS_ID
-            if any(i in NEVER for i in ids):
-                continue
-            if ended and not suppress:
-                found[row][ids[:-1]] = score * len(ids) ** config.length_penalty
-            else:
-                unread.append((row, ids[:-1] if ended else ids[: limit - 1]))
-    read = read_all(engine, [(searched[row][0], ids) for row, ids in unread], config.batch_tokens)
-    for (row, ids), log_probs in zip(unread, read, strict=True):
-        found[row][ids] = sum(log_probs)
-    alpha = config.length_penalty
-    hypotheses = [
-        [Hypothesis(list(ids), log_p / length_penalty(len(ids) + 1, alpha), log_p) for ids, log_p in one.items()]
-        for one in found
-    ]
-    return [sorted(one, key=lambda hypothesis: -hypothesis.score) for one in hypotheses]
-
-
-def read_all(
-    engine: CTranslate2, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], batch_tokens: int = 4096
-) -> list[list[float]]:
-    """The log-probability of each token of given translations, in nats, eos last.
-
-    Args:
-        pairs: Sources and translations, as ids without bos and eos.
-        batch_tokens: Rows x longest side of one batch.
-    """
-    found: list[list[float]] = [[] for _ in pairs]
-
-    def read(batch: list[int]) -> None:
-        results = engine.translator.score_batch(
-            [[engine.src_pieces[i] for i in pairs[row][0]] for row in batch],
-            [[engine.tgt_pieces[i] for i in pairs[row][1]] for row in batch],
-            max_input_length=0,
-        )
-        for row, result in zip(batch, results, strict=True):
-            found[row] = list(result.log_probs)
-
-    for batch in length_batches([max(len(src), len(tgt)) + 1 for src, tgt in pairs], batch_tokens):
-        report_lost(run_halving(batch, read), None, "pair")
-    return found
+    whole = quantization in ("float16", "bfloat16")
+    own = [quantization, "float32" if whole or quantization == "float32" else "int8_float32"]
+    able = precisions(device)
+    precision = next((name for name in own if name in able), own[-1])
+    translator = open_folder(folder, precision, device)
+    return CTranslate2(translator, bundle.src_tokenizer, bundle.tgt_tokenizer), precision

@@ -36,4 +36,4 @@ def learn_confidence(translator: Translator, sources: Sequence[str], references:
     texts = [src for src, _ in pairs]
     found = translator.translate(texts, guard=False)
     chrf = sentence_chrf([translation.text for translation in found], [ref for _, ref in pairs])
-    return fit(translator.features(texts, found), chrf)
+    return fit(translator.confidence_features(texts, found), chrf)

@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 
 from dragoman import __version__
 from dragoman.data.corpus import read_lines, read_pairs
-from dragoman.engines import choice as engines
-from dragoman.engines import ctranslate2 as ctranslate2_engine
-from dragoman.engines.ctranslate2 import CTranslate2
+from dragoman.engines.ctranslate2 import CTranslate2, open_export
 from dragoman.errors import ConfigError, DataError
 from dragoman.evaluation.significance import Comparison, compare
 from dragoman.files import check_sealed, write_text
 from dragoman.formats.export import CERTIFICATE
 from dragoman.progress import Ticker
+from dragoman.translation.notes import Events
+from dragoman.translation.options import TranslateOptions, takes
 from dragoman.translation.translator import Translator
 
 
@@ -62,16 +62,17 @@ class Certificate(NamedTuple):
         return json.dumps({**self._asdict(), "comparisons": comparisons}, indent=2, ensure_ascii=False)
 
 
+@takes(TranslateOptions)
 def certify(
     run: Path | str,
     folder: Path | str,
     *,
     src: Path | str,
     ref: Path | str | None = None,
-    beam_size: int | None = None,
-    length_penalty: float | None = None,
+    options: TranslateOptions | None = None,
     device: str = "auto",
     quiet: bool = False,
+    **changes: Any,
 ) -> Certificate:
     """Translate a text with a run and with its export, and compare.
 
@@ -80,7 +81,7 @@ def certify(
         folder: The export; the certificate is written there.
         src: Text to translate.
         ref: References, line by line.
-        beam_size, length_penalty: None takes the run's settings.
+        options: How to translate, on both sides; ``changes`` are options by name. The guard is left out.
         quiet: No progress on stderr.
 
     Raises:
@@ -97,14 +98,14 @@ def certify(
     if facts.get("bundle") != translator.manifest.get("sha256"):
         raise ConfigError(f"{folder}: was not made from the bundle that {run} holds now; export it again")
     lines, references = compared_text(src, ref)
-    engine, computed_in = engines.open_export(
-        folder, facts["quantization"], translator.src_tokenizer, translator.tgt_tokenizer, translator.device.type
-    )
-    search: dict[str, Any] = {"beam_size": beam_size, "length_penalty": length_penalty, "guard": False}
+    engine, computed_in = open_export(folder, facts["quantization"], translator.bundle, translator.device.type)
+    ours = translator.plan(TranslateOptions.of(options, {**changes, "guard": False}))
+    theirs = translator.with_engine(ours, engine)
+    events = Events(progress=ticker)
     with ticker.task("A"):
-        found_a = translator.translate(lines, **search, progress=ticker)
+        found_a = translator.translate_planned(lines, ours, events)
     with ticker.task("B"):
-        found_b = translator.translate(lines, **search, progress=ticker, engine=engine)
+        found_b = translator.translate_planned(lines, theirs, events)
     texts_a, texts_b = ([one.text for one in found] for found in (found_a, found_b))
     differences = _differences(translator, engine, lines, texts_a)
     if not differences:
@@ -113,14 +114,14 @@ def certify(
     if references is not None:
         with ticker.task("resampling"):
             comparisons = compare(texts_a, texts_b, references, translator.config.data.tgt_lang)
-    settings = translator.config.decode
+    decode = ours.search.decode
     result = Certificate(
         facts["export"],
         facts["quantization"],
         computed_in,
         len(lines),
-        settings.beam_size if beam_size is None else beam_size,
-        settings.length_penalty if length_penalty is None else length_penalty,
+        decode.beam_size,
+        decode.length_penalty,
         len(differences),
         max(differences),
         sum(differences) / len(differences),
@@ -152,7 +153,7 @@ def _differences(
     src_ids, tgt_ids = translator.src_tokenizer.encode(list(lines)), translator.tgt_tokenizer.encode(list(texts))
     most = translator.max_tokens
     read = [i for i, one in enumerate(ours) if one.n_tokens and max(len(src_ids[i]), len(tgt_ids[i])) <= most]
-    theirs = ctranslate2_engine.read_all(engine, [(src_ids[i], tgt_ids[i]) for i in read])
+    theirs = engine.read([(src_ids[i], tgt_ids[i]) for i in read])
     return [
         abs(a - b)
         for i, other in zip(read, theirs, strict=True)

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import read_pairs
@@ -27,14 +28,18 @@ from dragoman.evaluation.stress import SEED as STRESS_SEED
 from dragoman.evaluation.stress import Stressed, measure, variants
 from dragoman.parsing.trees import read_trees, right_branching, tree_of
 from dragoman.progress import Ticker
-from dragoman.translation.parser import REPAIRED
-from dragoman.translation.translator import Translation, Translator
+from dragoman.translation.assemble import Translation
+from dragoman.translation.notes import Events
+from dragoman.translation.options import TranslateOptions, takes
+from dragoman.translation.plan import Plan
+from dragoman.translation.translator import Translator
 
 System = Path | str | Translator
 """A run folder, a bundle, a loaded translator, or a text file of translations."""
 
 
-class Evaluation(NamedTuple):
+@dataclass(frozen=True)
+class Evaluation:
     """Scores of a system on a test set, the translations beside them."""
 
     scores: list[Score]
@@ -42,7 +47,8 @@ class Evaluation(NamedTuple):
     seconds: float  # of translating
 
 
-class Compared(NamedTuple):
+@dataclass(frozen=True)
+class Compared:
     """Two systems on one test set, and what is to be thought of their difference, metric by metric."""
 
     a: Evaluation
@@ -50,10 +56,12 @@ class Compared(NamedTuple):
     comparisons: list[Comparison]
 
 
-class _Test(NamedTuple):
+@dataclass(frozen=True)
+class _Test:
     """A system and its test set, read."""
 
     translator: Translator | None  # None: a file of translations
+    plan: Plan | None
     lines: list[str]  # sources; of a file its translations
     references: list[str]
     src: Path | str | None
@@ -64,18 +72,17 @@ class _Test(NamedTuple):
         return None if self.translator is None else self.translator.config.data.tgt_lang
 
 
+@takes(TranslateOptions)
 def evaluate(
     run: System,
     *,
     ref: Path | str,
     src: Path | str | None = None,
-    beam_size: int | None = None,
-    length_penalty: float | None = None,
-    patience: float | None = None,
-    guard: bool = True,
+    options: TranslateOptions | None = None,
     old_style: bool = False,
     device: str = "auto",
     quiet: bool = False,
+    **changes: Any,
 ) -> Evaluation:
     """Translate a test set and score it, or score translations.
 
@@ -83,8 +90,7 @@ def evaluate(
         run: A run folder, a bundle, a loaded translator, or a text file of translations.
         ref: References, line by line; for a parser a file of gold trees, of which the words alone are shown to it.
         src: The source side, line by line the same; a file of translations needs none.
-        beam_size, length_penalty, patience: None takes the run's settings.
-        guard: As ``Translator.translate``: loops and the like are searched for again.
+        options: How to translate; ``changes`` are options by name, such as ``beam_size=5``.
         old_style: Also the lower-cased, Moses-tokenised BLEU of older papers (needs ``dragoman[moses]``).
         quiet: No progress on stderr.
 
@@ -94,27 +100,28 @@ def evaluate(
     """
     if old_style:
         moses_tokens([], "en")  # is it installed? better known now than after translating
-    search = {"beam_size": beam_size, "length_penalty": length_penalty, "patience": patience, "guard": guard}
+    options = TranslateOptions.of(options, changes)
     if not _is_file(run):
         run = run if isinstance(run, Translator) else Translator.load(run, device)
-        if run.config.task == "parsing":
+        if run.is_parser:
             if src is not None or old_style:
                 raise ConfigError("a parser takes its sentences from the gold trees: give --ref, and no --src")
-            return _evaluate_parser(run, ref, search, Ticker(quiet))
-    test = _read_test(run, src, ref, device)
-    translations, seconds = _translated(test, search, Ticker(quiet))
+            return _evaluate_parser(run, ref, options, Ticker(quiet))
+    test = _read_test(run, src, ref, options, device)
+    translations, seconds = _translated(test, Ticker(quiet))
     lang = test.tgt_lang or language_of(Path(ref))
     return Evaluation(score(translations, test.references, lang, old_style), translations, seconds)
 
 
-def _evaluate_parser(parser: Translator, ref: Path | str, search: Mapping[str, Any], ticker: Ticker) -> Evaluation:
+def _evaluate_parser(parser: Translator, ref: Path | str, options: TranslateOptions, ticker: Ticker) -> Evaluation:
     """Brackets of the trees of a parser beside those of right-branching trees, and the paper's."""
+    plan = parser.plan(options)
     golds = list(read_trees(ref))
     started = time.perf_counter()
-    found = parser.translate([" ".join(tree.words) for tree in golds], **search, progress=ticker)
+    found = parser.translate_planned([" ".join(tree.words) for tree in golds], plan, Events(progress=ticker))
     seconds = time.perf_counter() - started
-    repaired = sum(note.startswith(REPAIRED) for one in found for note in one.notes)
-    too_long = sum(bool(one.notes) for one in found) - repaired
+    kinds = [note.kind for one in found for note in one.notes]
+    repaired, too_long = kinds.count("repaired"), kinds.count("too_long")
     ticker.say(
         f"{len(found):,} trees; {repaired:,} had to be repaired to be well-formed"
         + (f"; {too_long:,} sentences were too long to be parsed, and have right-branching trees" if too_long else "")
@@ -125,28 +132,25 @@ def _evaluate_parser(parser: Translator, ref: Path | str, search: Mapping[str, A
     return Evaluation([*scores, baseline._replace(name="right-branching bracket F1"), paper], found, seconds)
 
 
+@takes(TranslateOptions)
 def compare(
     a: System,
     b: System,
     *,
     ref: Path | str,
     src: Path | str | None = None,
-    beam_size: int | None = None,
-    length_penalty: float | None = None,
-    patience: float | None = None,
-    guard: bool = True,
+    options: TranslateOptions | None = None,
     old_style: bool = False,
     n_samples: int = N_SAMPLES,
-    seed: int = SEED,
     device: str = "auto",
     quiet: bool = False,
+    **changes: Any,
 ) -> Compared:
     """Evaluate two systems on one test set and say whether their difference is more than luck.
 
     Args:
         a, b: As ``run`` of ``evaluate``, as are the other arguments.
         n_samples: Of paired bootstrap resampling and of approximate randomisation, each.
-        seed: Of those samples.
 
     Raises:
         ConfigError: As ``evaluate``; or the systems translate into different languages.
@@ -158,16 +162,16 @@ def compare(
         if path is not None:
             refuse_a_pipe(path)
     ticker = Ticker(quiet)
-    search = {"beam_size": beam_size, "length_penalty": length_penalty, "patience": patience, "guard": guard}
-    tests = [_read_test(system, src, ref, device) for system in (a, b)]
+    options = TranslateOptions.of(options, changes)
+    tests = [_read_test(system, src, ref, options, device) for system in (a, b)]
     langs = [test.tgt_lang for test in tests if test.tgt_lang]
     if len({primary(lang) for lang in langs}) > 1:
         raise ConfigError(f"{a} translates into {langs[0]} and {b} into {langs[1]}: compare systems of one language")
     lang, references = next(iter(langs), language_of(Path(ref))), tests[0].references
-    founds = [_translated(test, search, ticker) for test in tests]
+    founds = [_translated(test, ticker) for test in tests]
     with ticker.task("resampling"):
         one_texts, other_texts = ([each.text for each in translations] for translations, _ in founds)
-        comparisons = compare_texts(one_texts, other_texts, references, lang, old_style, n_samples, seed)
+        comparisons = compare_texts(one_texts, other_texts, references, lang, old_style, n_samples, SEED)
     one, other = (
         Evaluation(score(translations, references, lang, old_style), translations, seconds)
         for translations, seconds in founds
@@ -175,26 +179,25 @@ def compare(
     return Compared(one, other, comparisons)
 
 
+@takes(TranslateOptions)
 def stress(
     run: System,
     *,
     src: Path | str,
     ref: Path | str,
-    beam_size: int | None = None,
-    length_penalty: float | None = None,
-    patience: float | None = None,
-    guard: bool = True,
-    seed: int = STRESS_SEED,
+    options: TranslateOptions | None = None,
+    noise_seed: int = STRESS_SEED,
     device: str = "auto",
     quiet: bool = False,
+    **changes: Any,
 ) -> list[Stressed]:
     """Translate a test set as it is, and as careless people would type it; see ``dragoman.evaluation.stress``.
 
     Args:
         run: A run folder, a bundle or a loaded translator.
         src, ref: The test set, line by line the same.
-        beam_size, length_penalty, patience, guard: As in ``evaluate``.
-        seed: Of the typing errors and all else that is drawn by chance.
+        options: As in ``evaluate``.
+        noise_seed: Of the typing errors and all else that is drawn by chance.
 
     Returns:
         A result for each variant, the first for the test set as it is.
@@ -207,21 +210,15 @@ def stress(
         raise ConfigError(f"{run}: a file of translations cannot be put under stress; name a run")
     ticker = Ticker(quiet)
     translator = run if isinstance(run, Translator) else Translator.load(run, device)
-    if translator.config.task == "parsing":
+    if translator.is_parser:
         raise ConfigError("stress is for translators, and this run is a parser")
+    plan = translator.plan(options, **changes)
     sources, references = _read(src, ref)
     langs = translator.config.data.src_lang, translator.config.data.tgt_lang
     results: list[Stressed] = []
-    for variant in variants(sources, references, *langs, seed):
+    for variant in variants(sources, references, *langs, noise_seed):
         with ticker.task(variant.name):
-            found = translator.translate(
-                variant.sources,
-                beam_size=beam_size,
-                length_penalty=length_penalty,
-                patience=patience,
-                guard=guard,
-                progress=ticker,
-            )
+            found = translator.translate_planned(variant.sources, plan, Events(progress=ticker))
         n_src = [len(ids) for ids in translator.src_tokenizer.encode(variant.sources)]
         results.append(measure(variant, found, n_src, *langs, clean=results[0] if results else None))
     return results
@@ -240,30 +237,29 @@ def score(
     return [*scores, *([old_style_bleu(hyps, references, tgt_lang or "en")] if old_style else [])]
 
 
-def _read_test(system: System, src: Path | str | None, ref: Path | str, device: str) -> _Test:
+def _read_test(
+    system: System, src: Path | str | None, ref: Path | str, options: TranslateOptions, device: str
+) -> _Test:
     """Load a system and read what it is tested on: all that can be refused is refused before anything is translated."""
     if not isinstance(system, Translator) and _is_file(system):
-        return _Test(None, *_read(system, ref), None)
+        return _Test(None, None, *_read(system, ref), None)
     translator = system if isinstance(system, Translator) else Translator.load(system, device)
-    if translator.config.task == "parsing":
+    if translator.is_parser:
         raise ConfigError("parsers are evaluated one at a time, each with --ref GOLD_TREES alone")
     if src is None:
         raise ConfigError(f"nothing to translate: name the source side of the test set with --src, beside --ref {ref}")
-    return _Test(translator, *_read(src, ref), src)
+    return _Test(translator, translator.plan(options), *_read(src, ref), src)
 
 
-def _translated(test: _Test, search: Mapping[str, Any], ticker: Ticker) -> tuple[list[Translation], float]:
+def _translated(test: _Test, ticker: Ticker) -> tuple[list[Translation], float]:
     """What a system says for its test set, translated now or read before; and seconds of translating."""
-    if test.translator is None:
+    if test.translator is None or test.plan is None:
         return [Translation(line, math.nan) for line in test.lines], 0.0
-    started = time.perf_counter()
-    found = test.translator.translate(
-        test.lines,
-        **search,
-        progress=ticker,
-        warn=lambda text: ticker.say(f"warning: {text}"),
-        label=lambda i: f"{test.src}:{i + 1}",
+    events = Events(
+        progress=ticker, warn=lambda note: ticker.say(f"warning: {note}"), label=lambda number: f"{test.src}:{number}"
     )
+    started = time.perf_counter()
+    found = test.translator.translate_planned(test.lines, test.plan, events)
     return found, time.perf_counter() - started
 
 

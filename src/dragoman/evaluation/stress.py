@@ -16,8 +16,8 @@ from typing import NamedTuple
 from dragoman.data.languages import UNSPACED, primary
 from dragoman.data.noise import with_insert, with_typos, without_final_mark, words_of
 from dragoman.evaluation.metrics import bleu, chrf
+from dragoman.translation.assemble import Translation
 from dragoman.translation.faults import FAULTS, faults
-from dragoman.translation.translator import Translation
 
 LONG_LINE = 2000
 SEED = 1
@@ -157,7 +157,7 @@ def _loss(before: float | None, now: float | None) -> float | None:
 
 def is_guarded(translation: Translation) -> bool:
     """Whether the guard has left a note: those begin with the fault that it saw."""
-    return any(note.startswith(FAULTS) for note in translation.notes)
+    return any(note.kind in FAULTS for note in translation.notes)
 
 
 def table(results: Sequence[Stressed]) -> list[str]:

@@ -15,7 +15,8 @@ from dragoman.decoding.ensemble import Ensemble
 from dragoman.errors import ConfigError, DecodeError
 from dragoman.explanation.words import END, START, Span, between_words, word_names, word_spans
 from dragoman.parsing import trees
-from dragoman.translation.translator import Translator, one_line
+from dragoman.translation.segments import one_line
+from dragoman.translation.translator import Translator
 
 KINDS = ("cross", "encoder", "decoder")
 """Whose attention: the target's to the source, the source's to itself, the target's to itself."""
@@ -120,7 +121,7 @@ def trace(translator: Translator, text: str, target: str | None = None, n_best: 
     """
     if isinstance(translator.model, Ensemble):
         raise ConfigError("an ensemble has no attention of its own: explain its members one by one")
-    parses = translator.config.task == "parsing"
+    parses = translator.is_parser
     read = trees.sentence_of(trees.words_of(text)) if parses else text
     ids = _ids(translator, translator.src_tokenizer, read, "the text")
     if target is None:

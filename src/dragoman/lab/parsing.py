@@ -20,7 +20,6 @@ from dragoman.lab.runs import QUICK, changed, finished, of_last_step, validation
 from dragoman.parsing.brackets import Counts, by_label, count
 from dragoman.parsing.trees import Tree, from_symbols, read_trees, right_branching, to_symbols, tree_of
 from dragoman.training.run import Trained
-from dragoman.translation.parser import REPAIRED
 from dragoman.translation.translator import Translator
 
 TAKES = ("config", "run", "device")
@@ -136,7 +135,7 @@ def measured(parser: Translator, golds: Sequence[Tree]) -> dict[str, Any]:
         "sentences": len(golds),
         "words": sum(len(tree.words) for tree in golds),
         "well_formed": sum(tree is not None for tree in read),
-        "repaired": sum(note.startswith(REPAIRED) for one in lines for note in one.notes),
+        "repaired": sum(note.kind == "repaired" for one in lines for note in one.notes),
         "parser": _summary(golds, founds),
         "right_branching": _summary(golds, branching),
         "by_length": {

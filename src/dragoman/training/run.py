@@ -54,7 +54,8 @@ from dragoman.training.loop import Outcome, Validation, fit
 from dragoman.training.loss import label_smoothed_loss
 from dragoman.training.preparation import check_prepared, load_lexicon, load_tokenizers, prepare
 from dragoman.translation.confidence import MIN_SENTENCES
-from dragoman.translation.translator import Translator, one_line
+from dragoman.translation.segments import one_line
+from dragoman.translation.translator import Translator
 
 logger = logging.getLogger(__name__)
 

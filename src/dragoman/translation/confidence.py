@@ -41,7 +41,7 @@ _FOLDS = 5
 _RIDGE = 1.0  # in sentences: shrinks the weights a little, for the features say much the same
 
 
-def features(log_prob: float, n_tokens: int, n_src: int, n_rare: int) -> list[float]:
+def confidence_features(log_prob: float, n_tokens: int, n_src: int, n_rare: int) -> list[float]:
     """What is known of a translation without a reference, in the order of ``FEATURES``.
 
     Args:
@@ -91,7 +91,7 @@ class Confidence(BaseModel):
             raise BundleError(f"{where}: its {name} cannot be used ({what['msg']}); train the run again") from None
 
     def of(self, rows: Sequence[Sequence[float]]) -> list[float]:
-        """The confidence of translations, each in [0, 1], from their ``features``.
+        """The confidence of translations, each in [0, 1], from their ``confidence_features``.
 
         Beyond the ends of the curve it goes on with the slope of the regression.
         """

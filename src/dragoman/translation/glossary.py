@@ -9,13 +9,13 @@ the longest.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple, Self
 
 from dragoman.data.corpus import read_lines
 from dragoman.data.languages import is_whole
-from dragoman.errors import DataError
+from dragoman.errors import ConfigError, DataError
 
 
 class Match(NamedTuple):
@@ -72,6 +72,22 @@ class Glossary:
                 f"{where}: {source!r} is to be {target!r}, and further up it is {known!r}: keep one of them"
             )
         self._terms[source] = target
+
+    @classmethod
+    def of(cls, given: Self | Path | str | Mapping[str, str | None] | None) -> Self | None:
+        """A glossary as it may be given: itself, a file, or a mapping of terms; None where it has no terms.
+
+        Raises:
+            ConfigError: It is something else.
+            DataError: As ``load``.
+        """
+        if isinstance(given, Path | str):
+            given = cls.load(given)
+        elif isinstance(given, Mapping):
+            given = cls(given.items())
+        elif given is not None and not isinstance(given, cls):
+            raise ConfigError(f"glossary = {given!r}: give a Glossary, a file, or a mapping of terms")
+        return given or None
 
     def __repr__(self) -> str:
         digest = hashlib.sha256(repr(sorted(self._terms.items(), key=str)).encode()).hexdigest()

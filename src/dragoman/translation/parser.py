@@ -7,67 +7,57 @@ Of the hypotheses of a beam, those that are trees already go before those that h
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from dragoman.data.tokenizer import Tokenizer
-from dragoman.decoding.batches import NO_MEMORY
 from dragoman.decoding.search import Hypothesis, length_penalty
+from dragoman.engines.engine import Segment
 from dragoman.parsing.trees import from_symbols, right_branching, sentence_of, words_of, write_tree
-from dragoman.translation.segments import Part, Translation
+from dragoman.translation.assemble import Translation
+from dragoman.translation.notes import Note
+from dragoman.translation.plan import Plan
+from dragoman.translation.segments import SegmentResult, TextSegment
 
-REPAIRED = "repaired: "
-"""So begins the note of a tree that was not one as the model wrote it; a sentence too long to parse has another."""
 
-
-def cut(texts: Sequence[str], tokenizer: Tokenizer, max_tokens: int) -> list[Part]:
-    """What to search for: each sentence whole, but for blank ones and those of more than ``max_tokens`` tokens."""
+def segment_sentences(texts: Sequence[str], plan: Plan, first_number: int = 0) -> list[TextSegment]:
+    """What to search for: each sentence whole, but for blank ones and those of more than ``plan.max_tokens`` tokens."""
     sentences = [sentence_of(words_of(text)) for text in texts]
-    pairs = zip(sentences, tokenizer.encode(sentences), strict=True)
     return [
-        Part(number, 0, sentence, ids) for number, (sentence, ids) in enumerate(pairs) if 0 < len(ids) <= max_tokens
+        TextSegment(owner=number, start=0, text=sentence, search=Segment(ids=ids, key=(first_number + number, 0)))
+        for number, (sentence, ids) in enumerate(zip(sentences, plan.src_tokenizer.encode(sentences), strict=True))
+        if 0 < len(ids) <= plan.max_tokens
     ]
 
 
-def join(
-    texts: Sequence[str],
-    parts: Sequence[Part],
-    found: Sequence[Sequence[Hypothesis]],
-    n_best: int,
-    alpha: float,
-    tokenizer: Tokenizer,
+def assemble_trees(
+    texts: Sequence[str], segments: Sequence[TextSegment], results: Sequence[SegmentResult], plan: Plan
 ) -> list[Translation]:
-    """The tree of each text; a right-branching one, with a note, for a sentence that was too long to search for.
-
-    Args:
-        found: The hypotheses of each part, best first; none where there was no memory.
-        n_best: How many trees of each to give.
-        alpha: Length penalty.
-        tokenizer: Of the symbols.
-    """
-    result = [_unsearched(words_of(text)) for text in texts]
-    decoded = iter(tokenizer.decode([h.ids for hypotheses in found for h in hypotheses]))
-    for part, hypotheses in zip(parts, found, strict=True):
-        words = words_of(texts[part.owner])
-        trees = [_tree(hypothesis, next(decoded), words, alpha) for hypothesis in hypotheses]
+    """The tree of each text; a right-branching one, with a note, for a sentence that was too long to search for."""
+    translations = [_unsearched(words_of(text)) for text in texts]
+    for each, result in zip(segments, results, strict=True):
+        words = words_of(texts[each.owner])
+        found = zip(result.hypotheses, result.texts, strict=True)
+        trees = [_tree(hypothesis, symbols, words, plan.search.decode.length_penalty) for hypothesis, symbols in found]
         trees.sort(key=lambda one: bool(one.notes))  # stable: else best first
         of_line: dict[str, Translation] = {}
         for tree in trees:  # several may be repaired to the same one
             of_line.setdefault(tree.text, tree)
         trees = [*of_line.values()]
-        best = trees[0] if trees else Translation("", 0.0, 1, notes=(NO_MEMORY,))
-        result[part.owner] = best._replace(alternatives=tuple(trees[1:n_best]))
-    return result
+        missing = () if result.note is None else (result.note,)
+        best = trees[0] if trees else Translation("", 0.0, 1, notes=missing)
+        translations[each.owner] = replace(best, alternatives=tuple(trees[1 : plan.options.n_best]))
+    return translations
 
 
 def _tree(hypothesis: Hypothesis, symbols: str, words: Sequence[str], alpha: float) -> Translation:
     tree, repairs = from_symbols(symbols.split(" "), words)
     n = len(hypothesis.ids) + 1
     score = hypothesis.log_prob / length_penalty(n, alpha)
-    notes = (f"{REPAIRED}{', '.join(repairs)}",) if repairs else ()
+    notes = (Note("repaired", f"repaired: {', '.join(repairs)}"),) if repairs else ()
     return Translation(write_tree(tree), score, 1, hypothesis.log_prob, n, notes=notes)
 
 
 def _unsearched(words: Sequence[str]) -> Translation:
     if not words:
         return Translation("", 0.0, 0)
-    note = f"too long to be parsed ({len(words):,} words): a right-branching tree stands here"
+    note = Note("too_long", f"too long to be parsed ({len(words):,} words): a right-branching tree stands here")
     return Translation(write_tree(right_branching(words)), 0.0, notes=(note,))

@@ -18,6 +18,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -27,10 +28,11 @@ from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import Line, open_corpus, read_lines_leniently
 from dragoman.errors import DataError, DragomanError
 from dragoman.files import explained, flush_folder, refuse_an_input, sha256
+from dragoman.translation.notes import Note
 
 logger = logging.getLogger(__name__)
 
-Work = Callable[[list[Line], int, Callable[[str], None]], list[str]]
+Work = Callable[[list[Line], int, Callable[[Note], None]], list[str]]
 """Takes lines, how many came before them, and where to send warnings; gives the text made of each, without an LF."""
 
 
@@ -40,11 +42,11 @@ class Done(NamedTuple):
     lines: int = 0
     bytes: int = 0
     sha256: str = hashlib.sha256().hexdigest()  # of these bytes
-    warnings: tuple[str, ...] = ()  # so far
+    warnings: tuple[Note, ...] = ()  # so far
 
 
 def make_file(
-    src: Path, out: Path, facts: Mapping[str, Any], work: Work, warn: Callable[[str], None],
+    src: Path, out: Path, facts: Mapping[str, Any], work: Work, warn: Callable[[Note], object],
     restart: bool = False, window: int = 2048,
 ) -> int:  # fmt: skip
     """Make ``out`` from the lines of ``src``, or go on with it.
@@ -94,31 +96,37 @@ def make_file(
 
 
 def _go_on(
-    lines: Iterator[Line], done: Done, partial: BinaryIO, journal: BinaryIO, work: Work, warn: Callable[[str], None],
+    lines: Iterator[Line], done: Done, partial: BinaryIO, journal: BinaryIO, work: Work, warn: Callable[[Note], object],
     window: int,
 ) -> int:  # fmt: skip
     """Make the rest, window after window; the number of lines in all."""
     digest, n_lines, n_bytes = _digest(partial, done.bytes), done.lines, done.bytes
     while part := list(islice(lines, window)):
-        warnings: list[str] = []
+        warnings: list[Note] = []
 
-        def say(text: str, warnings: list[str] = warnings) -> None:
-            warnings.append(text)
-            warn(text)
+        def say(note: Note, warnings: list[Note] = warnings) -> None:
+            warnings.append(note)
+            warn(note)
 
         for line in part:
             if line.warning:
-                say(line.warning)
+                say(Note("input", line.warning))
         made = "".join(f"{text}\n" for text in work(part, n_lines, say)).encode()
         _append(partial, made)
         digest.update(made)
         n_lines, n_bytes = n_lines + len(part), n_bytes + len(made)
-        _append(journal, _record(Done(n_lines, n_bytes, digest.hexdigest(), tuple(warnings))._asdict()))
+        done = Done(n_lines, n_bytes, digest.hexdigest())
+        _append(journal, _record({**done._asdict(), "warnings": [asdict(note) for note in warnings]}))
     return n_lines
 
 
 def _begin(
-    out: Path, partial: BinaryIO, journal: BinaryIO, facts: dict[str, Any], warn: Callable[[str], None], restart: bool
+    out: Path,
+    partial: BinaryIO,
+    journal: BinaryIO,
+    facts: dict[str, Any],
+    warn: Callable[[Note], object],
+    restart: bool,
 ) -> Done:
     """Find out how far an earlier process came; both files are cut there, or hold nothing but ``facts``."""
     facts = json.loads(json.dumps(facts, default=repr))  # as they will be read back
@@ -150,7 +158,7 @@ def _read(out: Path, journal: bytes, facts: dict[str, Any]) -> Done:
         begun, *records = (json.loads(line) for line in journal.split(b"\n")[:-1])
         if not records:  # nothing is lost if it was begun with something else
             return Done()
-        warnings = tuple(str(text) for record in records for text in record["warnings"])
+        warnings = tuple(Note(**note) for record in records for note in record["warnings"])
         last = records[-1]
         done = Done(int(last["lines"]), int(last["bytes"]), str(last["sha256"]), warnings)
         changed = [name for name in begun.keys() | facts.keys() if begun.get(name) != facts.get(name)]

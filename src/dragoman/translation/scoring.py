@@ -1,21 +1,24 @@
-"""Given translations: how probable the model finds them, and which word belongs to which."""
+"""Scoring and word alignment of given translations (forced decoding)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 import torch
 
 from dragoman.data.tokenizer import EOS_ID, UNK_ID, Tokenizer
 from dragoman.decoding.alignment import Links, links, token_words, word_numbers
-from dragoman.decoding.batches import NO_MEMORY
+from dragoman.decoding.batches import OUT_OF_MEMORY
 from dragoman.decoding.scoring import Read, Reader, read_all
 from dragoman.decoding.search import length_penalty
+from dragoman.engines.torch import autocast
+from dragoman.translation.notes import Note
 
 
-class Scored(NamedTuple):
+@dataclass(frozen=True)
+class Scored:
     """One given translation, as the model judges it; its numbers are nan where the model was not asked."""
 
     log_prob: float  # nats, eos included
@@ -24,11 +27,12 @@ class Scored(NamedTuple):
     tokens: tuple[str, ...] = ()  # these subwords, spaces as U+2581, eos last
     token_log_probs: tuple[float, ...] = ()  # nats, of each
     alignment: Links | None = None  # (source word, target word), from 0; None: not asked for
-    notes: tuple[str, ...] = ()  # what the reader should know
+    notes: tuple[Note, ...] = ()  # what the reader should know
 
 
-class Pairs(NamedTuple):
-    """A model that reads pairs of texts."""
+@dataclass(frozen=True)
+class PairReader:
+    """A model that reads given translations."""
 
     model: Reader
     src_tokenizer: Tokenizer
@@ -38,6 +42,7 @@ class Pairs(NamedTuple):
     tgt_unspaced: bool
     max_tokens: int  # the longest side it was trained on
     longest: int | None  # the longest side it can read, eos counted; None: any
+    precision: str = "fp32"  # or bf16
 
     def score(
         self,
@@ -46,38 +51,43 @@ class Pairs(NamedTuple):
         batch_tokens: int,
         alpha: float,
         alignments: bool,
-        progress: Callable[[int, int, str], object],
+        progress: Callable[[int, int, str], object] | None,
     ) -> list[Scored]:
         """Score each target as the translation of its source; see ``Translator.score``."""
         src, tgt = self.src_tokenizer.encode(list(sources)), self.tgt_tokenizer.encode(list(targets))
         why_not = [self._why_not(*pair) for pair in zip(sources, targets, src, tgt, strict=True)]
-        asked = [i for i, why in enumerate(why_not) if not why]
-        read = read_all(
-            self.model, [(src[i], tgt[i]) for i in asked], self.device, batch_tokens,
-            attention=alignments, progress=progress, failed=lambda j: why_not.__setitem__(asked[j], NO_MEMORY),
-        )  # fmt: skip
-        result = [Scored(math.nan, math.nan, 0, (), (), () if alignments else None, (why,)) for why in why_not]
+        asked = [i for i, why in enumerate(why_not) if why is None]
+        lost: list[int] = []
+        with autocast(self.precision, self.device):
+            read = read_all(
+                self.model, [(src[i], tgt[i]) for i in asked], self.device, batch_tokens,
+                attention=alignments, progress=progress, failed=lost.append,
+            )  # fmt: skip
+        for j in lost:
+            why_not[asked[j]] = Note("memory", OUT_OF_MEMORY)
+        unread = Scored(math.nan, math.nan, 0, alignment=() if alignments else None)
+        result = [unread if why is None else replace(unread, notes=(why,)) for why in why_not]
         for i, one in zip(asked, read, strict=True):
             if one is not None:
                 found = self._align(one, sources[i], src[i], targets[i], tgt[i]) if alignments else None
                 result[i] = self._scored(one, src[i], tgt[i], alpha, found)
         return result
 
-    def _why_not(self, source: str, target: str, src_ids: list[int], tgt_ids: list[int]) -> str:
+    def _why_not(self, source: str, target: str, src_ids: list[int], tgt_ids: list[int]) -> Note | None:
         n = max(len(src_ids), len(tgt_ids))
         if not source.strip() or not target.strip():
-            return "not scored: a side is blank"
+            return Note("not_scored", "not scored: a side is blank")
         if self.longest is not None and n + 1 > self.longest:
-            return f"not scored: {n:,} tokens are more than the model has positions for"
-        return ""
+            return Note("not_scored", f"not scored: {n:,} tokens are more than the model has positions for")
+        return None
 
     def _scored(self, one: Read, src_ids: list[int], tgt_ids: list[int], alpha: float, found: Links | None) -> Scored:
         n, longer = len(one.log_probs), max(len(src_ids), len(tgt_ids))
-        notes = (f"{longer:,} tokens are more than the {self.max_tokens:,} of the training text",)
+        note = Note("too_long", f"{longer:,} tokens are more than the {self.max_tokens:,} of the training text")
         return Scored(
             one.log_prob, one.log_prob / length_penalty(n, alpha), n,
             tuple(self.tgt_tokenizer.pieces([*tgt_ids, EOS_ID])), tuple(one.log_probs),
-            found, notes if longer > self.max_tokens else (),
+            found, (note,) if longer > self.max_tokens else (),
         )  # fmt: skip
 
     def _align(self, one: Read, source: str, src_ids: list[int], target: str, tgt_ids: list[int]) -> Links:
@@ -91,7 +101,10 @@ class Pairs(NamedTuple):
         """Align the parts of some texts with their translations; a part that finds no memory has no links."""
         flat = [part for group in parts for part in group]
         pairs = [(part.src_ids, part.tgt_ids) for part in flat]
-        read = iter(read_all(self.model, pairs, self.device, batch_tokens, attention=True, failed=lambda i: None))
+        lost: list[int] = []  # have no links
+        with autocast(self.precision, self.device):
+            found_all = read_all(self.model, pairs, self.device, batch_tokens, attention=True, failed=lost.append)
+        read = iter(found_all)
         result = []
         for group in parts:
             found: set[tuple[int, int]] = set()
@@ -110,7 +123,8 @@ class Pairs(NamedTuple):
         return result
 
 
-class TextPart(NamedTuple):
+@dataclass(frozen=True)
+class TextPart:
     """A text, or a part of one, and its translation."""
 
     text: str

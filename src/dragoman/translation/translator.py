@@ -2,52 +2,46 @@
 
 A blank line stays blank and the model is not asked. A line longer than the model was trained on is split at sentence
 ends (or, failing that, at spaces, or anywhere), its parts are translated and joined, and a warning says so. A line for
-which there is no memory does not hold up the others.
+which memory is too short does not hold up the others.
 """
 
 from __future__ import annotations
 
-import logging
-import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
-import torch
 from pydantic import ValidationError
 
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import DecodeConfig
 from dragoman.data.corpus import Line, read_lines_leniently
 from dragoman.data.languages import UNSPACED, primary
-from dragoman.decoding.batches import NO_MEMORY, search_all
-from dragoman.decoding.ensemble import Ensemble, Mean
+from dragoman.decoding.batches import OUT_OF_MEMORY
+from dragoman.decoding.ensemble import Ensemble
 from dragoman.decoding.sampling import Sampling
-from dragoman.decoding.search import Hypothesis, Model
-from dragoman.device import resolve_device, resolve_precision
-from dragoman.engines import choice as engines
-from dragoman.engines import ctranslate2 as ctranslate2_engine
-from dragoman.engines.ctranslate2 import CTranslate2
+from dragoman.device import resolve_device
+from dragoman.engines.choice import Engines
+from dragoman.engines.engine import Engine, Models, Needs, SearchSettings
 from dragoman.errors import BundleError, ConfigError, DecodeError
-from dragoman.fast.linear import check_precision
-from dragoman.fast.step import Engine, weight_versions
+from dragoman.fast.step import weight_versions
 from dragoman.model.build import EncoderDecoder
-from dragoman.model.transformer import Transformer
-from dragoman.translation import parser as parsing
-from dragoman.translation.confidence import Confidence, features
+from dragoman.translation.assemble import Translation as Translation
+from dragoman.translation.assemble import assemble, features_of
+from dragoman.translation.confidence import Confidence
 from dragoman.translation.glossary import Glossary
-from dragoman.translation.guard import Guard, Guarded
+from dragoman.translation.guard import guard
+from dragoman.translation.notes import QUIET, Events, Note
+from dragoman.translation.options import SCORING, TranslateOptions, takes
+from dragoman.translation.parser import assemble_trees, segment_sentences
+from dragoman.translation.plan import Plan
 from dragoman.translation.resumable import make_file
-from dragoman.translation.scoring import Pairs, Scored
-from dragoman.translation.segments import Part, align, by_part, cut, join, seamless, with_links
-from dragoman.translation.segments import Translation as Translation
-from dragoman.translation.segments import one_line as one_line
-from dragoman.translation.splitting import windows
-from dragoman.translation.word_constraints import Wording, WordingEncoder
-
-logger = logging.getLogger(__name__)
+from dragoman.translation.scoring import PairReader, Scored
+from dragoman.translation.segments import SegmentResult, TextSegment, segment, texts_of
+from dragoman.translation.streams import windows
+from dragoman.translation.word_constraints import ConstraintEncoder
 
 READ_AHEAD = 2048
 """How many lines are read before they are sorted by length and translated."""
@@ -56,18 +50,18 @@ READ_AHEAD = 2048
 class Translator:
     """A trained model, or several as one, that translates text."""
 
-    def __init__(self, bundle: Bundle, *others: Bundle) -> None:
+    def __init__(self, bundle: Bundle, *others: Bundle, run: Path | None = None) -> None:
         """Take a bundle; others make it an ensemble, and must have the same subwords (``load`` sees to that)."""
-        self.config, model, self.src_tokenizer, self.tgt_tokenizer, self.manifest = bundle
+        self.config, self.manifest = bundle.config, bundle.manifest
+        self.src_tokenizer, self.tgt_tokenizer = bundle.src_tokenizer, bundle.tgt_tokenizer
         self._bundles = (bundle, *others)
-        self.model: EncoderDecoder | Ensemble = Ensemble([each.model for each in self._bundles]) if others else model
-        self.device = next(self.model.parameters()).device
-        self._unspaced = primary(self.config.data.tgt_lang) in UNSPACED
-        self._engines: dict[str, list[Engine]] = {}  # fast twins by precision
-        self._making = threading.Lock()
-        self._run: Path | None = None  # where it was loaded from, if it was
-        self._loaded = self._converted = weight_versions(self.model)  # as they came, and as CTranslate2 has them
-        self._foreign: dict[tuple[str, int], engines.Loaded] = {}  # CTranslate2 by precision and workers
+        self.model: EncoderDecoder | Ensemble = (
+            Ensemble([each.model for each in self._bundles]) if others else bundle.model
+        )
+        self._models = Models(self._bundles, self.model, run, weight_versions(self.model))
+        self.device = self._models.device
+        self._engines = Engines(self._models)
+        self._encoder = ConstraintEncoder(self.tgt_tokenizer, primary(self.config.data.tgt_lang) in UNSPACED)
         learned = self.manifest.get("confidence")
         self.confidence = (
             None if learned is None or others else Confidence.from_mapping(learned, "the confidence in the bundle")
@@ -92,165 +86,149 @@ class Translator:
                     f"{other}: its subwords are not those of {paths[0]}; an ensemble needs runs that were trained on "
                     "the same text with the same data.tokenizer"
                 )
-        translator = cls(*bundles)
-        translator._run = Path(paths[0])
-        return translator
+        return cls(*bundles, run=Path(paths[0]))
 
+    @takes(TranslateOptions)
     def translate(
-        self,
-        texts: Sequence[str],
-        *,
-        beam_size: int | None = None,
-        length_penalty: float | None = None,
-        patience: float | None = None,
-        batch_tokens: int | None = None,
-        n_best: int = 1,
-        sampling: Sampling | None = None,
-        prefix: str | Sequence[str] = "",
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        glossary: Glossary | None = None,
-        no_repeat_ngram: int = 0,
-        alignments: bool = False,
-        precision: str = "fp32",
-        engine: str | CTranslate2 = "torch",
-        workers: int = 1,
-        deterministic: bool = False,
-        guard: bool = True,
-        first_number: int = 0,
-        warn: Callable[[str], None] | None = None,
-        failed: Callable[[str], None] | None = None,
-        label: Callable[[int], str] = lambda i: f"line {i + 1}",
-        progress: Callable[[int, int, str], object] = lambda done, total, what: None,
-    ) -> list[Translation]:
-        """Translate ``texts``, one translation for each, in order; a parser's are trees, as in the module ``parsing``.
+        self, texts: Sequence[str], options: TranslateOptions | Plan | None = None, *, events: Events = QUIET,
+        first_number: int = 0, **changes: Any,
+    ) -> list[Translation]:  # fmt: skip
+        """Translate ``texts``, one translation for each, in order; a parser's are trees, as in the module ``parser``.
 
         Args:
             texts: One sentence each, as raw text.
-            beam_size: 1 is greedy; None takes the run's setting, as with the others.
-            length_penalty: GNMT's alpha.
-            patience: End a sentence's search with so many times ``beam_size`` finished translations: 1 as other systems
-                do, and sooner than where nothing better can come.
-            batch_tokens: Rows x longest source of one batch; not together with ``deterministic``.
-            n_best: How many translations of each: ``Translation.alternatives`` holds the others.
-            sampling: Draw by chance instead of searching.
-            prefix: What each translation begins with: one for all, or one for each.
-            include: Words (or phrases) that must stand in each translation.
-            exclude: Words that must not.
-            glossary: For each of its terms in a text, the term's target must stand in the translation.
-            no_repeat_ngram: No so many subwords in a row come twice; 0: they may.
-            alignments: Also say which source word each word is a translation of.
-            precision: ``fp32``; ``bf16`` is faster where the processor has it, and less exact; ``int8`` (CPU) rounds
-                weights to 8 bits, and is less exact still. What is read (``alignments``) is read in fp32 then.
-            engine: What searches: ``torch``; ``ctranslate2`` (needs ``dragoman[ctranslate2]``); or ``auto``, which says
-                what it took; see the module ``engines``.
-            workers: So many batches are searched at a time, by threads that share the weights, on one core each. The
-                order stays.
-            deterministic: Decode each sentence alone, so that nothing beside it can touch its last bits.
-            guard: Search again for a translation that is a loop, a copy of its source, empty or far too long, and
-                say so in its ``notes``; see the module ``guard``.
+            options: How; ``changes`` are options by name, such as ``beam_size=5``. ``TranslateOptions`` says what each
+                one means.
+            events: Who is told of warnings, failures and progress.
             first_number: The number of the first text, from which sampling derives its random numbers.
-            warn: Called with one line for each text that had to be split, and for each note of a translation.
-            failed: Called with one line for each text that found no memory; its translation is empty, with a note.
-            label: What a warning calls text number ``i``.
-            progress: Told after each batch how many sentences are done, of how many.
 
         Raises:
-            ConfigError: A setting is impossible.
-            DecodeError: ``texts`` is a string instead of a sequence of strings; words are to be placed in samples; or a
-                text found no memory (raised when the others are done, unless ``failed`` is given).
+            ConfigError: An option is unknown or impossible.
+            DecodeError: ``texts`` is a string instead of a sequence of strings; or a text ran out of memory (raised
+                when the others are done, unless ``events.failed`` is given).
         """
+        return self.translate_planned(texts, self.plan(options, **changes), events, first_number)
+
+    @takes(TranslateOptions)
+    def plan(self, options: TranslateOptions | Plan | None = None, **changes: Any) -> Plan:
+        """Decide engine, precision and settings, once for all texts; what is impossible is refused here.
+
+        A plan may stand wherever options may: it is taken as it is.
+
+        Raises:
+            ConfigError: As ``translate``.
+        """
+        if isinstance(options, Plan) and not changes:
+            return options
+        options = TranslateOptions.of(options.options if isinstance(options, Plan) else options, changes)
+        glossary = Glossary.of(options.glossary)
+        options, trees = replace(options, glossary=glossary), self.is_parser
+        if trees and (options.constrains or options.alignments):
+            what = "alignments" if options.alignments else "prefix, include, exclude, glossary and no_repeat_ngram"
+            raise ConfigError(f"{what}: for translators, and this run is a parser; leave them out")
+        self._encoder.check(options)
+        decode = self._decode_config(options)
+        sampling = None
+        if options.sample:
+            given = {name: getattr(options, name) for name in ("temperature", "top_k", "top_p", "seed")}
+            sampling = Sampling(**{name: value for name, value in given.items() if value is not None})
+        elif options.n_best > decode.beam_size and not trees:
+            raise ConfigError(f"n_best = {options.n_best} must lie between 1 and beam_size = {decode.beam_size}")
+        needs = Needs(
+            precision=options.precision, sampling=options.sample, alignments=options.alignments, trees=trees,
+            constraints=options.constrains,
+        )  # fmt: skip
+        name = self._engines.choose(options.engine, needs)
+        engine = self._engines.get(name, options.precision, options.workers)
+        # of a parser's beam all are looked at: those that are trees come first
+        n_best = max(options.n_best, decode.beam_size) if trees and not options.sample else options.n_best
+        search = SearchSettings(
+            decode=decode, n_best=n_best, sampling=sampling, precision=options.precision, workers=options.workers
+        )
+        second = options.precision if name == "torch" else "fp32"
+        return Plan(
+            options=options, needs=needs, engine=engine, search=search,
+            second_engine=engine if name == "torch" else self._engines.get("torch", second, options.workers),
+            second_search=replace(search, sampling=None, precision=second),
+            reader=self._reader("bf16" if name == "torch" and options.precision == "bf16" else "fp32"),
+            src_tokenizer=self.src_tokenizer, tgt_tokenizer=self.tgt_tokenizer,
+            src_lang=self.config.data.src_lang, tgt_lang=self.config.data.tgt_lang,
+            between="" if self._encoder.unspaced else " ",
+            usual_tokens=self.usual_tokens, longest_sentence=min(self.max_tokens, 2 * self.usual_tokens),
+            max_tokens=self.max_tokens, longest=self._models.longest,
+            encoder=self._encoder, glossary=glossary, confidence=self.confidence, trees=trees,
+        )  # fmt: skip
+
+    def with_engine(self, plan: Plan, engine: Engine) -> Plan:
+        """A plan with an engine that is handed over, such as that of an export.
+
+        Raises:
+            ConfigError: The engine cannot do what the plan asks for.
+        """
+        self._engines.refuse(engine, plan.needs)
+        return replace(plan, engine=engine)
+
+    def translate_planned(
+        self, texts: Sequence[str], plan: Plan, events: Events = QUIET, first_number: int = 0
+    ) -> list[Translation]:
+        """``translate`` with what ``plan`` decided: text to segments, segments to results, results to text."""
         if isinstance(texts, str):
             raise DecodeError("translate takes a list of texts: write translate([text])")
-        if deterministic and batch_tokens is not None:
-            raise ConfigError("deterministic decodes each sentence alone: leave it out, or batch_tokens")
-        config = self._decode_config(
-            beam_size=beam_size,
-            length_penalty=length_penalty,
-            batch_tokens=1 if deterministic else batch_tokens,
-            patience=patience,
-        )
-        wishes = Wording("", include, exclude, glossary or None, no_repeat_ngram)
-        wordings = self._wording.wordings(len(texts), prefix, wishes)
-        if sampling is not None and (include or glossary):
-            raise DecodeError("sampling cannot place words that must appear (include, glossary): leave out either")
-        trees = self.config.task == "parsing"
-        if trees:
-            _refuse_wishes(wordings is not None, alignments)
-            if n_best < 1:
-                raise ConfigError(f"n_best = {n_best} must be 1 or more")
-            parts, guard = parsing.cut(texts, self.src_tokenizer, self.max_tokens), False
+        if plan.trees:
+            segments = segment_sentences(texts, plan, first_number)
+            translations = assemble_trees(texts, segments, translate_segments(segments, plan, events), plan)
         else:
-            parts = self._parts(texts, wordings, warn, label)
-        kept = max(n_best, config.beam_size) if trees and sampling is None else n_best
-        asked = engine if isinstance(engine, str) else "ctranslate2"
-        chosen = self._chosen(asked, precision, sampling is not None, alignments, wordings is not None)
-        foreign = engine if isinstance(engine, CTranslate2) else self._foreign_engine(chosen, precision, workers)
-        searcher = self.model if foreign is not None else self._searcher(precision)
-        reading = precision if foreign is None and precision != "int8" else "fp32"
-        lost: list[int] = []  # parts that found no memory
-        with self._precision(reading if searcher is self.model else "fp32"):
-            if foreign is not None:
-                ids = [part.ids for part in parts]
-                found = ctranslate2_engine.search_all(
-                    foreign, ids, config, kept, progress, longest=self._longest, failed=lost.append
-                )
-            else:
-                found = self._search(
-                    searcher, parts, config, kept, sampling, first_number, workers, progress, lost.append
-                )
-            looked = self._look(searcher, parts, found, config) if guard else {}
-        if trees:
-            joined = parsing.join(texts, parts, found, n_best, config.length_penalty, self.tgt_tokenizer)
-        else:
-            between = "" if self._unspaced else " "
-            joined = join(texts, parts, found, looked, config.length_penalty, self.tgt_tokenizer, between)
-        result = [seamless(text, one) for text, one in zip(texts, joined, strict=True)] if guard else joined
-        result = self._sure(texts, result, parts, looked)
-        if alignments:
-            with self._precision(reading):
-                links = align(texts, parts, found, looked, self._pairs, config.batch_tokens)
-            result = [with_links(*each) for each in zip(result, joined, links, strict=True)]
-        _tell(result, {parts[i].owner for i in lost}, warn, failed, label)
-        return result
+            segments = segment(texts, plan, events, first_number)
+            translations = assemble(texts, segments, translate_segments(segments, plan, events), plan)
+        _report(translations, events)
+        return translations
 
+    @takes(TranslateOptions)
     def score(
-        self,
-        sources: Sequence[str],
-        targets: Sequence[str],
-        *,
-        length_penalty: float | None = None,
-        batch_tokens: int | None = None,
-        alignments: bool = False,
-        precision: str = "fp32",
-        progress: Callable[[int, int, str], object] = lambda done, total, what: None,
-    ) -> list[Scored]:
-        """Say how probable given translations are.
+        self, sources: Sequence[str], targets: Sequence[str], options: TranslateOptions | None = None, *,
+        events: Events = QUIET, **changes: Any,
+    ) -> list[Scored]:  # fmt: skip
+        """Score given translations (forced decoding).
 
-        A pair with a blank side, or one that finds no memory, is not scored: its numbers are nan, and a note says so.
+        A pair with a blank side, or one that runs out of memory, is not scored: its numbers are nan, and a note says
+        so.
 
         Args:
             sources, targets: Raw text; target ``i`` translates source ``i``.
-            alignments: Also say which source word each target word belongs to.
+            options: Those of ``options.SCORING``; with ``alignments`` also which source word each target word belongs
+                to.
 
         Raises:
-            ConfigError: A setting is impossible.
+            ConfigError: An option is unknown, impossible, or has no effect here.
             DecodeError: There are not as many targets as sources.
         """
-        if self.config.task == "parsing":
+        options = TranslateOptions.of(options, changes)
+        options.refuse_others(SCORING, "scoring")
+        if self.is_parser:
             raise ConfigError("a parser does not score trees that are given: it is for translators")
         if isinstance(sources, str) or isinstance(targets, str) or len(sources) != len(targets):
             raise DecodeError("score takes two lists of as many texts: target i translates source i")
-        config = self._decode_config(length_penalty=length_penalty, batch_tokens=batch_tokens)
-        with self._precision(precision):
-            return self._pairs.score(sources, targets, config.batch_tokens, config.length_penalty, alignments, progress)
+        config = self._decode_config(options)
+        return self._reader(options.precision).score(
+            sources, targets, config.batch_tokens, config.length_penalty, options.alignments, events.progress
+        )
+
+    @property
+    def bundle(self) -> Bundle:
+        """What it was made of; the first of an ensemble."""
+        return self._bundles[0]
+
+    @property
+    def is_parser(self) -> bool:
+        """Whether it makes trees instead of translations: the only place on this floor that asks for the task."""
+        return self.config.task == "parsing"
 
     @property
     def max_tokens(self) -> int:
         """The longest source, in subwords, that is ever translated in one piece: ``data.max_tokens``."""
         longest = min(bundle.config.data.max_tokens for bundle in self._bundles)
-        if self._longest is not None:
-            longest = max(1, min(longest, self._longest - self.config.decode.max_extra_tokens - 1))
+        if self._models.longest is not None:
+            longest = max(1, min(longest, self._models.longest - self.config.decode.max_extra_tokens - 1))
         return longest
 
     @property
@@ -259,179 +237,34 @@ class Translator:
         known = (bundle.manifest.get("usual_src_tokens", self.max_tokens) for bundle in self._bundles)
         return min(self.max_tokens, max(32, min(known)))
 
-    @property
-    def _longest(self) -> int | None:
-        """The most tokens that the model has positions for; None where it has them for any."""
-        configs = [bundle.model.config for bundle in self._bundles]
-        return min((config.max_len for config in configs if config.positions == "learned"), default=None)
+    def confidence_features(self, texts: Sequence[str], found: Sequence[Translation]) -> list[list[float]]:
+        """What is known of translations without a reference, for a ``Confidence``; blank lines are left out."""
+        return features_of(texts, found, self.plan())
 
-    @cached_property
-    def _wording(self) -> WordingEncoder:
-        return WordingEncoder(self.tgt_tokenizer, self._unspaced)
-
-    @property
-    def _pairs(self) -> Pairs:
+    def _reader(self, precision: str) -> PairReader:
         src_unspaced = primary(self.config.data.src_lang) in UNSPACED
-        return Pairs(
-            self.model, self.src_tokenizer, self.tgt_tokenizer, self.device, src_unspaced, self._unspaced,
-            self.max_tokens, self._longest,
+        return PairReader(
+            self.model, self.src_tokenizer, self.tgt_tokenizer, self.device, src_unspaced, self._encoder.unspaced,
+            self.max_tokens, self._models.longest, precision,
         )  # fmt: skip
 
-    def _precision(self, name: str) -> AbstractContextManager[Any]:
-        """Run what follows in ``fp32`` or ``bf16``; weights, norms and probabilities stay fp32 in either."""
-        if name not in ("fp32", "bf16"):
-            raise ConfigError(f"precision = {name!r} is unknown: use fp32 or bf16")
-        if resolve_precision(name, self.device) == "fp32":
-            return nullcontext()
-        return torch.autocast(self.device.type, torch.bfloat16)
-
-    def _searcher(self, precision: str) -> Model:
-        """The model's fast twin, made when first asked for and when weights have changed; of an ensemble its members'.
-
-        What is no ``Transformer`` has none and searches itself, which is said.
-
-        Raises:
-            ConfigError: The precision is unknown, or this machine lacks it.
-        """
-        members: list[Any] = list(self.model.members) if isinstance(self.model, Ensemble) else [self.model]
-        has_twin = all(isinstance(member, Transformer) for member in members)
-        if precision == "int8" and not has_twin:
-            raise ConfigError("precision = 'int8' is for a Transformer, and this model is none: use fp32 or bf16")
-        check_precision(precision, self.device)
-        if not has_twin:
-            logger.info(
-                "no fast engine for this model, which is no Transformer: it searches itself, one batch at a time"
-            )
-            return self.model
-        resolve_precision("fp32" if precision == "int8" else precision, self.device)
-        with self._making:
-            made = self._engines.get(precision, [])
-            if not made or not all(one.is_of(member) for one, member in zip(made, members, strict=True)):
-                made = self._engines[precision] = [Engine(member, precision) for member in members]
-        return made[0] if len(made) == 1 else Mean(tuple(made))
-
-    def _chosen(self, engine: str, precision: str, sampling: bool, alignments: bool, words: bool) -> str:
-        """``torch`` or ``ctranslate2``, by what is asked for alone: whatever the texts are, the answer is the same."""
-        wishes = {
-            "sampling": sampling, "alignments": alignments, "parsing": self.config.task == "parsing",
-            "words prescribed or forbidden": words,
-        }  # fmt: skip
-        obstacle = "" if engine == "torch" else engines.obstacle(self._bundles, precision, wishes)
-        return engines.choose(engine, obstacle, self.device.type)
-
-    def _settled(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """The settings of ``translate`` with ``auto`` decided, once for all windows of a text."""
-        if settings.get("engine") != "auto":
-            return settings
-        wishes = {"sampling": settings.get("sampling") is not None, "alignments": bool(settings.get("alignments"))}
-        words = any(settings.get(name) for name in Wording._fields)
-        return {**settings, "engine": self._chosen("auto", settings.get("precision", "fp32"), **wishes, words=words)}
-
-    def _foreign_engine(self, chosen: str, precision: str, workers: int) -> CTranslate2 | None:
-        """CTranslate2 with the same weights, if it is to search; None: our own engine."""
-        if chosen == "torch":
-            return None
-        key, now = (precision, workers), weight_versions(self.model)
-        run = self._run if now == self._loaded else None  # an export beside the run has the weights it was loaded with
-        with self._making:
-            if now != self._converted:
-                for made in self._foreign.values():
-                    made.close()
-                self._foreign, self._converted = {}, now
-            if key not in self._foreign:
-                self._foreign[key] = engines.load(self._bundles[0], run, precision, self.device.type, workers)
-            return self._foreign[key].engine
-
-    def _decode_config(self, **given: Any) -> DecodeConfig:
+    def _decode_config(self, options: TranslateOptions) -> DecodeConfig:
+        """The run's settings of the search, with what was asked for instead."""
+        given = {name: getattr(options, name) for name in ("beam_size", "length_penalty", "patience", "batch_tokens")}
+        if options.deterministic:
+            given["batch_tokens"] = 1
         update = {name: value for name, value in given.items() if value is not None}
         try:
             return DecodeConfig(**{**self.config.decode.model_dump(), **update})
         except ValidationError as error:
-            wrong = (
-                f"decode.{problem['loc'][0]} = {problem['input']!r}: {problem['msg']}" for problem in error.errors()
-            )
+            wrong = (f"{problem['loc'][0]} = {problem['input']!r}: {problem['msg']}" for problem in error.errors())
             raise ConfigError("; ".join(wrong)) from None
 
-    def _parts(
-        self,
-        texts: Sequence[str],
-        wordings: Sequence[Wording] | None,
-        warn: Callable[[str], None] | None,
-        label: Callable[[int], str],
-    ) -> list[Part]:
-        """What to search for, with its wishes; what each translation must say, its first part says."""
-        usual = self.usual_tokens
-        parts = cut(texts, self.src_tokenizer, usual, min(self.max_tokens, 2 * usual), warn, label)
-        if wordings is None:
-            return parts
-        glossaries = [wording.glossary for wording in wordings]
-        found = [glossary.find(text) if glossary else [] for text, glossary in zip(texts, glossaries, strict=True)]
-        asked = [wordings[part.owner] if part.start == 0 else wordings[part.owner].of_a_later_part() for part in parts]
-        return [
-            part._replace(demand=self._wording.demand(wording, terms))
-            for part, wording, terms in zip(parts, asked, by_part(texts, parts, found), strict=True)
-        ]
-
-    def _search(
-        self, searcher: Model, parts: Sequence[Part], config: DecodeConfig, n_best: int, sampling: Sampling | None,
-        first_number: int, workers: int, progress: Callable[[int, int, str], object], failed: Callable[[int], None],
-    ) -> list[list[Hypothesis]]:  # fmt: skip
-        """Our own search: hypotheses of each part, best first."""
-        return search_all(
-            searcher, [part.ids for part in parts], config, self.device, n_best, progress=progress, sampling=sampling,
-            rules=[part.demand.rules for part in parts if part.demand is not None] or None,
-            keys=[(first_number + part.owner, part.start) for part in parts], longest=self._longest, failed=failed,
-            workers=workers if searcher is not self.model else 1,  # autocast is one thread's
-        )  # fmt: skip
-
-    def _look(
-        self, searcher: Model, parts: Sequence[Part], found: list[list[Hypothesis]], config: DecodeConfig
-    ) -> dict[int, Guarded]:
-        """What the guard has to say of some parts; puts the hypotheses it chose first in ``found``."""
-        there = [i for i, hypotheses in enumerate(found) if hypotheses]
-        guard = Guard(
-            searcher, self.device, self.tgt_tokenizer, self._wording.spelling, self._longest,
-            self.config.data.src_lang, self.config.data.tgt_lang,
-        )  # fmt: skip
-        rules = [demand.rules if (demand := parts[i].demand) is not None else None for i in there]
-        sources, ids = [parts[i].text for i in there], [parts[i].ids for i in there]
-        seen = guard.look(sources, ids, rules, [found[i][0] for i in there], config)
-        looked = {i: one for i, one in zip(there, seen, strict=True) if one.note}
-        for i, one in looked.items():
-            found[i] = [one.hypothesis, *(other for other in found[i][1:] if other.ids != one.hypothesis.ids)]
-        return looked
-
-    def features(self, texts: Sequence[str], found: Sequence[Translation]) -> list[list[float]]:
-        """What is known of translations without a reference, for a ``Confidence``; blank lines are left out."""
-        rare, rows = self.src_tokenizer.rare_ids, []
-        for ids, one in zip(self.src_tokenizer.encode(list(texts)), found, strict=True):
-            if one.n_tokens:
-                rows.append(features(one.log_prob, one.n_tokens, len(ids), sum(i in rare for i in ids)))
-        return rows
-
-    def _sure(
-        self, texts: Sequence[str], result: list[Translation], parts: Sequence[Part], looked: Mapping[int, Guarded]
-    ) -> list[Translation]:
-        """The translations with their confidence, where it is known."""
-        if self.confidence is None:
-            return result
-        unsound = {parts[i].owner for i, one in looked.items() if not one.sound}
-        known = iter(self.confidence.of(self.features(texts, result)))
-        values = [next(known) if one.n_tokens else None for one in result]
-        return [
-            one._replace(confidence=0.0 if number in unsound else value)
-            for number, (one, value) in enumerate(zip(result, values, strict=True))
-        ]
-
+    @takes(TranslateOptions)
     def translate_stream(
-        self,
-        stream: BinaryIO,
-        name: str,
-        warn: Callable[[str], None],
-        flush: Callable[[], None] = lambda: None,
-        read_ahead: int = READ_AHEAD,
-        **settings: Any,
-    ) -> Iterator[Translation]:
+        self, stream: BinaryIO, name: str, options: TranslateOptions | Plan | None = None, *, events: Events = QUIET,
+        flush: Callable[[], None] = lambda: None, read_ahead: int = READ_AHEAD, **changes: Any,
+    ) -> Iterator[Translation]:  # fmt: skip
         """Translate line by line as text arrives; yields one translation for each line, in order.
 
         Up to ``read_ahead`` lines are sorted by length and translated together; when the input pauses, what has
@@ -440,124 +273,147 @@ class Translator:
         Args:
             stream: Raw bytes, such as ``sys.stdin.buffer``.
             name: What warnings call it.
-            warn: Called with one line of text for each oddity.
+            options: As for ``translate``.
             flush: Called when all lines that have arrived are translated.
-            settings: As for ``translate``.
 
         Raises:
-            DecodeError: Lines found no memory; raised at the end, each being blank and named by a warning.
+            DecodeError: Lines ran out of memory; raised at the end, each being blank and named by a warning.
         """
-        settings = self._settled(settings)
-        failed: list[str] = []
-        done = n_failed = 0
+        plan = self._plan_of_lines(options, changes)
+        return self._translated(stream, name, plan, events, flush, read_ahead)
+
+    def _plan_of_lines(self, options: TranslateOptions | Plan | None, changes: Mapping[str, Any]) -> Plan:
+        """The plan for as many lines as come."""
+        plan = self.plan(options, **changes)
+        if not isinstance(plan.options.prefix, str):
+            raise ConfigError("a prefix for each line is for translate(texts): give one prefix for all lines")
+        return plan
+
+    def _translated(
+        self, stream: BinaryIO, name: str, plan: Plan, events: Events, flush: Callable[[], None], read_ahead: int
+    ) -> Iterator[Translation]:
+        done, n_failed = 0, 0
         with closing(windows(read_lines_leniently(stream, name), read_ahead)) as arriving:
             for lines in arriving:
-                for line in lines:
-                    if line.warning:
-                        warn(line.warning)
-
-                def label(i: int, before: int = done) -> str:
-                    return f"{name}:{before + i + 1}"
-
-                texts = [line.text for line in lines]
-                yield from self.translate(
-                    texts, warn=warn, failed=failed.append, label=label, first_number=done, **settings
-                )
-                for said in failed[n_failed:]:
-                    warn(said)
-                n_failed = len(failed)
+                failed: list[Note] = []
+                _warn_of_input(lines, name, done, events)
+                of_window = replace(events, failed=failed.append, label=_numbered(name, done))
+                yield from self.translate_planned([line.text for line in lines], plan, of_window, done)
+                for note in failed:
+                    _say(note, events)
                 flush()
-                done += len(lines)
-        _raise_if(failed, name)
+                done, n_failed = done + len(lines), n_failed + len(failed)
+        _raise_if(n_failed, name)
 
+    @takes(TranslateOptions)
     def translate_file(
-        self,
-        src: Path | str,
-        out: Path | str,
-        *,
-        restart: bool = False,
-        warn: Callable[[str], None] = lambda text: None,
-        render: Callable[[int, Translation], str] = lambda number, translation: translation.text,
-        form: str = "text",
-        read_ahead: int = READ_AHEAD,
-        **settings: Any,
-    ) -> int:
-        """Translate a file into another, which appears when it is whole; after a kill the same call goes on.
+        self, src: Path | str, out: Path | str, options: TranslateOptions | Plan | None = None, *,
+        restart: bool = False, events: Events = QUIET, form: str = "text",
+        render: Callable[[int, Translation], str] = lambda number, one: one.text, read_ahead: int = READ_AHEAD,
+        **changes: Any,
+    ) -> int:  # fmt: skip
+        """Translate a file into another, which appears when it is whole; after a kill the same call resumes.
 
         Args:
             src: Text, plain, ``.gz`` or ``.zst``. Bad bytes become U+FFFD, with a warning that names the line.
             out: Until it is whole, ``out.partial`` and ``out.journal`` lie beside it.
+            options: As for ``translate``.
             restart: Forget such a partial file.
-            warn: Called with one line of text for each oddity; those of an earlier part are repeated.
+            events: Warnings of an earlier part are repeated.
             render: Makes the line to write of a line's number, from 1, and its translation.
             form: What ``render`` makes; a partial file of another form is refused.
-            read_ahead: So many lines are sorted by length and translated together.
-            settings: As for ``translate``.
+            read_ahead: How many lines are sorted by length and translated together.
 
         Returns:
             How many lines there were.
 
         Raises:
             DataError: ``src`` cannot be read.
-            DragomanError: ``out`` cannot be written, or was begun from another input, model or settings.
-            DecodeError: Lines found no memory; ``out`` is whole, they are blank, and a warning names each.
+            DragomanError: ``out`` cannot be written, or was begun from another input, model or options.
+            DecodeError: Lines ran out of memory; ``out`` is whole, they are blank, and a warning names each.
         """
-        failed: list[str] = []
+        plan = self._plan_of_lines(options, changes)
+        n_failed = 0
 
-        def listen(text: str) -> None:
-            warn(text)
-            if text.endswith(NO_MEMORY):  # now, or in an earlier process
-                failed.append(text)
+        def listen(note: Note) -> None:
+            nonlocal n_failed
+            n_failed += note.kind == "memory"  # now, or in an earlier process
+            _say(note, events)
 
-        def work(lines: list[Line], before: int, say: Callable[[str], None]) -> list[str]:
-            def label(i: int) -> str:
-                return f"{src}:{before + i + 1}"
+        def work(lines: list[Line], before: int, say: Callable[[Note], None]) -> list[str]:
+            told = replace(events, warn=say, failed=say, label=_numbered(src, before))
+            found = self.translate_planned([line.text for line in lines], plan, told, before)
+            return [render(before + i, one) for i, one in enumerate(found, 1)]
 
-            texts = [line.text for line in lines]
-            found = self.translate(texts, warn=say, failed=say, label=label, first_number=before, **settings)
-            return [render(before + i, translation) for i, translation in enumerate(found, 1)]
-
-        settings = self._settled(settings)  # and told: the process that goes on may find another engine installed
-        self.translate([], **settings)  # what is impossible is refused before a file is made
-        models = [bundle.manifest.get("sha256") for bundle in self._bundles]
-        # what changes no translation, or is another object in the process that goes on
-        told = {name: value for name, value in settings.items() if name not in ("workers", "progress")}
-        facts = {"models": models, "device": self.device.type, "form": form, **told}
-        n_lines = make_file(Path(src), Path(out), facts, work, listen, restart, read_ahead)
-        _raise_if(failed, str(src))
+        n_lines = make_file(Path(src), Path(out), self._facts(plan, form), work, listen, restart, read_ahead)
+        _raise_if(n_failed, str(src))
         return n_lines
 
+    def _facts(self, plan: Plan, form: str) -> dict[str, Any]:
+        """What a file of translations depends on, beside the input."""
+        options = {each.name: getattr(plan.options, each.name) for each in fields(plan.options)}
+        del options["workers"]  # changes no translation
+        options["engine"] = plan.engine.name  # auto may find another in the process that resumes
+        models = [bundle.manifest.get("sha256") for bundle in self._bundles]
+        return {"models": models, "device": self.device.type, "form": form, **options}
 
-def _refuse_wishes(words: bool, alignments: bool) -> None:
-    """Refuse what makes no sense of a tree."""
-    if words or alignments:
-        what = "alignments" if alignments else "prefix, include, exclude, glossary and no_repeat_ngram"
-        raise ConfigError(f"{what}: for translators, and this run is a parser; leave them out")
+
+def translate_segments(segments: Sequence[TextSegment], plan: Plan, events: Events = QUIET) -> list[SegmentResult]:
+    """Search for segments that are ready, and let the guard look at what was found: the way in for a server's batches.
+
+    Args:
+        segments: As ``segment`` makes them, of whichever texts.
+        events: Of these ``progress`` and ``alive`` count; the latter is asked with a segment's ``owner``.
+    """
+    alive = events.alive
+    wanted = None if alive is None else lambda i: alive(segments[i].owner)
+    found = plan.engine.search([each.search for each in segments], plan.search, wanted, events.progress)
+    texts = iter(texts_of([hypothesis for one in found.hypotheses for hypothesis in one], plan.tgt_tokenizer))
+    results = [
+        SegmentResult(tuple(one), tuple(next(texts) for _ in one), None if one else Note("dropped", "no longer wanted"))
+        for one in found.hypotheses
+    ]
+    for i in found.out_of_memory:
+        results[i] = SegmentResult(note=Note("memory", OUT_OF_MEMORY))
+    return guard(results, segments, plan) if plan.options.guard and not plan.trees else results
 
 
-def _tell(
-    result: Sequence[Translation],
-    lost: Collection[int],
-    warn: Callable[[str], None] | None,
-    failed: Callable[[str], None] | None,
-    label: Callable[[int], str],
-) -> None:
-    """Pass on what there is to say of some translations, and which texts found no memory.
+def _report(translations: Sequence[Translation], events: Events) -> None:
+    """Pass on the notes of some translations; those that ran out of memory come last.
 
     Raises:
-        DecodeError: One did not, and there is no ``failed`` to be told.
+        DecodeError: One did, and nobody is to be told.
     """
-    if warn is not None:
-        for number, one in enumerate(result):
-            for note in one.notes:
-                if note != NO_MEMORY:  # which ``failed`` is for
-                    warn(f"{label(number)}: {note}")
-    for number in sorted(lost):
-        if failed is None:
-            raise DecodeError(f"{label(number)}: {NO_MEMORY}")
-        failed(f"{label(number)}: {NO_MEMORY}")
+    lost = []
+    for number, one in enumerate(translations, 1):
+        for note in one.notes:
+            placed = replace(note, where=events.label(number))
+            if note.kind == "memory":
+                lost.append(placed)
+            else:
+                _say(placed, events)
+    for note in lost:
+        if events.failed is None:
+            raise DecodeError(str(note))
+        events.failed(note)
 
 
-def _raise_if(failed: Sequence[str], name: str) -> None:
-    if failed:
-        raise DecodeError(f"{name}: {len(failed):,} lines found no memory and are blank; the warnings name them")
+def _say(note: Note, events: Events) -> None:
+    if events.warn is not None:
+        events.warn(note)
+
+
+def _numbered(name: Path | str, before: int) -> Callable[[int], str]:
+    """What a note calls line i of those that come after ``before`` others."""
+    return lambda number: f"{name}:{before + number}"
+
+
+def _warn_of_input(lines: Sequence[Line], name: str, before: int, events: Events) -> None:
+    for line in lines:
+        if line.warning:
+            _say(Note("input", line.warning), events)
+
+
+def _raise_if(n_failed: int, name: str) -> None:
+    if n_failed:
+        raise DecodeError(f"{name}: {n_failed:,} lines ran out of memory and are blank; the warnings name them")

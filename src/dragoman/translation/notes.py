@@ -1,0 +1,47 @@
+"""What a reader should know of a text or its translation; what acts on a note looks at its kind, never at its words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal[
+    "input",  # bytes that are not UTF-8, a line that is too long to read
+    "split",  # a line was translated in parts
+    "loop", "copy", "empty", "long",  # what the guard saw; in its words what became of it
+    "constraint",  # a word is missing, or there although it is excluded
+    "alignment",  # there is none
+    "memory",  # out of memory, so there is no translation
+    "dropped",  # nobody wanted it any more, so there is no translation
+    "repaired", "too_long",  # a parser's tree
+    "not_scored",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Note:
+    """One thing to know."""
+
+    kind: Kind
+    text: str
+    where: str = ""  # which text, such as FILE:3; nothing where that is plain
+    left: bool = False  # a fault that the guard saw is still there
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.text}" if self.where else self.text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Events:
+    """Who is told what, while texts are translated."""
+
+    warn: Callable[[Note], object] | None = None  # of each text that was split, and of each note of a translation
+    failed: Callable[[Note], object] | None = None  # of each text that ran out of memory; None: an error at the end
+    progress: Callable[[int, int, str], object] | None = None  # after each batch: how many are done, of how many, what
+    label: Callable[[int], str] = "line {}".format  # what a note calls text number i, from 1
+    alive: Callable[[int], bool] | None = None
+    """Asked with the index of a text at each step, by whichever thread searches: is it still wanted?"""
+
+
+QUIET = Events()

@@ -1,0 +1,224 @@
+"""How to translate: each option once, with its name, type, default, check and help.
+
+The command line, the Python functions, the JSON schema and the reference page are made from ``TranslateOptions``; what
+uses an option is the only other place that knows it. Nothing here imports torch, nor anything that does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from typing import Annotated, Any, Literal, Self, TypeVar, get_type_hints
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, WithJsonSchema, field_validator, model_validator
+from pydantic.dataclasses import dataclass
+
+from dragoman.errors import ConfigError
+from dragoman.translation.notes import Events
+
+Precision = Literal["fp32", "bf16", "int8"]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def option(group: str, help: str, **limits: Any) -> Any:
+    """What is said of an option: the group it is shown in, its help, and its limits, such as ``ge=1``."""
+    return Field(description=help, json_schema_extra={"group": group}, **limits)
+
+
+class Options:
+    """What all declared options share: they are changed and refused by name."""
+
+    @classmethod
+    def of(cls, options: Self | None, changes: Mapping[str, Any]) -> Self:
+        """``options``, or the defaults, with ``changes``.
+
+        Raises:
+            ConfigError: A name is unknown (the nearest is named), or a value impossible.
+        """
+        known = [each.name for each in dataclasses.fields(cls)]  # type: ignore[arg-type]
+        for name in changes:
+            if name not in known:
+                close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+                hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
+                if name in Events.__dataclass_fields__:
+                    hint = f"it is told by events=Events({name}=...)"
+                raise ConfigError(f"unknown option {name}: {hint}")
+        if options is not None and not isinstance(options, cls):
+            raise ConfigError(f"options = {options!r}: give {cls.__name__}(...), or the options by name")
+        try:
+            return cls(**changes) if options is None else dataclasses.replace(options, **changes)  # type: ignore[type-var]
+        except ValidationError as error:
+            raise ConfigError("; ".join(_readable(problem) for problem in error.errors(include_url=False))) from None
+
+
+_LIMITS = {"ge": "{:g} or more", "gt": "above {:g}", "le": "at most {:g}", "lt": "below {:g}"}
+
+
+def _readable(problem: Any) -> str:
+    """One short line for a problem, in our words instead of pydantic's."""
+    if problem["type"] == "value_error":
+        return str(problem["ctx"]["error"])
+    name = problem["loc"][0] if problem["loc"] else ""
+    if problem["type"] == "literal_error":
+        return f"{name} = {problem['input']!r} is unknown: use {problem['ctx']['expected'].replace(chr(39), '')}"
+    value = f"{name} = {problem['input']!r}"
+    for limit, words in _LIMITS.items():
+        if limit in problem.get("ctx", {}):
+            return f"{value} must be {words.format(problem['ctx'][limit])}"
+    return f"{value}: {problem['msg'][0].lower()}{problem['msg'][1:]}"
+
+
+def takes(declared: type[Any]) -> Callable[[F], F]:
+    """Give a function whose last parameter is ``**changes`` the options of ``declared`` in its signature.
+
+    Completion and ``help()`` show them; the function itself goes on to get a mapping of those that were given.
+    """
+
+    def decorate(function: F) -> F:
+        own = inspect.signature(function)
+        kept = [each for each in own.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
+        hints = get_type_hints(declared)
+        shown = [
+            inspect.Parameter(
+                each.name, inspect.Parameter.KEYWORD_ONLY, default=default_of(each), annotation=hints[each.name]
+            )
+            for each in dataclasses.fields(declared)
+        ]
+        function.__signature__ = own.replace(parameters=[*kept, *shown])  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+def default_of(field: dataclasses.Field[Any]) -> Any:
+    """The default of a declared option, whether or not pydantic has wrapped it."""
+    return getattr(field.default, "default", field.default)
+
+
+def json_schema(declared: type[Any]) -> dict[str, Any]:
+    """The JSON schema of declared options."""
+    return TypeAdapter(declared).json_schema()
+
+
+@dataclass(frozen=True, kw_only=True, config=ConfigDict(arbitrary_types_allowed=True))
+class TranslateOptions(Options):
+    """All that can be asked of a translation; None takes the run's own setting."""
+
+    beam_size: Annotated[
+        int | None, option("Search", "Beam size; 1 is greedy search (default: the run's).", ge=1, le=1000)
+    ] = None
+    length_penalty: Annotated[
+        float | None, option("Search", "Length penalty: alpha of GNMT (default: the run's).", ge=0, le=10)
+    ] = None
+    patience: Annotated[
+        float | None,
+        option(
+            "Search",
+            "Patience factor: stop after this many times the beam size of finished hypotheses; 1 is what most "
+            "other toolkits do (default: the run's; if it has none, stop when nothing better can come).",
+            gt=0, le=1000,
+        ),
+    ] = None  # fmt: skip
+    n_best: Annotated[int, option("Output", "Number of translations per line.", ge=1)] = 1
+    alignments: Annotated[bool, option("Output", "Word alignments: which source word each word translates.")] = False
+    prefix: Annotated[
+        str | tuple[str, ...],
+        option("Words", "Target prefix: each translation begins with it."),
+    ] = ""
+    include: Annotated[
+        tuple[str, ...], option("Words", "Positive constraint: a word or phrase that each translation must have.")
+    ] = ()
+    exclude: Annotated[
+        tuple[str, ...], option("Words", "Negative constraint: a word or phrase that no translation may have.")
+    ] = ()
+    glossary: Annotated[
+        Any,
+        WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "null"}]}),
+        option("Words", "Glossary: a file of terms, 'source TAB target', or a source alone to copy it."),
+    ] = None
+    no_repeat_ngram: Annotated[
+        int, option("Words", "No n-gram of this many subwords is repeated; 0 allows repeats.", ge=0)
+    ] = 0
+    sample: Annotated[bool, option("Sampling", "Sample from the model's distribution instead of searching.")] = False
+    temperature: Annotated[
+        float | None, option("Sampling", "Softmax temperature; below 1 is sharper (default: 1).", ge=0.01, le=100)
+    ] = None
+    top_k: Annotated[
+        int | None, option("Sampling", "Sample only from the k likeliest tokens (default: 0, from all).", ge=0)
+    ] = None
+    top_p: Annotated[
+        float | None,
+        option("Sampling", "Nucleus sampling: only from the likeliest tokens of this probability in all.", gt=0, le=1),
+    ] = None
+    seed: Annotated[int | None, option("Sampling", "Random seed (default: 0).")] = None
+    guard: Annotated[
+        bool, option("Checks", "Search again for translations that are loops, copies, empty or far too long.")
+    ] = True
+    engine: Annotated[str, option("Speed", "Engine that searches: torch, ctranslate2 or auto.")] = "torch"
+    precision: Annotated[Precision, option("Speed", "Precision: fp32, bf16 or int8.")] = "fp32"
+    batch_tokens: Annotated[
+        int | None, option("Speed", "Batch size in tokens: rows x longest source (default: the run's).", ge=1)
+    ] = None
+    workers: Annotated[int, option("Speed", "Batches searched at a time, one core each.", ge=1)] = 1
+    deterministic: Annotated[
+        bool, option("Speed", "Decode each sentence alone: bit-identical whatever else is translated.")
+    ] = False
+
+    @field_validator("include", "exclude", mode="before")
+    @classmethod
+    def _a_list_of_words(cls, words: Any, info: Any) -> Any:
+        if isinstance(words, str):
+            raise ValueError(f"{info.field_name} takes a list of words: write {info.field_name}=[{words!r}]")
+        if not all(isinstance(word, str) and word.strip() for word in words):
+            raise ValueError(f"{info.field_name} holds a blank word: leave it out")
+        return tuple(words)
+
+    @field_validator("prefix", mode="before")
+    @classmethod
+    def _a_prefix_or_one_for_each(cls, prefix: Any) -> Any:
+        return prefix if isinstance(prefix, str) else tuple(prefix)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for word in (*self.prefixes, *self.include, *self.exclude):
+            if any("\ud800" <= character <= "\udfff" for character in word):  # a byte of argv that is not UTF-8
+                raise ValueError(f"{word!r} holds half of a surrogate pair, which is no character: give text in UTF-8")
+        if any("\n" in prefix for prefix in self.prefixes):
+            raise ValueError("the prefix has a line end, and a translation is one line")
+        if self.deterministic and self.batch_tokens is not None:
+            raise ValueError("deterministic decodes each sentence alone: leave it out, or batch_tokens")
+        given = [name for name in ("temperature", "top_k", "top_p", "seed") if getattr(self, name) is not None]
+        if given and not self.sample:
+            raise ValueError(f"{', '.join(given)}: only for sampling; give sample too")
+        if self.sample and (self.beam_size is not None or self.patience is not None):
+            name = "patience" if self.beam_size is None else "beam_size"
+            raise ValueError(f"sample draws instead of searching, so {name} has no effect: leave out either")
+        if self.sample and (self.include or self.glossary):
+            raise ValueError("sampling cannot place words that must appear (include, glossary): leave out either")
+        return self
+
+    @property
+    def prefixes(self) -> tuple[str, ...]:
+        """The prefix, or the prefixes of each text."""
+        return (self.prefix,) if isinstance(self.prefix, str) else self.prefix
+
+    @property
+    def constrains(self) -> bool:
+        """Whether anything is asked of the words of a translation."""
+        return bool(any(self.prefixes) or self.include or self.exclude or self.glossary or self.no_repeat_ngram)
+
+    def refuse_others(self, used: Collection[str], what: str) -> None:
+        """Refuse options that were given and have no effect.
+
+        Raises:
+            ConfigError: One that is not among those ``used`` is not its default.
+        """
+        for each in dataclasses.fields(self):
+            if each.name not in used and getattr(self, each.name) != default_of(each):
+                raise ConfigError(f"{each.name} has no effect on {what}: leave it out (used are {', '.join(used)})")
+
+
+SCORING = ("length_penalty", "batch_tokens", "precision", "alignments")
+"""The options that scoring given translations has."""

@@ -1,0 +1,39 @@
+"""All that is decided before a text is touched: engine, precision, settings. What is impossible was refused by then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dragoman.data.tokenizer import Tokenizer
+from dragoman.engines.engine import Engine, Needs, SearchSettings
+from dragoman.translation.confidence import Confidence
+from dragoman.translation.glossary import Glossary
+from dragoman.translation.options import TranslateOptions
+from dragoman.translation.scoring import PairReader
+from dragoman.translation.word_constraints import ConstraintEncoder
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How some texts will be translated; made by ``Translator.plan``."""
+
+    options: TranslateOptions
+    needs: Needs  # what it asks of the engine
+    engine: Engine
+    search: SearchSettings
+    second_engine: Engine  # what the guard searches with again, which needs constraints: torch
+    second_search: SearchSettings
+    reader: PairReader  # reads translations for their alignments
+    src_tokenizer: Tokenizer
+    tgt_tokenizer: Tokenizer
+    src_lang: str | None
+    tgt_lang: str | None
+    between: str  # what is put between two parts: nothing where the target language has no spaces
+    usual_tokens: int  # a longer text is split
+    longest_sentence: int  # but a single sentence only where it is longer than this
+    max_tokens: int  # the longest source that the model was trained on
+    longest: int | None  # the most tokens that the model has positions for
+    encoder: ConstraintEncoder
+    glossary: Glossary | None
+    confidence: Confidence | None
+    trees: bool  # a parser's: a sentence to a tree
