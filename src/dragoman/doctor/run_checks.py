@@ -250,8 +250,8 @@ def _why_no_bleu(run: Record, last: dict[str, Any], train_loss: float) -> tuple[
     if last.get("chrf", 0.0) >= 20:
         return (
             f"chrF is {last['chrf']:.0f}, so the characters are right and the words are cut otherwise",
-            "set data.tgt_lang (zh is cut into characters for BLEU), and give references as raw text, neither "
-            "tokenised nor cut into subwords",
+            "set data.tgt_lang (BLEU cuts zh, ja, th and others into characters), and give references as raw text, "
+            "neither tokenised nor cut into subwords",
         )
     return (
         "given the right beginning it knows the next word, but its own words lead nowhere: as when the target is not "
