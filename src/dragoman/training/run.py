@@ -468,7 +468,7 @@ def _learn_confidence(bundle: Bundle, run: Path, log: RunLog) -> dict[str, Any]:
 
 
 def kept_weights(config: Config, run: Path, outcome: Outcome, model: nn.Module) -> tuple[str, Mapping[str, Tensor]]:
-    """Which weights the bundle holds, in words and tensors: averaged if asked for, else EMA, else the best by BLEU."""
+    """Which weights the bundle holds, in words and tensors: averaged if asked for, else EMA, else the best."""
     if config.train.average > 1:
         checkpoints = whole_checkpoints(run / "checkpoints", outcome.state.step)[-config.train.average :]
         if len(checkpoints) > 1:
@@ -481,6 +481,7 @@ def kept_weights(config: Config, run: Path, outcome: Outcome, model: nn.Module) 
             if check_sealed(best, "checkpoint").get("step") != step:
                 raise BundleError(f"{best}: not the weights of step {step}, which were the best")
             by = "bracket F1" if config.task == "parsing" else "BLEU"
+            by = by if outcome.state.best_bleu else f"validation loss, {by} being 0"
             return f"best by {by}, step {step}", read_weights(best / "model.safetensors", untied(model))
         except BundleError as error:
             logger.warning("%s; taking the last weights", error)
