@@ -112,6 +112,8 @@ def test_an_unknown_key_is_refused_with_the_nearest_name(data: dict[str, Any], m
         ({"model": {"d_model": 0}}, ["model.d_model = 0", "greater than or equal to 1"]),
         ({"model": {"d_ff": -5}}, ["model.d_ff = -5"]),
         ({"model": {"d_model": 10**9}}, ["model.d_model = 1000000000", "less than or equal to 65536"]),
+        ({"decode": {"max_extra_tokens": 10**20}}, ["decode.max_extra_tokens = 1000000", "equal to 10000"]),
+        ({"data": {**FILES["data"], "max_tokens": 10**9}}, ["data.max_tokens = 1000000000", "equal to 100000"]),
         ({"model": {"dropout": 1}}, ["model.dropout = 1", "less than 1"]),
         ({"model": {"dropout": float("nan")}}, ["model.dropout = nan", "finite"]),
         ({"model": {"norm": "middle"}}, ["model.norm = 'middle'", "'post' or 'pre'"]),

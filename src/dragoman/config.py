@@ -207,7 +207,7 @@ class DataConfig(Section):
     tgt_lang: str | None = None
     tokenizer: TokenizerConfig = TokenizerConfig()
     noise: NoiseConfig = NoiseConfig()
-    max_tokens: int = Field(256, ge=1)  # longer sides (subwords, eos not counted) drop the pair, counted
+    max_tokens: int = Field(256, ge=1, le=100_000)  # longer sides (subwords, eos not counted) drop the pair, counted
     max_ratio: float | None = Field(None, gt=1)  # longer side over shorter side, in subwords
     drop_duplicates: bool = False  # of pairs that are the same on both sides the first stays
 
@@ -261,7 +261,7 @@ class DecodeConfig(Section):
     beam_size: int = Field(4, ge=1, le=1000)  # 1: greedy
     length_penalty: float = Field(0.6, ge=0, le=10)  # alpha of GNMT's ((5 + n) / 6) ** alpha
     patience: float | None = Field(None, gt=0, le=1000)  # stop with so many times beam_size finished; None: when safe
-    max_extra_tokens: int = Field(50, ge=1)  # a translation has at most so many tokens more than its source
+    max_extra_tokens: int = Field(50, ge=1, le=10_000)  # a translation has at most so many tokens more than its source
     batch_tokens: int = Field(4096, ge=1)  # rows x longest source of one decoding batch, beams not counted
 
 
