@@ -242,6 +242,8 @@ def test_a_configuration_is_frozen(config: Any) -> None:
         ("data.src_lang=nan", "nan"),  # a language, not a number
         ("data.src_lang=infinity", "infinity"),
         ("data.src_lang='no'", "no"),
+        ("data.src_lang=no", "no"),  # Norwegian, and no switch
+        ("data.src_lang=NO", "NO"),
         ("data.train.src=a=b.txt", "a=b.txt"),
         ("data.max_ratio=null", None),
         (" train.lr =1", 1),
@@ -268,6 +270,22 @@ def test_overrides_reach_the_configuration_in_their_order(tmp_path: Path) -> Non
         0.001, 7, 5, 128,
     )  # fmt: skip
     assert Config.from_yaml(path).train.lr == 0.002  # YAML 1.1 calls 2e-3 a string
+
+
+def test_norwegian_is_a_language_and_switches_take_yes_and_no(tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text(
+        "data: {train: {src: on, tgt: off}, src_lang: yes, tgt_lang: no, drop_duplicates: on, tokenizer: {joint: no}}\n"
+        "train: {tensorboard: yes}\nmodel: {share_embeddings: none, generator_bias: True, attention_bias: FALSE}\n",
+        encoding="utf-8",
+    )
+    config = Config.from_yaml(path, ["model.scale_embeddings=off"])
+    assert (config.data.src_lang, config.data.tgt_lang, str(config.data.train.src)) == ("yes", "no", "on")
+    assert (config.data.drop_duplicates, config.data.tokenizer.joint, config.train.tensorboard) == (True, False, True)
+    model = config.model
+    assert (model.generator_bias, model.attention_bias, model.scale_embeddings) == (True, False, False)
+    path.write_text(config.to_yaml(), encoding="utf-8")
+    assert Config.from_yaml(path) == config
 
 
 TAGGED = ("bool maybe", "timestamp foo", "int ''", "float ''", "map [1, 2]", "set [1]")  # at which PyYAML stumbles

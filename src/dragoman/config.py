@@ -368,7 +368,11 @@ def read_yaml(path: Path | str) -> dict[str, Any]:
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """YAML's plain data; refused are keys that stand twice, and aliases, by which a few lines become gigabytes."""
+    """YAML's plain data; refused are keys that stand twice, and aliases, by which a few lines become gigabytes.
+
+    As in YAML 1.2 only true and false are switches: ``no`` is Norwegian. (A setting that is a switch takes yes and no
+    all the same, and on and off.)
+    """
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
@@ -382,6 +386,14 @@ class _StrictLoader(yaml.SafeLoader):
             if key in keys[:i]:
                 raise yaml.MarkedYAMLError(problem=f"{key!r} stands twice", problem_mark=node.value[i][0].start_mark)
         return super().construct_mapping(node, deep)
+
+
+_BOOL = "tag:yaml.org,2002:bool"
+_StrictLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != _BOOL]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_StrictLoader.add_implicit_resolver(_BOOL, re.compile(r"(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
 
 
 def with_overrides(data: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
@@ -408,7 +420,7 @@ def with_overrides(data: Mapping[str, Any], overrides: Sequence[str]) -> dict[st
             if not isinstance(node, dict):
                 raise ConfigError(f"--set {override!r}: {key} is a value, not a section")
         try:
-            node[keys[-1]] = _number_or_same(yaml.safe_load(value))
+            node[keys[-1]] = _number_or_same(yaml.load(value, _StrictLoader))
         except NO_YAML:
             raise ConfigError(f"--set {override!r}: {value!r} is no YAML value; quote it") from None
     return result
