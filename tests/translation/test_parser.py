@@ -175,6 +175,15 @@ def test_the_commands(command: Any, parser_run: Path, treebank: Treebank, tmp_pa
     assert bracket_scores(golds, found)[0].value == pytest.approx(told["scores"][0]["value"])
 
 
+def test_an_export_of_a_parser_is_not_compared_and_nothing_is_written(
+    command: Any, parser_run: Path, treebank: Treebank, tmp_path: Path
+) -> None:
+    done = command("export", parser_run, "--to", "ctranslate2", "--check", treebank.test, "--out", tmp_path / "out")
+    assert done.status == 2
+    assert "a parser cannot be compared: CTranslate2 cannot do parsing; export it without --check" in done.error
+    assert not (tmp_path / "out").exists()
+
+
 def test_attention_of_a_parser_is_traced(parser: dragoman.Translator) -> None:
     seen = trace(parser, "the dog sees a cat .")
     assert seen.by_words().src.tokens == ("the", "dog", "sees", "a", "cat", ".", "(end)")
