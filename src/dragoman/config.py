@@ -245,6 +245,11 @@ class TrainConfig(Section):
     def _check_rate(self) -> Self:
         if self.schedule != "noam" and self.lr is None:
             raise ValueError(f"train.schedule = {self.schedule!r} needs its peak rate: set train.lr (for example 1e-3)")
+        if self.schedule == "cosine" and self.max_steps < 2:
+            raise ValueError(
+                "train.max_steps = 1 is too short for train.schedule = 'cosine', which has a step of warm-up and one "
+                "after it: set 2 or more, or another schedule"
+            )
         if self.schedule == "cosine" and self.warmup_steps >= self.max_steps:
             raise ValueError(
                 f"train.warmup_steps = {self.warmup_steps} must be below train.max_steps = {self.max_steps}: "
