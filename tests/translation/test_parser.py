@@ -204,6 +204,7 @@ def test_the_doctor_looks_at_a_parsers_run(command: Any, parser_run: Path, treeb
     ("arguments", "said"),
     [
         (("translate", "RUN", "--prefix", "(S"), "prefix, include, exclude, glossary and no_repeat_ngram"),
+        (("translate", "RUN", "--prefix", "狗"), "prefix, include, exclude, glossary and no_repeat_ngram"),
         (("translate", "RUN", "--alignments", "links"), "alignments: for translators"),
         (("translate", "RUN", "--engine", "ctranslate2"), "cannot do"),
         (("evaluate", "RUN", "--ref", "GOLD", "--src", "GOLD"), "give --ref, and no --src"),

@@ -164,19 +164,22 @@ class Translator:
             raise DecodeError("translate takes a list of texts: write translate([text])")
         if deterministic and batch_tokens is not None:
             raise ConfigError("deterministic decodes each sentence alone: leave it out, or batch_tokens")
+        if sampling is not None and (beam_size is not None or patience is not None):
+            raise ConfigError("sampling draws tokens without a beam: leave out beam_size and patience, or sampling")
         config = self._decode_config(
             beam_size=beam_size,
             length_penalty=length_penalty,
             batch_tokens=1 if deterministic else batch_tokens,
             patience=patience,
         )
+        trees = self.config.task == "parsing"
+        if trees:
+            _refuse_wishes(any((*prefix, include, exclude, glossary, no_repeat_ngram)), alignments)
         wishes = Wording("", include, exclude, glossary or None, no_repeat_ngram)
         wordings = self._wording.wordings(len(texts), prefix, wishes)
         if sampling is not None and (include or glossary):
             raise DecodeError("sampling cannot place words that must appear (include, glossary): leave out either")
-        trees = self.config.task == "parsing"
         if trees:
-            _refuse_wishes(wordings is not None, alignments)
             if n_best < 1:
                 raise ConfigError(f"n_best = {n_best} must be 1 or more")
             parts, guard = parsing.cut(texts, self.src_tokenizer, self.max_tokens), False
