@@ -166,6 +166,11 @@ class ModelConfig(ModelOptions):
         return self
 
 
+def unknown(setting: str, value: object) -> ConfigError:
+    """What a branch raises that no value of the schema leads to: a new one must not pass for another there."""
+    return ConfigError(f"{setting} = {value!r} is unknown where it is used: take another, or write it there")
+
+
 class PairOfFiles(Section):
     """Two text files whose lines belong together; plain, .gz or .zst. Of a file of trees, which is both, twice that."""
 
