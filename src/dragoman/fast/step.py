@@ -21,8 +21,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from dragoman.config import unknown
+from dragoman.device import check_precision
 from dragoman.errors import ConfigError
-from dragoman.fast.linear import Product, check_precision, prepared
+from dragoman.fast.linear import Product, prepared
 from dragoman.model.embedding import LearnedPositions, position_angles, rotate, sinusoids
 from dragoman.model.layers import DecoderLayer, EncoderLayer
 from dragoman.model.transformer import NO_DECODER, Transformer

@@ -26,12 +26,11 @@ from dragoman.decoding.batches import NO_MEMORY, search_all
 from dragoman.decoding.ensemble import Ensemble, Mean
 from dragoman.decoding.sampling import Sampling
 from dragoman.decoding.search import Hypothesis, Model
-from dragoman.device import resolve_device, resolve_precision
+from dragoman.device import check_precision, resolve_device, resolve_precision
 from dragoman.engines import choice as engines
 from dragoman.engines import ctranslate2 as ctranslate2_engine
 from dragoman.engines.ctranslate2 import CTranslate2
 from dragoman.errors import BundleError, ConfigError, DecodeError
-from dragoman.fast.linear import check_precision
 from dragoman.fast.step import Engine, weight_versions
 from dragoman.model.build import EncoderDecoder
 from dragoman.model.transformer import Transformer
