@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -115,6 +116,11 @@ def test_sizes_that_are_impossible_are_refused_before_memory_is_asked_for(reseal
     [
         ({"format": 2}, "bundle format 2, this dragoman reads 1: upgrade it"),
         ({"format": None}, "bundle format None"),
+        ({"format": True}, "bundle format True"),
+        *[
+            ({"usual_src_tokens": wrong}, "usual_src_tokens = .* must be a whole number")
+            for wrong in ("x", None, [1], 0, True, 2.5)
+        ],
         ({"src_vocab_size": 7}, "its configuration cannot be used|subword models are not the ones"),
         ({"src_vocab_size": "many"}, "its configuration cannot be used"),
         ({"src_vocab_size": [3]}, "its configuration cannot be used"),
@@ -125,6 +131,20 @@ def test_sizes_that_are_impossible_are_refused_before_memory_is_asked_for(reseal
 def test_facts_that_do_not_fit_are_refused(reseal: Reseal, facts: dict[str, Any], says: str) -> None:
     with pytest.raises(BundleError, match=says):
         load_bundle(reseal(facts))
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "joint.spm", "model.safetensors"])
+def test_a_file_that_the_manifest_does_not_have_is_not_read_be_it_a_pipe(
+    name: str, reseal: Reseal, tiny_run: Path
+) -> None:
+    bundle = reseal(**{name.partition(".")[0]: None})
+    os.mkfifo(bundle / name)
+    with pytest.raises(BundleError, match=r"missing from this bundle|neither a run nor a bundle"):
+        load_bundle(bundle)
+    (bundle / name).unlink()
+    shutil.copy(tiny_run / "bundle" / name, bundle)
+    with pytest.raises(BundleError, match="missing from this bundle"):
+        load_bundle(bundle)
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,8 @@ def test_an_unknown_key_is_refused_with_the_nearest_name(data: dict[str, Any], m
         ({"model": {"d_model": 0}}, ["model.d_model = 0", "greater than or equal to 1"]),
         ({"model": {"d_ff": -5}}, ["model.d_ff = -5"]),
         ({"model": {"d_model": 10**9}}, ["model.d_model = 1000000000", "less than or equal to 65536"]),
+        ({"decode": {"max_extra_tokens": 10**20}}, ["decode.max_extra_tokens = 1000000", "equal to 10000"]),
+        ({"data": {**FILES["data"], "max_tokens": 10**9}}, ["data.max_tokens = 1000000000", "equal to 100000"]),
         ({"model": {"dropout": 1}}, ["model.dropout = 1", "less than 1"]),
         ({"model": {"dropout": float("nan")}}, ["model.dropout = nan", "finite"]),
         ({"model": {"norm": "middle"}}, ["model.norm = 'middle'", "'post' or 'pre'"]),
@@ -126,6 +128,7 @@ def test_an_unknown_key_is_refused_with_the_nearest_name(data: dict[str, Any], m
         ({"train": {"schedule": "cosine"}}, ["train.schedule = 'cosine'", "set train.lr"]),
         ({"train": {"schedule": "inverse_sqrt"}}, ["train.schedule = 'inverse_sqrt'", "set train.lr"]),
         ({"train": {"schedule": "cosine", "lr": 1, "max_steps": 7}}, ["train.warmup_steps = 4000", "max_steps = 7"]),
+        ({"train": {"schedule": "cosine", "lr": 1, "max_steps": 1}}, ["train.max_steps = 1 is too short", "2 or more"]),
         ({"train": {"adam_betas": [0.9, 1.0]}}, ["train.adam_betas = (0.9, 1.0)", "[0, 1)"]),
         ({"train": {"max_steps": 0}}, ["train.max_steps = 0"]),
         ({"train": {"average": True}}, ["average = true is no switch"]),
@@ -240,6 +243,8 @@ def test_a_configuration_is_frozen(config: Any) -> None:
         ("data.src_lang=nan", "nan"),  # a language, not a number
         ("data.src_lang=infinity", "infinity"),
         ("data.src_lang='no'", "no"),
+        ("data.src_lang=no", "no"),  # Norwegian, and no switch
+        ("data.src_lang=NO", "NO"),
         ("data.train.src=a=b.txt", "a=b.txt"),
         ("data.max_ratio=null", None),
         (" train.lr =1", 1),
@@ -266,6 +271,22 @@ def test_overrides_reach_the_configuration_in_their_order(tmp_path: Path) -> Non
         0.001, 7, 5, 128,
     )  # fmt: skip
     assert Config.from_yaml(path).train.lr == 0.002  # YAML 1.1 calls 2e-3 a string
+
+
+def test_norwegian_is_a_language_and_switches_take_yes_and_no(tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text(
+        "data: {train: {src: on, tgt: off}, src_lang: yes, tgt_lang: no, drop_duplicates: on, tokenizer: {joint: no}}\n"
+        "train: {tensorboard: yes}\nmodel: {share_embeddings: none, generator_bias: True, attention_bias: FALSE}\n",
+        encoding="utf-8",
+    )
+    config = Config.from_yaml(path, ["model.scale_embeddings=off"])
+    assert (config.data.src_lang, config.data.tgt_lang, str(config.data.train.src)) == ("yes", "no", "on")
+    assert (config.data.drop_duplicates, config.data.tokenizer.joint, config.train.tensorboard) == (True, False, True)
+    model = config.model
+    assert (model.generator_bias, model.attention_bias, model.scale_embeddings) == (True, False, False)
+    path.write_text(config.to_yaml(), encoding="utf-8")
+    assert Config.from_yaml(path) == config
 
 
 TAGGED = ("bool maybe", "timestamp foo", "int ''", "float ''", "map [1, 2]", "set [1]")  # at which PyYAML stumbles

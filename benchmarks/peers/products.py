@@ -15,7 +15,8 @@ environment.set_defaults()
 
 import torch  # noqa: E402
 
-from dragoman.fast.linear import check_precision, prepared  # noqa: E402
+from dragoman.device import check_precision  # noqa: E402
+from dragoman.fast.linear import prepared  # noqa: E402
 
 
 def median_time(work: Callable[[], object], seconds: float) -> float:

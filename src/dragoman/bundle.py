@@ -92,8 +92,12 @@ def _read(folder: Path, manifest: dict[str, Any], device: str | torch.device) ->
         raise BundleError(
             f"{folder}: a checkpoint and no bundle, which a run makes when it ends: give the run's folder"
         )
-    if manifest["format"] != FORMAT:
+    if manifest["format"] != FORMAT or isinstance(manifest["format"], bool):
         raise BundleError(f"{folder}: bundle format {manifest['format']!r}, this dragoman reads {FORMAT}: upgrade it")
+    joint = (folder / "joint.spm").is_file()
+    for name in ("config.yaml", "model.safetensors", *(("joint.spm",) if joint else ("src.spm", "tgt.spm"))):
+        if name not in manifest["files"] or not (folder / name).is_file():  # a pipe would never end
+            raise BundleError(f"{folder / name}: missing from this bundle; copy it again or take another one")
     try:
         config = Config.from_yaml(folder / "config.yaml")
         model_config = ModelConfig(
@@ -103,7 +107,12 @@ def _read(folder: Path, manifest: dict[str, Any], device: str | torch.device) ->
         )
     except (ConfigError, KeyError) as error:
         raise BundleError(f"{folder}: its configuration cannot be used ({error})") from None
-    joint = (folder / "joint.spm").is_file()
+    usual = manifest.get("usual_src_tokens", 1)
+    if type(usual) is not int or usual < 1:
+        raise BundleError(
+            f"{folder}: usual_src_tokens = {usual!r} in its manifest must be a whole number of 1 or more; copy it "
+            "again or take another one"
+        )
     src_tokenizer = Tokenizer.load(folder / ("joint.spm" if joint else "src.spm"))
     tgt_tokenizer = src_tokenizer if joint else Tokenizer.load(folder / "tgt.spm")
     if (src_tokenizer.vocab_size, tgt_tokenizer.vocab_size) != (

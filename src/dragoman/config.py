@@ -166,6 +166,11 @@ class ModelConfig(ModelOptions):
         return self
 
 
+def unknown(setting: str, value: object) -> ConfigError:
+    """What a branch raises that no value of the schema leads to: a new one must not pass for another there."""
+    return ConfigError(f"{setting} = {value!r} is unknown where it is used: take another, or write it there")
+
+
 class PairOfFiles(Section):
     """Two text files whose lines belong together; plain, .gz or .zst. Of a file of trees, which is both, twice that."""
 
@@ -207,7 +212,7 @@ class DataConfig(Section):
     tgt_lang: str | None = None
     tokenizer: TokenizerConfig = TokenizerConfig()
     noise: NoiseConfig = NoiseConfig()
-    max_tokens: int = Field(256, ge=1)  # longer sides (subwords, eos not counted) drop the pair, counted
+    max_tokens: int = Field(256, ge=1, le=100_000)  # longer sides (subwords, eos not counted) drop the pair, counted
     max_ratio: float | None = Field(None, gt=1)  # longer side over shorter side, in subwords
     drop_duplicates: bool = False  # of pairs that are the same on both sides the first stays
 
@@ -245,6 +250,11 @@ class TrainConfig(Section):
     def _check_rate(self) -> Self:
         if self.schedule != "noam" and self.lr is None:
             raise ValueError(f"train.schedule = {self.schedule!r} needs its peak rate: set train.lr (for example 1e-3)")
+        if self.schedule == "cosine" and self.max_steps < 2:
+            raise ValueError(
+                "train.max_steps = 1 is too short for train.schedule = 'cosine', which has a step of warm-up and one "
+                "after it: set 2 or more, or another schedule"
+            )
         if self.schedule == "cosine" and self.warmup_steps >= self.max_steps:
             raise ValueError(
                 f"train.warmup_steps = {self.warmup_steps} must be below train.max_steps = {self.max_steps}: "
@@ -261,7 +271,7 @@ class DecodeConfig(Section):
     beam_size: int = Field(4, ge=1, le=1000)  # 1: greedy
     length_penalty: float = Field(0.6, ge=0, le=10)  # alpha of GNMT's ((5 + n) / 6) ** alpha
     patience: float | None = Field(None, gt=0, le=1000)  # stop with so many times beam_size finished; None: when safe
-    max_extra_tokens: int = Field(50, ge=1)  # a translation has at most so many tokens more than its source
+    max_extra_tokens: int = Field(50, ge=1, le=10_000)  # a translation has at most so many tokens more than its source
     batch_tokens: int = Field(4096, ge=1)  # rows x longest source of one decoding batch, beams not counted
 
 
@@ -368,7 +378,11 @@ def read_yaml(path: Path | str) -> dict[str, Any]:
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """YAML's plain data; refused are keys that stand twice, and aliases, by which a few lines become gigabytes."""
+    """YAML's plain data; refused are keys that stand twice, and aliases, by which a few lines become gigabytes.
+
+    As in YAML 1.2 only true and false are switches: ``no`` is Norwegian. (A setting that is a switch takes yes and no
+    all the same, and on and off.)
+    """
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
@@ -382,6 +396,14 @@ class _StrictLoader(yaml.SafeLoader):
             if key in keys[:i]:
                 raise yaml.MarkedYAMLError(problem=f"{key!r} stands twice", problem_mark=node.value[i][0].start_mark)
         return super().construct_mapping(node, deep)
+
+
+_BOOL = "tag:yaml.org,2002:bool"
+_StrictLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != _BOOL]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_StrictLoader.add_implicit_resolver(_BOOL, re.compile(r"(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
 
 
 def with_overrides(data: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
@@ -408,7 +430,7 @@ def with_overrides(data: Mapping[str, Any], overrides: Sequence[str]) -> dict[st
             if not isinstance(node, dict):
                 raise ConfigError(f"--set {override!r}: {key} is a value, not a section")
         try:
-            node[keys[-1]] = _number_or_same(yaml.safe_load(value))
+            node[keys[-1]] = _number_or_same(yaml.load(value, _StrictLoader))
         except NO_YAML:
             raise ConfigError(f"--set {override!r}: {value!r} is no YAML value; quote it") from None
     return result

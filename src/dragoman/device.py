@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import time
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
@@ -12,6 +13,8 @@ import torch
 from dragoman.errors import ConfigError
 
 Precision = Literal["fp32", "bf16"]
+PRECISIONS = ("fp32", "bf16", "int8")
+"""In which weights are multiplied that stay the same; training has no int8."""
 
 logger = logging.getLogger(__name__)
 
@@ -29,14 +32,40 @@ def resolve_device(name: str = "auto") -> torch.device:
     return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
 
 
+def check_precision(precision: str, device: torch.device) -> None:
+    """See whether this machine can multiply so.
+
+    Raises:
+        ConfigError: It cannot, or there is no such precision; the message says what there is.
+    """
+    _check_known(precision, PRECISIONS)
+    if precision != "int8":
+        return
+    if device.type != "cpu":
+        raise ConfigError(f"precision = 'int8' is for a CPU, and the device is {device.type}: use fp32 or bf16")
+    # without these instructions sums of 8-bit products overflow at 16 bits, silently
+    facts = torch.cpu.get_capabilities()
+    able = any(facts.get(name) for name in ("avx512_vnni", "avx_vnni", "amx_int8"))
+    if not able or "onednn" not in torch.backends.quantized.supported_engines:
+        raise ConfigError(
+            "precision = 'int8' needs 8-bit products (VNNI or AMX), which this CPU has not: use fp32 or bf16"
+        )
+
+
+def _check_known(precision: str, known: Sequence[str]) -> None:
+    if precision not in known:
+        raise ConfigError(f"precision = {precision!r} is unknown: use {', '.join(known[:-1])} or {known[-1]}")
+
+
 def resolve_precision(name: str, device: torch.device) -> Precision:
     """``auto`` is bf16 where the GPU has it, or the processor multiplies faster in it; else fp32.
 
     bf16 that is asked for is bf16 on any processor; one that has none warns, once, that it will be slow.
 
     Raises:
-        ConfigError: bf16 is asked for and the GPU has none.
+        ConfigError: The name is unknown, or bf16 is asked for and the GPU has none.
     """
+    _check_known(name, ("auto", "fp32", "bf16"))
     if device.type == "cuda":
         able = torch.cuda.is_bf16_supported(including_emulation=False)
         if name == "bf16" and not able:
@@ -80,7 +109,8 @@ def _seconds_of_a_product(dtype: torch.dtype) -> float:
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error says that a tensor found no room, on whichever device."""
-    words = ("out of memory", "not enough memory", "can't allocate memory", "Cannot allocate memory")
+    words = ("out of memory", "not enough memory", "can't allocate memory", "Cannot allocate memory", "std::bad_alloc",
+             "STATUS_ALLOC_FAILED")  # fmt: skip
     return isinstance(error, MemoryError | torch.OutOfMemoryError) or (
         isinstance(error, RuntimeError) and any(word in str(error) for word in words)
     )

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import dragoman
+from dragoman import cli
 
 Command = Callable[..., Any]
 
@@ -85,6 +86,30 @@ main()
     assert "Traceback" in done.stderr
     assert done.stderr.endswith("ZeroDivisionError: ours\n")
     assert "error:" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (MemoryError("anything"), 2),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"), 2),
+        (RuntimeError("CUDA out of memory. Tried to allocate 20 GiB"), 2),
+        (RuntimeError("tensor has elements, but its data is not allocated yet"), None),
+    ],
+)
+def test_out_of_memory_is_told_in_one_line_and_nothing_else_is_taken_for_it(
+    error: Exception, status: int | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*args: object, **settings: object) -> None:
+        raise error
+
+    monkeypatch.setattr("dragoman.training.run.train", broken)
+    if status is None:
+        with pytest.raises(RuntimeError, match="not allocated yet"):
+            cli.run(["train"])
+    else:
+        assert cli.run(["train"]) == status
+        assert capsys.readouterr().err.startswith("error: out of memory: lower train.batch_tokens")
 
 
 def test_what_is_said_does_not_go_to_stdout_where_stderr_is_closed(tiny_run: Path, tmp_path: Path) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from dragoman import cli
 
 Command = Callable[..., Any]
 
@@ -42,6 +45,17 @@ def test_check_prints_the_certificate(command: Command, run: Path, corpus: Any) 
     done = command("export", run, "--to", "ctranslate2", "--check", corpus.valid_src, "--json")
     kept = (run / "exports/ctranslate2-float32/certificate.json").read_text(encoding="utf-8")
     assert json.loads(done.out) == json.loads(kept)
+
+
+def test_check_reads_its_text_once_so_that_it_may_be_a_pipe(run: Path, corpus: Any, capfd: Any) -> None:
+    reader, writer = os.pipe()
+    os.write(writer, b"".join(corpus.valid_src.read_bytes().splitlines(keepends=True)[:3]))
+    os.close(writer)
+    status = cli.run(["export", str(run), "--to", "ctranslate2", "--check", f"/dev/fd/{reader}"])
+    os.close(reader)
+    said = capfd.readouterr()
+    assert status == 0, said.err
+    assert "identical translations: 3 of 3 (100.0%)" in said.out
 
 
 @pytest.mark.parametrize(

@@ -199,14 +199,37 @@ def test_a_run_with_damaged_checkpoints_alone_cannot_be_resumed(command: Command
 
 
 @pytest.mark.parametrize("setting", ["train.lr=1", "train.seed=7", "train.batch_tokens=99", "model.dropout=0.5",
-                                     "data.max_tokens=7", "train.ema=0.5"])  # fmt: skip
+                                     "data.max_tokens=7", "train.ema=0.5", "data.tokenizer.joint=false",
+                                     "model.preset=base", "train.precision=bf16", "data.valid=null"])  # fmt: skip
 def test_a_setting_that_would_make_it_another_run_cannot_change_on_resume(
     refused: Callable[..., str], folder: Path, tiny_run: Path, setting: str
 ) -> None:
     shutil.copytree(tiny_run, folder / "x")
     error = refused("train", "--out", "x", "--resume", "--set", setting)
-    assert f"--set {setting.partition('=')[0]} cannot change when a run is resumed" in error
+    name, _, value = setting.partition("=")
+    values = {
+        "model.preset": "model.d_model = 512, but the run has 48",
+        "data.tokenizer.joint": "data.tokenizer.joint = False, but the run has True",
+        "data.valid": "= None, but the run has",
+    }
+    assert values.get(name, f"--set {name} = ") in error
+    assert value in error or name in values
+    assert "it cannot change when a run is resumed" in error
     assert "max_steps" in error
+
+
+def test_the_same_command_with_resume_added_goes_on(command: Command, folder: Path) -> None:
+    """What is set as the run has it is no change; people press the up arrow."""
+    train = (
+        "train", "--src", "train.en", "--tgt", "train.de", "--valid-src", "valid.en", "--valid-tgt", "valid.de",
+        "--out", "x", "--set", "train.max_steps=3", "--set", "model.d_model=8", "--set", "model.n_heads=1",
+        "--set", "model.d_ff=8", "--set", "data.tokenizer.vocab_size=400", "--set", "train.lr=1e-3",
+        "--set", "train.precision=auto", "--set", "train.device=cpu", "--set", "data.src_lang=en",
+    )  # fmt: skip
+    assert command(*train, "--quiet", cwd=folder).status == 0
+    done = command(*train, "--set", "train.max_steps=4", "--resume", cwd=folder)
+    assert done.status == 0, done.err
+    assert "resuming at step 3" in done.err
 
 
 @pytest.mark.parametrize("which", ["train.en", "train.de", "valid.en", "valid.de"])

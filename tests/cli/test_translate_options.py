@@ -51,6 +51,9 @@ def test_samples_are_those_of_their_seed_and_line(command: Command, tiny_run: Pa
     assert (tmp_path / "out").read_bytes() == one.out
     assert "give sample too" in command("translate", tiny_run, "--top-k", "3", stdin=text).error
     assert "top_p = 3.0 must be" in command("translate", tiny_run, "--sample", "--top-p", "3", stdin=text).error
+    for option in ("--beam-size", "--patience"):
+        error = command("translate", tiny_run, "--sample", option, "2", stdin=text).error
+        assert "sampling draws tokens without a beam: leave out beam_size and patience, or sampling" in error
 
 
 def test_words_prefixes_and_glossaries(command: Command, tiny_run: Path, tmp_path: Path) -> None:

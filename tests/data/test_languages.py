@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.data.languages import language_of, primary
+from dragoman.data.languages import _TWO_LETTERS, UNSPACED, language_of, primary
+from dragoman.doctor.characters import _SCRIPTS_OF
+from dragoman.doctor.stopwords import profiles
 
 
 @pytest.mark.parametrize(
@@ -23,3 +25,16 @@ def test_a_language_is_the_last_part_of_a_name_if_it_looks_like_one(name: str, l
 
 def test_the_primary_language_is_what_counts() -> None:
     assert [primary(lang) for lang in ("zh-CN", "zh_TW", "ZH", "en", None)] == ["zh", "zh", "zh", "en", ""]
+
+
+@pytest.mark.parametrize(
+    ("lang", "short"), [("zho", "zh"), ("cmn_Hans", "zh"), ("chi", "zh"), ("jpn", "ja"), ("THA", "th"), ("deu", "de"),
+                        ("ger-AT", "de"), ("eng_Latn", "en"), ("yue", "yue"), ("gsw", "gsw")],
+)  # fmt: skip
+def test_codes_of_three_letters_mean_the_same_languages(lang: str, short: str) -> None:
+    assert primary(lang) == short
+
+
+def test_each_language_of_which_something_is_known_has_its_code_of_three_letters() -> None:
+    known = {lang for lang in (*UNSPACED, *profiles(), *_SCRIPTS_OF) if len(lang) == 2 and lang != "iw"}
+    assert known <= set(_TWO_LETTERS.values())

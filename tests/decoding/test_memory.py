@@ -68,6 +68,8 @@ def test_other_errors_are_not_taken_for_it() -> None:
     model = Small(1, 1, lambda: RuntimeError("shapes do not match"))
     with pytest.raises(RuntimeError, match="shapes"):
         search_all(model, [[4], [5]], DecodeConfig(), CPU)
+    assert is_out_of_memory(RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate(handle)"))
+    assert not is_out_of_memory(RuntimeError("The tensor has a non-zero number of elements, but its data is not alloc"))
     assert not is_out_of_memory(ValueError("out of memory"))
     assert not is_out_of_memory(DecodeError("out of memory"))
 

@@ -10,7 +10,7 @@ from table_model import BOS, EOS, PAD, TableModel, every_translation
 
 from dragoman.config import DecodeConfig, ModelConfig
 from dragoman.decoding.batches import length_batches, search_all
-from dragoman.decoding.search import Specials, beam_search, greedy_search, length_penalty
+from dragoman.decoding.search import ROOM, Specials, beam_search, greedy_search, length_penalty
 from dragoman.errors import DecodeError
 from dragoman.model.transformer import Transformer
 
@@ -45,6 +45,17 @@ def test_the_last_token_allowed_is_eos_and_counts(beam_size: int) -> None:
     found = search_all(model, [[4, 5]], config, torch.device("cpu"))[0][0]
     assert len(found.ids) == 2 + 3 - 1
     assert found.log_prob == pytest.approx(model.log_prob([4, 5, EOS], found.ids))
+
+
+def test_greedy_search_asks_for_memory_as_it_needs_it_and_not_for_the_whole_limit() -> None:
+    model, src = TableModel(3), torch.tensor([[4, 5, EOS], [6, 6, EOS]])
+    model.table[..., EOS] = -30.0  # never likely, so that it must grow
+    for limit in (ROOM - 1, ROOM, ROOM + 1, 2 * ROOM + 1, 4 * ROOM + 3):
+        found = greedy_search(model, src, [limit, 7])
+        assert [len(one.ids) for one in found] == [limit - 1, 6]
+        assert found[0].log_prob == pytest.approx(model.log_prob([4, 5, EOS], found[0].ids))
+    model.table[..., EOS] = 30.0
+    assert [one.ids for one in greedy_search(model, src, [10**12, 10**12])] == [[], []]
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])

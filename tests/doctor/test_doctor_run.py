@@ -96,7 +96,7 @@ class Case:
                         bleu=bleu(step), chrf=chrf(step), best=True, samples=samples,
                     )  # fmt: skip
             if end is not None:
-                log.event("end", steps, reason=end, seconds=1.0, tokens=4000 * steps, flops=1.0)
+                log.event("end", steps, reason=end, seconds=6.0, tokens=4000 * steps, flops=1.0)
                 log.event("bundle", steps, weights="last", loss=1.5, bleu=35.0, chrf=70.0)
         return diagnose(read_run(self.folder))
 
@@ -238,6 +238,25 @@ def test_bleu_near_zero_early_in_training_is_no_illness(case: Case) -> None:
 
 def test_training_that_ended_too_early(case: Case) -> None:
     only(case.write(loss=lambda s: 5.0 - s / 5000, bleu=lambda s: 0.3, steps=500), "too-short", "warning")
+
+
+@pytest.mark.parametrize(
+    ("train", "reason", "advice"),
+    [
+        ({"max_minutes": 0.9, "max_steps": 9000}, "max_minutes", "train longer: train.max_minutes=9, or"),
+        ({"max_minutes": 0.9, "max_steps": 700}, "max_minutes", "train.max_minutes=9, train.max_steps=5000, or"),
+        ({"max_minutes": 0.1}, "max_steps", "train longer: train.max_minutes=1, train.max_steps=5000, or"),
+        ({"max_minutes": 60}, "max_steps", "train longer: train.max_steps=5000, or"),
+        ({"max_epochs": 3}, "max_epochs", "train longer: train.max_epochs=30, or"),
+        ({"patience": 2}, "patience", "train longer: train.patience=20, or"),
+    ],
+)
+def test_to_train_longer_is_to_raise_what_ended_the_run(
+    case: Case, train: dict[str, Any], reason: str, advice: str
+) -> None:
+    early: dict[str, Any] = dict(loss=lambda s: 5.0 - s / 5000, bleu=lambda s: 0.3, steps=500)
+    found = case.write(**early, end=reason, config={"train": train})
+    assert advice in only(found, "too-short", "warning").advice
 
 
 def test_bleu_near_zero_after_long_training(case: Case) -> None:

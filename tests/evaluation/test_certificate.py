@@ -15,6 +15,7 @@ import dragoman
 from dragoman.errors import BundleError, ConfigError
 from dragoman.evaluation.certificate import CERTIFICATE
 from dragoman.files import MANIFEST, check_sealed, sealed_folder
+from dragoman.translation.translator import Translation, Translator
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +69,15 @@ def test_what_cannot_be_compared_is_refused(
     with pytest.raises(ConfigError, match="no export to ctranslate2"):
         dragoman.certify(run, tmp_path / "marian", src=corpus.valid_src, quiet=True)
     (tmp_path / "blank").write_text("\n \n", encoding="utf-8")
-    with pytest.raises(dragoman.DataError, match="nothing to compare"):
+    with pytest.raises(dragoman.DataError, match="nothing to compare: all lines are blank"):
         dragoman.certify(run, folder, src=tmp_path / "blank", quiet=True)
+    (tmp_path / "long").write_text("the dog sees " * 200 + "\n", encoding="utf-8")
+    with pytest.raises(dragoman.DataError, match="nothing to compare: no line is translated in one piece"):
+        dragoman.certify(run, folder, src=tmp_path / "long", quiet=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(Translator, "translate", lambda self, texts, **settings: [Translation("", 0.0)] * len(texts))
+        with pytest.raises(dragoman.DataError, match="nothing to compare: all translations are empty; the model has"):
+            dragoman.certify(run, folder, src=corpus.valid_src, quiet=True)
     with pytest.raises(dragoman.DataError, match="has 20 lines but"):
         dragoman.certify(run, folder, src=corpus.valid_src, ref=corpus.tgt, quiet=True)
     (folder / "model.bin").write_bytes(b"")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import sacrebleu
 
+from dragoman.data.languages import CHINESE, UNSPACED
 from dragoman.errors import ConfigError, DataError
 from dragoman.evaluation.metrics import (
     bleu,
@@ -55,9 +56,9 @@ def test_case_counts_unless_asked_otherwise() -> None:
 
 
 def test_chinese_is_scored_by_characters() -> None:
-    for lang in ("zh", "zh-CN", "zh_TW", "ZH", "cmn", "yue"):
+    for lang in ("zh", "zh-CN", "zh_TW", "ZH", "cmn", "yue", "zho", "chi", "zho_Hans"):
         assert bleu_tokenizer(lang) == "zh"
-    for lang in ("de", "en", None, "ja", "zhx"):
+    for lang in ("de", "en", None, "ko", "zhx"):
         assert bleu_tokenizer(lang) == "13a"
     score = bleu(ZH_HYPS, ZH_REFS, "zh")
     assert "tok:zh" in score.signature
@@ -66,6 +67,32 @@ def test_chinese_is_scored_by_characters() -> None:
     edits = ter(ZH_HYPS, ZH_REFS, "zh")
     assert "asian:yes" in edits.signature
     assert 0 < edits.value < 40 < ter(ZH_HYPS, ZH_REFS).value
+
+
+UNSPACED_REFS = {
+    "ja": ["猫が家の中で眠っている。", "彼は赤い本を買いませんでした。"],
+    "th": ["แมวกำลังนอนหลับอยู่ในบ้าน", "เขาไม่ได้ซื้อหนังสือสีแดง"],
+    "lo": ["ແມວກຳລັງນອນຢູ່ໃນເຮືອນ", "ລາວບໍ່ໄດ້ຊື້ປຶ້ມສີແດງ"],
+    "km": ["ឆ្មាកំពុងដេកនៅក្នុងផ្ទះ", "គាត់មិនបានទិញសៀវភៅក្រហមទេ"],
+    "my": ["ကြောင်ကအိမ်ထဲမှာအိပ်နေတယ်", "သူကစာအုပ်အနီကိုမဝယ်ခဲ့ဘူး"],
+    **dict.fromkeys(CHINESE, ZH_REFS),
+}
+OF_THREE_LETTERS = {"zho": "zh", "chi": "zh", "cmn": "zh", "jpn": "ja", "tha": "th", "lao": "lo", "khm": "km",
+                    "mya": "my", "bur": "my", "zho_Hans": "zh", "jpn_Jpan": "ja"}  # fmt: skip
+
+
+@pytest.mark.parametrize("lang", [*UNSPACED, *OF_THREE_LETTERS])
+def test_the_same_text_scores_100_in_languages_without_spaces(lang: str) -> None:
+    refs = UNSPACED_REFS[OF_THREE_LETTERS.get(lang, lang)]
+    found = bleu(refs, refs, lang)
+    assert found.value == pytest.approx(100)
+    assert f"tok:{bleu_tokenizer(lang)}|" in found.signature
+    edits = ter(refs, refs, lang)
+    assert edits.value == 0
+    assert "asian:yes" in edits.signature
+    almost = [ref[:4] + ref[5:] for ref in refs]
+    assert 30 < bleu(almost, refs, lang).value < 100
+    assert bleu(almost, refs, "de").value < 5
 
 
 @pytest.mark.parametrize("seed", range(6))

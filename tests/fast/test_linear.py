@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from dragoman.device import PRECISIONS, check_precision
 from dragoman.errors import ConfigError
-from dragoman.fast.linear import PRECISIONS, _is_amd, check_precision, prepared
+from dragoman.fast.linear import _is_amd, prepared
 
 CPU = torch.device("cpu")
 HAS_INT8 = any(torch.cpu.get_capabilities().get(name) for name in ("avx512_vnni", "avx_vnni", "amx_int8"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -142,6 +143,18 @@ def test_a_damaged_state_under_a_valid_seal_is_refused(tmp_path: Path) -> None:
             (aside / "state.json").write_text(content, encoding="utf-8", errors="surrogateescape")
         with pytest.raises(BundleError, match=r"state\.json: damaged"):
             mine.load(tmp_path / "step_00000020")
+
+
+def test_a_state_from_before_the_best_loss_was_kept_is_read(tmp_path: Path) -> None:
+    mine = Trained()
+    state = json.loads((mine.save(tmp_path, 10) / "state.json").read_text(encoding="utf-8"))
+    del state["best_loss"]
+    with sealed_folder(tmp_path / "step_00000020", {"step": 20}) as aside:
+        for file in (tmp_path / "step_00000010").iterdir():
+            if file.name != "manifest.json":
+                shutil.copy(file, aside)
+        (aside / "state.json").write_text(json.dumps(state), encoding="utf-8")
+    assert mine.load(tmp_path / "step_00000020") == TrainState(step=10, tokens=70)
 
 
 def test_the_last_scheduled_checkpoints_and_the_newest_are_kept(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from dragoman.config import ModelConfig, TrainConfig
 from dragoman.data.batching import BatchStream
 from dragoman.data.store import Store
 from dragoman.errors import DragomanError
+from dragoman.files import check_sealed
 from dragoman.model.transformer import Transformer
 from dragoman.model.weights import read_weights, untied
 from dragoman.training.checkpoint import latest_checkpoint, list_checkpoints
@@ -143,6 +145,46 @@ def test_patience_ends_the_run_and_the_best_weights_are_those_of_the_best_bleu(r
     torch.testing.assert_close(read_weights(tmp_path / "checkpoints/best/model.safetensors"), seen[1], rtol=0, atol=0)
     assert [event["best"] for event in read_log(tmp_path, "validation")] == [True, True, False, False]
     assert "normal this early" in (tmp_path / "samples.txt").read_text(encoding="utf-8")
+
+
+def test_of_equal_quality_the_lower_loss_is_better_and_at_0_patience_does_not_count(
+    run_fit: Fit, tmp_path: Path
+) -> None:
+    """A first BLEU of 0 is no best that nothing can beat: what was trained longest would be thrown away for it."""
+    losses = iter([7.0, 5.0, math.nan, 4.0, 4.5, 4.25, 3.0])
+
+    def validate(model: torch.nn.Module) -> Validation:
+        return Validation(next(losses), 0.0, 5.0, [])
+
+    outcome = run_fit(validate=validate, validate_every=2, max_steps=100, patience=2)
+    assert [event["best"] for event in read_log(tmp_path, "validation")] == [True, True, False, True, False, False]
+    assert (outcome.reason, outcome.state.best_step, outcome.state.best_loss) == ("patience", 8, 4.0)
+    assert check_sealed(tmp_path / "checkpoints/best", "checkpoint")["step"] == 8
+
+
+def test_above_0_a_lower_loss_is_kept_but_patience_counts(run_fit: Fit, tmp_path: Path) -> None:
+    losses = iter([3.0, 2.0, 1.0, 0.5])
+
+    def validate(model: torch.nn.Module) -> Validation:
+        return Validation(next(losses), 100.0, 100.0, [])
+
+    outcome = run_fit(validate=validate, validate_every=2, max_steps=100, patience=2)
+    assert (outcome.reason, outcome.state.step, outcome.state.best_step) == ("patience", 6, 6)
+
+
+@pytest.mark.parametrize(
+    ("found", "scores"),
+    [
+        (Validation(1.0, 30.0, 50.0, []), {"bleu": 30.0, "chrf": 50.0}),
+        (Validation(1.0, math.nan, math.nan, [], 35.0), {"f1": 35.0}),
+    ],
+)
+def test_the_best_weights_say_their_scores_by_name(
+    run_fit: Fit, tmp_path: Path, found: Validation, scores: dict[str, float]
+) -> None:
+    run_fit(validate=lambda model: found, validate_every=20)
+    facts = check_sealed(tmp_path / "checkpoints/best", "checkpoint")
+    assert {name: value for name, value in facts.items() if name in ("bleu", "chrf", "f1")} == scores
 
 
 def test_validation_sees_the_moving_average_and_training_goes_on_with_the_weights(run_fit: Fit, tmp_path: Path) -> None:

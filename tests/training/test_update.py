@@ -255,6 +255,10 @@ def test_bf16_is_refused_where_the_gpu_has_none(monkeypatch: pytest.MonkeyPatch)
     cuda = torch.device("cuda")
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
     assert resolve_precision("auto", cuda) == "fp32"
+    for where in (cuda, torch.device("cpu")):
+        for name in ("fp16", "int8", "", "BF16"):
+            with pytest.raises(ConfigError, match=f"precision = '{name}' is unknown: use auto, fp32 or bf16"):
+                resolve_precision(name, where)
     with pytest.raises(ConfigError, match="this GPU has no bf16"):
         resolve_precision("bf16", cuda)
 

@@ -180,6 +180,15 @@ def test_the_commands(command: Any, parser_run: Path, treebank: Treebank, tmp_pa
     assert bracket_scores(golds, found)[0].value == pytest.approx(told["scores"][0]["value"])
 
 
+def test_an_export_of_a_parser_is_not_compared_and_nothing_is_written(
+    command: Any, parser_run: Path, treebank: Treebank, tmp_path: Path
+) -> None:
+    done = command("export", parser_run, "--to", "ctranslate2", "--check", treebank.test, "--out", tmp_path / "out")
+    assert done.status == 2
+    assert "a parser cannot be compared: CTranslate2 cannot do parsing; export it without --check" in done.error
+    assert not (tmp_path / "out").exists()
+
+
 def test_attention_of_a_parser_is_traced(parser: dragoman.Translator) -> None:
     seen = trace(parser, "the dog sees a cat .")
     assert seen.by_words().src.tokens == ("the", "dog", "sees", "a", "cat", ".", "(end)")
@@ -200,6 +209,7 @@ def test_the_doctor_looks_at_a_parsers_run(command: Any, parser_run: Path, treeb
     ("arguments", "said"),
     [
         (("translate", "RUN", "--prefix", "(S"), "prefix, include, exclude, glossary and no_repeat_ngram"),
+        (("translate", "RUN", "--prefix", "狗"), "prefix, include, exclude, glossary and no_repeat_ngram"),
         (("translate", "RUN", "--alignments", "links"), "alignments: for translators"),
         (("translate", "RUN", "--engine", "ctranslate2"), "cannot do"),
         (("evaluate", "RUN", "--ref", "GOLD", "--src", "GOLD"), "give --ref, and no --src"),

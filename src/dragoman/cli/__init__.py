@@ -90,7 +90,9 @@ def run(arguments: Sequence[str]) -> int:
     except DragomanError as error:
         return _refused(str(error))
     except (MemoryError, RuntimeError) as error:
-        if not isinstance(error, MemoryError) and "out of memory" not in str(error) and "alloc" not in str(error):
+        from dragoman.device import is_out_of_memory
+
+        if not is_out_of_memory(error):
             raise
         return _refused(
             "out of memory: lower train.batch_tokens or decode.batch_tokens (--batch-tokens), or take a smaller model"

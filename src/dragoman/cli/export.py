@@ -31,11 +31,16 @@ def export(
         return
     from dragoman.device import resolve_device
     from dragoman.engines.ctranslate2 import precisions
-    from dragoman.evaluation.certificate import certify, compared_text
+    from dragoman.evaluation.certificate import check_task, compare_export, compared_text
+    from dragoman.translation.options import TranslateOptions
+    from dragoman.translation.translator import Translator
 
-    # better known now than after writing: is the package installed, the device here, the text whole?
+    # better known now than after writing: is the package installed, the device here, the text whole, the model one that
+    # can be compared?
     precisions(resolve_device(device).type)
-    compared_text(check, ref)
+    text = compared_text(check, ref)
+    translator = Translator.load(run, device)
+    check_task(translator)
     folder = exports.export(run, to, out, quantization)
-    found = certify(run, folder, src=check, ref=ref, device=device)
+    found = compare_export(translator, folder, text, TranslateOptions())
     print(found.to_json() if as_json else f"{folder}\n{found}")

@@ -53,6 +53,9 @@ class Specials(NamedTuple):
 
 DEFAULT = Specials()
 
+ROOM = 128
+"""For so many tokens greedy search has room at first, and twice as many each time that is full."""
+
 NOT_FINITE = "the model's scores are not finite (NaN or infinite): its weights are damaged or diverged"
 
 
@@ -102,7 +105,8 @@ def greedy_search(
     """
     n_rows, device = src.size(0), src.device
     one_by_one = rules is not None or choose is not None  # these look at every row, so none may be done already
-    ids = np.full((n_rows, max(max_lens, default=0)), specials.eos_id)
+    most = max(max_lens, default=0)
+    ids = np.full((n_rows, min(most, ROOM)), specials.eos_id)  # grows: a limit may be far beyond what is needed
     log_probs = np.zeros(n_rows)
     limits, rows = np.array(max_lens, np.int64), np.arange(n_rows)  # rows: which sentence each row of the state is
     is_open = np.ones(n_rows, np.bool_)  # of these rows
@@ -110,6 +114,8 @@ def greedy_search(
     n = 0
     while len(rows):
         n += 1
+        if n > ids.shape[1]:
+            ids = np.pad(ids, ((0, 0), (0, min(n, most - n + 1))), constant_values=specials.eos_id)
         logits, state = model.step(state, torch.from_numpy(last).to(device))
         if one_by_one or n in max_lens:
             rooms = limits[rows] - n + 1

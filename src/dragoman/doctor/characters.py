@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.data.languages import primary
+from dragoman.data.languages import CHINESE, primary
 
 SCRIPTS = (
     "latin", "cyrillic", "greek", "han", "kana", "hangul", "arabic", "hebrew", "devanagari", "thai", "other script",
@@ -34,7 +34,7 @@ _RANGES = {
     "thai": [(0xE00, 0xE80)],
 }
 _SCRIPTS_OF = {
-    "zh": ("han",), "cmn": ("han",), "yue": ("han",), "ja": ("kana", "han"), "ko": ("hangul",), "el": ("greek",),
+    **dict.fromkeys(CHINESE, ("han",)), "ja": ("kana", "han"), "ko": ("hangul",), "el": ("greek",),
     "he": ("hebrew",), "iw": ("hebrew",), "th": ("thai",),
     **dict.fromkeys(("ru", "uk", "bg", "be", "mk", "kk", "ky", "mn"), ("cyrillic",)),
     **dict.fromkeys(("ar", "fa", "ur", "ps", "ug"), ("arabic",)),

@@ -55,7 +55,7 @@ def of_run(folder: Path) -> Diagnosis:
         facts[name] = quantiles(lengths)
     if run.validations:
         quality = "bleu" if run.config.task == "translation" else "f1"
-        best = max(run.validations, key=lambda v: v[quality])
+        best = max(run.validations, key=lambda v: (v[quality], -v["loss"]))  # as training chooses it
         facts |= {f"best_{quality}": round(best[quality], 2), "best_step": best["step"]}
     return Diagnosis(f"run {folder}", facts, ranked(diagnose(run)), run=run)
 

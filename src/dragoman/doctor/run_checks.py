@@ -194,8 +194,24 @@ def underfitted(run: Record) -> Iterator[Finding]:
         yield from _finding(
             "note", "still-learning", f"BLEU rose by {gained:.1f} to {last['bleu']:.1f} in the last fifth of the run: "
             "it was still learning",
-            f"train longer: a new run with train.max_steps={2 * run.config.train.max_steps}{_or_pre_norm(run)}",
+            f"train longer: a new run with {_longer(run, 2)}{_or_pre_norm(run)}",
         )  # fmt: skip
+
+
+def _longer(run: Record, times: int) -> str:
+    """The limits that end a run so many times as long before that, and what to set them to."""
+    train, end = run.config.train, run.end or {}
+    reason, steps, minutes = end.get("reason"), times * run.step, times * end.get("seconds", 0.0) / 60
+    wanted = {}
+    if reason == "patience" and train.patience is not None:
+        wanted["patience"] = times * train.patience
+    if reason == "max_epochs" and train.max_epochs is not None:
+        wanted["max_epochs"] = times * train.max_epochs
+    if train.max_minutes is not None and (reason == "max_minutes" or minutes > train.max_minutes):
+        wanted["max_minutes"] = math.ceil(max(minutes, times * train.max_minutes))
+    if not wanted or reason == "max_steps" or steps > train.max_steps:
+        wanted["max_steps"] = steps
+    return ", ".join(f"train.{name}={value}" for name, value in wanted.items())
 
 
 def no_translations(run: Record) -> Iterator[Finding]:
@@ -209,7 +225,7 @@ def no_translations(run: Record) -> Iterator[Finding]:
         if run.end is not None and run.end.get("reason") != "signal":
             yield from _finding(
                 "warning", "too-short", f"BLEU is {last['bleu']:.1f}: training ended after {run.tokens:,} target "
-                "tokens, too early to translate", f"train longer: train.max_steps={10 * run.step}, or a larger batch",
+                "tokens, too early to translate", f"train longer: {_longer(run, 10)}, or a larger batch",
             )  # fmt: skip
         return
     if train_loss > math.log(10):
@@ -250,8 +266,8 @@ def _why_no_bleu(run: Record, last: dict[str, Any], train_loss: float) -> tuple[
     if last.get("chrf", 0.0) >= 20:
         return (
             f"chrF is {last['chrf']:.0f}, so the characters are right and the words are cut otherwise",
-            "set data.tgt_lang (zh is cut into characters for BLEU), and give references as raw text, neither "
-            "tokenised nor cut into subwords",
+            "set data.tgt_lang (BLEU cuts zh, ja, th and others into characters), and give references as raw text, "
+            "neither tokenised nor cut into subwords",
         )
     return (
         "given the right beginning it knows the next word, but its own words lead nowhere: as when the target is not "

@@ -13,10 +13,9 @@ from dragoman.decoding.batches import search_all
 from dragoman.decoding.constraints import Rules
 from dragoman.decoding.ensemble import Ensemble, Mean
 from dragoman.decoding.search import Model
-from dragoman.device import resolve_precision
+from dragoman.device import check_precision, resolve_precision
 from dragoman.engines.engine import Alive, Found, Models, Needs, Progress, SearchSettings, Segment
 from dragoman.errors import ConfigError
-from dragoman.fast.linear import check_precision
 from dragoman.fast.step import Engine as FastModel
 from dragoman.model.transformer import Transformer
 

@@ -62,6 +62,14 @@ class Certificate(NamedTuple):
         return json.dumps({**self._asdict(), "comparisons": comparisons}, indent=2, ensure_ascii=False)
 
 
+class ComparedText(NamedTuple):
+    """What is translated by both."""
+
+    name: str  # of the file
+    lines: list[str]
+    references: list[str] | None
+
+
 @takes(TranslateOptions)
 def certify(
     run: Path | str,
@@ -90,16 +98,31 @@ def certify(
         DataError: There is nothing to compare.
         DragomanError: The certificate cannot be written.
     """
+    text = compared_text(src, ref)
+    return compare_export(
+        Translator.load(run, device), folder, text, TranslateOptions.of(options, changes), quiet=quiet
+    )
+
+
+def compare_export(
+    translator: Translator,
+    folder: Path | str,
+    text: ComparedText,
+    options: TranslateOptions,
+    *,
+    quiet: bool = False,
+) -> Certificate:
+    """As ``certify``, of a run and a text that have been read already."""
+    check_task(translator)
     folder, ticker = Path(folder), Ticker(quiet)
     facts = check_sealed(folder, "conversion")
     if facts.get("export") != "ctranslate2":
         raise ConfigError(f"{folder}: no export to ctranslate2, the format that can be compared")
-    translator = Translator.load(run, device)
     if facts.get("bundle") != translator.manifest.get("sha256"):
-        raise ConfigError(f"{folder}: was not made from the bundle that {run} holds now; export it again")
-    lines, references = compared_text(src, ref)
+        raise ConfigError(f"{folder}: was not made from the bundle that the run holds now; export it again")
+    name, lines, references = text.name, text.lines, text.references
     engine, computed_in = open_export(folder, facts["quantization"], translator.bundle, translator.device.type)
-    ours = translator.plan(TranslateOptions.of(options, {**changes, "guard": False}))
+    ours = translator.plan(options, guard=False)
     theirs = translator.with_engine(ours, engine)
     events = Events(progress=ticker)
     with ticker.task("A"):
@@ -109,7 +132,7 @@ def certify(
     texts_a, texts_b = ([one.text for one in found] for found in (found_a, found_b))
     differences = _differences(translator, engine, lines, texts_a)
     if not differences:
-        raise DataError(f"{src}: there is nothing to compare: no line that is translated in one piece")
+        raise DataError(f"{name}: there is nothing to compare: {_why_nothing(lines, texts_a)}")
     comparisons: Sequence[Comparison] = ()
     if references is not None:
         with ticker.task("resampling"):
@@ -133,16 +156,35 @@ def certify(
     return result
 
 
-def compared_text(src: Path | str, ref: Path | str | None) -> tuple[list[str], list[str] | None]:
-    """The lines to translate, and their references.
+def check_task(translator: Translator) -> None:
+    """Refuse a parser, which CTranslate2 cannot search with.
+
+    Raises:
+        ConfigError: It is one.
+    """
+    if translator.is_parser:
+        raise ConfigError("a parser cannot be compared: CTranslate2 cannot do parsing; export it without --check")
+
+
+def compared_text(src: Path | str, ref: Path | str | None) -> ComparedText:
+    """The lines to translate, and their references, each file read once: it may be a pipe.
 
     Raises:
         DataError: A file cannot be read, or they have not as many lines.
     """
     if ref is None:
-        return list(read_lines(src)), None
+        return ComparedText(str(src), list(read_lines(src)), None)
     pairs = list(read_pairs(src, ref))
-    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    return ComparedText(str(src), [pair[0] for pair in pairs], [pair[1] for pair in pairs])
+
+
+def _why_nothing(lines: Sequence[str], translations: Sequence[str]) -> str:
+    """Why there is not one token to compare, and what to do."""
+    if not any(line.strip() for line in lines):
+        return "all lines are blank; give a text"
+    if not any(text.strip() for text in translations):
+        return "all translations are empty; the model has learned too little, train it longer"
+    return "no line is translated in one piece; give shorter lines"
 
 
 def _differences(

@@ -13,7 +13,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from dragoman.data.languages import CHINESE, primary
+from dragoman.data.languages import CHINESE, UNSPACED, primary
 from dragoman.errors import ConfigError, DataError
 
 BOOTSTRAP_SAMPLES = 1000
@@ -54,8 +54,8 @@ def chrf_metric() -> CHRF:
 
 
 def ter_metric(tgt_lang: str | None) -> TER:
-    """sacreBLEU's TER as ``ter`` uses it."""
-    by_characters = bleu_tokenizer(tgt_lang) == "zh"
+    """sacreBLEU's TER as ``ter`` uses it; it knows the characters of Chinese and Japanese, but not those of Thai."""
+    by_characters = primary(tgt_lang) in UNSPACED
     return TER(asian_support=by_characters, normalized=by_characters)
 
 
@@ -65,8 +65,14 @@ def token_metric() -> BLEU:
 
 
 def bleu_tokenizer(lang: str | None) -> str:
-    """sacreBLEU's tokeniser for a target language: Chinese by characters, all others as WMT does (13a)."""
-    return "zh" if primary(lang) in CHINESE else "13a"
+    """sacreBLEU's tokeniser for a target language.
+
+    Chinese by characters but for what is written in Latin letters (``zh``); other languages without spaces, such as
+    Japanese and Thai, by characters (``char``: 13a would make one word of a sentence); all others as WMT does (13a).
+    """
+    if primary(lang) in CHINESE:
+        return "zh"
+    return "char" if primary(lang) in UNSPACED else "13a"
 
 
 def bleu(

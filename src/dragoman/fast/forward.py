@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from dragoman.config import unknown
 from dragoman.fast.attention import Heads, columns, fused, is_written_out, padded_keys, written_out
 from dragoman.fast.projection import ROWS, project
 from dragoman.model.attention import MultiHeadAttention
@@ -128,8 +129,12 @@ def _feed_forward(layer: FeedForward, x: Tensor) -> Tensor:
     hidden = _linear(x, layer.w_1, relu=relu)
     if layer.w_3 is not None:
         hidden = F.silu(_linear(x, layer.w_3)) * hidden
+    elif layer.activation == "gelu":
+        hidden = F.gelu(hidden)
+    elif layer.activation == "swish":
+        hidden = F.silu(hidden)
     elif not relu:
-        hidden = F.gelu(hidden) if layer.activation == "gelu" else F.silu(hidden)
+        raise unknown("model.activation", layer.activation)
     return _linear(dropout(hidden, layer.dropout.p), layer.w_2)
 
 

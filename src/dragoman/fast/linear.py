@@ -19,10 +19,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from dragoman.errors import ConfigError
-
-PRECISIONS = ("fp32", "bf16", "int8")
-
 
 class Product(Protocol):
     """A prepared ``x W^T + b``."""
@@ -47,7 +43,7 @@ def prepared(weight: Tensor, bias: Tensor | None, precision: str) -> Product:
     Args:
         weight: ``(out, in)``; of its dtype and on its device are what comes and goes, except for bf16.
         bias: ``(out,)`` or None.
-        precision: ``fp32``, ``bf16`` or ``int8``; see ``check_precision``.
+        precision: ``fp32``, ``bf16`` or ``int8``; see ``device.check_precision``.
     """
     weight, bias = weight.detach(), None if bias is None else bias.detach()
     if precision == "fp32":
@@ -59,27 +55,6 @@ def prepared(weight: Tensor, bias: Tensor | None, precision: str) -> Product:
     if weight.device.type == "cpu" and torch.ops.mkldnn._is_mkldnn_bf16_supported():
         return _packed(weight, bias)
     return _plain(weight, bias)
-
-
-def check_precision(precision: str, device: torch.device) -> None:
-    """See whether this machine can multiply so.
-
-    Raises:
-        ConfigError: It cannot, or there is no such precision; the message says what there is.
-    """
-    if precision not in PRECISIONS:
-        raise ConfigError(f"precision = {precision!r} is unknown: use {', '.join(PRECISIONS[:-1])} or {PRECISIONS[-1]}")
-    if precision != "int8":
-        return
-    if device.type != "cpu":
-        raise ConfigError(f"precision = 'int8' is for a CPU, and the device is {device.type}: use fp32 or bf16")
-    # without these instructions sums of 8-bit products overflow at 16 bits, silently
-    facts = torch.cpu.get_capabilities()
-    able = any(facts.get(name) for name in ("avx512_vnni", "avx_vnni", "amx_int8"))
-    if not able or "onednn" not in torch.backends.quantized.supported_engines:
-        raise ConfigError(
-            "precision = 'int8' needs 8-bit products (VNNI or AMX), which this CPU has not: use fp32 or bf16"
-        )
 
 
 def _plain(weight: Tensor, bias: Tensor | None) -> Product:

@@ -20,8 +20,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from dragoman.config import unknown
+from dragoman.device import check_precision
 from dragoman.errors import ConfigError
-from dragoman.fast.linear import Product, check_precision, prepared
+from dragoman.fast.linear import Product, prepared
 from dragoman.model.embedding import LearnedPositions, position_angles, rotate, sinusoids
 from dragoman.model.layers import DecoderLayer, EncoderLayer
 from dragoman.model.transformer import NO_DECODER, Transformer
@@ -290,6 +292,8 @@ class Engine:
             hidden = F.gelu(hidden)
         elif activation == "swish":
             hidden = F.silu(hidden)
+        elif activation != "relu":
+            raise unknown("model.activation", activation)
         return self._after(layer.out(hidden, plus=x), layer.last_norm)
 
     def _before(self, x: Tensor, norm: Norm) -> Tensor:
@@ -314,6 +318,8 @@ class Engine:
             return x * self._scale, position_angles(start, length, self.config.head_d_k, ids.device)
         if learned is not None:
             positions = learned.window(start, length).detach().to(self.dtype)
+        elif self.config.positions != "sinusoidal":
+            raise unknown("model.positions", self.config.positions)
         else:
             positions = self._sinusoids[start : start + length]
             if len(positions) < length:  # far out: made when asked for

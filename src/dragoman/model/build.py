@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.config import ModelConfig
+from dragoman.config import ModelConfig, unknown
 from dragoman.model.baselines.convolutional import ConvolutionalModel
 from dragoman.model.baselines.recurrent import RecurrentModel
 from dragoman.model.transformer import Transformer
@@ -17,4 +17,6 @@ def build(config: ModelConfig) -> EncoderDecoder:
         return Transformer(config)
     if config.architecture == "conv":
         return ConvolutionalModel(config)
-    return RecurrentModel(config)
+    if config.architecture in ("rnn", "gru", "lstm"):
+        return RecurrentModel(config)
+    raise unknown("model.architecture", config.architecture)

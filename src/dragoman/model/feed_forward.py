@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dragoman.config import ModelConfig
+from dragoman.config import ModelConfig, unknown
 from dragoman.model.dropout import Dropout
 
 
@@ -34,6 +34,8 @@ class FeedForward(nn.Module):
             hidden = F.relu(hidden)
         elif self.activation == "gelu":
             hidden = F.gelu(hidden)
-        else:
+        elif self.activation == "swish":
             hidden = F.silu(hidden)
+        else:
+            raise unknown("model.activation", self.activation)
         return self.w_2(self.dropout(hidden))

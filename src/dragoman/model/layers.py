@@ -9,10 +9,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from dragoman.config import ModelConfig
+from dragoman.config import ModelConfig, unknown
 from dragoman.model.attention import KeysValues, MultiHeadAttention, Record
 from dragoman.model.dropout import Dropout
 from dragoman.model.feed_forward import FeedForward
+
+
+def is_pre_norm(config: ModelConfig) -> bool:
+    """Whether norms stand before the sub-layers, and not behind them."""
+    if config.norm not in ("pre", "post"):
+        raise unknown("model.norm", config.norm)
+    return config.norm == "pre"
 
 
 class EncoderLayer(nn.Module):
@@ -20,7 +27,7 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.pre_norm = config.norm == "pre"
+        self.pre_norm = is_pre_norm(config)
         self.self_attn = MultiHeadAttention(config)
         self.feed_forward = FeedForward(config)
         self.norm1 = nn.LayerNorm(config.d_model, eps=config.norm_eps)
@@ -49,7 +56,7 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, config: ModelConfig, with_memory: bool = True) -> None:
         super().__init__()
-        self.pre_norm = config.norm == "pre"
+        self.pre_norm = is_pre_norm(config)
         self.self_attn = MultiHeadAttention(config)
         self.cross_attn = MultiHeadAttention(config) if with_memory else None
         self.feed_forward = FeedForward(config)

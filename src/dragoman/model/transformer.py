@@ -8,7 +8,7 @@ from typing import NamedTuple, Self, cast
 import torch
 from torch import Tensor, nn
 
-from dragoman.config import ModelConfig
+from dragoman.config import ModelConfig, unknown
 from dragoman.errors import ConfigError
 from dragoman.model.attention import KeysValues, Record
 from dragoman.model.dropout import Dropout
@@ -226,4 +226,6 @@ class Transformer(nn.Module):
             return self.dropout(x), position_angles(start, length, self.config.head_d_k, x.device)
         if learned is not None:
             return self.dropout(x + learned.window(start, length)), None
+        if self.config.positions != "sinusoidal":
+            raise unknown("model.positions", self.config.positions)
         return self.dropout(x + sinusoids(start, length, self.config.d_model, x.device).to(x.dtype)), None

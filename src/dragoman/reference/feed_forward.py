@@ -59,7 +59,9 @@ def activate(x: Array, activation: str) -> Array:
         return relu(x)
     if activation == "gelu":
         return gelu(x)
-    return swish(x)
+    if activation == "swish":
+        return swish(x)
+    raise ValueError(f"activation = {activation!r} is unknown: use relu, gelu or swish")
 
 
 def activate_backward(x: Array, d_y: Array, activation: str) -> Array:
@@ -68,7 +70,9 @@ def activate_backward(x: Array, d_y: Array, activation: str) -> Array:
         return relu_backward(x, d_y)
     if activation == "gelu":
         return gelu_backward(x, d_y)
-    return swish_backward(x, d_y)
+    if activation == "swish":
+        return swish_backward(x, d_y)
+    raise ValueError(f"activation = {activation!r} is unknown: use relu, gelu or swish")
 
 
 class FeedForwardCache(NamedTuple):

@@ -48,6 +48,13 @@ def layer_norm_backward(p: Params, cache: NormCache, d_y: Array) -> tuple[Array,
     return cache.inv_std * (d_normed - shift - cache.normed * stretch), grads
 
 
+def is_pre_norm(config: Config) -> bool:
+    """Whether norms stand before the sub-layers, and not behind them as in the paper."""
+    if config["norm"] not in ("pre", "post"):
+        raise ValueError(f"norm = {config['norm']!r} is unknown: use pre or post")
+    return bool(config["norm"] == "pre")
+
+
 class ResidualCache(NamedTuple, Generic[C]):
     """What the backward pass of :func:`residual` needs again."""
 
@@ -68,7 +75,7 @@ def residual(
         sublayer: A function of ``x`` alone that returns its output ``(B, L, d_model)`` and its cache.
         config: Its ``norm`` and ``norm_eps`` are read.
     """
-    if config["norm"] == "pre":
+    if is_pre_norm(config):
         h, norm_cache = layer_norm(norm, x, config["norm_eps"])
         y, cache = sublayer(h)
         return x + y, ResidualCache(norm_cache, cache)
@@ -90,7 +97,7 @@ def residual_backward(
         The gradient of ``x``, those of the norm, and whatever ``sublayer_backward(cache, d_y)`` returned beside the
         gradient of its input.
     """
-    if config["norm"] == "pre":
+    if is_pre_norm(config):
         d_h, rest = sublayer_backward(cache.sublayer, d_out)
         d_x, norm_grads = layer_norm_backward(norm, cache.norm, d_h)
         return d_out + d_x, norm_grads, rest

@@ -158,7 +158,9 @@ def embed_sequence(params: Params, config: Config, side: str, ids: Ids) -> Array
         return x + sinusoidal_positions(length, x.shape[-1], x.dtype)
     if config["positions"] == "learned":
         return x + learned_positions(params[f"{side}_positions.weight"], length)
-    return x  # rotary positions enter in self-attention
+    if config["positions"] == "rotary":
+        return x  # they enter in self-attention
+    raise ValueError(f"positions = {config['positions']!r} is unknown: use sinusoidal, learned or rotary")
 
 
 def embed_sequence_backward(params: Params, config: Config, side: str, ids: Ids, d_x: Array) -> Grads:

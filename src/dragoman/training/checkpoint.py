@@ -42,7 +42,8 @@ class TrainState:
     seconds: float = 0.0  # of training, validation included, over all parts of the run
     bad_steps: int = 0  # updates in a row that were skipped for a non-finite loss or gradient
     skipped: int = 0  # such updates in all
-    best_bleu: float = -1.0
+    best_bleu: float = -1.0  # the quality of the best validation: its BLEU, or a parser's bracket F1
+    best_loss: float | None = None  # of that validation, in nats; None: not known, as in older runs, or not finite
     best_step: int = 0
     since_best: int = 0  # validations since
     validated_step: int = 0  # of the last validation
@@ -91,7 +92,7 @@ def load_checkpoint(
     random = read_weights(folder / "random.safetensors")
     try:
         saved = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-        saved = {"validated_step": 0, **saved}  # which older runs did not count
+        saved = {"validated_step": 0, "best_loss": None, **saved}  # which older runs did not keep
         state = TrainState(**{f.name: saved[f.name] for f in fields(TrainState)})
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BundleError(f"{folder}/state.json: damaged ({error})") from None

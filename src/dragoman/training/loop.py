@@ -191,9 +191,10 @@ def validated(
 
     def work() -> None:
         with ema_in_place(model, ema):  # what is measured is also what is kept as the best
-            note_validation(validate(model), state, log)
+            found = validate(model)
+            note_validation(found, state, log)
             if state.best_step == state.step:
-                save_best(checkpoints, model, state)
+                save_best(checkpoints, model, state.step, found)
 
     started = time.perf_counter()
     state.validated_step = state.step
@@ -285,12 +286,19 @@ def note_bad_step(
 
 
 def note_validation(found: Validation, state: TrainState, log: RunLog) -> None:
-    """Log a validation with three samples, and see whether it is the best so far."""
-    better = found.quality > state.best_bleu
+    """Log a validation with three samples, and see whether it is the best so far.
+
+    Of equal quality the one with the lower loss is better; while the quality is 0 that also keeps patience from
+    counting: a model may have a long way to its first right words.
+    """
+    before, loss = state.best_bleu, math.inf if math.isnan(found.loss) else found.loss
+    best_loss = math.inf if state.best_loss is None else state.best_loss
+    better = (found.quality, -loss) > (before, -best_loss)
+    gains = found.quality > before or (better and found.quality == 0)
+    state.since_best = 0 if gains else state.since_best + 1
     if better:
-        state.best_bleu, state.best_step, state.since_best = found.quality, state.step, 0
-    else:
-        state.since_best += 1
+        state.best_bleu, state.best_step = found.quality, state.step
+        state.best_loss = loss if math.isfinite(loss) else None
     log.event(
         "validation", state.step, loss=found.loss, perplexity=perplexity(found.loss), **found.scores, best=better,
         samples=[dict(zip(("src", "ref", "hyp"), sample, strict=True)) for sample in found.samples],
@@ -303,10 +311,10 @@ def note_validation(found: Validation, state: TrainState, log: RunLog) -> None:
     log.samples(f"step {state.step}{early}\n" + "\n".join(lines) + "\n")
 
 
-def save_best(checkpoints: Path, model: nn.Module, state: TrainState) -> None:
-    """Keep the weights of the best validation."""
+def save_best(checkpoints: Path, model: nn.Module, step: int, found: Validation) -> None:
+    """Keep the weights of the best validation, with its scores under their names."""
     weights = untied(model)
-    facts = {"step": state.step, "bleu": state.best_bleu}
+    facts = {"step": step, **found.scores}
     with sealed_folder(checkpoints / "best", facts, n_bytes(weights)) as aside:
         save_weights(aside / "model.safetensors", weights)
 

@@ -304,9 +304,6 @@ def _resumed(run: Path, overrides: Sequence[str], accept_changed_text: bool, tic
     if not list_checkpoints(run / "checkpoints"):
         what = "no checkpoint yet; delete it" if (run / "config.yaml").is_file() else "no such run; leave out --resume"
         raise BundleError(f"{run}: nothing to resume, {what} to start anew")
-    for key in (override.partition("=")[0].strip() for override in overrides):
-        if key.partition(".")[0] in ("task", "model", "data"):
-            raise ConfigError(f"--set {key} {ANOTHER_RUN}")
     saved = Config.from_yaml(run / "config.yaml")
     config = Config.from_yaml(run / "config.yaml", overrides)
     try:
@@ -314,12 +311,18 @@ def _resumed(run: Path, overrides: Sequence[str], accept_changed_text: bool, tic
     except ConfigError as error:  # the one of the run is not here
         raise ConfigError(f"{error}; that is --set train.device=cpu, and not bit for bit the run that it was") from None
     moved = device.type != saved.train.device
-    may_change = (*RESUMABLE, "precision") if moved else RESUMABLE
-    for name in ("model", "data", "train"):
-        before, now = getattr(saved, name).model_dump(), getattr(config, name).model_dump()
-        changed = [key for key in before if before[key] != now[key] and not (name == "train" and key in may_change)]
-        if changed:
-            raise ConfigError(f"--set {name}.{changed[0]} {ANOTHER_RUN}")
+    if not moved and config.train.precision == "auto":  # which is what it was made into when the run began
+        config = config.model_copy(
+            update={"train": config.train.model_copy(update={"precision": saved.train.precision})}
+        )
+    before, now = _settings(saved.model_dump(mode="json")), _settings(config.model_dump(mode="json"))
+    may_change = {f"train.{name}" for name in (*RESUMABLE, *(["precision"] if moved else []))}
+    for name in [*before, *now]:
+        is_other = before.get(name) != now.get(name)
+        if is_other and name not in may_change and not name.startswith("decode."):
+            raise ConfigError(
+                f"--set {name} = {now.get(name)!r}, but the run has {before.get(name)!r}: it {ANOTHER_RUN}"
+            )
     settings = {"device": device.type, "precision": config.train.precision}
     if moved:  # what was fast there may be emulated here
         chosen = any(override.partition("=")[0].strip() == "train.precision" for override in overrides)
@@ -343,6 +346,14 @@ def _resumed(run: Path, overrides: Sequence[str], accept_changed_text: bool, tic
                 with contextlib.suppress(DragomanError):
                     write_text(run / "config.yaml", saved.to_yaml())
             raise
+
+
+def _settings(section: Mapping[str, Any], path: str = "") -> dict[str, Any]:
+    """Each setting by its name with dots."""
+    found: dict[str, Any] = {}
+    for key, value in section.items():
+        found |= _settings(value, f"{path}{key}.") if isinstance(value, Mapping) else {f"{path}{key}": value}
+    return found
 
 
 def _restarted(run: Path, ticker: Ticker) -> bool:
@@ -469,7 +480,7 @@ def _learn_confidence(bundle: Bundle, run: Path, log: RunLog) -> dict[str, Any]:
 
 
 def kept_weights(config: Config, run: Path, outcome: Outcome, model: nn.Module) -> tuple[str, Mapping[str, Tensor]]:
-    """Which weights the bundle holds, in words and tensors: averaged if asked for, else EMA, else the best by BLEU."""
+    """Which weights the bundle holds, in words and tensors: averaged if asked for, else EMA, else the best."""
     if config.train.average > 1:
         checkpoints = whole_checkpoints(run / "checkpoints", outcome.state.step)[-config.train.average :]
         if len(checkpoints) > 1:
@@ -482,6 +493,7 @@ def kept_weights(config: Config, run: Path, outcome: Outcome, model: nn.Module) 
             if check_sealed(best, "checkpoint").get("step") != step:
                 raise BundleError(f"{best}: not the weights of step {step}, which were the best")
             by = "bracket F1" if config.task == "parsing" else "BLEU"
+            by = by if outcome.state.best_bleu else f"validation loss, {by} being 0"
             return f"best by {by}, step {step}", read_weights(best / "model.safetensors", untied(model))
         except BundleError as error:
             logger.warning("%s; taking the last weights", error)

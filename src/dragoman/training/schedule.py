@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dragoman.config import TrainConfig
+from dragoman.config import TrainConfig, unknown
 
 
 def learning_rate(step: int, config: TrainConfig, d_model: int, seconds: float = 0.0) -> float:
@@ -26,5 +26,7 @@ def learning_rate(step: int, config: TrainConfig, d_model: int, seconds: float =
         return peak * place / warmup
     if config.schedule == "inverse_sqrt":
         return peak * math.sqrt(warmup / place)
+    if config.schedule != "cosine":
+        raise unknown("train.schedule", config.schedule)
     done = min(1.0, (place - warmup) / max(1, config.max_steps - warmup))
     return peak * 0.5 * (1 + math.cos(math.pi * done))

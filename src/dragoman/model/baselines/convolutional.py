@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dragoman.config import ModelConfig
+from dragoman.config import ModelConfig, unknown
 from dragoman.model.attention import Record, attend
 from dragoman.model.baselines.embeddings import ends
 from dragoman.model.dropout import Dropout
@@ -201,5 +201,7 @@ class ConvolutionalModel(nn.Module):
     def _place(self, x: Tensor, learned: LearnedPositions | None, start: int) -> Tensor:
         """Add positions to the tokens ``x`` (B, L, d_model), the first of which stands at ``start``."""
         length, d = x.size(1), self.config.d_model
+        if learned is None and self.config.positions != "sinusoidal":
+            raise unknown("model.positions", self.config.positions)
         where = learned.window(start, length) if learned is not None else sinusoids(start, length, d, x.device)
         return self.dropout(x + where.to(x.dtype))
