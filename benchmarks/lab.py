@@ -9,19 +9,25 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness.environments import ROOT
+from dragoman.explanation.figures import save
 from dragoman.lab import EXPERIMENTS
 from dragoman.lab.page import WORDS
+from dragoman.lab.report import experiment, plain
 
 HERE = ROOT / "docs/lab"
 HEAD = """# The laboratory's report
 
-What `dragoman lab all` found when it was made in full, and what single experiments found on other text (`--config`,
-`--run`). `dragoman lab NAME` makes a page with more words and tables, as the [guide](../guide.md#experiments) says.
-This page and the files beside it are copied from there by `python -m benchmarks.lab REPORT`. What the experiments
-answer stands in [questions](../questions.md), what they refute in [errata](../errata.md), which also says what the five
-documents are.
+The results of a full `dragoman lab all`, and of single experiments on other text (`--config`, `--run`).
+`dragoman lab NAME` makes a page with more words and tables (see the [guide](../guide.md#experiments)).
+`python -m benchmarks.lab REPORT` copies figures and numbers from such a report, and writes this page; with `--restate`
+it writes verdicts and figures anew from the numbers that are here. The experiments answer these
+[questions](../questions.md); what they refute is listed in [errata](../errata.md), which also names the five documents.
 
-A statement *holds*, *does not hold*, or is *open*: where the interval over seeds contains both, it is not decided.
+A statement *holds*, *does not hold*, or is *open*: not decided, because the interval over seeds contains both.
+
+**What a verdict can carry.** Nearly all models here are small, trained for seconds or minutes, on one generated text or
+one toy task, at one learning rate, with one to three seeds. A verdict is about that model on that task. Where the
+literature found otherwise, or found the same at a larger scale, the verdict names it.
 """
 
 
@@ -51,6 +57,26 @@ def publish(report: Path, folder: Path, suffix: str = "") -> list[str]:
         (there / "numbers.json").write_text(text + "\n", encoding="utf-8")
         names.append(name)
     return names
+
+
+def restate(folder: Path) -> None:
+    """Write verdict and figures of one experiment anew from its numbers; what was measured stays as it is.
+
+    Figures that need more than the numbers, such as a trained model, stay too.
+    """
+    path = folder / "numbers.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    module = experiment(record["experiment"])
+    record["claim"] = EXPERIMENTS[record["experiment"]]
+    record["verdict"] = [plain(claim._asdict()) for claim in module.verdict(record["numbers"])]
+    if hasattr(module, "sections"):
+        drawn = [section for section in module.sections(record["numbers"]) if section.figure is not None]
+        record["figures"] = [
+            {"file": f"{section.name}.svg", "heading": section.heading, "caption": section.caption} for section in drawn
+        ]
+        for section in drawn:
+            save(section.figure, folder / f"{section.name}.svg")
+    path.write_text(json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def without_folders(record: dict[str, Any]) -> dict[str, Any]:
@@ -105,9 +131,13 @@ def main() -> None:
     parser.add_argument(
         "reports", nargs="*", metavar="REPORT[:SUFFIX]", help="such as lab, or lab-multi30k:-multi30k for other text"
     )
-    for given in parser.parse_args().reports:
+    parser.add_argument("--restate", action="store_true", help="verdicts and figures anew from the numbers in docs/lab")
+    args = parser.parse_args()
+    for given in args.reports:
         report, _, suffix = given.partition(":")
         print(f"{report}: {', '.join(publish(Path(report), HERE, suffix)) or 'nothing'}")
+    for path in sorted(HERE.glob("*/numbers.json")) if args.restate else ():
+        restate(path.parent)
     (HERE / "README.md").write_text(page(HERE), encoding="utf-8")
 
 

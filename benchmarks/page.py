@@ -19,15 +19,28 @@ from benchmarks.record import RESULTS
 
 HEAD = """# Performance
 
-This page is made by `python -m benchmarks.page` from the files in [benchmarks/results](../benchmarks/results). How each
-figure is measured, and how to measure it again, stands in [benchmarks/README.md](../benchmarks/README.md). Systems take
-turns in one run, each in a process and an environment of its own, with the same text, subwords, sizes and, where they
-decode, the same weights. A figure is the median of the runs; (least-greatest) follows it. A ratio is the median of the
-ratios of neighbouring runs. Memory is the peak of the process. SMALL is d_model 256, d_ff 1024, 4 heads, 3 + 3 layers;
-BASE is 512, 2048, 8, 6 + 6.
+`python -m benchmarks.page` generates this page from the files in [benchmarks/results](../benchmarks/results).
+[benchmarks/README.md](../benchmarks/README.md) describes how each number is measured and how to repeat it. Systems take
+turns in one run, each in its own process and environment, with the same text, subwords, sizes and, for decoding, the
+same weights. A number is the median of the runs, followed by (minimum-maximum). A ratio is the median of the ratios of
+neighbouring runs. Memory is the peak of the process. SMALL is d_model 256, d_ff 1024, 4 heads, 3 + 3 layers; BASE is
+512, 2048, 8, 6 + 6.
+
+How far the numbers go:
+
+- Most are medians of two runs. Differences of a few per cent mean nothing, and where the two runs are far apart, the
+  ratio means nothing either.
+- Compare within a table. The machines are virtual, and their speed changes from one day to the next.
+- The CPU model is the one that the virtual machine reports; it may not be the real one (Intel's family 6, model 167 has
+  neither AMX nor avx512_bf16). Go by the instruction sets. The two cores with AMX are virtual too and seem to share one
+  physical core: two trainings at once each ran at 0.6 times their speed alone ([log](log.md)).
+- tcmalloc is a memory allocator that only dragoman was measured with; no other system was given it.
 """
 MACHINES = {"without-amx": "Without AMX"}
 """Folders of other machines' results, and what their part of the page is called."""
+
+DRAWN = ("fp32", "bf16", "bf16 prepared", "int8 prepared")
+"""The kinds of product that are drawn, those that dragoman uses: with more, lines and names cover one another."""
 
 UPPER = {"small": "SMALL", "base": "BASE", "tiny": "TINY", "big": "BIG"}
 
@@ -112,14 +125,35 @@ def decoding(record: Record) -> Section:
             same = [f"{name} BLEU {one['bleu']:.2f}, {one['identical_percent']:.1f}% as dragoman fp32"
                     for name, one in found["without_length_penalty"].items()]  # fmt: skip
             about += f" Without length penalty, where all seek the same: {'; '.join(same)}."
-        tables.append(f"{about}\n\n{table([*head, 'workers x threads, batch', 'peak MiB'], rows)}{left_out(found)}")
+        columns = [*head, "workers x threads, batch", "peak MiB"]
+        tables.append(f"{about}\n\n{table(columns, rows)}{_limits(found)}{left_out(found)}")
         panels[f"{UPPER[preset]}, {kind}"] = {name: one["sentences_per_s"] for name, one in systems.items()}
-    text = "## Decoding\n\nEach system at the best of its batch sizes and workers; all that were tried stand in the "
-    text += "result. A batch is rows times the longest source for dragoman, sentences for the others.\n\n"
+    text = (
+        "## Decoding\n\nEach system at the best of the batch sizes and workers that were tried; the result file lists "
+    )
+    text += "them all. A batch is rows times the longest source for dragoman, sentences for the others.\n\n"
     text += "\n\n".join(tables) + "\n\n" + image("performance-decoding.svg", "Decoding throughput of each system")
     return Section(
         f"{text}\n\n{source(record)}", [("performance-decoding.svg", lambda p: plots.bars(panels, "sentences/s", p))]
     )
+
+
+def _limits(found: Record) -> str:
+    """For which systems the settings that were tried may have missed the best one."""
+    edges, alone = [], []
+    for name, tried in found.get("sweeps", {}).items():
+        batches, best = [one["batch"] for one in tried], found["systems"][name]["setting"]["batch"]
+        if best in (min(batches), max(batches)):
+            edges.append(f"{name} ({best:,} of {min(batches):,} to {max(batches):,})")
+        if {one["workers"] for one in tried} == {1}:
+            alone.append(name)
+    text = ""
+    if edges:
+        text += "\n\nThe best batch was the smallest or the largest one tried, so another may be faster still, for "
+        text += f"{', '.join(edges)}."
+    if alone:
+        text += f" Tried in a single process only, where the others could use two: {', '.join(alone)}."
+    return text
 
 
 def latency(record: Record) -> Section:
@@ -134,7 +168,9 @@ def latency(record: Record) -> Section:
         ]
         for name in order
     ]  # fmt: skip
-    text = f"## One sentence at a time\n\n{figures['what']}; {figures['weights']}.\n\n"
+    text = f"## One sentence at a time\n\n{figures['what']}; {figures['weights']} weights."
+    text += " auto is `--engine auto`, which chose CTranslate2." * any(name.endswith(" auto") for name in order)
+    text += "\n\n"
     text += table(["", "median ms", "fastest tenth", "slowest tenth", "peak MiB"], rows)
     return Section(f"{text}{left_out(figures)}\n\n{source(record)}")
 
@@ -172,7 +208,7 @@ def minutes(record: Record) -> Section:
         f"BLEU {target}: {'not reached' if found is None else f'{number(found)} minutes'}"
         for target, found in figures["minutes_to_bleu"].items()
     )
-    text = f"## Minutes to a quality\n\n{figures['what']}, beam search by the recipe. {reached}.\n\n"
+    text = f"## Minutes to a quality\n\n{figures['what']}, beam search as in the recipe. {reached}.\n\n"
     return Section(
         text + table(["minutes of training", "updates", "dropout", "BLEU", "chrF"], rows) + f"\n\n{source(record)}"
     )
@@ -194,19 +230,23 @@ def roofline(record: Record) -> Section:
         for name, s in steps.items()
     ]  # fmt: skip
     text = "## Roofline\n\nProducts of matrices, GFLOP/s (rows x inner width x columns):\n\n" + table(["", *ways], rows)
-    text += "\n\nA training step, everything counted in its time and only products in its operations:\n\n"
-    text += table(["", "GFLOP/s", "most of any product", "share, %"], shares)
+    text += "\n\nA training step; its time includes everything, its operations only matrix products:\n\n"
+    text += table(["", "GFLOP/s", "fastest product", "share, %"], shares)
     text += "\n\n" + image(
-        "performance-roofline.svg", "Speed of matrix products against their rows, and of training steps"
+        "performance-roofline.svg",
+        "Left: speed of matrix products against their rows. Right: training steps beside the fastest product",
     )
     series = [p for p in products if (p["inner"], p["columns"]) == (512, 2048)]
-    drawn = [Line(way, [p["rows"] for p in series], [p["gflop_per_s"][way]["median"] for p in series]) for way in ways]
-    ends = [series[0]["rows"], series[-1]["rows"]]
-    for name, one in steps.items():
-        preset, precision = name.split()
-        drawn.append(Line(f"a step of {UPPER[preset]} {precision}", ends, 2 * [one["gflop_per_s"]["median"]]))
-    panels = {"Products of rows x 512 x 2,048": drawn}
-    draw = lambda p: plots.lines(panels, "rows", ["GFLOP/s"], p)  # noqa: E731
+    drawn = [
+        Line(way, [p["rows"] for p in series], [p["gflop_per_s"][way]["median"] for p in series])
+        for way in ways
+        if way in DRAWN
+    ]
+    speeds = {
+        f"{UPPER[name.split()[0]]} {name.split()[1]}": (one["gflop_per_s"]["median"], one["peak_gflop_per_s"])
+        for name, one in steps.items()
+    }
+    draw = lambda p: plots.roofline(drawn, "Products of rows x 512 x 2,048", speeds, p)  # noqa: E731
     return Section(f"{text}{left_out(figures)}\n\n{source(record)}", [("performance-roofline.svg", draw)])
 
 
@@ -246,8 +286,8 @@ def growth(record: Record) -> Section:
     corpus = figures.get("corpus")
     if corpus:
         rows += [_grown(f"{what} against corpus", corpus, *keys) for what, keys in OF_A_CORPUS.items()]
-    text = "## How cost grows\n\nTime and memory above idle at the least size and at the greatest, and the slope of a "
-    text += "line through the logarithms of the three greatest: 1 is linear, 2 quadratic. Lengths are tokens of one "
+    text = "## How cost grows\n\nTime and memory above idle at the smallest and the largest size, and the slope of a "
+    text += "line through the logarithms of the three largest: 1 is linear, 2 quadratic. Lengths are tokens of one "
     text += "sentence, batches sentences of 32 tokens in training and of 15 in a search with beam 5, corpora pairs of "
     text += "the phrasebook.\n\n" + table(["", "sizes", "seconds", "exponent", "MiB", "exponent"], rows)
     units = ["seconds", "memory above idle (MiB)"]
@@ -306,16 +346,37 @@ def sections(results: Path) -> list[Section]:
     found = _of_one_machine(results)
     for folder, title in MACHINES.items():
         for section in _of_one_machine(results / folder):
-            found.append(_elsewhere(section, folder, title))
+            found.append(_elsewhere(section, folder, title, _two_days(results / folder)))
             title = ""
     return found
 
 
-def _elsewhere(section: Section, folder: str, title: str) -> Section:
-    """A section one level lower, its plots by names of their own; below the title, if there is one."""
+def _two_days(results: Path) -> str:
+    """How much the speed of the same training step differed between two results of one kind of machine."""
+    records = []
+    for name in ("training", "loop"):
+        if not (results / f"{name}.json").is_file():
+            return ""
+        records.append(json.loads((results / f"{name}.json").read_text(encoding="utf-8")))
+    trained, looped = (record["figures"] for record in records)
+    speeds = [
+        number(systems[name]["tokens_per_s"]["median"])
+        for systems, name in (
+            (trained["presets"]["small"]["systems"], "dragoman fp32"), (looped["systems"], "bare step"))
+    ]  # fmt: skip
+    days = [record["date"] for record in records]
+    return (
+        f"The same training step (SMALL, fp32) reached {speeds[0]} target tokens/s under Training ({days[0]}) and "
+        f"{speeds[1]} under The loop around the step ({days[1]}), on virtual machines of the same kind: compare within "
+        "a table, not between tables.\n\n"
+    )
+
+
+def _elsewhere(section: Section, folder: str, title: str, note: str) -> Section:
+    """A section one level lower, its plots by names of their own; below the title and the note, if there is one."""
     own = lambda name: name.replace("performance-", f"performance-{folder}-", 1)  # noqa: E731
     text = section.text.replace("## ", "### ", 1).replace("](images/performance-", f"](images/{own('performance-')}")
-    return Section(f"## {title}\n\n{text}" if title else text, [(own(name), draw) for name, draw in section.draw])
+    return Section(f"## {title}\n\n{note}{text}" if title else text, [(own(name), draw) for name, draw in section.draw])
 
 
 def _of_one_machine(results: Path) -> list[Section]:
@@ -327,7 +388,7 @@ def _of_one_machine(results: Path) -> list[Section]:
         ("sweep_batch", lambda record: sweep(
             record, "Batch", "sentences in a batch",
             {"sentences_per_s": "sentences/s", "batch_ms": "time until a batch is done (ms)"},
-            "So many sentences are translated at once, then the next.",
+            "N sentences are translated at a time.",
         )),
         ("sweep_vocabulary", lambda record: sweep(
             record, "Vocabulary", "subwords", tokens, "Training while the vocabulary grows.")),

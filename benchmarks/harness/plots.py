@@ -43,8 +43,8 @@ def colour(name: str) -> str:
 
 def dashes(name: str) -> Any:
     """Of a precision: solid fp32, dashed bf16, dotted int8; where names begin with it, of what follows it."""
-    if name in DASHES or name.startswith("a step"):
-        return (0, (1, 3)) if name.startswith("a step") else "-"
+    if name in DASHES:
+        return "-"
     if name.startswith(tuple(DASHES)):
         return DASHES["int8"] if "," in name else DASHES["bf16"]
     return next((value for precision, value in DASHES.items() if precision in name), "-")
@@ -84,33 +84,70 @@ def bars(panels: Mapping[str, Mapping[str, Spread]], unit: str, path: Path) -> N
 def lines(panels: Mapping[str, Sequence[Line]], x_unit: str, y_units: Sequence[str], path: Path) -> None:
     """Lines between logarithmic axes, a panel for each key, each line named at its end."""
     pyplot = matplotlib_for([])
-    from matplotlib.ticker import LogLocator
-
     figure, all_axes = pyplot.subplots(
         1, len(panels), figsize=(5.6 * len(panels), 4.2), layout="constrained", squeeze=False
     )
     for axes, (title, drawn), y_unit in zip(all_axes[0], panels.items(), y_units, strict=True):
-        axes.set(xscale="log", yscale="log")
-        for line in drawn:
-            axes.plot(
-                line.x, line.y, color=colour(line.name), linestyle=dashes(line.name), marker="o", markersize=3.5,
-                linewidth=1.7,
-            )  # fmt: skip
-        xs = sorted({x for line in drawn for x in line.x})
-        axes.set_xticks(xs, [number(x) for x in xs], rotation=45 if len(xs) > 6 else 0)
-        axes.set_xlim(xs[0] * 0.93, xs[-1] * 1.07)
-        low, high = min(min(line.y) for line in drawn), max(max(line.y) for line in drawn)
-        axes.set_ylim(low / 1.3, high * 1.3)
-        every = (1, 2, 5) if high / low < 1000 else (1,)
-        axes.yaxis.set_major_locator(LogLocator(subs=every))
-        axes.yaxis.set_major_formatter(lambda y, _: number(y))
-        axes.minorticks_off()
-        _name_ends(axes, drawn)
-        axes.set_xlabel(x_unit)
-        axes.set_ylabel(y_unit)
-        axes.set_title(title, loc="left", fontsize=11)
-        axes.tick_params(length=3)
-        axes.spines[["top", "right"]].set_visible(False)
+        _draw_lines(
+            axes, drawn, x_unit, y_unit, title, rotation=45 if len({x for one in drawn for x in one.x}) > 6 else 0
+        )
+    _save(pyplot, figure, path)
+
+
+def _draw_lines(axes: Any, drawn: Sequence[Line], x_unit: str, y_unit: str, title: str, rotation: int = 0) -> None:
+    from matplotlib.ticker import LogLocator
+
+    axes.set(xscale="log", yscale="log")
+    for line in drawn:
+        axes.plot(
+            line.x, line.y, color=colour(line.name), linestyle=dashes(line.name), marker="o", markersize=3.5,
+            linewidth=1.7,
+        )  # fmt: skip
+    xs = sorted({x for line in drawn for x in line.x})
+    axes.set_xticks(xs, [number(x) for x in xs], rotation=rotation)
+    axes.set_xlim(xs[0] * 0.93, xs[-1] * 1.07)
+    low, high = min(min(line.y) for line in drawn), max(max(line.y) for line in drawn)
+    axes.set_ylim(low / 1.3, high * 1.3)
+    every = (1, 2, 5) if high / low < 1000 else (1,)
+    axes.yaxis.set_major_locator(LogLocator(subs=every))
+    axes.yaxis.set_major_formatter(lambda y, _: number(y))
+    axes.minorticks_off()
+    _name_ends(axes, drawn)
+    axes.set_xlabel(x_unit)
+    axes.set_ylabel(y_unit)
+    axes.set_title(title, loc="left", fontsize=11)
+    axes.tick_params(length=3)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def roofline(products: Sequence[Line], title: str, steps: Mapping[str, tuple[float, float]], path: Path) -> None:
+    """Left: the speed of products over their rows. Right: of whole steps, each on a bar of the fastest product.
+
+    Args:
+        products: At most four, or their names cover one another.
+        title: Of the left panel.
+        steps: For each, its own speed and that of the fastest product in its precision, in GFLOP/s.
+    """
+    pyplot = matplotlib_for([])
+    figure, (left, right) = pyplot.subplots(
+        1, 2, figsize=(11.5, 3.9), layout="constrained", width_ratios=(1.25, 1), gridspec_kw={"wspace": 0.06}
+    )
+    _draw_lines(left, products, "rows (log scale)", "GFLOP/s (log scale)", title)
+    names = sorted(steps, key=lambda name: steps[name][0])
+    thick = 0.12 * max(len(names), 2)  # as thick for two as for four
+    right.barh(names, [steps[name][1] for name in names], color="#e2e2e2", height=thick)
+    right.barh(names, [steps[name][0] for name in names], color=OURS, height=thick)
+    right.set_ylim(-0.6, len(names) - 0.4)
+    for name in names:
+        step, most = steps[name]
+        text = f"{number(step)} of {number(most)}: {100 * step / most:.1f}%"
+        right.annotate(text, (most, name), (5, 0), textcoords="offset points", va="center", fontsize=9)
+    right.set_xlim(0, 1.6 * max(most for _, most in steps.values()))
+    right.xaxis.set_major_formatter(lambda x, _: number(x))
+    right.set_xlabel("GFLOP/s")
+    right.set_title("Training steps; grey: the fastest product", loc="left", fontsize=11)
+    right.tick_params(axis="y", length=0)
+    right.spines[["top", "right", "left"]].set_visible(False)
     _save(pyplot, figure, path)
 
 

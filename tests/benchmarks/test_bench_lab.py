@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
-from benchmarks.lab import HERE, page, publish
+from benchmarks.lab import HERE, page, publish, restate
 from dragoman.lab import EXPERIMENTS
 from dragoman.lab.report import Lab, run_experiment
 
@@ -20,6 +21,15 @@ def test_the_page_is_made_from_the_numbers_and_shows_every_figure() -> None:
     assert shown == {str(path.relative_to(HERE)) for path in HERE.glob("*/*.svg")}
     assert {path.parent.name for path in HERE.glob("*/numbers.json")} >= EXPERIMENTS.keys()
     assert not any(json.loads(path.read_text(encoding="utf-8"))["quick"] for path in HERE.glob("*/numbers.json"))
+
+
+@pytest.mark.parametrize("folder", sorted(path.parent for path in HERE.glob("*/numbers.json")), ids=lambda at: at.name)
+def test_verdicts_and_captions_are_those_of_the_code_for_these_numbers(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / folder.name)
+    restate(tmp_path / folder.name)
+    was, now = (json.loads((at / "numbers.json").read_text("utf-8")) for at in (folder, tmp_path / folder.name))
+    assert now == was
+    assert {path.name for path in (tmp_path / folder.name).iterdir()} == {path.name for path in folder.iterdir()}
 
 
 def test_quick_reports_are_not_published(tmp_path: Path) -> None:

@@ -103,3 +103,20 @@ def test_dollar_signs_are_letters(tmp_path: Path) -> None:
     names = ["$$", "$x_$", "$a$b"]
     save(heat_maps([HeatMap(np.eye(3), "", names, names)], "query", "key", "weight"), tmp_path / "map.svg")
     assert (tmp_path / "map.svg").stat().st_size > 1000
+
+
+def test_a_cell_without_a_number_does_not_look_like_zero() -> None:
+    values = np.array([[0.0, np.nan], [1.0, 0.0]])
+    figure = heat_maps([HeatMap(values)], "row", "column", "share", numbers=".2f", framed=True, missing="NaN: noticed")
+    axes = figure.axes[0]
+    assert [text.get_text() for text in axes.texts] == ["0.00", "NaN", "1.00", "0.00"]
+    (grey,) = axes.patches
+    assert (grey.get_x(), grey.get_y()) == (0.5, -0.5)
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["NaN: noticed"]
+    assert not heat_maps([HeatMap(values)], "row", "column", "share").axes[0].patches
+
+
+def test_ticks_follow_the_range_that_charts_share() -> None:
+    charts = [Chart([Curve("", [1, 2], y)], "x", "y", y_log=10, y_range=(1e-4, 10.0)) for y in ([1e-3, 5], [1, 2])]
+    one, other = (axes.get_yticks().tolist() for axes in curves(charts).axes)
+    assert one == other

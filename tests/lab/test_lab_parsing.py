@@ -70,19 +70,19 @@ def test_what_is_no_tree_over_the_words_is_counted_and_has_no_bracket_right() ->
     assert (found["sentences"], found["well_formed"], found["repaired"]) == (6, 4, 0)
     assert found["parser"]["precision"] == 100 > found["parser"]["recall"]
     assert found["parser"]["exact"] == pytest.approx(100 * 4 / 6)
-    assert parsing._verdict(found)[0].holds is False
+    assert parsing.verdict(found)[0].holds is False
 
 
 def test_the_verdict_follows_the_numbers(found: dict[str, Any]) -> None:
-    formed, ahead = parsing._verdict(found)
+    formed, ahead = parsing.verdict(found)
     assert formed.holds
     assert ahead.holds
     assert "60 of 60" in formed.figures
     near = {**found, "parser": {**found["right_branching"]}, "well_formed": 59}
-    assert [claim.holds for claim in parsing._verdict(near)] == [False, False]
+    assert [claim.holds for claim in parsing.verdict(near)] == [False, False]
     worse = {**found, "deeper": {**found, "parser": {**found["parser"], "f1": 10.0, "low": 9.0, "high": 11.0}}}
-    assert [claim.holds for claim in parsing._verdict(worse)] == [True, True, True]
-    assert parsing._verdict({**found, "deeper": found})[2].holds is None
+    assert [claim.holds for claim in parsing.verdict(worse)] == [True, True, True]
+    assert parsing.verdict({**found, "deeper": found})[2].holds is None
 
 
 def test_a_quick_run(tmp_path: Path, tiny_run: Path, tiny: Any) -> None:

@@ -115,6 +115,8 @@ def _draw_chart(axes: Any, chart: Chart) -> list[_End]:
             name = axes.annotate(one.name, (x[last], y[last]), (7, 0), textcoords="offset points", color=colour,
                                  va="center", annotation_clip=False)  # fmt: skip
             ends.append(_End(float(x[last]), float(y[last]), name))
+    if None not in chart.y_range:
+        axes.set_ylim(*chart.y_range)  # here too, for ticks are chosen by it
     for axis, base in ((axes.xaxis, chart.x_log), (axes.yaxis, chart.y_log)):
         if base:
             (axes.set_xscale if axis is axes.xaxis else axes.set_yscale)("log", base=base)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dragoman.explanation.style import INK, PAPER, drawing, fit, is_cjk, new_figure, number, scale
+from dragoman.explanation.style import INK, PALE, PAPER, QUIET, drawing, fit, is_cjk, new_figure, number, scale
 
 MAX_EDGED = 40  # cells a side, up to which they are kept apart by white lines; more are drawn as a picture
 
@@ -31,6 +31,8 @@ def heat_maps(
     n_columns: int | None = None,
     cell: float | None = None,
     numbers: str = "",
+    framed: bool = False,
+    missing: str = "",
 ) -> Any:
     """Matrices as cells, side by side, with one scale and its legend.
 
@@ -43,6 +45,9 @@ def heat_maps(
         n_columns: Maps in a row; None: up to four.
         cell: Side of a cell in inches; None: chosen from their number. Where ``numbers`` are written, 0.4 is enough.
         numbers: How to write the values into the cells, such as ``.2f``; empty: not.
+        framed: Draw a line around every cell, so that one of the lowest value differs from none at all.
+        missing: What a value that is not a number means: such cells are grey and the legend says so; empty: they are
+            left out.
 
     Returns:
         The matplotlib Figure.
@@ -57,11 +62,11 @@ def heat_maps(
     tall, wide = _cell(heights, widths, len(maps)) if cell is None else (cell, cell)
     shared = all((m.rows, m.columns) == (maps[0].rows, maps[0].columns) for m in maps)
     names = [text for m in maps for text in (m.title, *(m.rows or ()), *(m.columns or ()))]
-    with drawing([row_label, column_label, legend, *names]):
+    with drawing([row_label, column_label, legend, missing, *names]):
         figure, axes = new_figure(n_rows, n_columns)
         for i, (spot, one) in enumerate(zip(axes.flat, maps, strict=False)):
             first, top = i % n_columns == 0, i < n_columns
-            picture = _cells(spot, one, low, high)
+            picture = _cells(spot, one, low, high, framed, bool(missing))
             _name_cells(spot, one, not shared or first, not shared or top, tall, wide)
             if numbers:
                 _write_values(spot, one, numbers, max(abs(low), abs(high)))
@@ -76,6 +81,8 @@ def heat_maps(
         bar.set_label(legend)
         bar.outline.set_visible(False)
         bar.ax.yaxis.set_major_formatter(lambda value, _: number(value))
+        if missing:
+            _name_missing(axes[-1, 0], missing)
         fit(figure, axes, wide * widths, tall * heights)
         for spot in axes.flat[: len(maps)]:
             spot.set_aspect(tall / wide, anchor="NW")  # a smaller map among larger ones keeps the size of its cells
@@ -92,13 +99,20 @@ def _cell(heights: int, widths: int, n_maps: int) -> tuple[float, float]:
     return (short, room / widths) if heights < widths else (room / heights, short)
 
 
-def _cells(axes: Any, one: HeatMap, low: float, high: float) -> Any:
+def _cells(axes: Any, one: HeatMap, low: float, high: float, framed: bool, show_missing: bool) -> Any:
     """Draw the matrix; the first row is on top, and cell ``(0, 0)`` has its centre there."""
     values = np.asarray(one.values, dtype=float)
     height, width = values.shape
-    edge = {"edgecolor": PAPER, "linewidth": 0.6} if max(height, width) <= MAX_EDGED else {"rasterized": True}
+    small = max(height, width) <= MAX_EDGED
+    edge = {"edgecolor": QUIET if framed else PAPER, "linewidth": 0.6} if small else {"rasterized": True}
     picture = axes.pcolormesh(np.arange(width + 1) - 0.5, np.arange(height + 1) - 0.5, values,
-                              cmap=scale(diverging=low < 0), vmin=low, vmax=high, **edge)  # fmt: skip
+                              cmap=scale(diverging=low < 0), vmin=low, vmax=high, clip_on=not framed,
+                              **edge)  # fmt: skip
+    if show_missing:
+        from matplotlib.patches import Rectangle
+
+        for row, column in np.argwhere(np.isnan(values)):
+            axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=PALE, clip_on=False, **edge))
     axes.set_ylim(height - 0.5, -0.5)
     axes.spines[:].set_visible(False)
     axes.set_title(one.title)
@@ -124,7 +138,18 @@ def _name_cells(axes: Any, one: HeatMap, rows: bool, columns: bool, tall: float,
                 label.set(rotation=50, ha="left", rotation_mode="anchor")
 
 
+def _name_missing(axes: Any, missing: str) -> None:
+    """Say below the matrix what a grey cell means."""
+    from matplotlib.patches import Patch
+
+    axes.legend(
+        handles=[Patch(facecolor=PALE, edgecolor=QUIET, linewidth=0.6, label=missing)], loc="upper left",
+        bbox_to_anchor=(0, -0.02), frameon=False, borderaxespad=0, borderpad=0.4, handlelength=1.2, handleheight=1.2,
+    )  # fmt: skip
+
+
 def _write_values(axes: Any, one: HeatMap, numbers: str, most: float) -> None:
     for (row, column), value in np.ndenumerate(np.asarray(one.values, dtype=float)):
-        axes.text(column, row, format(value, numbers), ha="center", va="center", fontsize=8.5,
+        text = "NaN" if np.isnan(value) else format(value, numbers)
+        axes.text(column, row, text, ha="center", va="center", fontsize=8.5,
                   color=PAPER if abs(value) > 0.55 * most else INK)  # fmt: skip

@@ -7,18 +7,18 @@ use a configuration (``--config``), a trained model (``--run``) or a GPU (``--de
 
 EXPERIMENTS: dict[str, str] = {  # in the order of the report: first what one step does, then what the whole gains
     "attention": "Attention is a weighted mean of values, and without positions it does not know their order",
-    "scaling": "Without 1/sqrt(d_k) the softmax saturates and its gradient vanishes",
+    "scaling": "Without 1/sqrt(d_k) the softmax saturates, and in wide heads its gradient vanishes",
     "projections": "Learned queries, keys, values and heads are each worth having",
     "positions": "Sinusoids name every position, and a shift is a linear map",
     "masks": "A mask decides who sees whom, and how it is written decides whether it works",
     "heads": "Heads attend to different things, and not all of them matter",
     "paths": "Self-attention reaches any distance in one step; recurrent networks forget",
     "complexity": "Self-attention costs n^2 d, a recurrent layer n d^2 (Table 1)",
-    "norms": "Layer norm, and where it stands, decides whether deep stacks train",
+    "norms": "Layer norm, and where it is placed, decides whether small deep stacks train",
     "training": "Label smoothing, warm-up, averaging and dropout each earn their place",
-    "architectures": "The Transformer translates better than recurrent and convolutional models (Table 2)",
+    "architectures": "In the same minutes the Transformer translates better than recurrent and convolutional models",
     "ablations": "What each size and each part of the base model is worth (Table 3)",
-    "parsing": "The same model parses English (Table 4)",
-    "pitfalls": "The classic bugs fail in ways that a test can catch",
+    "parsing": "A small Transformer learns constituency parsing (section 6.3, not the corpus of Table 4)",
+    "pitfalls": "Classic bugs fail in ways that a test can catch",
 }
 """Each experiment by its name, with the claim that it examines."""

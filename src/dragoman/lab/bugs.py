@@ -230,7 +230,7 @@ def not_shifted(steps: int = 200) -> Seen:
         numbers[f"{name}_accuracy"] = accuracy(model, asked)
         numbers[f"{name}_spoken"] = spoken(model, test.src, test.tgt_out)
     return Seen(False, f"after {steps} steps {numbers['wrong_accuracy']:.0%} of tokens are right in training, and "
-                f"{numbers['wrong_spoken']:.0%} of sentences when it must speak by itself; shifted "
+                f"{numbers['wrong_spoken']:.0%} of sentences when it must generate them itself; shifted "
                 f"{numbers['right_accuracy']:.0%} and {numbers['right_spoken']:.0%}", numbers)  # fmt: skip
 
 

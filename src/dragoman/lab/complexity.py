@@ -63,7 +63,7 @@ def run(lab: Lab) -> Findings:
         "rows": rows,
     }  # fmt: skip
     numbers |= _fitted(numbers)
-    return Findings(numbers, _sections(numbers), _verdict(numbers))
+    return Findings(numbers, sections(numbers), verdict(numbers))
 
 
 def series(numbers: dict[str, Any], layer: str, key: str, **at: int) -> tuple[list[float], list[float]]:
@@ -102,7 +102,8 @@ def _fitted(numbers: dict[str, Any]) -> dict[str, Any]:
     return {"exponents": fits, "crossings": crossings}
 
 
-def _verdict(numbers: dict[str, Any]) -> list[Claim]:
+def verdict(numbers: dict[str, Any]) -> list[Claim]:
+    """What a full run decides, from the numbers that it keeps."""
     fits, d = numbers["exponents"], numbers["d"]
 
     def listed(key: str) -> str:
@@ -131,12 +132,14 @@ def _verdict(numbers: dict[str, Any]) -> list[Claim]:
             f"exponents of n at d = {d}: {listed('seconds_of_n')}",
         ),
         Claim(
-            "Self-attention takes more operations than a recurrent layer where n passes d",
+            "Counted as in Table 1, self-attention takes more operations than a recurrent layer where n passes d",
             all(n is not None and abs(n / width - 1) < 0.05 for width, n in by_count),
-            "; ".join(f"d = {width}: n = {n:,.0f}" if n else f"d = {width}: nowhere" for width, n in by_count),
+            "; ".join(f"d = {width}: n = {n:,.0f}" if n else f"d = {width}: nowhere" for width, n in by_count)
+            + ". So the formulas have it: 4n²d against 4nd², self-attention without its projections. These are 8nd² "
+            "more, and with them it takes more at any n",
         ),
         Claim(
-            "Up to n = d it is the faster one, as one of the five documents says",
+            "Up to n = d it is the faster one (fused, without projections), as one of the five documents says",
             all(n is None or n >= width for width, n in by_time),
             "slower from "
             + "; ".join(f"d = {width}: {f'n = {n:,.0f}' if n else 'no n measured'}" for width, n in by_time),
@@ -176,7 +179,8 @@ def _memory_chart(numbers: dict[str, Any]) -> Chart:
     return Chart(lines, "length n (log scale)", label, f"d = {numbers['d']}", x_log=2, y_log=10)
 
 
-def _sections(numbers: dict[str, Any]) -> list[Section]:
+def sections(numbers: dict[str, Any]) -> list[Section]:
+    """What a full run tells and draws, from the numbers that it keeps."""
     fits = numbers["exponents"]
     steps = {"recurrent": "n"}
     columns = (
@@ -201,13 +205,17 @@ def _sections(numbers: dict[str, Any]) -> list[Section]:
             [
                 "What one layer computes to mix its n positions of width d. Operations are counted by torch while the "
                 "layer runs as its equation is written. As in the paper's Table 1 the projections are left out, "
-                f"which all layers may have around them. k = {numbers['kernel_width']} is the width of the "
+                "though self-attention always has four of them (8nd² operations) while the recurrent layer's two "
+                "products are all it needs: that both cross at n = d follows from this choice. "
+                f"k = {numbers['kernel_width']} is the width of the "
                 f"convolution, r = {numbers['neighbours']} the neighbourhood of restricted self-attention.",
             ],
             curves(_charts(numbers, "operations", "operations (millions, log scale)", 1e-6), width=3.4, height=3.2),
             "operations",
             table,
-            "Counted multiplications and additions. Self-attention crosses recurrence exactly where n = d.",
+            "Counted multiplications and additions, projections left out. Counted so, self-attention crosses "
+            "recurrence at "
+            "n = d. On the left convolutional lies on restricted self-attention.",
         ),
         Section(
             "Table 1, timed",
@@ -225,7 +233,8 @@ def _sections(numbers: dict[str, Any]) -> list[Section]:
             "fused kernel computes them again, and keeps only what is n long.",
             curves([_memory_chart(numbers)], width=5.6, height=3.8),
             "memory",
-            caption="Memory that training needs for one layer and one sequence. A fused convolution keeps nothing but "
-            "its input.",
+            caption="Memory that training needs for one layer and one sequence. Fused self-attention lies on "
+            "recurrent: "
+            "both keep only what is n long. A fused convolution keeps nothing but its input.",
         ),
     ]

@@ -62,7 +62,7 @@ def run(lab: Lab) -> Findings:
     order = [Head(row["attention"], row["head"]) for row in sorted(found["alone"], key=lambda row: row["increase"])]
     found["together"] = lab.done("together", lambda: one_after_another(examined, order, lab.quick), weights)
     example = trace(examined.translator, *_example(examined))
-    return Findings(found | {"example": example.source}, _sections(found, example), _verdict(found))
+    return Findings(found | {"example": example.source}, _sections(found, example), verdict(found))
 
 
 def _examined(lab: Lab) -> Examined:
@@ -166,7 +166,8 @@ def _example(examined: Examined) -> tuple[str, str]:
 # --- the account ------------------------------------------------------------------------------------------------------
 
 
-def _verdict(found: Mapping[str, Any]) -> list[Claim]:
+def verdict(found: Mapping[str, Any]) -> list[Claim]:
+    """What a full run decides, from the numbers that it keeps."""
     alone, together = found["alone"], found["together"]
     n_heads = len(alone)
     small = [row for row in alone if row["high"] < SMALL_LOSS]
@@ -188,27 +189,30 @@ def _verdict(found: Mapping[str, Any]) -> list[Claim]:
     random = [curve["loss"][middle] for curve in together["at_random"]]
     return [
         Claim(
-            "Most heads can be cut off one at a time for less than 5% of perplexity",
+            "Most heads of this model can be cut off one at a time for less than 5% of perplexity",
             len(small) > n_heads / 2,
             f"{len(small)} of {n_heads}, by the upper end of the interval; the dearest, {_name(worst)}, costs "
             f"{worst['increase']:.2f} nats [{worst['low']:.2f}, {worst['high']:.2f}]",
         ),
         Claim(
-            "Some heads have one job: more than half of their weight goes to one place",
+            "Some heads of this model give more than half of their weight to one place, such as the word before",
             bool(sure),
             f"{len({(name, i) for name, i, _, _ in sure})} of {n_heads}"
             + "".join(
                 f"; {_name({'attention': n, 'head': i})}: {share:.0%} to {kind}" for n, i, kind, share in sure[:3]
-            ),
+            )
+            + ". Larger models that were trained for longer have such heads: https://arxiv.org/abs/1905.09418 (Voita "
+            "et "
+            "al. 2019), https://arxiv.org/abs/1906.04341 (Clark et al. 2019)",
         ),
         Claim(
-            "The attention to the source matters most",
+            "Of this model the attention to the source matters most",
             max(by_kind, key=by_kind.__getitem__) == "cross",
             "loss without each attention, summed over layers: "
             + ", ".join(f"{kind} +{rise:.2f}" for kind, rise in by_kind.items()),
         ),
         Claim(
-            "It matters which half of the heads is cut off",
+            "It matters which half of this model's heads is cut off",
             all(chosen < loss for loss in random),
             f"{together['pruned'][middle]} of {n_heads} cut off: loss {chosen:.2f} by importance, "
             f"{min(random):.2f} to {max(random):.2f} at random; whole {together['by_importance']['loss'][0]:.2f}",
@@ -283,7 +287,7 @@ def _importance(found: Mapping[str, Any]) -> Section:
         ),
         "importance",
         table,
-        "What the validation loss rises by without each head; where it falls, the cell is paper.",
+        "What the validation loss rises by without each head; a white cell is 0 or a fall.",
     )  # fmt: skip
 
 
@@ -303,7 +307,7 @@ def _together(together: Mapping[str, Any]) -> Section:
     return Section(
         "How many can go together",
         "Heads are cut off one after another, those first whose loss alone cost least; beside it random orders (mean, "
-        "and the band from the best to the worst). Heads that are idle one at a time may stand in for each other, so "
+        "and the band from the best to the worst). Heads that seem idle one at a time may replace each other, so "
         "the sum of small losses is not small.",
         curves([chart("loss", "loss (nats a token)", "Loss"), chart("bleu", "BLEU, greedy", "Translations")]),
         "together",

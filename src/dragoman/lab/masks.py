@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -68,10 +68,11 @@ def run(lab: Lab) -> Findings:
         "handed_over": handed_over(n),
         "hides": hides,
     }
-    return Findings(numbers, _sections(numbers), _verdict(numbers))
+    return Findings(numbers, sections(numbers), verdict(numbers))
 
 
-def _verdict(numbers: dict[str, Any]) -> list[Claim]:
+def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
+    """What a full run decides, from the numbers that it keeps."""
     leak, hides, given = numbers["leak_of_the_future"], numbers["hides"], numbers["handed_over"]
     silent = [
         f"{written} given to {read}"
@@ -131,11 +132,13 @@ def _examples() -> list[HeatMap]:
     return maps
 
 
-def _sections(numbers: dict[str, Any]) -> list[Section]:
+def sections(numbers: Mapping[str, Any]) -> list[Section]:
+    """What a full run tells and draws, from the numbers that it keeps."""
     positions = [str(i) for i in range(8)]
+    sizes = {name: np.asarray(matrix, dtype=float) for name, matrix in numbers["jacobians"].items()}
     jacobians = [
-        HeatMap(matrix / matrix.amax(1, keepdim=True), name, positions, positions)
-        for name, matrix in numbers["jacobians"].items()
+        HeatMap(matrix / matrix.max(axis=1, keepdims=True), name, positions, positions)
+        for name, matrix in sizes.items()
     ]
     names = list(CONVENTIONS)
     given = numbers["handed_over"]
@@ -155,10 +158,12 @@ def _sections(numbers: dict[str, Any]) -> list[Section]:
             "A leak test",
             "The loss of a model that sees the future is wonderful, so the loss does not show the bug. The derivative "
             "does: of output t by input s, through several layers of attention with residuals. Above the diagonal it "
-            "must be 0, not small. One diagonal too many is enough to see the answer.",
+            "must be 0, not small. One diagonal too many is enough to see the answer; through several layers it leaks "
+            "from as many positions ahead.",
             heat_maps(jacobians, "output at", "input at", "|d output / d input|, row by row", n_columns=2, cell=0.26),
             "leaks",
-            caption="Sizes of the derivatives. Right is only the first.",
+            caption="Sizes of the derivatives, each row divided by its greatest, so that rows can be compared; the "
+            "verdict gives the sizes themselves. Only the first mask is right.",
         ),
         Section(
             "Four ways to say it",
@@ -184,10 +189,13 @@ def _sections(numbers: dict[str, Any]) -> list[Section]:
             "nothing: the model trains, and sees the future.",
             heat_maps(
                 [HeatMap(handed, "", names, names)], "written as", "read as", "attention on hidden keys",
-                numbers=".2f", cell=0.62,
+                numbers=".2f", cell=0.62, framed=True, missing="NaN: the bug shows at once",
             ),
             "handed-over",
-            caption="Zeros off the diagonal are luck: 1 and true are the same once cast to bool, and so is −inf.",
+            caption="A causal mask, written one way (rows) and read another (columns). The diagonal is right. Off it, "
+            "a number above 0 is a leak that raises no error; 0.00 is right by luck (1 and true, and −inf and true, "
+            "are "
+            "the same once cast to bool); grey is NaN.",
         ),
         *[_hiding(rows, numbers["hides"][rows]) for rows in ("ordinary", "sees nothing")],
     ]  # fmt: skip

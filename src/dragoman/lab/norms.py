@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,7 +23,7 @@ from dragoman.lab.stacks import (
 
 
 def run(lab: Lab) -> Findings:
-    """Claims: post-norm's gradients sit on top and need warm-up; norms see one token only; epsilon is not a detail."""
+    """Claims: a post-norm decoder's gradients sit on top; warm-up; norms see one token only; epsilon is no detail."""
     depths = (2, 4) if lab.quick else (2, 6, 12, 24)
     seeds = (1,) if lab.quick else (1, 2, 3)
     gradients = {
@@ -74,23 +74,31 @@ def run(lab: Lab) -> Findings:
             for name in FORMULAS
         },
     }  # fmt: skip
-    return Findings(numbers, _sections(numbers), _verdict(numbers))
+    return Findings(numbers, sections(numbers), verdict(numbers))
 
 
 def _gradients(norm: str, depth: int, seeds: Sequence[int]) -> list[dict[str, list[float]]]:
     return [gradient_by_layer(norm, depth, seed) for seed in seeds]
 
 
-def decoder_gradients(numbers: dict[str, Any], norm: str, depth: int) -> np.ndarray[Any, Any]:
-    """Mean over seeds of the gradient norm of each decoder layer: ``(depth,)``."""
-    mean: np.ndarray[Any, Any] = np.mean([one["decoder"] for one in numbers["gradients"][norm][str(depth)]], axis=0)
+def gradients(numbers: Mapping[str, Any], norm: str, depth: int, side: str = "decoder") -> np.ndarray[Any, Any]:
+    """Mean over seeds of the gradient norm of each layer of one side: ``(depth,)``."""
+    mean: np.ndarray[Any, Any] = np.mean([one[side] for one in numbers["gradients"][norm][str(depth)]], axis=0)
     return mean
 
 
-def _verdict(numbers: dict[str, Any]) -> list[Claim]:
+def _last_over_first(numbers: Mapping[str, Any], norm: str, side: str) -> float:
+    """How much larger the last layer's gradient is than the first one's, in the deepest stack."""
+    found = gradients(numbers, norm, numbers["depths"][-1], side)
+    return float(found[-1] / found[0])
+
+
+def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
+    """What a full run decides, from the numbers that it keeps."""
     deepest = numbers["depths"][-1]
-    post, pre = (decoder_gradients(numbers, norm, deepest) for norm in ("post", "pre"))
-    last = {norm: [decoder_gradients(numbers, norm, d)[-1] for d in numbers["depths"]] for norm in ("post", "pre")}
+    sides = ("decoder", "encoder")
+    post, pre = ({side: _last_over_first(numbers, norm, side) for side in sides} for norm in ("post", "pre"))
+    last = {norm: [gradients(numbers, norm, d)[-1] for d in numbers["depths"]] for norm in ("post", "pre")}
     slope = {norm: float(np.polyfit(np.log(numbers["depths"]), np.log(last[norm]), 1)[0]) for norm in last}
     constant = numbers["constant_row"]
     in_half = constant["(x − mean) / sqrt(var + eps), eps = 1e-10"]["float16"]["output"]
@@ -99,20 +107,27 @@ def _verdict(numbers: dict[str, Any]) -> list[Claim]:
     dependence = numbers["dependence"]
     return [
         Claim(
-            "In a fresh post-norm stack the last layers have the largest gradients; pre-norm spreads them evenly",
-            bool(post[-1] / post[0] > 3 and pre.max() / pre.min() < 3),
-            f"{deepest} decoder layers, last over first: post-norm {post[-1] / post[0]:.2g}, pre-norm "
-            f"{pre[-1] / pre[0]:.2g}",
+            "In a fresh post-norm decoder the last layers have the largest gradients; in a pre-norm one all are alike",
+            bool(post["decoder"] > 3 and 1 / 3 < pre["decoder"] < 3),
+            f"{deepest} layers, last over first: post-norm {post['decoder']:,.{0 if post['decoder'] > 100 else 2}f}, "
+            f"pre-norm {pre['decoder']:.2f}",
         ),
         Claim(
-            "The last layer's gradient hardly depends on depth in post-norm stacks, and falls about as 1/sqrt(L) in "
-            "pre-norm ones",
+            "So it is in the encoder",
+            bool(post["encoder"] > 3),
+            f"{deepest} layers, last over first: post-norm {post['encoder']:.2f}, pre-norm {pre['encoder']:.2f}. As in "
+            "https://arxiv.org/abs/2004.08249, which concludes that unbalanced gradients are not what makes post-norm "
+            "hard to train",
+        ),
+        Claim(
+            "In the decoder the last layer's gradient hardly depends on depth with post-norm, and falls about as "
+            "1/sqrt(L) with pre-norm",
             abs(slope["post"]) < 0.25 and abs(slope["pre"] + 0.5) < 0.25,
             f"exponents of depth: post-norm {slope['post']:.2f}, pre-norm {slope['pre']:.2f} "
             "(https://arxiv.org/abs/2002.04745 derives 0 and −0.5)",
         ),
         Claim(
-            "In a fresh model most of what a sub-layer hands on is its input, by the residual path",
+            "In a fresh encoder more than half of what a sub-layer hands on is its input, by the residual path",
             min(min(shares) for shares in numbers["residual_shares"].values()) > 0.5,
             "share of the input over 6 layers: "
             + ", ".join(f"{norm}-norm {min(s):.0%} to {max(s):.0%}" for norm, s in numbers["residual_shares"].items()),
@@ -148,17 +163,31 @@ def _verdict(numbers: dict[str, Any]) -> list[Claim]:
 # --- the account ------------------------------------------------------------------------------------------------------
 
 
-def _sections(numbers: dict[str, Any]) -> list[Section]:
-    by_layer = [
+def _gradient_charts(numbers: Mapping[str, Any]) -> list[Chart]:
+    """Decoder and encoder, post- and pre-norm, on one scale; layers by their place, so that depths can be compared."""
+    found = {
+        (side, norm): {n: gradients(numbers, norm, n, side) for n in numbers["depths"]}
+        for side in ("decoder", "encoder")
+        for norm in ("post", "pre")
+    }
+    least = min(float(each.min()) for by_depth in found.values() for each in by_depth.values())
+    most = max(float(each.max()) for by_depth in found.values() for each in by_depth.values())
+    return [
         Chart(
             [
-                Curve(f"{n} layers", list(range(1, n + 1)), list(decoder_gradients(numbers, norm, n)), points=True)
-                for n in numbers["depths"]
+                Curve(f"{n} layers", [i / n for i in range(1, n + 1)], list(each), points=True)
+                for n, each in by_depth.items()
             ],
-            "decoder layer", "gradient of w_2 (log scale)", f"{norm}-norm", y_log=10,
+            "layer / number of layers", "gradient of w_2 (log scale)", f"{side}, {norm}-norm", y_log=10,
+            y_range=(least / 1.5, 1.5 * most),
         )
-        for norm in ("post", "pre")
+        for (side, norm), by_depth in found.items()
     ]  # fmt: skip
+
+
+def sections(numbers: Mapping[str, Any]) -> list[Section]:
+    """What a full run tells and draws, from the numbers that it keeps."""
+    by_layer = _gradient_charts(numbers)
     dependence = Chart(
         [
             Curve(name, list(numbers["others"]), [row[name] for row in numbers["dependence"]], points=True)
@@ -179,18 +208,24 @@ def _sections(numbers: dict[str, Any]) -> list[Section]:
     return [
         Section(
             "Where the gradient is",
-            "Fresh models, the loss of the first batch. After the paper's post-norm, norm(x + f(x)), the gradient "
-            "sits in the last layers and does not shrink there however deep the stack: the first steps must be "
-            "small. With pre-norm, x + f(norm(x)), it is spread evenly, and thinner the deeper.",
-            curves(by_layer, width=3.9, height=3.2),
+            "Fresh models, the loss of the first batch. In a decoder with the paper's post-norm, norm(x + f(x)), the "
+            "gradient sits in the last layers and does not shrink there however deep the stack. In the encoder it "
+            "does not: there all layers get about as much. With pre-norm, x + f(norm(x)), the decoder's layers get "
+            "about as much each and less the deeper the stack, and the encoder's first layers get somewhat more than "
+            "its last. Xiong et al. (https://arxiv.org/abs/2002.04745) explain the need of warm-up by large gradients "
+            "near the output; Liu et al. (https://arxiv.org/abs/2004.08249) find, as here, that only the decoder's "
+            "gradients are unbalanced, and that balancing them is not enough: they blame how strongly post-norm "
+            "layers depend on f(x), which amplifies small changes of the weights.",
+            curves(by_layer, width=3.5, height=2.5),
             "gradients",
-            caption="Gradient norm of the feed-forward network's second matrix, decoder, mean of the seeds.",
+            caption="Gradient norm of the feed-forward network's second matrix, mean of three seeds, on one scale: "
+            "a slope is an imbalance between layers. Only the post-norm decoder's is steep.",
         ),
         Section(
             "The residual path's share",
-            "Of the sum x + f(x) a share is x itself. In a fresh stack that is most of it: each layer begins as little "
-            "more than nothing, and learns what to add. With post-norm every norm makes the stream small again and the "
-            "share stays; with pre-norm the stream grows, and what a layer adds weighs less the higher it stands.",
+            "Of the sum x + f(x) a share is x itself. In a fresh stack that is more than half. With post-norm every "
+            "norm makes the stream small again and the share stays; with pre-norm the stream grows, and what a layer "
+            "adds weighs less the higher it stands.",
             curves([shares], width=6.4),
             "shares",
             caption="Share of x in x + f(x), fresh encoders of 6 layers, mean of the seeds.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from dragoman.errors import ConfigError, DataError
 from dragoman.evaluation.bracket_f1 import PAPER_F1, bracket_scores
 from dragoman.explanation.figures import Bar, Bars, Chart, Curve, bars, curves
 from dragoman.explanation.parse_tree import parse_trees
-from dragoman.explanation.style import PALE
+from dragoman.explanation.style import BLUE, QUIET
 from dragoman.files import explained
 from dragoman.lab.report import Claim, Findings, Lab, Section, Table
 from dragoman.lab.runs import QUICK, changed, finished, of_last_step, validation_texts
@@ -71,7 +71,7 @@ def run(lab: Lab) -> Findings:
             return _of_run(lab, folder, is_embedded) | {"train_s": done.seconds, "steps": done.step}
 
         found = finished(lab, "parser", config, 1, measure)
-    return Findings(found, _sections(found), [] if lab.quick else _verdict(found))
+    return Findings(found, sections(found), [] if lab.quick else verdict(found))
 
 
 def _config(lab: Lab) -> Config:
@@ -202,7 +202,8 @@ def _f1(group: Sequence[Counts]) -> float | None:
 # --- the account ------------------------------------------------------------------------------------------------------
 
 
-def _verdict(found: dict[str, Any]) -> list[Claim]:
+def verdict(found: Mapping[str, Any]) -> list[Claim]:
+    """What a full run decides, from the numbers that it keeps."""
     parser, baseline = found["parser"], found["right_branching"]
     ahead = parser["low"] - baseline["high"]
     claims = [
@@ -234,9 +235,10 @@ def _value(scores: dict[str, Any]) -> str:
     return f"{scores['f1']:.1f} [{scores['low']:.1f}, {scores['high']:.1f}]"
 
 
-def _sections(found: dict[str, Any]) -> list[Section]:
+def sections(found: Mapping[str, Any]) -> list[Section]:
+    """What a full run tells and draws, from the numbers that it keeps."""
     example, is_embedded = found["example"], "deeper" in found
-    corpus = "the embedded treebank, whose sentences a small grammar made" if is_embedded else "the given treebank"
+    corpus = "the embedded treebank, which a small grammar generates" if is_embedded else "the given treebank"
     return [
         Section(
             "A tree as a sequence",
@@ -257,16 +259,17 @@ def _sections(found: dict[str, Any]) -> list[Section]:
             "Against right-branching trees",
             f"Labelled brackets are counted as EVALB counts them, on {found['sentences']:,} sentences of {corpus}. "
             "Right-branching trees bracket each word with all that follow it, the usual blind guess for English. The "
-            "paper's figures are of the Wall Street Journal: another corpus, beside which a figure of "
-            "this one only shows where the scale ends.",
+            "paper's Table 4 is of another corpus, section 23 of the Wall Street Journal, and cannot be compared with "
+            f"this: {_published()}.",
             figure=bars([Bars(_bars(found), "labelled bracket F1 (%)")], width=4.6),
             name="f1",
             table=Table(
                 ("", "F1", "precision", "recall", "exact match", "unlabelled F1"),
                 [_row(*row) for row in _rows(found)],
             ),
-            caption="Blue: measured here, with 95% bootstrap intervals; grey: from the paper's Table 4. The table: in "
-            "per cent.",
+            caption=f"Labelled brackets of {corpus}; whiskers: 95% bootstrap intervals over sentences. Figures of "
+            f"other "
+            "corpora, such as those of the paper's Table 4, cannot be compared with these.",
         ),
         Section(
             "Longer sentences are harder",
@@ -295,7 +298,7 @@ def _tree(example: dict[str, str], which: str) -> Tree:
     return from_symbols(example[which].split(" "), tuple(example["sentence"].split(" "))).tree
 
 
-def _rows(found: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+def _rows(found: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     rows = [("the parser", found["parser"]), ("right-branching", found["right_branching"])]
     if "deeper" in found:
         rows += [
@@ -310,13 +313,20 @@ def _row(name: str, scores: dict[str, Any]) -> tuple[str, ...]:
     return (name, *(f"{scores[key]:.1f}" for key in keys))
 
 
-def _bars(found: dict[str, Any]) -> list[Bar]:
-    here = [Bar(name, row["f1"], row["low"], row["high"], text=f"{row['f1']:.1f}") for name, row in _rows(found)]
-    paper = [*WSJ_ONLY, ("the paper's Transformer", PAPER_F1)]
-    return [*here, *(Bar(f"{name}, WSJ", value, colour=PALE, text=f"{value}") for name, value in paper)]
+def _bars(found: Mapping[str, Any]) -> list[Bar]:
+    """Those of one corpus; the paper's are of another, and no bar of theirs belongs on the same axis."""
+    return [
+        Bar(name, row["f1"], row["low"], row["high"], QUIET if name.startswith("right") else BLUE, f"{row['f1']:.1f}")
+        for name, row in _rows(found)
+    ]
 
 
-def _chart(found: dict[str, Any]) -> Chart:
+def _published() -> str:
+    """Table 4 in words."""
+    return ", ".join(f"{name} {value}" for name, value in (*WSJ_ONLY, ("the paper's Transformer", PAPER_F1)))
+
+
+def _chart(found: Mapping[str, Any]) -> Chart:
     middles = [5.5, 15.5, 25.5, 35.5, 45.5]
     lines: list[Curve] = []
     counts = found["by_length"]["sentences"]

@@ -162,7 +162,7 @@ def run(lab: Lab) -> Findings:
             row = {"norm": norm, "squashed": squashed, "orthogonal": True}
             gradient = reach(functools.partial(plain_recurrent, sizes.d, **row), sizes)
             numbers["recurrent"].append(row | {"gradient": gradient[: FAR + 1]})
-    return Findings(numbers, _sections(numbers), _verdict(numbers))
+    return Findings(numbers, sections(numbers), verdict(numbers))
 
 
 def _ratio(numbers: dict[str, Any], name: str) -> float:
@@ -177,7 +177,8 @@ def between(numbers: dict[str, Any], squashed: bool, orthogonal: bool) -> list[f
     return [row["norm"] for row in rows if 1e-3 <= row["ratio"] <= 1e3]
 
 
-def _verdict(numbers: dict[str, Any]) -> list[Claim]:
+def verdict(numbers: dict[str, Any]) -> list[Claim]:
+    """What a full run decides, from the numbers that it keeps."""
     attention, plain = _ratio(numbers, "self-attention"), _ratio(numbers, "plain RNN")
     lstm, open_lstm = _ratio(numbers, "LSTM"), _ratio(numbers, "LSTM, forget bias 4")
     six, deep = _ratio(numbers, "6 convolutions"), _ratio(numbers, "25 convolutions")
@@ -194,19 +195,19 @@ def _verdict(numbers: dict[str, Any]) -> list[Claim]:
             f"{attention:.2f} times",
         ),
         Claim(
-            "A plain RNN's has faded below 1/1000 or grown above 1000, as it is drawn (spectral norm of W_hh: 1)",
+            "A plain RNN's has faded below 1/1000 or grown above 1000, as it is initialised (spectral norm of W_hh: 1)",
             not 1e-3 <= plain <= 1e3,
             f"{plain:.1e} times",
         ),
         Claim(
             "An LSTM forgets more slowly, and hardly at all once its forget gate is open",
             plain < lstm < open_lstm,
-            f"{lstm:.1e} times as it is drawn (forget bias 1), {open_lstm:.2f} times with forget bias 4",
+            f"{lstm:.1e} times as it is initialised (forget bias 1), {open_lstm:.2f} times with forget bias 4",
         ),
         Claim(
-            "Convolutions see as far as their layers add up to, and no further",
+            "Causal convolutions see back as far as their layers add up to, and no further",
             six == 0.0 and deep > 0.0,
-            f"6 layers of width 3: exactly {six:g}; 25 layers: {deep:.1e} times",
+            f"at distance {FAR}: 6 layers of width 3 (12 back): exactly {six:g}; 25 layers: {deep:.1e} times",
         ),
         Claim(
             "A spectral norm of W_hh above 1 makes the gradient explode, as one of the five documents says",
@@ -232,7 +233,8 @@ def _by_distance(numbers: dict[str, Any], squashed: bool, label: str, title: str
     return Chart(lines, "distance (tokens)", label, title, y_log=10, y_range=(1e-25, 1e25))
 
 
-def _sections(numbers: dict[str, Any]) -> list[Section]:
+def sections(numbers: dict[str, Any]) -> list[Section]:
+    """What a full run tells and draws, from the numbers that it keeps."""
     sizes = numbers["sizes"]
     lines = []
     for name, gradient in numbers["reach"].items():
@@ -275,7 +277,9 @@ def _sections(numbers: dict[str, Any]) -> list[Section]:
             curves([every], width=6.2, height=4.4),
             "reach",
             table,
-            "Gradient by distance. Six convolutions end at 12 tokens: beyond, it is exactly zero.",
+            "Gradient by distance. Six causal convolutions end at 12 tokens: beyond, it is exactly zero. (Centred "
+            "ones, as "
+            "in an encoder, see 6 to either side.)",
         ),
         Section(
             "Why recurrence fades",

@@ -101,31 +101,35 @@ PITFALLS = (
 
 
 def run(lab: Lab) -> Findings:
-    """Claims: each bug is seen; most raise nothing; each has its test."""
+    """Claims: each bug is seen; some raise nothing; each has its test."""
     seen = {pitfall.name: pitfall.show() for pitfall in PITFALLS}
-    silent = [name for name, found in seen.items() if not found.loud]
     numbers: dict[str, Any] = {
         pitfall.name: {**seen[pitfall.name]._asdict(), "test": pitfall.test} for pitfall in PITFALLS
     }
-    shifted = seen["targets not shifted"].numbers
-    verdict = [
+    return Findings(numbers, _sections(seen), verdict(numbers))
+
+
+def verdict(numbers: dict[str, Any]) -> list[Claim]:
+    """What a full run decides, from the numbers that it keeps."""
+    silent = [name for name, found in numbers.items() if not found["loud"]]
+    shifted, hidden = numbers["targets not shifted"], numbers["padded queries hidden"]
+    return [
         Claim(
-            "Most of these bugs raise no error: the model trains, and is worse",
-            len(silent) > len(PITFALLS) / 2,
-            f"{len(silent)} of {len(PITFALLS)} are silent",
+            "Some of these bugs raise no error: the model trains, and is worse",
+            bool(silent),
+            f"{len(silent)} of {len(numbers)} are silent; the list was chosen by hand, so the share means nothing",
         ),
         Claim(
-            "A model whose targets are not shifted is nearly perfect in training and speaks nonsense",
-            shifted["wrong_accuracy"] > 0.95 and shifted["wrong_spoken"] < 0.2,
-            seen["targets not shifted"].symptom,
+            "A model whose targets are not shifted is nearly perfect in training and writes nonsense",
+            shifted["numbers"]["wrong_accuracy"] > 0.95 and shifted["numbers"]["wrong_spoken"] < 0.2,
+            shifted["symptom"],
         ),
         Claim(
             "Hiding padded queries with -inf spoils the whole batch, two layers on",
-            seen["padded queries hidden"].numbers["two_layers"] == 1.0,
-            seen["padded queries hidden"].symptom,
+            hidden["numbers"]["two_layers"] == 1.0,
+            hidden["symptom"],
         ),
     ]
-    return Findings(numbers, _sections(seen), verdict)
 
 
 def _sections(seen: dict[str, Seen]) -> list[Section]:
@@ -133,7 +137,7 @@ def _sections(seen: dict[str, Seen]) -> list[Section]:
     sections = [
         Section(
             "Silent and loud",
-            "Most of these bugs stand in one of the five documents that this project began with, in code that looks "
+            "Most of these bugs are in one of the five documents that this project began with, in code that looks "
             "right. Those that raise an error cost a minute. The others cost a model. Each has a test here that fails "
             "when the bug is made; that it does is itself tested, by making it (`tests/lab/test_pitfalls.py`).",
             table=Table(

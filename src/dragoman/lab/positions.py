@@ -21,7 +21,7 @@ from dragoman.lab.sinusoids import (
     shift_error,
     wavelengths,
 )
-from dragoman.reference import Array, sinusoidal_positions
+from dragoman.reference import sinusoidal_positions
 
 WIDTH, LENGTH = 128, 100  # of the matrix that is drawn, as in one of the five documents
 SHOWN = (0, 8, 16, 32, 64, 126)  # channels that are drawn as curves, all of them sines
@@ -82,10 +82,11 @@ def run(lab: Lab) -> Findings:
         "lengths": lengths,
         "longer": trained,
     }
-    return Findings(numbers, _sections(numbers, table), _verdict(numbers))
+    return Findings(numbers, sections(numbers), verdict(numbers))
 
 
-def _verdict(numbers: dict[str, Any]) -> list[Claim]:
+def verdict(numbers: dict[str, Any]) -> list[Claim]:
+    """What a full run decides, from the numbers that it keeps."""
     change, n = numbers["mean_change"], numbers["positions"]
     least, most = numbers["step"]
     shift = max(numbers["shift_errors"].values())
@@ -133,16 +134,21 @@ def _verdict(numbers: dict[str, Any]) -> list[Claim]:
             f"{spread['sinusoidal']:.2f}",
         ),
         Claim(
-            f"Trained on up to {LONGEST} letters, rotary positions go furthest beyond",
+            f"Trained to reverse up to {LONGEST} letters, rotary positions go furthest beyond",
             _decided(numbers["longer"], numbers["lengths"]),
             "right letters at twice the length and more: "
             + ", ".join(f"{kind} {share:.0%}" for kind, share in beyond.items())
             + f" ({len(numbers['longer']['rotary'])} seeds)",
         ),
         Claim(
-            "Sinusoids let a model extrapolate to longer sentences, as the paper hopes",
+            "Sinusoids let this model extrapolate to twice the length, as the paper hopes of longer sentences",
             beyond["sinusoidal"] > 0.5,
-            f"{beyond['sinusoidal']:.0%} right at twice the length; {1 / 21:.0%} would be chance",
+            f"{beyond['sinusoidal']:.0%} right at twice the length and more; {1 / 21:.0%} would be chance. They help "
+            f"for "
+            f"one letter more{_at_once(numbers)}. One task; https://arxiv.org/abs/2108.12409 (Press et al. 2022) finds "
+            "that language models with them soon fail too, https://arxiv.org/abs/2305.19466 (Kazemnejad et al. 2023) "
+            "that "
+            "rotary positions are no remedy on downstream tasks",
         ),
     ]
 
@@ -150,6 +156,20 @@ def _verdict(numbers: dict[str, Any]) -> list[Claim]:
 def _mean_accuracy(numbers: dict[str, Any], kind: str, beyond: bool) -> float:
     far = [i for i, length in enumerate(numbers["lengths"]) if (length >= 2 * LONGEST) == beyond]
     return float(np.mean([[one["accuracy"][i] for i in far] for one in numbers["longer"][kind]])) if far else math.nan
+
+
+def _at_once(numbers: dict[str, Any]) -> str:
+    """What sinusoidal and learned positions get right just beyond the longest, if it was measured."""
+    said = []
+    for more in (1, 2):
+        if LONGEST + more in numbers["lengths"]:
+            i = numbers["lengths"].index(LONGEST + more)
+            sines, learned = (
+                float(np.mean([one["accuracy"][i] for one in numbers["longer"][kind]]))
+                for kind in ("sinusoidal", "learned")
+            )
+            said.append(f"{sines:.0%} of {LONGEST + more} letters, where learned positions get {learned:.0%}")
+    return f": {'; '.join(said)}" if said else ""
 
 
 def _decided(longer: dict[str, Any], lengths: list[int]) -> bool | None:
@@ -165,7 +185,9 @@ def _decided(longer: dict[str, Any], lengths: list[int]) -> bool | None:
 # --- the account ------------------------------------------------------------------------------------------------------
 
 
-def _sections(numbers: dict[str, Any], table: Array) -> list[Section]:
+def sections(numbers: dict[str, Any]) -> list[Section]:
+    """What a full run tells and draws, from the numbers that it keeps."""
+    table = sinusoidal_positions(LENGTH, WIDTH)
     matrix = heat_maps(
         [HeatMap(table[:, 0::2], "sines: channels 2i"), HeatMap(table[:, 1::2], "cosines: channels 2i + 1")],
         "position", "i", "value", low=-1.0, high=1.0, cell=0.042,
@@ -273,7 +295,7 @@ def _attention_sections(numbers: dict[str, Any]) -> list[Section]:
         ),
         Section(
             "Longer than trained on",
-            f"Small models (2 + 2 layers, d_model = 64) learn to say 4 to {LONGEST} letters backwards, all of them "
+            f"Small models (2 + 2 layers, d_model = 64) learn to write 4 to {LONGEST} letters backwards, all of them "
             "to 100%. Then sentences grow. Learned positions beyond the longest were never trained; sinusoids "
             "exist, but no layer has seen them. The paper chose sinusoids because they 'may allow the model to "
             "extrapolate'.",

@@ -97,14 +97,17 @@ def run(lab: Lab) -> Findings:
         "trials": {name: [each._asdict() for each in found] for name, found in tried.items()},
         "weight_on_itself_when_fresh": itself,
     }
-    return Findings(numbers, _sections(labels, tried, itself), _verdict(tried, itself))
+    return Findings(numbers, _sections(labels, tried, itself), verdict(numbers))
 
 
 def _losses(found: Sequence[Trial]) -> list[float]:
     return [each.loss for each in found]
 
 
-def _verdict(tried: Mapping[str, list[Trial]], itself: Mapping[str, float]) -> list[Claim]:
+def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
+    """What a full run decides, from the numbers that it keeps."""
+    tried = {name: [Trial(**one) for one in found] for name, found in numbers["trials"].items()}
+    itself = numbers["weight_on_itself_when_fresh"]
     paper = _losses(tried[PAPER])
 
     def worse(name: str, text: str, base: Sequence[float] = paper) -> Claim:

@@ -110,10 +110,11 @@ def run(lab: Lab) -> Findings:
         "n_keys": N_KEYS, "queries": n, "pairs": pairs, "variance": variance, "scaled": scaled, "unscaled": unscaled,
         "at_initialisation": fresh, "d_model": d_model,
     }  # fmt: skip
-    return Findings(numbers, _sections(numbers), _verdict(numbers))
+    return Findings(numbers, sections(numbers), verdict(numbers))
 
 
-def _verdict(numbers: dict[str, Any]) -> list[Claim]:
+def verdict(numbers: dict[str, Any]) -> list[Claim]:
+    """What a full run decides, from the numbers that it keeps."""
     worst = max(abs(row["measured"] / row["d_k sigma^4"] - 1) for row in numbers["variance"])
     off = [abs(row["measured"] / row["d_k sigma^2"] - 1) for row in numbers["variance"] if row["sigma"] != 1]
     scaled, unscaled = numbers["scaled"], numbers["unscaled"]
@@ -147,16 +148,20 @@ def _verdict(numbers: dict[str, Any]) -> list[Claim]:
             f"{scaled[at]['greatest_weight']:.2f}, entropy {unscaled[at]['entropy']:.2f} nats",
         ),
         Claim(
-            "Its gradient by the scores then vanishes as heads grow wider, for the median query",
+            "Not divided, its gradient with respect to the scores vanishes in wide heads, for the median query",
             lost(-1, "gradient_median") < 0.01,
-            f"at d_k = {scaled[-1]['d_k']} {lost(-1, 'gradient_median'):.1g} of the scaled one; at d_k = "
-            f"{scaled[at]['d_k']} not yet: {lost(at, 'gradient_median'):.2g}",
+            "over that of the divided one: "
+            + ", ".join(f"{lost(i, 'gradient_median'):.2g} at d_k = {scaled[i]['d_k']}" for i in range(at, len(scaled)))
+            + f"; so not yet at the paper's {scaled[at]['d_k']}",
         ),
         Claim(
-            "What reaches the queries vanishes too for the median query, but not in the mean",
+            "The gradient with respect to the query vanishes there too for the median query, but not in the mean",
             lost(-1, "gradient_by_query_median") < 0.1 and lost(-1, "gradient_by_query_mean") > 1,
-            f"at d_k = {scaled[-1]['d_k']}: median {lost(-1, 'gradient_by_query_median'):.2g}, mean "
-            f"{lost(-1, 'gradient_by_query_mean'):.2g} times the scaled gradient",
+            "; ".join(
+                f"at d_k = {scaled[i]['d_k']} median {lost(i, 'gradient_by_query_median'):.2g}, mean "
+                f"{lost(i, 'gradient_by_query_mean'):.2g} times that of the divided one"
+                for i in (at, len(scaled) - 1)
+            ),
         ),
         Claim(
             "The assumption holds in a fresh model: scores have standard deviation sqrt(d_k)",
@@ -166,7 +171,8 @@ def _verdict(numbers: dict[str, Any]) -> list[Claim]:
     ]
 
 
-def _sections(numbers: dict[str, Any]) -> list[Section]:
+def sections(numbers: dict[str, Any]) -> list[Section]:
+    """What a full run tells and draws, from the numbers that it keeps."""
     i = _of_the_paper(numbers)
     more = numbers["unscaled"][i]["gradient_by_query_median"] / numbers["scaled"][i]["gradient_by_query_median"]
     return [
@@ -197,11 +203,12 @@ def _sections(numbers: dict[str, Any]) -> list[Section]:
             caption="Entropy and greatest weight of the softmax. Divided by √d_k, both stay where they are.",
         ),
         Section(
-            "And one that is sure learns nothing",
+            "And one that is sure of itself gets little gradient",
             [
-                "The gradient of the weights by the scores is diag(w) − w wᵀ: nothing where one weight is 1. From "
-                "about d_k = 64, the paper's width, its size (Frobenius norm) falls steeply for the median query.",
-                "By the query there is a factor √d_k more of it where nothing is divided: at d_k = "
+                "The gradient of the weights with respect to the scores is diag(w) − w wᵀ: nothing where one weight "
+                "is 1. "
+                "Beyond d_k = 64, the paper's width, its size (Frobenius norm) falls steeply for the median query.",
+                "With respect to the query it has a factor √d_k more where nothing is divided: at d_k = "
                 f"{numbers['scaled'][i]['d_k']} the undivided gradient of the median query is {more:.2g} times the "
                 "divided one. In heads much wider it vanishes, while the mean stays: the few queries whose two best "
                 "keys are close get all of it. So the paper's 'extremely small gradients' are those of wide heads "
@@ -209,7 +216,7 @@ def _sections(numbers: dict[str, Any]) -> list[Section]:
             ],
             curves(
                 [
-                    _both(numbers, f"gradient{by}_{of}", title, f"by the {label} (log scale)", y_log=10)
+                    _both(numbers, f"gradient{by}_{of}", title, f"norm, by the {label} (log scale)", y_log=10)
                     for by, label in (("", "scores"), ("_by_query", "query"))
                     for of, title in (("median", "Median query"), ("mean", "Mean of all queries"))
                 ],

@@ -77,7 +77,7 @@ def run(lab: Lab) -> Findings:
         "dropout": _rows(dropout),
     }
     sections = [_smoothing(smoothing), _warmup(warmup), _averages(averages), _dropout(dropout)]
-    return Findings(numbers, sections, _verdict(smoothing, warmup, averages, dropout))
+    return Findings(numbers, sections, verdict(numbers))
 
 
 # --- trainings --------------------------------------------------------------------------------------------------------
@@ -170,7 +170,15 @@ def _rows(found: Found) -> dict[str, Any]:
     return {name: [each._asdict() for each in made] for name, made in found.items()}
 
 
-def _verdict(smoothing: Found, warmup: Found, averages: Mapping[str, list[Averaged]], dropout: Found) -> list[Claim]:
+def _read(rows: Mapping[str, Any]) -> Found:
+    return {name: [Trial(**one) for one in made] for name, made in rows.items()}
+
+
+def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
+    """What a full run decides, from the numbers that it keeps."""
+    smoothing, warmup, dropout = (_read(numbers[part]) for part in ("smoothing", "warmup", "dropout"))
+    averages = {name: [Averaged(**one) for one in found] for name, found in numbers["averages"].items()}
+
     def compared(text: str, one: Sequence[float], other: Sequence[float], unit: str, sign: int) -> Claim:
         found = difference(one, other)
         return Claim(text, holds(found, sign), f"{found:+.3f} {unit} over {len(one)} seeds")
@@ -217,8 +225,8 @@ def _warmup(found: Found) -> Section:
     lines = [Curve(names[name], *mean_curve([each.curve for each in made])) for name, made in found.items()]
     return Section(
         "Warm-up",
-        "Adam's first steps go by variances that it knows from a handful of gradients, and a post-norm stack passes "
-        "large gradients to its last layers. The rate rises from nothing to its peak, which is the same for all.",
+        "Adam's first steps go by variances that it knows from a handful of gradients. The rate rises from nothing to "
+        "its peak, which is the same for all.",
         curves([Chart(lines, "step", "training loss (nats a target token)")], width=6.4),
         "warmup",
         _table(found, names, "warm-up"),
