@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from dragoman.files import check_sealed
 
 Command = Callable[..., Any]
 
@@ -42,6 +46,26 @@ def test_check_prints_the_certificate(command: Command, run: Path, corpus: Any) 
     done = command("export", run, "--to", "ctranslate2", "--check", corpus.valid_src, "--json")
     kept = (run / "exports/ctranslate2-float32/certificate.json").read_text(encoding="utf-8")
     assert json.loads(done.out) == json.loads(kept)
+
+
+def test_two_processes_that_export_to_one_place_both_succeed(run: Path, tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "dragoman",
+        "export",
+        str(run),
+        "--to",
+        "ctranslate2",
+        "--out",
+        str(tmp_path / "x"),
+    ]
+    for _ in range(2):  # to a place that is free, and to one that is taken
+        processes = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+        ended = [(process.communicate()[1], process.returncode) for process in processes]
+        assert ended == [(b"", 0)] * 2
+        check_sealed(tmp_path / "x", "conversion")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "x"]
 
 
 @pytest.mark.parametrize(
