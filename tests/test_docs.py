@@ -234,7 +234,7 @@ def test_the_options_of_the_commands_are_those_of_the_documentation() -> None:
         option
         for command in context.command.commands.values()  # type: ignore[attr-defined]
         for parameter in command.params
-        for option in parameter.opts
+        for option in (*parameter.opts, *parameter.secondary_opts)
         if option.startswith("--")
     }
     known |= {option for parameter in context.command.params for option in parameter.opts if option.startswith("--")}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -44,9 +46,86 @@ def test_a_text_that_cannot_be_written_leaves_the_old_one_and_no_rest(
     assert [p.name for p in tmp_path.iterdir()] == ["x"]
 
 
-def test_a_text_for_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DragomanError, match=r"cannot be written \(No such file or directory\)"):
+def test_a_text_for_a_folder_that_does_not_exist_is_refused_and_nobody_is_told_to_free_space(tmp_path: Path) -> None:
+    with pytest.raises(DragomanError, match=r"written \(No such file or directory\); choose another folder$"):
         write_text(tmp_path / "no/x", "text")
+
+
+def in_processes(n: int, work: Callable[[int], None]) -> list[int]:
+    """Exit statuses of ``n`` processes that work at the same time: 0, or 1 for one that raised."""
+    children = []
+    for i in range(n):
+        child = os.fork()
+        if not child:
+            status = 1
+            try:
+                work(i)
+                status = 0
+            finally:
+                os._exit(status)
+        children.append(child)
+    return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+
+
+def test_two_processes_that_write_one_name_do_not_meet_and_a_reader_never_sees_half(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    texts = [letter * 100_000 for letter in "ab"]
+    write_text(path, texts[0])
+
+    def work(i: int) -> None:
+        for _ in range(200):
+            write_text(path, texts[i % 2])
+            assert path.read_text(encoding="utf-8") in texts
+
+    assert in_processes(3, work) == [0, 0, 0]
+    assert [p.name for p in tmp_path.iterdir()] == ["x"]
+
+
+def test_a_link_that_lies_in_wait_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "victim").write_text("precious", encoding="utf-8")
+    for name in (".x.tmp", ".x.0123abcd.tmp"):
+        (tmp_path / name).symlink_to(tmp_path / "victim")
+    write_text(tmp_path / "x", "text")
+    assert not (tmp_path / "x").is_symlink()
+    monkeypatch.setattr(secrets, "token_hex", lambda n: "0123abcd")  # even if the name were guessed
+    with pytest.raises(DragomanError, match="File exists"):
+        write_text(tmp_path / "x", "other")
+    assert (tmp_path / "victim").read_text(encoding="utf-8") == "precious"
+    assert (tmp_path / "x").read_text(encoding="utf-8") == "text"
+
+
+def test_the_mode_of_what_is_written_is_that_of_any_new_file(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        write_text(tmp_path / "x", "text")
+        with sealed_folder(tmp_path / "y", {}):
+            pass
+    finally:
+        os.umask(before)
+    assert [(tmp_path / name).stat().st_mode & 0o777 for name in "xy"] == [0o640, 0o750]
+
+
+def test_what_the_dead_left_is_removed_and_what_the_living_write_is_not(tmp_path: Path, listing: Listing) -> None:
+    of_others = [".y.0123abcd.tmp", ".x.tmp", ".x.y.0123abcd.tmp", "x.0123abcd.tmp"]
+    for name in (".x.0123abcd.tmp", *of_others):
+        (tmp_path / name).write_bytes(b"rest")
+    with sealed_folder(tmp_path / "x", {}) as first:
+        (first / "a").write_bytes(b"1")
+        assert sorted(listing(tmp_path)) == sorted([*of_others, first.name, f"{first.name}/a"])
+        assert in_processes(1, lambda i: write_text(tmp_path / "x", "meanwhile")) == [0]
+        (tmp_path / "x").unlink()
+    assert (tmp_path / "x/a").read_bytes() == b"1"
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*of_others, "x"])
+
+
+def test_where_there_are_no_locks_nothing_is_taken_for_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*args: object) -> None:
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(fcntl, "flock", none)
+    (tmp_path / ".x.0123abcd.tmp").mkdir()
+    write_text(tmp_path / "x", "text")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".x.0123abcd.tmp", "x"]
 
 
 def test_a_sealed_folder_appears_when_its_body_ends_and_its_manifest_sums_every_file(tmp_path: Path) -> None:
@@ -89,7 +168,7 @@ def test_the_older_folder_stands_when_a_process_died_between_two_renames(
     assert standing(tmp_path / "x") == tmp_path / "x"
     assert standing(tmp_path / "nothing") == tmp_path / "nothing"
     (tmp_path / "x").rename(tmp_path / ".x.old")  # here it died; its own folder is still aside
-    (tmp_path / ".x.tmp").mkdir()
+    (tmp_path / ".x.0123abcd.tmp").mkdir()
     assert standing(tmp_path / "x") == tmp_path / ".x.old"
     check_sealed(standing(tmp_path / "x"), "bundle")
     with monkeypatch.context() as patch:  # the next one fails too: nothing is lost
@@ -135,7 +214,7 @@ def test_a_manifest_may_have_another_name_and_facts_that_the_body_adds(tmp_path:
 
 
 def test_what_a_killed_process_left_aside_does_not_hinder_the_next(tmp_path: Path, listing: Listing) -> None:
-    for name in (".x.tmp", ".x.old"):
+    for name in (".x.0123abcd.tmp", ".x.old"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "rest").write_bytes(b"rest")
     with sealed_folder(tmp_path / "x", {}) as aside:

@@ -1,4 +1,9 @@
-"""Files that are whole or absent: written aside, flushed, renamed; folders sealed by a manifest; a lock."""
+"""Files that are whole or absent: written aside, flushed, renamed; folders sealed by a manifest; the one lock.
+
+What is written aside has a name that nobody can guess, ``.NAME.XXXXXXXX.tmp``, and is locked while its writer lives. So
+two writers of one name do not meet, a link that somebody placed is not followed, and what a dead process left is known
+by its not being locked: the next writer of that name removes it.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +14,8 @@ import hashlib
 import json
 import logging
 import os
+import re
+import secrets
 import shutil
 import socket
 from collections.abc import Iterator
@@ -29,24 +36,79 @@ def sha256(path: Path) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace ``path`` by ``text`` in one step: after a crash it holds the old text or the new one."""
-    with explained(path, len(text.encode())):
-        _write_text(path, text)
+    """Replace ``path`` by ``text`` in one step: after a crash it holds the old text or the new one.
+
+    Raises:
+        DragomanError: It cannot be written.
+    """
+    write_bytes(path, text.encode())
 
 
-def _write_text(path: Path, text: str) -> None:
-    aside = path.with_name(f".{path.name}.tmp")
-    try:
-        with aside.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+def write_bytes(path: Path, content: bytes) -> None:
+    """Replace ``path`` by ``content`` in one step; as ``write_text``."""
+    with explained(path, len(content)):
+        _write_bytes(path, content)
+
+
+def _write_bytes(path: Path, content: bytes) -> None:
+    with _aside(path) as (aside, descriptor):
+        with os.fdopen(descriptor, "wb", closefd=False) as file:
+            file.write(content)
             file.flush()
-            os.fsync(file.fileno())
+            os.fsync(descriptor)
         aside.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            aside.unlink()
-        raise
     flush_folder(path.parent)
+
+
+@contextlib.contextmanager
+def _aside(path: Path, folder: bool = False) -> Iterator[tuple[Path, int]]:
+    """Make a file or folder beside ``path``, and lock it while the body runs, by which it is known to be in use.
+
+    If the body raises, it is removed.
+    """
+    _clear_away(path)
+    while True:
+        aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+        if folder:
+            aside.mkdir(parents=True)
+        try:
+            descriptor = acquire(aside, new=not folder, wait=True)
+            break
+        except FileNotFoundError:  # cleared away before it was locked
+            if not folder:
+                raise
+    try:
+        yield aside, descriptor
+    except BaseException:
+        _remove(aside)
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def _clear_away(path: Path) -> None:
+    """Remove what processes that died while they wrote ``path`` left beside it.
+
+    On a file system without locks nothing is known to be dead, and it stays.
+    """
+    ours = re.compile(re.escape(f".{path.name}.") + r"[0-9a-f]{8}\.tmp")
+    with contextlib.suppress(OSError):
+        for left in [entry for entry in path.parent.iterdir() if ours.fullmatch(entry.name)]:
+            with contextlib.suppress(OSError):  # a BlockingIOError: its writer is alive
+                descriptor = os.open(left, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+                try:
+                    if not _flock(descriptor):
+                        _remove(left)
+                finally:
+                    os.close(descriptor)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 def check_output(out: Path, *inputs: Path | None) -> None:
@@ -80,13 +142,11 @@ def explained(path: Path, n_bytes: int | None = None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        size = ""
+        advice = "choose another folder"
         if error.errno in _NO_SPACE or any(os.strerror(number) in str(error) for number in _NO_SPACE):
             needed = f"about {n_bytes:,} bytes are needed, " if n_bytes else ""
-            size = f"; {needed}{_free_bytes(path):,} bytes are free"
-        raise DragomanError(
-            f"{path}: cannot be written ({error.strerror or error}){size}; free some space or choose another folder"
-        ) from error
+            advice = f"{needed}{_free_bytes(path):,} bytes are free; free some space or choose another folder"
+        raise DragomanError(f"{path}: cannot be written ({error.strerror or error}); {advice}") from error
 
 
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
@@ -116,24 +176,18 @@ def sealed_folder(
     Raises:
         DragomanError: The disk is full or the folder cannot be written.
     """
-    aside = folder.with_name(f".{folder.name}.tmp")
-    with explained(folder, n_bytes):
-        shutil.rmtree(aside, ignore_errors=True)
-        aside.mkdir(parents=True)
-        try:
-            yield aside
-            sums = {}
-            for path in sorted(aside.iterdir()):
-                with path.open("rb") as file:
-                    os.fsync(file.fileno())
-                sums[path.name] = {"bytes": path.stat().st_size, "sha256": sha256(path)}
-            manifest = {**facts, "files": sums}
-            manifest["sha256"] = _own_sum(manifest)
-            _write_text(aside / name, json.dumps(manifest, indent=2) + "\n")  # in ASCII: a path may be no UTF-8
-            _replace_folder(aside, folder)
-        except BaseException:
-            shutil.rmtree(aside, ignore_errors=True)
-            raise
+    with explained(folder, n_bytes), _aside(folder, folder=True) as (aside, _):
+        yield aside
+        sums = {}
+        for path in sorted(aside.iterdir()):
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+            sums[path.name] = {"bytes": path.stat().st_size, "sha256": sha256(path)}
+        manifest = {**facts, "files": sums}
+        manifest["sha256"] = _own_sum(manifest)
+        text = json.dumps(manifest, indent=2) + "\n"  # in ASCII: a path may be no UTF-8
+        _write_bytes(aside / name, text.encode())
+        _replace_folder(aside, folder)
 
 
 def _own_sum(manifest: dict[str, Any]) -> str:
@@ -232,60 +286,30 @@ def check_files(folder: Path, what: str, manifest: dict[str, Any]) -> None:
             raise BundleError(f"{file}: damaged (its SHA-256 is not the manifest's); copy it again or take another one")
 
 
-LOCK = "lock"
-OURS = b"process "  # what a lock begins with
+def acquire(path: Path, wait: bool = False, new: bool = False) -> int:
+    """Open a file (made, if it is missing) or a folder, and lock it for this process.
 
+    The lock is the operating system's. It ends when the descriptor is closed or the process ends, however that ends, so
+    none is ever stale. Whoever locked a file that lost its name meanwhile tries again. A link is not followed.
 
-@contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """One process at a time in a folder: hold ``folder/lock`` while the body runs.
+    Args:
+        wait: Until another process lets it go.
+        new: Make the file, which must not be there.
 
-    It is a lock of the operating system, which ends with its process, however that ends; a file left by a dead process
-    is no lock.
-
-    Raises:
-        ConfigError: Another process holds it, or the file cannot be made.
-    """
-    path = folder / LOCK
-    descriptor = _acquire(path)
-    try:
-        os.ftruncate(descriptor, 0)
-        with contextlib.suppress(OSError):  # a full disk: the lock holds without a name
-            os.write(descriptor, OURS + f"{os.getpid()} on {socket.gethostname()}\n".encode())
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            path.unlink()
-        os.close(descriptor)
-
-
-def refuse_if_locked(folder: Path) -> None:
-    """Look for a holder of ``folder/lock`` and change nothing.
+    Returns:
+        The descriptor.
 
     Raises:
-        ConfigError: Another process holds it.
+        BlockingIOError: Another process holds it.
+        OSError: It cannot be opened.
     """
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
-        descriptor = os.open(folder / LOCK, os.O_RDONLY)
-        try:
-            _try(descriptor, folder / LOCK)
-        finally:
-            os.close(descriptor)
-
-
-def _acquire(path: Path) -> int:
-    """Open and lock the file that has this name: not one that its holder removed in between."""
+    flags = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | (os.O_EXCL if new else 0)
     while True:
+        descriptor = os.open(path, flags, 0o666)
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        except OSError as error:
-            raise ConfigError(
-                f"{path.parent}: cannot write there ({error.strerror or error}); choose another --out"
-            ) from None
-        try:
-            _try(descriptor, path)
-            if os.pread(descriptor, len(OURS), 0) not in (b"", OURS):
-                raise ConfigError(f"{path}: is no lock but a file of somebody; choose another --out")
+            reason = _flock(descriptor, wait)
+            if reason and not wait:
+                logger.warning("%s: this file system has no locks (%s); let no other process write there", path, reason)
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(path.stat(), os.fstat(descriptor)):
                     return descriptor
@@ -295,13 +319,87 @@ def _acquire(path: Path) -> int:
         os.close(descriptor)
 
 
-def _try(descriptor: int, path: Path) -> None:
+def _flock(descriptor: int, wait: bool = False) -> str:
+    """Lock what is open; returns why this file system has no locks, or nothing if it has.
+
+    Raises:
+        BlockingIOError: Another process holds it.
+    """
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError as error:
         if error.errno in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES):
-            holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip() or "another process"
-            raise ConfigError(
-                f"{path.parent}: {holder} is training there; wait for it, stop it, or choose another --out"
-            ) from None
-        logger.warning("%s: this file system has no locks (%s); let no other process train there", path, error.strerror)
+            raise BlockingIOError(error.errno, os.strerror(error.errno)) from None
+        return os.strerror(error.errno or 0)
+    return ""
+
+
+@contextlib.contextmanager
+def one_at_a_time(folder: Path) -> Iterator[None]:
+    """Wait until no other process is in a body like this for ``folder``, and run the body."""
+    try:
+        descriptor = acquire(folder)
+    except BlockingIOError:
+        logger.info("%s: waiting for another process that writes there", folder)
+        descriptor = acquire(folder, wait=True)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+LOCK = "lock"
+OURS = b"process "  # what a lock begins with
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """One process at a time in a run: hold ``folder/lock`` while the body runs.
+
+    Raises:
+        ConfigError: Another process holds it, or the file cannot be made.
+    """
+    path = folder / LOCK
+    try:
+        descriptor = acquire(path)
+    except BlockingIOError:
+        raise _held(path) from None
+    except OSError as error:
+        raise ConfigError(f"{folder}: cannot write there ({error.strerror or error}); choose another --out") from None
+    try:
+        if os.pread(descriptor, len(OURS), 0) not in (b"", OURS):
+            raise ConfigError(f"{path}: is no lock but a file of somebody; choose another --out")
+        os.ftruncate(descriptor, 0)
+        try:
+            with contextlib.suppress(OSError):  # a full disk: the lock holds without a name
+                os.write(descriptor, OURS + f"{os.getpid()} on {socket.gethostname()}\n".encode())
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                path.unlink()
+    finally:
+        os.close(descriptor)
+
+
+def refuse_if_locked(folder: Path) -> None:
+    """Look for a holder of ``folder/lock`` and change nothing.
+
+    Raises:
+        ConfigError: Another process holds it.
+    """
+    path = folder / LOCK
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            _flock(descriptor)
+        except BlockingIOError:
+            raise _held(path) from None
+        finally:
+            os.close(descriptor)
+
+
+def _held(path: Path) -> ConfigError:
+    holder = "another process"
+    with contextlib.suppress(OSError):
+        holder = path.read_bytes()[:200].decode(errors="replace").strip() or holder
+    return ConfigError(f"{path.parent}: {holder} is training there; wait for it, stop it, or choose another --out")

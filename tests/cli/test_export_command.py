@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 
 from dragoman import cli
+from dragoman.files import check_sealed
 
 Command = Callable[..., Any]
 
@@ -56,6 +59,25 @@ def test_check_reads_its_text_once_so_that_it_may_be_a_pipe(run: Path, corpus: A
     said = capfd.readouterr()
     assert status == 0, said.err
     assert "identical translations: 3 of 3 (100.0%)" in said.out
+
+
+def test_two_processes_that_export_to_one_place_both_succeed(run: Path, tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "dragoman",
+        "export",
+        str(run),
+        "--to",
+        "ctranslate2",
+        "--out",
+        str(tmp_path / "x"),
+    ]
+    for _ in range(2):  # to a place that is free, and to one that is taken
+        processes = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(2)]
+        assert [process.wait() for process in processes] == [0, 0]
+        check_sealed(tmp_path / "x", "conversion")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "x"]
 
 
 @pytest.mark.parametrize(

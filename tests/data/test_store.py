@@ -203,8 +203,8 @@ def test_a_store_without_sums_says_so(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_build_left_is_removed_by_the_next(tmp_path: Path) -> None:
-    (tmp_path / ".s.tmp").mkdir()
-    (tmp_path / ".s.tmp/src.ids").write_bytes(bytes(99))
+    (tmp_path / ".s.0123abcd.tmp").mkdir()
+    (tmp_path / ".s.0123abcd.tmp/src.ids").write_bytes(bytes(99))
     build_store(tmp_path / "s", PAIRS, SRC, TGT, config())
     assert names(tmp_path) == ["s"]
 

@@ -102,7 +102,7 @@ def test_the_script_reads_the_numbers_as_they_are(found: Trace) -> None:
         }));
     """
     one = content(page(found))["views"][1]["kinds"]["cross"]
-    with resources.as_file(resources.files("dragoman.explanation") / "page.js") as script:
+    with resources.as_file(resources.files("dragoman.pages") / "explanation.js") as script:
         done = subprocess.run(
             ["node", "-e", program, str(script)], input=json.dumps(one), capture_output=True, text=True, timeout=30
         )

@@ -43,7 +43,7 @@ def label(operation: str, path: Path) -> str:
     """Such as ``fsync .step.tmp/model.safetensors`` or ``rename step``."""
     name = path.name if path.name.lstrip(".").startswith(("step_", "best", "bundle", "checkpoints")) else None
     name = name or (f"{path.parent.name}/{path.name}" if path.parent.name.startswith(".") else path.name)
-    return f"{operation} {re.sub(r'step_[0-9]+', 'step', name)}"
+    return f"{operation} {re.sub(r'[.][0-9a-f]{8}[.]tmp', '.tmp', re.sub(r'step_[0-9]+', 'step', name))}"
 
 
 def die() -> None:
@@ -99,10 +99,14 @@ def arm(meet: Meet) -> None:
 
         setattr(owner, name, call)
 
-    watched(os, "fsync", lambda descriptor: Path(f"/proc/self/fd/{descriptor}").readlink())
+    def of(descriptor: int) -> Path:
+        return Path(f"/proc/self/fd/{descriptor}").readlink()
+
+    watched(os, "fsync", of)
     watched(Path, "rename", lambda path, target: Path(target))
     watched(Path, "replace", lambda path, target: Path(target))
     watched(Path, "mkdir", lambda path, *rest: path)
+    fdopen = os.fdopen
     opened, save_file, rmtree = Path.open, dragoman.model.weights.save_file, shutil.rmtree
 
     def open_(self: Path, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
@@ -110,6 +114,10 @@ def arm(meet: Meet) -> None:
             return opened(self, mode, *args, **kwargs)
         met("open", self)
         return Watched(opened(self, mode, *args, **kwargs), self, meet)
+
+    def fdopen_(descriptor: int, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+        met("open", of(descriptor))
+        return Watched(fdopen(descriptor, mode, *args, **kwargs), of(descriptor), meet)
 
     def save(tensors: Any, path: Path) -> None:
         what = meet(label("save", path))
@@ -127,6 +135,7 @@ def arm(meet: Meet) -> None:
         rmtree(path, *args, **kwargs)
 
     Path.open, dragoman.model.weights.save_file, shutil.rmtree = open_, save, remove  # type: ignore[assignment]
+    os.fdopen = fdopen_
 
 
 def when_resumed(do: Callable[[int], None]) -> None:

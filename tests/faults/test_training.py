@@ -408,7 +408,7 @@ def test_a_build_that_was_killed_is_cleared_away_by_the_next_try(
     tiny: Tiny, tmp_path: Path, listing: Callable[[Path], list[str]], caplog: pytest.LogCaptureFixture
 ) -> None:
     store = tmp_path / "run/store"
-    for name in (".train.tmp", "valid.tmp-0123abcd"):
+    for name in (".train.0123abcd.tmp", "valid.tmp-0123abcd"):
         (store / name).mkdir(parents=True)
         (store / name / "src.ids").write_bytes(bytes(99))
     (store / "src.spm").write_bytes(b"of other subwords")

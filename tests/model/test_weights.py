@@ -73,6 +73,26 @@ def test_a_file_that_becomes_shorter_while_it_is_read_is_an_error(tmp_path: Path
             read_tensor(file, path, entry)
 
 
+@pytest.mark.skipif(
+    not Path("/proc/self/maps").exists(), reason="looks at the memory of the process, as Linux shows it"
+)
+def test_nothing_is_mapped(tmp_path: Path) -> None:
+    def is_mapped() -> bool:
+        return "weights.x" in Path("/proc/self/maps").read_text(encoding="utf-8")
+
+    path = tmp_path / "weights.x"
+    save_file({"a": torch.ones(300_000)}, path)
+    with path.open("rb") as file:
+        entry = read_header(file, path)["a"]
+        assert not is_mapped()
+        tensor = read_tensor(file, path, entry)
+        assert not is_mapped()
+    assert tensor.sum() == 300_000
+    mapped = load_file(path)  # of the library, to see that this would be seen
+    assert is_mapped()
+    del mapped
+
+
 @pytest.mark.parametrize(
     ("header", "data", "says"),
     [

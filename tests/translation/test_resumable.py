@@ -14,7 +14,7 @@ import pytest
 from dragoman.data.corpus import Line
 from dragoman.errors import ConfigError, DataError, DragomanError
 from dragoman.translation.notes import Note
-from dragoman.translation.resumable import make_file
+from dragoman.translation.resumable import MARK, make_file
 
 FACTS = {"model": "m"}
 
@@ -175,6 +175,70 @@ def test_what_is_read_is_not_one_of_the_files_that_are_made(tmp_path: Path) -> N
         src.unlink()
         for left in tmp_path.iterdir():
             left.unlink()
+
+
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize(
+    "content", [b"my diary, one line, no newline", b'{"my": "json file"}\n', b'{"input": "0", "dragoman": "0.1.0"}\n']
+)
+def test_a_journal_that_is_not_ours_is_refused_and_kept(src: Path, listing: Any, content: bytes, restart: bool) -> None:
+    (src.parent / "out.journal").write_bytes(content)
+    with pytest.raises(DragomanError, match=r"out\.journal: does not begin as a journal of this dragoman"):
+        make(src, Upper(), restart=restart)
+    assert (src.parent / "out.journal").read_bytes() == content
+    assert listing(src.parent) == ["out.journal", "src"]
+
+
+def test_a_journal_begins_with_its_mark_and_may_be_torn_within_it(src: Path) -> None:
+    with pytest.raises(StoppedError):
+        make(src, Upper(0))
+    journal = src.parent / "out.journal"
+    assert journal.read_bytes().startswith(MARK)
+    for n in (0, 1, len(MARK) - 1, len(MARK), len(MARK) + 7):
+        journal.write_bytes(journal.read_bytes()[:n])
+        with pytest.raises(StoppedError):
+            make(src, Upper(0))
+    make(src, Upper())
+    assert (src.parent / "out").read_bytes() == WHOLE
+
+
+def test_what_is_refused_leaves_no_journal(src: Path, listing: Any) -> None:
+    (src.parent / "out.partial").write_text("somebody's")
+    with pytest.raises(DragomanError, match="has no journal beside it"):
+        make(src, Upper())
+    assert listing(src.parent) == ["out.partial", "src"]
+    assert (src.parent / "out.partial").read_text() == "somebody's"
+
+
+def test_links_that_lie_in_wait_are_not_followed(src: Path) -> None:
+    victim = src.parent / "victim"
+    victim.write_bytes(b"")
+    for name in ("out.partial", "out.journal"):
+        (src.parent / name).symlink_to(victim)
+        with pytest.raises(DragomanError, match="cannot be written"):
+            make(src, Upper())
+        (src.parent / name).unlink()
+    assert victim.read_bytes() == b""
+
+
+def test_of_two_processes_one_is_refused(src: Path) -> None:
+    statuses = []
+
+    def work(lines: list[Line], before: int, say: Callable[[str], None]) -> list[str]:
+        if not before:
+            child = os.fork()
+            if not child:
+                try:
+                    make(src, Upper(), restart=True)
+                except DragomanError as error:
+                    os._exit(7 if "another process is writing it" in str(error) else 1)
+                os._exit(0)
+            statuses.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        return [line.text.upper() for line in lines]
+
+    make(src, work)  # type: ignore[arg-type]
+    assert statuses == [7]
+    assert (src.parent / "out").read_bytes() == WHOLE
 
 
 def test_an_empty_text_gives_an_empty_file_and_a_compressed_one_is_read(tmp_path: Path) -> None:

@@ -6,16 +6,16 @@ people with any colour vision tell apart (https://jfly.uni-koeln.de/color/).
 
 from __future__ import annotations
 
-import html
 import io
 import math
 import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
 from dragoman.doctor.diagnosis import Diagnosis, fact_rows
@@ -25,42 +25,11 @@ from dragoman.errors import ConfigError
 from dragoman.explanation.figures import matplotlib_for
 from dragoman.explanation.style import BLUE, INK, ORANGE
 from dragoman.files import explained, write_text
+from dragoman.pages.render import render
 from dragoman.training.record import Record
 
 WIDTH, HEIGHT = 4.7, 3.0  # inches: narrow, so that the letters are still large on a phone
 MAX_POINTS = 2000  # of a curve
-
-_STYLE = """
-:root { color-scheme: light; }
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 1.5rem 1rem 4rem; max-width: 44rem; background: #fff; color: #1a1a1a;
-       font: 1rem/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 .25rem; overflow-wrap: anywhere; }
-h2 { font-size: 1.2rem; margin: 2.5rem 0 .5rem; }
-p { margin: .4rem 0; }
-.sum { color: #444; margin-bottom: 1.5rem; }
-article { border-left: .3rem solid #8a8a8a; padding: .1rem 0 .1rem .9rem; margin: 1.4rem 0; }
-article.error { border-color: #a50026; }
-article.warning { border-color: #b84a00; }
-article h3 { font-size: 1rem; margin: 0; font-weight: 600; overflow-wrap: anywhere; }
-.level { font-weight: 700; text-transform: uppercase; font-size: .75rem; letter-spacing: .05em; color: #555; }
-.error .level { color: #a50026; }
-.warning .level { color: #9a3d00; }
-.do { color: #333; }
-dl.lines { display: grid; grid-template-columns: max-content 1fr; gap: .1rem .8rem; margin: .5rem 0;
-           font-size: .875rem; }
-dl.lines dt { color: #555; text-align: right; font-variant-numeric: tabular-nums; }
-dl.lines dd { margin: 0; overflow-wrap: anywhere; }
-table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
-th, td { text-align: right; padding: .2rem .6rem .2rem 0; border-bottom: 1px solid #e4e4e4; font-weight: 400; }
-th:first-child, td:first-child { text-align: left; }
-thead th { color: #555; }
-.wide { overflow-x: auto; }
-figure { margin: 1.5rem 0 2rem; }
-figure svg { width: 100%; max-width: 36rem; height: auto; display: block; }
-figcaption { font-weight: 600; margin-bottom: .3rem; }
-figcaption span { display: block; font-weight: 400; color: #444; font-size: .9rem; }
-"""
 
 
 def write_page(found: Diagnosis, folder: Path) -> Path:
@@ -96,42 +65,21 @@ def check_page(folder: Path) -> None:
         raise ConfigError(f"{folder}: cannot be written; choose another --out")
 
 
-def page(found: Diagnosis, figures: Sequence[str]) -> str:
+def page(found: Diagnosis, figures: Sequence[Figure]) -> str:
     """The whole HTML."""
     counts = {level: sum(f.level == level for f in found.findings) for level in ("error", "warning", "note")}
     said = ", ".join(f"{n} {level}{'s' * (n != 1)}" for level, n in counts.items() if n) or "nothing wrong was found"
-    title = html.escape(found.title)
-    return "\n".join([
-        "<!doctype html>", '<html lang="en">', "<head>", '<meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
-        f"<title>dragoman doctor: {title}</title>", f"<style>{_STYLE}</style>", "</head>", "<body>",
-        f"<h1>{title}</h1>", f'<p class="sum">{said}</p>',
-        *map(_article, found.findings), "<h2>Counts</h2>", _table(found.facts), *figures, "</body>", "</html>", "",
-    ])  # fmt: skip
+    columns, rows = fact_rows(found.facts)
+    return render("doctor.html", title=found.title, summary=said, findings=found.findings, columns=columns, rows=rows,
+                  figures=figures)  # fmt: skip
 
 
-def _article(finding: Finding) -> str:
-    rows = "".join(
-        f"<dt>line {line:,}</dt><dd>{html.escape(example)}</dd>"
-        for line, example in zip(finding.lines, finding.examples, strict=False)
-    )
-    return (
-        f'<article class="{finding.level}"><p class="level">{finding.level}</p>'
-        f"<h3>{html.escape(finding.headline())}</h3>"
-        f"{f'<dl class=lines>{rows}</dl>' if rows else ''}"
-        f'<p class="do">To do: {html.escape(finding.advice)}</p></article>'
-    )
+class Figure(NamedTuple):
+    """A drawing and what is said over it."""
 
-
-def _table(facts: dict[str, Any]) -> str:
-    columns, rows = fact_rows(facts)
-    head = f"<thead><tr><th></th>{''.join(f'<th>{html.escape(name)}</th>' for name in columns)}</tr></thead>"
-    body = "".join(
-        f"<tr><td>{html.escape(name)}</td>{''.join(f'<td>{html.escape(value)}</td>' for value in values)}</tr>"
-        for name, values in rows
-    )
-    return f'<div class="wide"><table>{head if any(columns) else ""}<tbody>{body}</tbody></table></div>'
+    title: str
+    about: str
+    svg: Markup
 
 
 # --- figures ----------------------------------------------------------------------------------------------------------
@@ -146,8 +94,8 @@ def _look() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _figure(pyplot: Any, draw: Any, title: str, about: str) -> str:
-    """One drawing as a <figure> with its SVG inside."""
+def _figure(pyplot: Any, draw: Any, title: str, about: str) -> Figure:
+    """One drawing as SVG that stands in a page."""
     figure, axes = pyplot.subplots(figsize=(WIDTH, HEIGHT), layout="constrained")
     draw(axes)
     out = io.StringIO()
@@ -158,11 +106,11 @@ def _figure(pyplot: Any, draw: Any, title: str, about: str) -> str:
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     ids = re.sub(r"\W+", "-", title.lower())  # each drawing numbers its parts anew: keep them apart in one page
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\1{ids}-", svg)
-    svg = svg.replace("<svg ", f'<svg role="img" aria-label="{html.escape(title)}" ', 1)
-    return f"<figure><figcaption>{html.escape(title)}<span>{html.escape(about)}</span></figcaption>{svg}</figure>"
+    svg = svg.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)
+    return Figure(title, about, Markup(svg))
 
 
-def corpus_figures(pyplot: Any, found: Examination) -> list[str]:
+def corpus_figures(pyplot: Any, found: Examination) -> list[Figure]:
     """Lengths, length ratios, scores."""
     figures = [_figure(pyplot, lambda axes: _lengths(axes, found.words), "How long the sentences are",
                        "Words; of Chinese and Japanese, characters. The longest 0.5% are not shown.")]  # fmt: skip
@@ -255,7 +203,7 @@ def _repeats(axes: Any, repeats: Sequence[Finding]) -> None:
     _thousands(axes.xaxis, 4)
 
 
-def run_figures(pyplot: Any, run: Record) -> list[str]:
+def run_figures(pyplot: Any, run: Record) -> list[Figure]:
     """Perplexity, BLEU, learning rate and speed over the steps; lengths."""
     figures = []
     if run.losses():

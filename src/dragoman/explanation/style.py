@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.errors import ConfigError
-from dragoman.files import explained
+from dragoman.files import explained, write_bytes
 
 INK, QUIET, PALE, PAPER = "#1a1a1a", "#6b6b6b", "#d9d9d9", "#ffffff"
 BLUE, ORANGE, GREEN, PURPLE = "#0072b2", "#b84a00", "#0f4d33", "#6a2c91"
@@ -211,14 +211,9 @@ def save(figure: Any, *paths: Path) -> None:
     for path in paths:
         check_ending(path)
         content = drawn(figure, path.suffix)
-        aside = path.with_name(f".{path.name}.tmp")
         with explained(path, len(content)):
             path.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                aside.write_bytes(content)
-                aside.replace(path)
-            finally:
-                aside.unlink(missing_ok=True)
+        write_bytes(path, content)
 
 
 def check_ending(path: Path) -> None:

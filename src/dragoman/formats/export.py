@@ -9,19 +9,16 @@ RUN/exports/ctranslate2-float32/    what `dragoman export RUN --to ctranslate2` 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import logging
-import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dragoman import __version__
 from dragoman.bundle import Bundle, find_bundle, load_bundle
 from dragoman.errors import BundleError, ConfigError, DragomanError
-from dragoman.files import MANIFEST, check_sealed, sealed_folder
+from dragoman.files import MANIFEST, check_sealed, explained, one_at_a_time, sealed_folder
 from dragoman.formats import ctranslate2
 from dragoman.model.weights import n_bytes, untied
 
@@ -65,12 +62,23 @@ def export(
     if to not in FORMATS:
         raise ConfigError(f"--to {to!r} is unknown: use {' or '.join(FORMATS)}")
     folder = home(run, to, quantization) if out is None else Path(out)
-    if folder.exists() and not _is_export(folder):
-        raise ConfigError(f"{folder}: is there already and is no export; choose another --out, or remove it")
+    _refuse_what_is_no_export(folder)
     if folder.name in ("", ".."):
         raise ConfigError(f"{out}: where somebody stands no folder is put in place; give it a name")
-    write(load_bundle(run), folder, to, quantization)
+    bundle = load_bundle(run)
+    ctranslate2.check(bundle.model.config, quantization)
+    with explained(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with one_at_a_time(folder.parent):
+            write(bundle, folder, to, quantization)
     return folder
+
+
+def _refuse_what_is_no_export(folder: Path) -> None:
+    if folder.exists():
+        with explained(folder), one_at_a_time(folder.parent):  # while no other process replaces it
+            if folder.exists() and not _is_export(folder):
+                raise ConfigError(f"{folder}: is there already and is no export; choose another --out, or remove it")
 
 
 def home(run: Path | str, to: str, quantization: str) -> Path:
@@ -103,7 +111,7 @@ def kept(bundle: Bundle, run: Path | None, to: str, quantization: str) -> Kept:
         else:
             with contextlib.suppress(OSError):  # a folder that cannot be written: the next best place
                 folder.parent.mkdir(exist_ok=True)
-                with _alone(folder.parent):
+                with one_at_a_time(folder.parent):
                     if not _is_of(folder, facts):  # another process may have made it meanwhile
                         _write_or_os_error(bundle, folder, to, quantization)
                 return Kept(folder, None)
@@ -153,15 +161,3 @@ def _is_export(folder: Path) -> bool:
         return "export" in manifest and there <= {*manifest["files"], MANIFEST, CERTIFICATE}
     except (OSError, ValueError, TypeError, KeyError):
         return False
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Wait until no other process writes exports there."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

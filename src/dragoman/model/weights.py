@@ -209,10 +209,6 @@ def read_tensor(file: BinaryIO, path: Path, entry: Entry) -> Tensor:
     """
     raw = torch.empty(entry.end - entry.start, dtype=torch.uint8)
     file.seek(entry.start)
-    view = memoryview(raw.numpy())  # type: ignore[arg-type]
-    while view:
-        n_read = file.readinto(view)  # type: ignore[attr-defined]
-        if not n_read:
-            raise BundleError(f"{path}: became shorter while it was read; put it back, or copy it again")
-        view = view[n_read:]
+    if file.readinto(raw.numpy()) < len(raw):  # type: ignore[attr-defined]
+        raise BundleError(f"{path}: became shorter while it was read; put it back, or copy it again")
     return raw.view(entry.dtype).reshape(entry.shape)

@@ -2,17 +2,16 @@
 
 Beside OUT, until it is whole, lie
     OUT.partial     what is made of the first lines
-    OUT.journal     one JSON object a line: first what is made from what, then, after each window of lines, how many
-                    lines and bytes are done, the SHA-256 of these bytes, and the warnings
+    OUT.journal     one JSON object a line: first a mark and what is made from what, then, after each window of lines,
+                    how many lines and bytes are done, the SHA-256 of these bytes, and the warnings
 A window is written and flushed to the disk before the journal names it; what the journal does not name is made again.
 OUT itself appears when all is done, by renaming. Windows begin at the same lines whether or not there was a kill, so
-the result has the same bytes.
+the result has the same bytes. A file called OUT.journal that does not begin with the mark is somebody's, and stays.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import logging
@@ -27,10 +26,13 @@ from dragoman import __version__
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import Line, open_corpus, read_lines_leniently
 from dragoman.errors import DataError, DragomanError
-from dragoman.files import explained, flush_folder, refuse_an_input, sha256
+from dragoman.files import acquire, explained, flush_folder, refuse_an_input, sha256
 from dragoman.translation.notes import Note
 
 logger = logging.getLogger(__name__)
+
+FORM = {"journal of dragoman": 2}
+MARK = json.dumps(FORM).encode()[:-1] + b","  # what a journal begins with
 
 Work = Callable[[list[Line], int, Callable[[Note], None]], list[str]]
 """Takes lines, how many came before them, and where to send warnings; gives the text made of each, without an LF."""
@@ -76,7 +78,9 @@ def make_file(
     refuse_a_pipe(src)
     with open_corpus(src) as stream, explained(out), _locked(out) as (partial, journal):
         before = _stamp(src)
-        done = _begin(out, partial, journal, {"input": sha256(src), "dragoman": __version__, **facts}, warn, restart)
+        done = _begin(
+            out, partial, journal, {**FORM, "input": sha256(src), "dragoman": __version__, **facts}, warn, restart
+        )
         if done.lines and not partial.seek(0, os.SEEK_END):  # renamed, and then killed
             _beside(out, "partial").unlink()
             _beside(out, "journal").unlink()
@@ -182,19 +186,29 @@ def _refusal(out: Path, what: str) -> DragomanError:
 
 @contextlib.contextmanager
 def _locked(out: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """Open ``out``'s partial file and journal, for this process alone."""
+    """Open ``out``'s partial file and journal, for this process alone. A journal that is empty in the end goes."""
     path = _beside(out, "journal")
-    with path.open("a+b") as journal:
+    try:
+        descriptor = acquire(path)
+    except BlockingIOError:
+        raise DragomanError(f"{out}: another process is writing it; wait for it, or give another name") from None
+    with os.fdopen(descriptor, "r+b") as journal:
+        first = journal.read(len(MARK))
+        if not MARK.startswith(first):
+            raise DragomanError(
+                f"{path}: does not begin as a journal of this dragoman; it is somebody's, or of a file that an "
+                "earlier version left unfinished: finish that one with it, move this away, or give another name"
+            )
         try:
-            fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not os.path.samestat(path.stat(), os.fstat(journal.fileno())):  # that process has just ended
-                raise BlockingIOError
-        except (BlockingIOError, FileNotFoundError):
-            raise DragomanError(f"{out}: another process is writing it; wait for it, or give another name") from None
-        except OSError as error:
-            logger.warning("%s: no locks here (%s); let no other process write it", path, error.strerror)
-        with _beside(out, "partial").open("a+b") as partial:
-            yield partial, journal
+            with os.fdopen(acquire(_beside(out, "partial"), wait=True), "r+b") as partial:  # follows no link either
+                yield partial, journal
+        except BaseException:
+            if not os.fstat(descriptor).st_size:  # refused, or nothing could be written: no trace of it
+                path.unlink()
+                with contextlib.suppress(OSError):
+                    if not _beside(out, "partial").lstat().st_size:
+                        _beside(out, "partial").unlink()
+            raise
 
 
 def _beside(out: Path, what: str) -> Path:

@@ -1,0 +1,43 @@
+"""Pages: what is put into a template is text, unless it is marked as HTML."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+import pytest
+from jinja2 import UndefinedError
+from markupsafe import Markup
+
+from dragoman.pages.render import checksum, file, render
+
+NASTY = "</style><script>alert(1)</script>"
+EMPTY = {"summary": "", "findings": [], "columns": [], "rows": [], "figures": []}
+
+
+def test_text_is_escaped_and_markup_is_not() -> None:
+    page = render("doctor.html", **{**EMPTY, "title": NASTY, "summary": Markup("<b>1 error</b>")})
+    assert NASTY not in page
+    assert page.count("&lt;/style&gt;&lt;script&gt;alert(1)&lt;/script&gt;") == 2
+    assert '<p class="sum"><b>1 error</b></p>' in page
+
+
+def test_every_page_has_a_policy_that_lets_nothing_in() -> None:
+    page = render("doctor.html", **EMPTY, title="x")
+    assert "content=\"default-src 'none'; style-src 'unsafe-inline'\"" in page
+    page = render("explanation.html", source="x", ranks=[], content={"a": NASTY})
+    assert f"default-src 'none'; script-src '{checksum(file('explanation.js'))}'; base-uri 'none'; style-src" in page
+    assert NASTY not in page
+
+
+def test_a_value_that_was_forgotten_is_an_error() -> None:
+    with pytest.raises(UndefinedError, match="summary"):
+        render("doctor.html", title="x", findings=[], columns=[], rows=[], figures=[])
+
+
+def test_scripts_and_styles_cannot_end_their_element() -> None:
+    names = [
+        entry.name for entry in resources.files("dragoman.pages").iterdir() if entry.name.endswith((".css", ".js"))
+    ]
+    assert sorted(names) == ["doctor.css", "explanation.css", "explanation.js", "lab.css"]
+    for name in names:
+        assert "</s" not in file(name)
