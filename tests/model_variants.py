@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any, Literal, get_args, get_origin
 
+import pytest
 import torch
 
 from dragoman.config import ModelConfig, ModelOptions
@@ -79,6 +80,17 @@ def pairwise(factors: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
             left.pop(frozenset(pair), None)
         rows.append({name: values[row[name]] for name, values in factors.items()})
     return rows
+
+
+def in_combination(factors: Mapping[str, Sequence[Any]]) -> pytest.MarkDecorator:
+    """Run a test with ``rows``: one in which pairs of values meet, and all there are in `make test-slow`."""
+    quick = [pytest.param([row], id=label(row)) for row in pairwise(factors)]
+    full = [
+        pytest.param(every({**factors, "norm": [norm], "activation": [activation]}), marks=pytest.mark.slow,
+                     id=f"all of norm {norm}, activation {activation}")
+        for norm, activation in product(factors["norm"], factors["activation"])
+    ]  # fmt: skip
+    return pytest.mark.parametrize("rows", [*quick, *full])
 
 
 def label(row: Mapping[str, Any]) -> str:
