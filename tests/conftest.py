@@ -1,4 +1,4 @@
-"""What the tests share: a toy language, one small run trained on it, and the command line in processes of its own."""
+"""What the tests share: a toy language, one small run trained on it, and the command line."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: bit-exactness is promised at one number of threads
 
+import fcntl
 import json
 import random
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import settings
+
+from command_line import Done, Zygote, run_here, stream_files
 
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile("fixed")
@@ -40,21 +41,7 @@ class Corpus(NamedTuple):
     valid_tgt: Path
 
 
-class Done(NamedTuple):
-    """A command line that has ended."""
-
-    status: int
-    out: bytes
-    err: str
-
-    @property
-    def error(self) -> str:
-        """The one line that a refusal consists of."""
-        lines = [line for line in self.err.split("\n") if line.startswith("error:")]
-        assert len(lines) == 1, self.err
-        assert "Traceback" not in self.err
-        assert self.err.endswith(f"{lines[0]}\n"), self.err
-        return lines[0]
+CORPUS_FILES = ("train.en", "train.de", "valid.en", "valid.de")
 
 
 def toy_pairs(count: int, seed: int) -> list[tuple[str, str]]:
@@ -82,7 +69,7 @@ def make_corpus() -> Callable[..., Corpus]:
     """A function that writes a toy corpus into a folder."""
 
     def make(folder: Path, count: int = 400) -> Corpus:
-        files = Corpus(*(folder / name for name in ("train.en", "train.de", "valid.en", "valid.de")))
+        files = Corpus(*(folder / name for name in CORPUS_FILES))
         write_pairs(toy_pairs(count, 1), files.src, files.tgt)
         write_pairs(toy_pairs(20, 2), files.valid_src, files.valid_tgt)
         return files
@@ -90,9 +77,42 @@ def make_corpus() -> Callable[..., Corpus]:
     return make
 
 
+def contents(folder: Path) -> dict[str, tuple[int, int]]:
+    """The size and the time of each file below ``folder``."""
+    files = ((path, path.stat()) for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): (stat.st_size, stat.st_mtime_ns) for path, stat in files}
+
+
 @pytest.fixture(scope="session")
-def corpus(tmp_path_factory: pytest.TempPathFactory, make_corpus: Callable[..., Corpus]) -> Corpus:
-    return make_corpus(tmp_path_factory.mktemp("corpus"))
+def once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, Callable[[Path], object]], Path]]:
+    """A function that has a folder made by the first process of a test run that asks for it, and gives it to all.
+
+    None may change what is in it: whoever wants to does so to a copy.
+    """
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    given: dict[Path, dict[str, tuple[int, int]]] = {}
+
+    def folder(name: str, make: Callable[[Path], object]) -> Path:
+        path = shared / "once" / name
+        path.mkdir(parents=True, exist_ok=True)
+        with (path.parent / f"{name}.made").open("a+") as made:
+            fcntl.flock(made, fcntl.LOCK_EX)
+            if not made.seek(0, os.SEEK_END):
+                make(path)
+                made.write(json.dumps(contents(path)))
+            made.seek(0)
+            given[path] = {file: tuple(stat) for file, stat in json.load(made).items()}
+        return path
+
+    yield folder
+    for path, before in given.items():
+        assert contents(path) == before, f"a test has changed {path}, which is for all"
+
+
+@pytest.fixture(scope="session")
+def corpus(once: Callable[..., Path], make_corpus: Callable[..., Corpus]) -> Corpus:
+    return Corpus(*(once("corpus", make_corpus) / name for name in CORPUS_FILES))
 
 
 @pytest.fixture(scope="session")
@@ -118,15 +138,14 @@ def tiny(corpus: Corpus) -> Callable[..., dict[str, Any]]:
 
 
 @pytest.fixture(scope="session")
-def tiny_run(tmp_path_factory: pytest.TempPathFactory, tiny: Callable[..., dict[str, Any]]) -> Path:
+def tiny_run(once: Callable[..., Path], tiny: Callable[..., dict[str, Any]]) -> Path:
     """A run that translates the toy language passably; for all tests, so none may change it."""
     import dragoman
 
     mapping = tiny(max_steps=250, schedule="cosine", batch_tokens=600, validate_every=250, save_every=125)
     mapping["model"]["dropout"] = 0.0
-    run = tmp_path_factory.mktemp("runs") / "tiny"
-    dragoman.train(dragoman.Config.from_mapping(mapping), out=run, quiet=True)
-    return run
+    config = dragoman.Config.from_mapping(mapping)
+    return once("runs", lambda folder: dragoman.train(config, out=folder / "tiny", quiet=True)) / "tiny"
 
 
 @pytest.fixture
@@ -153,66 +172,28 @@ def reseal(tiny_run: Path, tmp_path: Path) -> Callable[..., Path]:
     return copy
 
 
-_ZYGOTE = """
-import json, os, sys, traceback
-import dragoman.training.run, dragoman.translation.translator, torch._dynamo  # which an optimiser loads
-from dragoman.cli import main
-for line in os.fdopen(int(sys.argv[1]), closefd=False):
-    job = json.loads(line)
-    child = os.fork()
-    if not child:
-        os.chdir(job["cwd"])
-        for fd, (name, flags) in enumerate(zip(job["files"], (os.O_RDONLY, os.O_WRONLY, os.O_WRONLY))):
-            os.dup2(os.open(name, flags), fd)
-        sys.stdin = open(0, closefd=False)
-        sys.argv = ["dragoman", *job["args"]]
-        status = 1
-        try:
-            main()
-        except SystemExit as end:
-            status = end.code
-        except BaseException:
-            traceback.print_exc()
-        sys.stdout.flush()
-        os._exit(status)  # taking torch apart would take a second
-    status = os.waitpid(child, 0)[1]
-    os.write(int(sys.argv[2]), b"%d\\n" % os.waitstatus_to_exitcode(status))
-"""
-
-
 @pytest.fixture(scope="session")
-def _zygote() -> Iterator[Callable[[dict[str, Any]], int]]:
-    """A process that has imported torch and forks itself for each command."""
-    jobs_in, jobs_out = os.pipe()
-    answers_in, answers_out = os.pipe()
-    process = subprocess.Popen(
-        [sys.executable, "-c", _ZYGOTE, str(jobs_in), str(answers_out)], pass_fds=(jobs_in, answers_out)
-    )
-    os.close(jobs_in)
-    os.close(answers_out)
-    with os.fdopen(answers_in) as answers, os.fdopen(jobs_out, "w") as jobs:
+def _zygote() -> Iterator[Zygote]:
+    zygote = Zygote()
+    yield zygote
+    zygote.close()
 
-        def do(job: dict[str, Any]) -> int:
-            jobs.write(json.dumps(job) + "\n")
-            jobs.flush()
-            return int(answers.readline())
 
-        yield do
-    process.wait(10)
+def runner(run: Callable[..., Done], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Done]:
+    def command(*args: Any, stdin: bytes = b"", cwd: Path | None = None) -> Done:
+        folder = tmp_path_factory.mktemp("command")
+        return run([str(arg) for arg in args], stream_files(folder, stdin), cwd or folder)
+
+    return command
 
 
 @pytest.fixture
-def command(_zygote: Callable[[dict[str, Any]], int], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Done]:
+def command(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Done]:
+    """A function that runs ``dragoman`` in this process: for refusals, and wherever a process is not the point."""
+    return runner(run_here, tmp_path_factory)
+
+
+@pytest.fixture
+def process(_zygote: Zygote, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Done]:
     """A function that runs ``dragoman`` in a process of its own, which does not import torch anew."""
-
-    def run(*args: Any, stdin: bytes = b"", cwd: Path | None = None) -> Done:
-        folder = tmp_path_factory.mktemp("command")
-        files = [folder / name for name in ("in", "out", "err")]
-        for path, content in zip(files, (stdin, b"", b""), strict=True):
-            path.write_bytes(content)
-        status = _zygote(
-            {"args": [str(arg) for arg in args], "cwd": str(cwd or folder), "files": [str(path) for path in files]}
-        )
-        return Done(status, files[1].read_bytes(), files[2].read_text(encoding="utf-8"))
-
-    return run
+    return runner(_zygote.run, tmp_path_factory)

@@ -20,6 +20,7 @@ from dragoman.config import ModelConfig
 from dragoman.errors import BundleError
 from dragoman.model.transformer import Transformer
 from dragoman.model.weights import adopt, load_into, read_weights, save_weights, shapes, untied
+from model_variants import CHOICES
 
 Reseal = Callable[..., Path]
 
@@ -43,7 +44,7 @@ def test_of_tied_tensors_only_the_first_is_stored_and_loading_ties_them_again(ti
     assert model.src_embed.weight is model.tgt_embed.weight is model.generator.weight
 
 
-@pytest.mark.parametrize("share", ["all", "decoder", "none"])
+@pytest.mark.parametrize("share", CHOICES["share_embeddings"])
 def test_weights_survive_the_disk_in_every_sharing(tmp_path: Path, share: str) -> None:
     sizes: dict[str, Any] = dict(d_model=6, n_heads=2, d_ff=7, n_encoder_layers=1, n_decoder_layers=2)
     config = ModelConfig(**sizes, share_embeddings=share, src_vocab_size=11, tgt_vocab_size=11)
@@ -54,7 +55,7 @@ def test_weights_survive_the_disk_in_every_sharing(tmp_path: Path, share: str) -
     assert new.state_dict().keys() == old.state_dict().keys()
 
 
-@pytest.mark.parametrize("share", ["all", "decoder", "none"])
+@pytest.mark.parametrize("share", CHOICES["share_embeddings"])
 @pytest.mark.parametrize("variant", [{}, {"positions": "learned", "norm": "pre"}, {"generator_bias": True}])
 def test_adopted_weights_equal_copied_ones_and_are_not_copied(share: str, variant: dict[str, Any]) -> None:
     sizes: dict[str, Any] = dict(d_model=6, n_heads=2, d_ff=7, n_encoder_layers=1, n_decoder_layers=2, **variant)

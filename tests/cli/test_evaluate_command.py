@@ -24,6 +24,26 @@ def test_set(tmp_path_factory: pytest.TempPathFactory, corpus: Any) -> Path:
     return folder
 
 
+def test_evaluate_gives_scores_with_signature_and_interval_and_writes_the_translations(
+    command: Command, tiny_run: Path, corpus: Any, tmp_path: Path
+) -> None:
+    files = ("--src", corpus.valid_src, "--ref", corpus.valid_tgt)
+    done = command("evaluate", tiny_run, *files, "--json", "--out", "hyps", cwd=tmp_path)
+    assert done.status == 0, done.err
+    found = json.loads(done.out)
+    assert found["lines"] == 20
+    assert [score["name"] for score in found["scores"]] == ["BLEU", "chrF2", "TER"]
+    for score in found["scores"]:
+        assert score["low"] <= score["value"] <= score["high"]
+        assert "version:" in score["signature"]
+    assert (tmp_path / "hyps").read_bytes() == command("translate", tiny_run, corpus.valid_src).out
+    plain = command("evaluate", tiny_run, *files, "--old-style", "--beam-size", "1")
+    lines = plain.out.decode().split("\n")[:-1]
+    assert [line.split(" ")[0] for line in lines] == ["BLEU", "chrF2", "TER", "old-style"]
+    assert "tok:13a" in lines[0]
+    assert "20 lines in" in plain.err
+
+
 def test_two_runs_are_compared_with_a_verdict(command: Command, tiny_run: Path, test_set: Path) -> None:
     args = [tiny_run, test_set / "spoilt.de", "--src", test_set / "test.en", "--ref", test_set / "test.de"]
     done = command("evaluate", *args)

@@ -159,6 +159,17 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def train() -> list[tuple[str, str]]:
+    """The first 60,000 pairs to train on, by which two tests look for what must not be there."""
+    return list(phrasebook.pairs(60_000))
+
+
+@pytest.fixture(scope="module")
+def held_out() -> list[tuple[str, str]]:
+    return list(phrasebook.pairs(6000, split="held_out"))
+
+
 @pytest.mark.parametrize(("sentence", "en", "de", "zh"), CASES, ids=[case[1] for case in CASES])
 def test_each_phenomenon_reads_as_a_native_would_write_it(sentence: Sentence, en: str, de: str, zh: str) -> None:
     assert english(sentence) == en
@@ -217,24 +228,25 @@ def test_no_two_meanings_share_an_english_verb_form() -> None:
     assert len(nouns) == len(set(nouns))
 
 
-def test_held_out_sentences_and_combinations_never_occur_in_train() -> None:
-    train = {source for source, _ in phrasebook.pairs(30_000)}
-    held_out = [source for source, _ in phrasebook.pairs(2000, split="held_out")]
-    assert not train & set(held_out)
+def test_held_out_sentences_and_combinations_never_occur_in_train(
+    train: list[tuple[str, str]], held_out: list[tuple[str, str]]
+) -> None:
+    assert not {source for source, _ in train} & {source for source, _ in held_out}
     assert 0.03 < len(derivation.RESERVED) / len(derivation.COMBINATIONS) < 0.09
-    words = {word for source in train for word in re.findall(r"[\w-]+", source.lower())}
-    unseen = {word for source in held_out for word in re.findall(r"[\w-]+", source.lower())} - words
-    assert not unseen
-    targets = {word for _, target in phrasebook.pairs(60_000) for word in re.findall(r"\w+", target.lower())}
-    assert not {w for _, t in phrasebook.pairs(2000, split="held_out") for w in re.findall(r"\w+", t.lower())} - targets
+    words = {word for source, _ in train[:30_000] for word in re.findall(r"[\w-]+", source.lower())}
+    assert not {word for source, _ in held_out[:2000] for word in re.findall(r"[\w-]+", source.lower())} - words
+    targets = {word for _, target in train for word in re.findall(r"\w+", target.lower())}
+    assert not {word for _, target in held_out[:2000] for word in re.findall(r"\w+", target.lower())} - targets
 
 
-def test_a_reserved_adjective_and_noun_meet_in_held_out_only() -> None:
+def test_a_reserved_adjective_and_noun_meet_in_held_out_only(
+    train: list[tuple[str, str]], held_out: list[tuple[str, str]]
+) -> None:
     nouns = {noun.en: noun for noun in lexicon.NOUNS}
     first, second = next(p for p in sorted(derivation.RESERVED) if p[0] in QUALITY and p[1] in nouns)
     phrases = (f"{first} {second}", f"{first} {nouns[second].en_plural}")
-    assert not any(phrase in source for phrase in phrases for source, _ in phrasebook.pairs(30_000))
-    assert any(phrase in source for phrase in phrases for source, _ in phrasebook.pairs(6000, split="held_out"))
+    assert not any(phrase in source for phrase in phrases for source, _ in train)
+    assert any(phrase in source for phrase in phrases for source, _ in held_out)
 
 
 def test_deeper_is_nested_exactly_one_level_deeper_than_train() -> None:

@@ -93,6 +93,16 @@ def test_stopping_early_changes_nothing() -> None:
         assert [h[0] for h in early] == [h[0] for h in late]
 
 
+def test_of_equally_good_translations_the_one_found_first_is_given() -> None:
+    model = TableModel(0)
+    model.table[:] = -2000.0
+    model.table[..., BOS, [EOS, 4]] = 0.0  # nothing, or one word and then nothing more: as likely
+    model.table[..., 4, EOS] = 0.0
+    (found,) = beam_search(model, torch.tensor([[4, EOS]]), [6], beam_size=3, alpha=0.0, n_best=2)
+    assert [h.ids for h in found] == [[], [4]]
+    assert found[0].score == found[1].score
+
+
 def test_with_patience_a_search_takes_fewer_steps_and_finds_no_better() -> None:
     sooner, worse = 0, 0
     for seed in range(20):

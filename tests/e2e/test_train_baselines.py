@@ -43,34 +43,34 @@ def test_a_toy_language_is_learned(tmp_path: Path, tiny: Callable[..., Any], kin
 
 @pytest.mark.parametrize("kind", ["gru"])
 def test_the_commands_are_the_same(
-    tmp_path: Path, tiny: Callable[..., Any], corpus: Any, command: Command, kind: str
+    tmp_path: Path, tiny: Callable[..., Any], corpus: Any, process: Command, kind: str
 ) -> None:
     config = tmp_path / "my.yaml"
     config.write_text(yaml.safe_dump(configured(tiny, kind, max_steps=20)), encoding="utf-8")
-    done = command("train", config, "--out", "x", "--set", "train.max_steps=10", cwd=tmp_path)
+    done = process("train", config, "--out", "x", "--set", "train.max_steps=10", cwd=tmp_path)
     assert done.status == 0, done.err
     assert f"architecture {kind}: trained as it is written; the fast engine is for Transformers" in done.err
-    done = command("train", "--out", "x", "--resume", "--set", "train.max_steps=20", cwd=tmp_path)
+    done = process("train", "--out", "x", "--resume", "--set", "train.max_steps=20", cwd=tmp_path)
     assert done.status == 0, done.err
-    assert command("train", config, "--out", "whole", cwd=tmp_path).status == 0
+    assert process("train", config, "--out", "whole", cwd=tmp_path).status == 0
     weights = [dict(load_bundle(tmp_path / run).model.state_dict()) for run in ("x", "whole")]
     assert all(weights[0][name].equal(weights[1][name]) for name in weights[0])  # resumed bit for bit
-    done = command("translate", "x", stdin=b"the dog\n\na cat\n", cwd=tmp_path)
+    done = process("translate", "x", stdin=b"the dog\n\na cat\n", cwd=tmp_path)
     assert done.status == 0, done.err
     assert done.out.count(b"\n") == 3
     assert "no fast engine for this model, which is no Transformer" in done.err
-    done = command("evaluate", "x", "--src", corpus.valid_src, "--ref", corpus.valid_tgt, cwd=tmp_path)
+    done = process("evaluate", "x", "--src", corpus.valid_src, "--ref", corpus.valid_tgt, cwd=tmp_path)
     assert done.status == 0, done.err
     assert b"BLEU" in done.out
-    done = command("export", "x", "--to", "ctranslate2", cwd=tmp_path)
+    done = process("export", "x", "--to", "ctranslate2", cwd=tmp_path)
     assert done.status == 2
     assert f"it has Transformers only, and here model.architecture is {kind}" in done.error
-    done = command("translate", "x", "--engine", "ctranslate2", stdin=b"the dog\n", cwd=tmp_path)
+    done = process("translate", "x", "--engine", "ctranslate2", stdin=b"the dog\n", cwd=tmp_path)
     assert done.status == 2
     assert f"model.architecture is {kind}" in done.error
-    done = command("translate", "x", "--precision", "int8", stdin=b"the dog\n", cwd=tmp_path)
+    done = process("translate", "x", "--precision", "int8", stdin=b"the dog\n", cwd=tmp_path)
     assert done.status == 2
     assert "precision = 'int8' is for a Transformer" in done.error
-    done = command("doctor", config, cwd=tmp_path)
+    done = process("doctor", config, cwd=tmp_path)
     assert done.status == 0, done.err
     assert f"not known for model.architecture = {kind}".encode() in done.out

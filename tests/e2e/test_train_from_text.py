@@ -29,10 +29,10 @@ def events(run: Path, name: str) -> list[dict[str, Any]]:
 
 
 def test_from_two_files_alone_sizes_are_chosen_and_one_percent_is_held_out(
-    command: Command, tmp_path: Path, make_corpus: Callable[..., Any]
+    process: Command, tmp_path: Path, make_corpus: Callable[..., Any]
 ) -> None:
     make_corpus(tmp_path, 400)
-    done = command("train", "--src", "train.en", "--tgt", "train.de", *SMALL, "--set", "train.max_steps=12",
+    done = process("train", "--src", "train.en", "--tgt", "train.de", *SMALL, "--set", "train.max_steps=12",
                    cwd=tmp_path)  # fmt: skip
     assert done.status == 0, done.err
     assert done.out == b"runs/train\n"
@@ -53,7 +53,7 @@ def test_from_two_files_alone_sizes_are_chosen_and_one_percent_is_held_out(
     assert sorted(path.name for path in run.iterdir()) == [
         "bundle", "checkpoints", "config.yaml", "log.jsonl", "samples.txt", "store",
     ]  # fmt: skip
-    assert command("translate", "runs/train", stdin=b"a dog\n", cwd=tmp_path).out.count(b"\n") == 1
+    assert process("translate", "runs/train", stdin=b"a dog\n", cwd=tmp_path).out.count(b"\n") == 1
     assert (run / "bundle/config.yaml").read_bytes() == (run / "config.yaml").read_bytes()
 
 
@@ -120,7 +120,7 @@ def test_how_long_to_train_follows_the_corpus_and_what_was_said(tiny_run: Path) 
 
 
 def test_an_over_long_line_is_dropped_and_counted(
-    command: Command, tmp_path: Path, make_corpus: Callable[..., Any]
+    process: Command, tmp_path: Path, make_corpus: Callable[..., Any]
 ) -> None:
     make_corpus(tmp_path, 150)
     for name in ("train.en", "train.de"):
@@ -128,7 +128,7 @@ def test_an_over_long_line_is_dropped_and_counted(
         lines[3] = "dog " * 100_000 if name == "train.en" else "hund"
         lines[5] = " "
         (tmp_path / name).write_bytes("\n".join(lines).encode())
-    done = command(
+    done = process(
         "train", "--src", "train.en", "--tgt", "train.de", "--valid-src", "valid.en", "--valid-tgt", "valid.de", *SMALL,
         "--set", "train.max_steps=2", "--out", "x", cwd=tmp_path,
     )  # fmt: skip
@@ -195,21 +195,21 @@ def test_separate_vocabularies_and_sampling_work_end_to_end(tmp_path: Path, tiny
 
 
 def test_resuming_says_that_the_files_that_were_named_are_not_read_again(
-    command: Command, tmp_path: Path, tiny: Callable[..., Any]
+    process: Command, tmp_path: Path, tiny: Callable[..., Any]
 ) -> None:
     config = tmp_path / "first.yaml"
     config.write_text(yaml.safe_dump(tiny(max_steps=10)), encoding="utf-8")
-    assert command("train", config, cwd=tmp_path).out == b"runs/first\n"
-    done = command("train", config, "--resume", "--set", "train.max_steps=20", cwd=tmp_path)
+    assert process("train", config, cwd=tmp_path).out == b"runs/first\n"
+    done = process("train", config, "--resume", "--set", "train.max_steps=20", cwd=tmp_path)
     assert done.status == 0, done.err
     assert "resuming by runs/first/config.yaml and --set alone" in done.err
     assert "resuming at step 10" in done.err
     assert [event["step"] for event in events(tmp_path / "runs/first", "train")] == [5, 10, 15, 20]
 
 
-def test_as_many_epochs_as_are_asked_for(command: Command, tmp_path: Path, make_corpus: Callable[..., Any]) -> None:
+def test_as_many_epochs_as_are_asked_for(process: Command, tmp_path: Path, make_corpus: Callable[..., Any]) -> None:
     make_corpus(tmp_path, 150)
-    done = command(
+    done = process(
         "train", "--src", "train.en", "--tgt", "train.de", "--valid-src", "valid.en", "--valid-tgt", "valid.de", *SMALL,
         "--set", "train.max_epochs=3", "--set", "train.batch_tokens=1000", "--out", "x", cwd=tmp_path,
     )  # fmt: skip
@@ -219,17 +219,17 @@ def test_as_many_epochs_as_are_asked_for(command: Command, tmp_path: Path, make_
 
 
 def test_a_section_that_is_set_as_a_whole_counts_as_said(
-    command: Command, tmp_path: Path, make_corpus: Callable[..., Any]
+    process: Command, tmp_path: Path, make_corpus: Callable[..., Any]
 ) -> None:
     make_corpus(tmp_path, 400)
     given = ("--set", "train={max_steps: 7, warmup_steps: 3}")
-    done = command("train", "--src", "train.en", "--tgt", "train.de", *SMALL, *given, "--out", "x", cwd=tmp_path)
+    done = process("train", "--src", "train.en", "--tgt", "train.de", *SMALL, *given, "--out", "x", cwd=tmp_path)
     assert done.status == 0, done.err
     config = yaml.safe_load((tmp_path / "x/config.yaml").read_text(encoding="utf-8"))
     assert (config["train"]["max_steps"], config["train"]["warmup_steps"]) == (7, 3)
 
 
-def test_paths_need_not_be_utf_8(command: Command, tmp_path: Path, make_corpus: Callable[..., Any]) -> None:
+def test_paths_need_not_be_utf_8(process: Command, tmp_path: Path, make_corpus: Callable[..., Any]) -> None:
     make_corpus(tmp_path, 400)
     names = {side: os.fsdecode(b"tr\xe4in.") + side for side in ("en", "de")}
     try:
@@ -239,11 +239,11 @@ def test_paths_need_not_be_utf_8(command: Command, tmp_path: Path, make_corpus: 
         pytest.skip("this file system takes names in UTF-8 alone")
     run = os.fsdecode(b"l\xe4ufe")
     begun = ("train", "--src", names["en"], "--tgt", names["de"], *SMALL, "--set", "train.max_steps=3", "--out", run)
-    done = command(*begun, cwd=tmp_path)
+    done = process(*begun, cwd=tmp_path)
     assert done.status == 0, done.err
     assert done.out == b"l\xe4ufe\n"
-    assert command("translate", run, stdin=b"a dog\n", cwd=tmp_path).out.count(b"\n") == 1
-    done = command("train", "--out", run, "--resume", "--set", "train.max_steps=5", cwd=tmp_path)
+    assert process("translate", run, stdin=b"a dog\n", cwd=tmp_path).out.count(b"\n") == 1
+    done = process("train", "--out", run, "--resume", "--set", "train.max_steps=5", cwd=tmp_path)
     assert done.status == 0, done.err
 
 

@@ -19,22 +19,15 @@ from dragoman.fast.projection import ROWS, project
 from dragoman.model.attention import attend
 from dragoman.model.dropout import add_dropped
 from dragoman.model.transformer import Transformer
+from model_variants import FACTORS, VARIANTS, fields_of, label, pairwise
 
 SRC = [[4, 5, 6], [9], [4, 4, 8, 7, 6, 5, 11], [6, 7, 8, 9, 10]]
 TGT = [[7, 8], [10, 11, 12, 4, 5, 6, 7, 8, 9], [5], [11, 12, 4]]
 BATCH = collate(SRC, TGT, range(4))
 REAL = BATCH.tgt_out != 0
 
-VARIANTS = [
-    {},
-    {"norm": "pre"},
-    {"positions": "rotary"},
-    {"positions": "learned"},
-    {"activation": "gelu", "attention_bias": False},
-    {"activation": "swish", "share_embeddings": "none"},
-    {"activation": "swiglu", "generator_bias": True},
-    {"d_k": 2, "d_v": 6, "n_encoder_layers": 3},
-]
+PADDING = ("another pad_id",)  # the batch above is padded with 0
+FIELDS = [fields for name, fields in VARIANTS.items() if name not in PADDING and fields.get("n_encoder_layers", 2)]
 
 
 def a_model(dtype: torch.dtype = torch.float64, **changes: Any) -> Transformer:
@@ -53,7 +46,7 @@ def gradients(model: Transformer, found: Tensor) -> list[Tensor]:
 
 
 @pytest.mark.parametrize("kernel", ["written out", "fused"])
-@pytest.mark.parametrize("changes", VARIANTS, ids=str)
+@pytest.mark.parametrize("changes", [*FIELDS, *map(fields_of, pairwise(FACTORS))], ids=label)
 def test_features_and_gradients_are_those_of_the_plain_model(
     changes: dict[str, Any], kernel: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,18 +88,23 @@ def test_a_language_model_goes_its_own_way() -> None:
 
 
 def test_dropout_is_everywhere_where_the_plain_model_has_it() -> None:
+    draws = 600
+    src, tgt_in = (ids.repeat(draws, 1) for ids in (BATCH.src, BATCH.tgt_in))  # each copy draws for itself
     for name in ("dropout", "attention_dropout", "activation_dropout"):
         model = a_model(**{name: 0.4})
         # with all else equal the mean over many draws comes to that of the plain model
-        means = []
-        for function in (lambda m=model: features(m, BATCH.src, BATCH.tgt_in, torch.float64),
-                         lambda m=model: m.features(BATCH.src, BATCH.tgt_in)):  # fmt: skip
+        found = []
+        for function in (
+            lambda m=model: features(m, src, tgt_in, torch.float64),
+            lambda m=model: m.features(src, tgt_in),
+        ):
             torch.manual_seed(5)
-            draws = torch.stack([function()[REAL].detach() for _ in range(600)])
-            assert draws.std(0).max() > 0.01, name
-            means.append((draws.mean(0), draws.std(0)))
-        (mine, spread), (plain, spread_plain) = means
-        far = (mine - plain).abs() / (spread / 600**0.5 + 1e-9)
+            with torch.no_grad():
+                drawn = function()[REAL.repeat(draws, 1)].view(draws, -1, 8)
+            assert drawn.std(0).max() > 0.01, name
+            found.append((drawn.mean(0), drawn.std(0)))
+        (mine, spread), (plain, spread_plain) = found
+        far = (mine - plain).abs() / (spread / draws**0.5 + 1e-9)
         assert far.max() < 6.5, name  # standard errors of a difference, among a hundred numbers
         torch.testing.assert_close(spread.mean(), spread_plain.mean(), rtol=0.05, atol=0)
 

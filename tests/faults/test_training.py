@@ -336,7 +336,7 @@ def flipped(path: Path) -> bytes:
 
 
 def test_T7_one_changed_byte_of_the_data_is_refused_by_name_before_a_run_is_resumed(
-    command: Callable[..., Any], tiny: Tiny, make_corpus: Callable[..., Any], tmp_path: Path, figure: Figure,
+    process: Callable[..., Any], tiny: Tiny, make_corpus: Callable[..., Any], tmp_path: Path, figure: Figure,
     capsys: pytest.CaptureFixture[str], listing: Callable[[Path], list[str]],
 ) -> None:  # fmt: skip
     mapping = tiny(make_corpus(tmp_path), max_steps=20)
@@ -361,11 +361,11 @@ def test_T7_one_changed_byte_of_the_data_is_refused_by_name_before_a_run_is_resu
         path.write_bytes(whole)
     assert listing(run) == before
     texts[0].write_bytes(flipped(texts[0]))
-    done = command("train", "--out", run, "--resume", "--set", *more)
+    done = process("train", "--out", run, "--resume", "--set", *more)
     assert done.status == 2
     assert f"{texts[0]} has changed since {run} began" in done.error
     assert "--accept-changed-text" in done.error
-    done = command("train", "--out", run, "--resume", "--set", *more, "--accept-changed-text")
+    done = process("train", "--out", run, "--resume", "--set", *more, "--accept-changed-text")
     assert done.status == 0, done.err
     assert f"{texts[0]} has changed; going on with what was prepared from the old text" in done.err
     assert outcome(run) == outcome(tmp_path / "straight")

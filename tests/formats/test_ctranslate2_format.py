@@ -23,28 +23,16 @@ from dragoman.engines.engine import SearchSettings, Segment
 from dragoman.errors import BundleError, ConfigError
 from dragoman.formats.ctranslate2 import QUANTIZATIONS, TYPES, rounded_rows, why_not, write
 from dragoman.model.transformer import Transformer
+from model_variants import VARIANTS, fill
 
 CPU = torch.device("cpu")
 SIZES = dict(d_model=24, n_heads=3, d_ff=40, n_encoder_layers=2, n_decoder_layers=2, max_len=40)
-VARIANTS: dict[str, dict[str, Any]] = {
-    "the paper's": {},
-    "pre-norm": dict(norm="pre"),
-    "GELU": dict(activation="gelu"),
-    "swish": dict(activation="swish"),
-    "SwiGLU": dict(activation="swiglu"),
-    "learned positions": dict(positions="learned"),
-    "rotary positions": dict(positions="rotary"),
+OF_ITS_OWN = {  # its heads have one width; left out are what it refuses and padding that is no tokenizer's
     "heads of own width": dict(d_k=10, d_v=10),
     "rotary heads of own width": dict(positions="rotary", d_k=6, d_v=6, norm="pre"),
-    "decoder shared": dict(share_embeddings="decoder"),
-    "nothing shared": dict(share_embeddings="none"),
-    "unscaled": dict(scale_embeddings=False),
-    "attention without bias": dict(attention_bias=False),
-    "generator with bias": dict(generator_bias=True),
-    "another epsilon": dict(norm_eps=1e-2),
-    "one encoder layer and three decoder layers": dict(n_encoder_layers=1, n_decoder_layers=3),
-    "modern": dict(norm="pre", activation="swiglu", positions="rotary", attention_bias=False, share_embeddings="none"),
 }
+FIELDS = {name: OF_ITS_OWN.get(name, fields) for name, fields in VARIANTS.items()
+          if fields.get("n_encoder_layers", 2) and "pad_id" not in fields}  # fmt: skip
 PAIRS = [([9, 7, 300], [5, 31, 8, 100]), ([4] * 21, [11]), ([8], list(range(4, 30))), ([44, 10, 6, 7, 8, 9], [])]
 
 Make = Callable[..., Bundle]
@@ -58,12 +46,7 @@ def make(tiny_run: Path) -> Make:
     def bundle(**fields: Any) -> Bundle:
         n = real.src_tokenizer.vocab_size
         model = Transformer(ModelConfig(**{"src_vocab_size": n, "tgt_vocab_size": n, **SIZES, **fields})).eval()
-        gen = torch.Generator().manual_seed(1)
-        with torch.no_grad():
-            for name, parameter in model.named_parameters():
-                one = "norm" in name and name.endswith("weight")
-                parameter.copy_(torch.randn(parameter.shape, generator=gen) / 4 + one)
-        return real._replace(model=model)
+        return real._replace(model=fill(model, seed=1, spread=1 / 4))
 
     return bundle
 
@@ -79,7 +62,7 @@ def searched(engine: ctranslate2_engine.CTranslate2, sources: list[list[int]], d
     return [hypotheses[0] for hypotheses in found.hypotheses]
 
 
-@pytest.mark.parametrize("fields", VARIANTS.values(), ids=list(VARIANTS))
+@pytest.mark.parametrize("fields", FIELDS.values(), ids=list(FIELDS))
 def test_a_model_computes_the_same_there(make: Make, tmp_path: Path, fields: dict[str, Any]) -> None:
     bundle = make(**fields)
     write(bundle, tmp_path)

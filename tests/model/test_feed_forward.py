@@ -9,6 +9,7 @@ from torch import Tensor
 
 from dragoman.config import ModelConfig
 from dragoman.model.feed_forward import FeedForward
+from model_variants import ELEMENTWISE
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": lambda x: (x + x.abs()) / 2,
@@ -25,7 +26,7 @@ def a_feed_forward(activation: str) -> tuple[FeedForward, Tensor]:
     return FeedForward(config).double(), torch.randn(3, 5, 14, dtype=torch.float64)
 
 
-@pytest.mark.parametrize("activation", ["relu", "gelu", "swish"])
+@pytest.mark.parametrize("activation", ELEMENTWISE)
 def test_the_activation_stands_between_two_projections(activation: str) -> None:
     ffn, x = a_feed_forward(activation)
     hidden = ACTIVATIONS[activation](x @ ffn.w_1.weight.T + ffn.w_1.bias)

@@ -7,6 +7,7 @@ import torch
 
 from dragoman.config import ModelConfig
 from dragoman.model.transformer import Transformer
+from model_variants import CHOICES
 
 SIZES = dict(src_vocab_size=503, tgt_vocab_size=509, d_model=62, n_heads=2, d_ff=127, n_encoder_layers=2,
              n_decoder_layers=2, max_len=251, share_embeddings="none", positions="learned", dropout=0.0)  # fmt: skip
@@ -56,7 +57,7 @@ def test_norms_begin_as_one_and_zero_and_biases_as_zero() -> None:
 
 
 @pytest.mark.parametrize("pad_id", [0, 7])
-@pytest.mark.parametrize("share", ["all", "decoder", "none"])
+@pytest.mark.parametrize("share", CHOICES["share_embeddings"])
 def test_only_the_padding_row_of_an_embedding_is_zero(share: str, pad_id: int) -> None:
     model = fresh(share_embeddings=share, pad_id=pad_id, tgt_vocab_size=503)
     for embedding in (model.src_embed, model.tgt_embed):

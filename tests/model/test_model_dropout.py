@@ -2,11 +2,11 @@
 
 import pytest
 import torch
-from model_variants import Build
 from torch import Tensor
 
 from dragoman.model.dropout import Dropout, dropout
 from dragoman.model.transformer import Transformer
+from model_variants import CHOICES, Build
 
 SRC = torch.tensor([[4, 7, 6, 9, 3], [8, 3, 0, 0, 0]])
 TGT = torch.tensor([[2, 6, 8, 9, 1, 11, 4], [2, 11, 10, 0, 0, 0, 0]])
@@ -35,7 +35,7 @@ def test_each_kind_of_dropout_strikes_in_training(build: Build, field: str) -> N
     assert torch.equal(model(SRC, TGT), one)
 
 
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
+@pytest.mark.parametrize("positions", CHOICES["positions"])
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_dropout_stands_where_the_paper_puts_it(
     build: Build, norm: str, positions: str, monkeypatch: pytest.MonkeyPatch

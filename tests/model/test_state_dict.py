@@ -1,14 +1,13 @@
 """Every variant builds; the names of its parameters are the contract of files; sizes are the paper's."""
 
-from itertools import product
 from typing import Any
 
 import pytest
 import torch
-from model_variants import VARIANTS, Build
 
 from dragoman.config import ModelConfig
 from dragoman.model.transformer import Transformer
+from model_variants import FACTORS, VARIANTS, Build, fields_of, in_combination, unequal
 
 SMALLEST_PRE_NORM = """
 src_embed.weight tgt_embed.weight generator.weight generator.bias src_positions.weight tgt_positions.weight
@@ -75,29 +74,23 @@ def test_the_names_of_the_smallest_model_that_has_them_all(build: Build) -> None
     assert names_of(model.config) == set(SMALLEST_PRE_NORM.split())
 
 
-@pytest.mark.parametrize("fields", [*VARIANTS.values(), dict(n_decoder_layers=0), dict(n_decoder_layers=0, norm="pre")])
+@pytest.mark.parametrize(
+    "fields", [*map(unequal, VARIANTS.values()), dict(n_decoder_layers=0), dict(n_decoder_layers=0, norm="pre")]
+)
 def test_names_are_those_of_the_contract_in_each_variant(build: Build, fields: dict[str, Any]) -> None:
     model = build(**fields)
     assert set(model.state_dict()) == names_of(model.config)
 
 
-@pytest.mark.parametrize("norm", ["post", "pre"])
-@pytest.mark.parametrize("activation", ["relu", "gelu", "swish", "swiglu"])
-def test_every_combination_builds_and_predicts(build: Build, norm: str, activation: str) -> None:
+@in_combination(FACTORS)
+def test_every_combination_builds_and_predicts(build: Build, rows: list[dict[str, Any]]) -> None:
     src, tgt_in = torch.tensor([[4, 7, 3], [5, 3, 0]]), torch.tensor([[2, 6, 8, 9, 1], [2, 11, 0, 0, 0]])
-    flags = [True, False]
-    for positions, share, scale, attention_bias, generator_bias, own_widths in product(
-        ["sinusoidal", "learned", "rotary"], ["all", "decoder", "none"], flags, flags, flags, flags
-    ):
-        model = build(
-            norm=norm, activation=activation, positions=positions, share_embeddings=share, scale_embeddings=scale,
-            attention_bias=attention_bias, generator_bias=generator_bias, n_encoder_layers=1, n_decoder_layers=1,
-            **(dict(d_k=2, d_v=5) if own_widths else {}), tgt_vocab_size=13 if share == "all" else 17,
-        )  # fmt: skip
+    for row in rows:
+        model = build(**fields_of(row), n_encoder_layers=1, n_decoder_layers=1)
         assert set(model.state_dict()) == names_of(model.config)
         with torch.no_grad():
             logits = model(src, tgt_in)
-        assert logits.shape == (2, 5, 13 if share == "all" else 17)
+        assert logits.shape == (2, 5, 13 if row["share_embeddings"] == "all" else 17)
         assert logits.isfinite().all()
 
 

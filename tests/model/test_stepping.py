@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 import torch
-from model_variants import Build
 from torch import Tensor
 
 from dragoman.model.transformer import DecoderState, Transformer
+from model_variants import Build
 
 CLOSE = dict(rtol=0, atol=1e-12)
 SRC = torch.tensor([[4, 7, 6, 9, 3], [8, 10, 3, 1, 1], [9, 3, 1, 1, 1]])  # 1 becomes padding

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 import torch
-from model_variants import Build
 from torch import Tensor
 
 from dragoman.errors import ConfigError
 from dragoman.model.transformer import Transformer
+from model_variants import CHOICES, Build
 
 EXACT = dict(rtol=0, atol=1e-12)
 
@@ -63,7 +63,7 @@ def test_every_source_position_sees_every_source_token(build: Build) -> None:
             assert ((model.encode(changed) - before).abs().amax(-1) > 1e-6).all()
 
 
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
+@pytest.mark.parametrize("positions", CHOICES["positions"])
 def test_positions_go_with_the_model_to_another_device(build: Build, positions: str) -> None:
     model = build(positions=positions).to("meta")
     src, tgt_in = (torch.tensor([row], device="meta") for row in (SRC[0], TGT[0]))
@@ -117,7 +117,7 @@ def test_padding_in_front_changes_nothing_where_positions_are_relative(build: Bu
 def test_word_order_matters_through_positions_only(build: Build) -> None:
     """Without positions the encoder would give each token the same vector in any order."""
     one, other = torch.tensor([[4, 7, 6, 9, 3]]), torch.tensor([[9, 7, 6, 4, 3]])
-    for positions in ("sinusoidal", "learned", "rotary"):
+    for positions in CHOICES["positions"]:
         memory = build(positions=positions).encode(one), build(positions=positions).encode(other)
         assert not torch.allclose(memory[0][0, 0], memory[1][0, 3])
     model = build(positions="learned")

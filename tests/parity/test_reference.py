@@ -1,6 +1,5 @@
 """The torch model against the NumPy reference, float64, in every variant: logits, loss, gradients, weights, search."""
 
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,28 +11,19 @@ from dragoman.config import ModelConfig
 from dragoman.decoding.search import Specials, beam_search, greedy_search
 from dragoman.model.transformer import Transformer
 from dragoman.training.loss import label_smoothed_loss, perplexity
+from model_variants import CHOICES, FACTORS, fields_of, fill, in_combination, unequal
 
 SRC = np.array([[5, 12, 7, 3, 0], [9, 3, 0, 0, 0], [0, 0, 0, 0, 0]])  # the last row gives the decoder nothing to see
 TGT_IN = np.array([[2, 4, 8, 4, 11, 6, 1], [2, 12, 5, 0, 0, 0, 0], [2, 7, 7, 10, 0, 0, 0]])
 TGT_OUT = np.array([[4, 8, 4, 11, 6, 1, 3], [12, 5, 3, 0, 0, 0, 0], [7, 7, 10, 3, 0, 0, 0]])
 SIZES = dict(d_model=6, n_heads=3, d_ff=11, n_encoder_layers=2, n_decoder_layers=2, dropout=0.0, max_len=17, pad_id=0)
-BIG = list(product(["post", "pre"], ["relu", "gelu", "swish", "swiglu"], ["sinusoidal", "learned", "rotary"]))
-SMALL = list(product([True, False], repeat=4))  # scale_embeddings, attention_bias, generator_bias, heads of own width
-SHARE = ["all", "decoder", "none"]
+OF_ENCODERS = {name: FACTORS[name] for name in FACTORS if name not in ("share_embeddings", "generator_bias")}
 
 
 def a_pair(seed: int = 0, **fields: Any) -> tuple[Transformer, dict[str, np.ndarray], dict[str, Any]]:
     """A torch model with random parameters, none of them 0 or 1 by accident; its parameters and its configuration."""
-    fields = {**SIZES, "src_vocab_size": 13, "tgt_vocab_size": 13, **fields}
-    if fields.get("share_embeddings", "all") != "all":
-        fields["tgt_vocab_size"] = 17
-    config = ModelConfig(**fields)
-    model = Transformer(config).double()
-    gen = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            one = ".norm" in name and name.endswith("weight")
-            parameter.copy_(torch.randn(parameter.shape, generator=gen, dtype=torch.float64) * 0.5 + one)
+    config = ModelConfig(**{**SIZES, "src_vocab_size": 13, "tgt_vocab_size": 13, **unequal(fields)})
+    model = fill(Transformer(config).double(), seed)
     params = {name: parameter.detach().numpy() for name, parameter in model.named_parameters()}
     return model, params, config.model_dump()
 
@@ -69,49 +59,31 @@ def assert_same_training(src: np.ndarray | None, **fields: Any) -> None:
     assert_same_gradients(grads_of(model), want_grads)
 
 
-def small_fields(positions: str, small: tuple[bool, ...]) -> dict[str, Any]:
-    scale, attention_bias, generator_bias, own_widths = small
-    widths = dict(d_k=4, d_v=5) if own_widths else {}
-    return dict(
-        positions=positions,
-        scale_embeddings=scale,
-        attention_bias=attention_bias,
-        generator_bias=generator_bias,
-        **widths,
-    )
+@in_combination(FACTORS)
+def test_training_equals_the_reference(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        assert_same_training(SRC, **fields_of(row))
 
 
-@pytest.mark.parametrize("share", SHARE)
-@pytest.mark.parametrize(("norm", "activation", "positions"), BIG)
-def test_training_equals_the_reference(norm: str, activation: str, positions: str, share: str) -> None:
-    for small in SMALL:
-        assert_same_training(
-            SRC, norm=norm, activation=activation, share_embeddings=share, **small_fields(positions, small)
-        )
+@in_combination(FACTORS)
+def test_a_language_model_equals_the_reference(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        assert_same_training(None, n_encoder_layers=0, **fields_of(row))
 
 
-@pytest.mark.parametrize("share", SHARE)
-@pytest.mark.parametrize(("norm", "activation", "positions"), BIG)
-def test_a_language_model_equals_the_reference(norm: str, activation: str, positions: str, share: str) -> None:
-    small = SMALL[(BIG.index((norm, activation, positions)) * 3 + SHARE.index(share)) % 16]
-    fields = dict(norm=norm, activation=activation, share_embeddings=share, **small_fields(positions, small))
-    assert_same_training(None, n_encoder_layers=0, **fields)
+@in_combination(OF_ENCODERS)
+def test_the_encoder_alone_equals_the_reference(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        model, params, config = a_pair(n_decoder_layers=0, **fields_of(row))
+        d_memory = np.random.default_rng(1).normal(size=(3, 5, 6))
+        want, cache = ref.encode(params, config, SRC)
+        memory = model.encode(torch.from_numpy(SRC))
+        memory.backward(torch.from_numpy(d_memory))
+        np.testing.assert_allclose(memory.detach().numpy(), want, rtol=1e-10, atol=1e-10)
+        assert_same_gradients(grads_of(model), ref.encode_backward(params, config, cache, d_memory))
 
 
-@pytest.mark.parametrize(("norm", "activation", "positions"), BIG)
-def test_the_encoder_alone_equals_the_reference(norm: str, activation: str, positions: str) -> None:
-    small = SMALL[BIG.index((norm, activation, positions)) % 16]
-    fields = dict(norm=norm, activation=activation, **small_fields(positions, small))
-    model, params, config = a_pair(n_decoder_layers=0, **fields)
-    d_memory = np.random.default_rng(1).normal(size=(3, 5, 6))
-    want, cache = ref.encode(params, config, SRC)
-    memory = model.encode(torch.from_numpy(SRC))
-    memory.backward(torch.from_numpy(d_memory))
-    np.testing.assert_allclose(memory.detach().numpy(), want, rtol=1e-10, atol=1e-10)
-    assert_same_gradients(grads_of(model), ref.encode_backward(params, config, cache, d_memory))
-
-
-@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("norm", CHOICES["norm"])
 def test_gradients_from_every_position_padding_included(norm: str) -> None:
     model, params, config = a_pair(norm=norm)
     tgt_in = TGT_IN.copy()
@@ -131,7 +103,7 @@ def test_another_padding_id() -> None:
     np.testing.assert_allclose(got.detach().numpy(), want, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("norm", CHOICES["norm"])
 def test_encode_decode_and_steps_equal_the_reference(norm: str) -> None:
     model, params, config = a_pair(norm=norm, positions="rotary")
     memory, _ = ref.encode(params, config, SRC)
@@ -163,9 +135,9 @@ def test_recorded_attention_equals_the_reference() -> None:
         np.testing.assert_allclose(recorded[name], want[name], rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("share", SHARE)
+@pytest.mark.parametrize("share", CHOICES["share_embeddings"])
 @pytest.mark.parametrize("stacks", [(2, 2), (0, 2), (2, 0)])
-@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("norm", CHOICES["norm"])
 def test_names_and_shapes_of_the_state_dict(norm: str, stacks: tuple[int, int], share: str) -> None:
     n_encoder_layers, n_decoder_layers = stacks
     for activation, positions in (("relu", "learned"), ("swiglu", "rotary")):

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from dragoman import reference as ref
 from dragoman.config import TrainConfig
 from dragoman.training.schedule import learning_rate
+from model_variants import CHOICES, ELEMENTWISE
 
 B, H, Q, K, D_K, D_V = 2, 3, 5, 7, 4, 11
 
@@ -46,10 +47,13 @@ def test_attention_equals_scaled_dot_product_attention() -> None:
         assert_close(got, grad)
 
 
-@pytest.mark.parametrize(("name", "f"), [("relu", F.relu), ("gelu", F.gelu), ("swish", F.silu)])
-def test_activations_equal_torch(name: str, f: Callable[[Tensor], Tensor]) -> None:
+TORCHS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "swish": F.silu}
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_activations_equal_torch(name: str) -> None:
     x = 5 * normal(B, Q, K)
-    want, d_y, (d_x,) = of_torch(f, x)
+    want, d_y, (d_x,) = of_torch(TORCHS[name], x)
     assert_close(ref.activate(x, name), want)
     assert_close(ref.activate_backward(x, d_y, name), d_x)
 
@@ -145,7 +149,7 @@ def torch_transformer(config: dict[str, Any], params: dict[str, np.ndarray]) -> 
 
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
-@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("norm", CHOICES["norm"])
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 def test_the_complete_model_equals_torch_nn_transformer(norm: str, activation: str) -> None:
     config = {**CONFIG, "norm": norm, "activation": activation}

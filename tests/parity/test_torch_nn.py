@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from dragoman.config import ModelConfig
 from dragoman.model.transformer import Transformer
+from model_variants import CHOICES, fill
 
 D_MODEL, HEADS, D_FF, LAYERS, V = 22, 2, 31, 3, 29
 SRC = torch.tensor([[5, 12, 7, 28, 3], [9, 3, 0, 0, 0], [11, 4, 3, 0, 0]])
@@ -28,12 +29,7 @@ def ours(norm: str, activation: str, norm_eps: float = 1e-5) -> Transformer:
             share_embeddings="none", generator_bias=True,
         )
     ).double()  # fmt: skip
-    gen = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            one = "norm" in name and name.endswith("weight")
-            parameter.copy_(torch.randn(parameter.shape, generator=gen, dtype=torch.float64) / 3 + one)
-    return model
+    return fill(model, seed=1, spread=1 / 3)
 
 
 class Torchs(nn.Module):
@@ -95,7 +91,7 @@ def a_pair(norm: str, activation: str, norm_eps: float = 1e-5) -> tuple[Transfor
 
 
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
-@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("norm", CHOICES["norm"])
 def test_logits_and_gradients_equal_torch_nn_transformer(norm: str, activation: str) -> None:
     model, theirs = a_pair(norm, activation)
     logits, want = model(SRC, TGT_IN), theirs(SRC, TGT_IN)
@@ -114,7 +110,7 @@ def test_logits_and_gradients_equal_torch_nn_transformer(norm: str, activation: 
         assert got.norm() > 0
 
 
-@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("norm", CHOICES["norm"])
 def test_another_epsilon_of_the_norms_is_heeded(norm: str) -> None:
     model, theirs = a_pair(norm, "relu", norm_eps=0.1)
     other, _ = a_pair(norm, "relu")

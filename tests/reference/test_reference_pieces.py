@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dragoman import reference as ref
+from model_variants import CHOICES, ELEMENTWISE
 
 B, H, Q, K, D_K, D_V, D_MODEL, D_FF = 2, 3, 5, 7, 4, 11, 6, 13
 
@@ -163,14 +164,14 @@ def test_activations_at_zero_one_and_far_out(activation, at_one):
     np.testing.assert_allclose(y, [0, 0, at_one, 800], atol=1e-15)
 
 
-@pytest.mark.parametrize("activation", ["relu", "gelu", "swish"])
+@pytest.mark.parametrize("activation", ELEMENTWISE)
 def test_activation_backward(rng, assert_gradient, activation):
     x, d_y = rng.normal(size=(3, 7)) * 2, rng.normal(size=(3, 7))
     d_x = ref.activate_backward(x, d_y, activation)
     assert_gradient(lambda x: ref.activate(x, activation), x, d_y, d_x)
 
 
-@pytest.mark.parametrize("activation", ["relu", "gelu", "swish", "swiglu"])
+@pytest.mark.parametrize("activation", CHOICES["activation"])
 def test_feed_forward_backward(rng, assert_gradient, activation):
     p = {}
     for name, (n_out, n_in) in {"w_1": (D_FF, D_MODEL), "w_3": (D_FF, D_MODEL), "w_2": (D_MODEL, D_FF)}.items():
@@ -377,7 +378,7 @@ def test_everything_stays_in_the_dtype_it_is_given(rng, dtype):
     out, cache = ref.self_attention(p, x, ref.causal_mask(Q), H, True)
     d_x, grads = ref.self_attention_backward(p, cache, x, True)
     results = [out, d_x, *grads.values(), ref.sinusoidal_positions(Q, D_MODEL, dtype), ref.layer_norm(norm, x)[0]]
-    results += [ref.activate(x, name) for name in ("relu", "gelu", "swish")]
-    results += [ref.activate_backward(x, x, name) for name in ("relu", "gelu", "swish")]
+    results += [ref.activate(x, name) for name in ELEMENTWISE]
+    results += [ref.activate_backward(x, x, name) for name in ELEMENTWISE]
     results += [ref.label_smoothed_loss_backward(x, np.ones((B, Q), int), 0), ref.log_softmax(x)]
     assert {result.dtype for result in results} == {np.dtype(dtype)}

@@ -20,6 +20,7 @@ from dragoman.model.transformer import Transformer
 from dragoman.model.weights import shapes, untied
 from dragoman.training import loop
 from dragoman.training.finetune import adapt, composed, composition
+from model_variants import CHOICES
 
 Command = Callable[..., Any]
 
@@ -84,7 +85,7 @@ def test_bytes_and_letters_that_the_old_vocabulary_lacks_start_as_the_unknown() 
     assert found["ö"] == [UNK_ID]
 
 
-@pytest.mark.parametrize("share", ["all", "decoder", "none"])
+@pytest.mark.parametrize("share", CHOICES["share_embeddings"])
 def test_every_table_of_the_vocabulary_gets_new_rows_and_nothing_else_changes(tmp_path: Path, share: str) -> None:
     joint = share == "all"
     src_old, tgt_old = OLD, OLD if joint else NEW
@@ -153,12 +154,12 @@ def test_with_the_same_subwords_the_first_step_sees_the_very_weights_of_the_pare
 
 
 def test_fine_tuning_learns_in_fewer_steps_than_from_scratch_and_the_old_text_is_not_forgotten(
-    command: Command, tiny_run: Path, new_text: Path, corpus: Any
+    process: Command, tiny_run: Path, new_text: Path, corpus: Any
 ) -> None:
     rates = ("--set", "train.lr=2e-3", "--set", "train.max_steps=120", "--set", "train.ema=0")
-    done = command("train", *FILES, *BRIEF, *rates, "--from", tiny_run, "--out", "tuned", cwd=new_text)
+    done = process("train", *FILES, *BRIEF, *rates, "--from", tiny_run, "--out", "tuned", cwd=new_text)
     assert done.status == 0, done.err
-    done = command("train", *FILES, *BRIEF, *rates, "--out", "scratch", "--set", "model.d_model=48",
+    done = process("train", *FILES, *BRIEF, *rates, "--out", "scratch", "--set", "model.d_model=48",
                    "--set", "model.n_heads=2", "--set", "model.d_ff=64", "--set", "model.n_encoder_layers=1",
                    "--set", "model.n_decoder_layers=1", "--set", "data.tokenizer.vocab_size=400",
                    "--set", "model.dropout=0", cwd=new_text)  # fmt: skip
@@ -175,8 +176,8 @@ def test_fine_tuning_learns_in_fewer_steps_than_from_scratch_and_the_old_text_is
     assert old > 0.5 * bleu(tiny_run, corpus.src.parent)
 
 
-def test_new_subwords_are_learned_from_the_new_text_and_said(command: Command, tiny_run: Path, new_text: Path) -> None:
-    done = command("train", *FILES, *BRIEF, "--from", tiny_run, "--new-subwords", "--out", "tuned",
+def test_new_subwords_are_learned_from_the_new_text_and_said(process: Command, tiny_run: Path, new_text: Path) -> None:
+    done = process("train", *FILES, *BRIEF, "--from", tiny_run, "--new-subwords", "--out", "tuned",
                    "--set", "train.max_steps=40", "--set", "train.lr=2e-3", cwd=new_text)  # fmt: skip
     assert done.status == 0, done.err
     parent, tuned = load_bundle(tiny_run), load_bundle(new_text / "tuned")
@@ -190,10 +191,10 @@ def test_new_subwords_are_learned_from_the_new_text_and_said(command: Command, t
 
 
 def test_a_fine_tuned_run_resumes_by_itself_bit_for_bit(
-    command: Command, tiny_run: Path, new_text: Path, tmp_path: Path
+    process: Command, tiny_run: Path, new_text: Path, tmp_path: Path
 ) -> None:
     def train(out: str, *more: str) -> None:
-        done = command("train", "--out", out, *more, cwd=new_text)
+        done = process("train", "--out", out, *more, cwd=new_text)
         assert done.status == 0, done.err
 
     settings = ("--set", "train.schedule=inverse_sqrt", "--set", "train.warmup_steps=5", *BRIEF)

@@ -48,5 +48,6 @@ def test_a_line_that_a_crash_cut_inside_a_character_is_dropped_on_resuming(tmp_p
 
 
 def test_durations_and_quantities_are_short() -> None:
-    assert [duration(s) for s in (0.4, 75, 3675)] == ["0:00", "1:15", "1:01:15"]
-    assert [quantity(v) for v in (0, 999, 1500, 2.5e15)] == ["0", "999", "1.5k", "2.5P"]
+    assert [duration(s) for s in (0, 0.4, 59.6, 75, 3675)] == ["0:00", "0:00", "1:00", "1:15", "1:01:15"]
+    found = [quantity(x) for x in (0, 7, 999, 999.6, 1500, 1.5e15, 2.5e15, 2e22)]
+    assert found == ["0", "7", "999", "1k", "1.5k", "1.5P", "2.5P", "20Z"]

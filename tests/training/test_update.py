@@ -1,4 +1,4 @@
-"""One update: accumulation, clipping, what is not finite; averages of weights; counted operations."""
+"""One update: accumulation, clipping, what is not finite; averages of weights."""
 
 from __future__ import annotations
 
@@ -9,21 +9,14 @@ from typing import Any
 
 import pytest
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
-from dragoman import device
 from dragoman.config import ModelConfig, TrainConfig
 from dragoman.data.batching import Batch, collate
 from dragoman.data.tokenizer import EOS_ID, UNK_ID
-from dragoman.device import resolve_device, resolve_precision
-from dragoman.errors import ConfigError
 from dragoman.model.transformer import Transformer
 from dragoman.model.weights import save_weights, untied
 from dragoman.training import update
 from dragoman.training.averaging import average_checkpoints, start_ema, update_ema
-from dragoman.training.flops import training_flops
-from dragoman.training.log import duration, quantity
-from dragoman.training.loss import label_smoothed_loss
 from dragoman.training.update import train_step
 
 PAIRS = [([4, 5, 6], [7, 8]), ([9], [10, 11, 12, 4, 5, 6, 7]), ([4, 4], [5]), ([6, 7, 8, 9, 10], [11, 12, 4])]
@@ -175,94 +168,3 @@ def test_averaged_checkpoints_are_the_mean_in_any_order(tmp_path: Path) -> None:
     torch.testing.assert_close(average_checkpoints(folders), mean, rtol=1e-7, atol=1e-7)
     backwards = average_checkpoints(reversed(folders))
     assert all(torch.equal(tensor, backwards[name]) for name, tensor in average_checkpoints(folders).items())
-
-
-@pytest.mark.parametrize(
-    "variant",
-    [
-        {},
-        {"activation": "swiglu", "share_embeddings": "none", "norm": "pre"},
-        {"n_heads": 5, "d_k": 6, "d_v": 7, "n_encoder_layers": 3},
-        {"n_encoder_layers": 0, "share_embeddings": "decoder"},
-    ],
-)
-def test_counted_operations_are_those_that_torch_counts(variant: dict[str, Any]) -> None:
-    model = a_model(**variant)
-    rows, src_len, tgt_len = 3, 7, 5
-    gen = torch.Generator().manual_seed(0)
-    src, tgt = (torch.randint(4, 13, (rows, n), generator=gen) for n in (src_len, tgt_len))
-    with FlopCounterMode(display=False) as counter:
-        logits = model(src if model.config.n_encoder_layers else None, tgt)
-        torch.autograd.backward(label_smoothed_loss(logits, tgt, 0, 0.1)[0])
-    assert training_flops(model.config, rows, src_len, tgt_len) == counter.get_total_flops()
-
-
-def test_an_unknown_or_absent_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert resolve_device("auto").type == resolve_device("cpu").type == "cpu"
-    with pytest.raises(ConfigError, match="device = 'cuda', but torch sees no GPU"):
-        resolve_device("cuda")
-    with pytest.raises(ConfigError, match="device = 'gpu' is unknown: use auto, cpu or cuda"):
-        resolve_device("gpu")
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert [resolve_device(name).type for name in ("auto", "cuda", "cpu")] == ["cuda", "cuda", "cpu"]
-
-
-@pytest.mark.parametrize(
-    ("facts", "seconds_of_bf16", "auto"),
-    [
-        ({"avx512_bf16": True, "amx_bf16": True}, 0.1, "bf16"),
-        ({"avx512_bf16": True}, 0.4, "bf16"),
-        ({"avx512_bf16": True}, 0.9, "fp32"),  # not worth its rounding
-        ({"avx512_bf16": True}, 1.7, "fp32"),  # Intel without AMX
-        ({"avx2": True}, 0.1, "fp32"),  # not asked: it would be emulated
-    ],
-)
-def test_precision_auto_takes_bf16_where_the_processor_knows_it_and_is_faster_in_it(
-    facts: dict[str, bool], seconds_of_bf16: float, auto: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seconds = {torch.bfloat16: seconds_of_bf16, torch.float32: 1.0}
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: facts)
-    monkeypatch.setattr(device, "_seconds_of_a_product", seconds.__getitem__)
-    device._processor_gains_from_bf16.cache_clear()
-    try:
-        found = [resolve_precision(name, torch.device("cpu")) for name in ("auto", "fp32", "bf16")]
-    finally:
-        device._processor_gains_from_bf16.cache_clear()
-    assert found == [auto, "fp32", "bf16"]
-
-
-@pytest.mark.parametrize("has_bf16", [True, False])
-def test_bf16_that_is_asked_for_warns_once_where_the_processor_has_none(
-    has_bf16: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: has_bf16)
-    device._warn_of_emulated_bf16.cache_clear()
-    try:
-        assert {resolve_precision(name, torch.device("cpu")) for name in ("fp32", "bf16", "bf16")} == {"fp32", "bf16"}
-    finally:
-        device._warn_of_emulated_bf16.cache_clear()
-    assert [record.message for record in caplog.records] == ([] if has_bf16 else [
-        "precision = 'bf16', but this processor has no bf16: fp32 is many times as fast here"
-    ])  # fmt: skip
-
-
-def test_products_are_timed_in_either_precision() -> None:
-    assert all(0 < device._seconds_of_a_product(dtype) < 60 for dtype in (torch.float32, torch.bfloat16))
-
-
-def test_bf16_is_refused_where_the_gpu_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    cuda = torch.device("cuda")
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
-    assert resolve_precision("auto", cuda) == "fp32"
-    for where in (cuda, torch.device("cpu")):
-        for name in ("fp16", "int8", "", "BF16"):
-            with pytest.raises(ConfigError, match=f"precision = '{name}' is unknown: use auto, fp32 or bf16"):
-                resolve_precision(name, where)
-    with pytest.raises(ConfigError, match="this GPU has no bf16"):
-        resolve_precision("bf16", cuda)
-
-
-def test_durations_and_quantities_are_short() -> None:
-    assert [duration(s) for s in (0, 59.6, 75, 3675)] == ["0:00", "1:00", "1:15", "1:01:15"]
-    assert [quantity(x) for x in (7, 999.6, 1.5e15, 2e22)] == ["7", "1k", "1.5P", "20Z"]

@@ -1,0 +1,79 @@
+"""Which device and which precision are taken, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from dragoman import device
+from dragoman.device import resolve_device, resolve_precision
+from dragoman.errors import ConfigError
+
+
+def test_an_unknown_or_absent_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert resolve_device("auto").type == resolve_device("cpu").type == "cpu"
+    with pytest.raises(ConfigError, match="device = 'cuda', but torch sees no GPU"):
+        resolve_device("cuda")
+    with pytest.raises(ConfigError, match="device = 'gpu' is unknown: use auto, cpu or cuda"):
+        resolve_device("gpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert [resolve_device(name).type for name in ("auto", "cuda", "cpu")] == ["cuda", "cuda", "cpu"]
+
+
+@pytest.mark.parametrize(
+    ("facts", "seconds_of_bf16", "auto"),
+    [
+        ({"avx512_bf16": True, "amx_bf16": True}, 0.1, "bf16"),
+        ({"avx512_bf16": True}, 0.4, "bf16"),
+        ({"avx512_bf16": True}, 0.9, "fp32"),  # not worth its rounding
+        ({"avx512_bf16": True}, 1.7, "fp32"),  # Intel without AMX
+        ({"avx2": True}, 0.1, "fp32"),  # not asked: it would be emulated
+    ],
+)
+def test_precision_auto_takes_bf16_where_the_processor_knows_it_and_is_faster_in_it(
+    facts: dict[str, bool], seconds_of_bf16: float, auto: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = {torch.bfloat16: seconds_of_bf16, torch.float32: 1.0}
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: facts)
+    monkeypatch.setattr(device, "_seconds_of_a_product", seconds.__getitem__)
+    device._processor_gains_from_bf16.cache_clear()
+    try:
+        found = [resolve_precision(name, torch.device("cpu")) for name in ("auto", "fp32", "bf16")]
+    finally:
+        device._processor_gains_from_bf16.cache_clear()
+    assert found == [auto, "fp32", "bf16"]
+
+
+@pytest.mark.parametrize("has_bf16", [True, False])
+def test_bf16_that_is_asked_for_warns_once_where_the_processor_has_none(
+    has_bf16: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: has_bf16)
+    device._warn_of_emulated_bf16.cache_clear()
+    try:
+        assert {resolve_precision(name, torch.device("cpu")) for name in ("fp32", "bf16", "bf16")} == {"fp32", "bf16"}
+    finally:
+        device._warn_of_emulated_bf16.cache_clear()
+    assert [record.message for record in caplog.records] == ([] if has_bf16 else [
+        "precision = 'bf16', but this processor has no bf16: fp32 is many times as fast here"
+    ])  # fmt: skip
+
+
+def test_products_are_timed_in_either_precision() -> None:
+    assert all(0 < device._seconds_of_a_product(dtype) < 60 for dtype in (torch.float32, torch.bfloat16))
+
+
+def test_bf16_is_refused_where_the_gpu_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    cuda = torch.device("cuda")
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
+    assert resolve_precision("auto", cuda) == "fp32"
+    with pytest.raises(ConfigError, match="this GPU has no bf16"):
+        resolve_precision("bf16", cuda)
+
+
+@pytest.mark.parametrize("where", ["cuda", "cpu"])
+@pytest.mark.parametrize("name", ["fp16", "int8", "", "BF16"])
+def test_an_unknown_precision_is_refused_and_not_taken_for_another(where: str, name: str) -> None:
+    with pytest.raises(ConfigError, match=f"precision = '{name}' is unknown: use auto, fp32 or bf16"):
+        resolve_precision(name, torch.device(where))
