@@ -13,7 +13,7 @@ from benchmarks.harness.rounds import Figures, say
 from dragoman.bundle import find_bundle, load_bundle
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.formats import ctranslate2
-from dragoman.translation.translator import one_line
+from dragoman.translation.segments import one_line
 
 ROUNDING = 0.01
 """Nats by which the log-probability of a whole sentence may differ between systems in fp32."""

@@ -17,21 +17,26 @@ from dragoman.translation.options import Options, default_of
 F = TypeVar("F", bound=Callable[..., None])
 
 
-def with_options(declared: type[Options], *names: str) -> Callable[[F], F]:
+def with_options(declared: type[Options], *names: str, without: Sequence[str] = ()) -> Callable[[F], F]:
     """Give a command the declared options ``names``; it gets what was given of them as its argument ``options``.
+
+    Without any names it gets all but those of ``without``.
 
     A bool that is true by default becomes ``--no-NAME``; a list may be repeated. A value is checked by the declaration.
     """
+
+    known = [each.name for each in dataclasses.fields(declared)]  # type: ignore[arg-type]
+    taken = names or tuple(name for name in known if name not in without)
 
     def decorate(command: F) -> F:
         hints = get_type_hints(command, include_extras=True)
         own = [each for each in inspect.signature(command).parameters.values() if each.name != "options"]
         parameters = [each.replace(annotation=hints[each.name]) for each in own]
-        parameters += [_parameter(declared, name) for name in names]
+        parameters += [_parameter(declared, name) for name in taken]
 
         @functools.wraps(command)
         def run(**given: Any) -> None:
-            options = {name: given.pop(name) for name in names}
+            options = {name: given.pop(name) for name in taken}
             changes = {
                 name: tuple(value) if isinstance(value, list) else value
                 for name, value in options.items()

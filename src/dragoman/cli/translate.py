@@ -23,11 +23,7 @@ if TYPE_CHECKING:
     from dragoman.translation.translator import Translation, Translator
 
 
-@with_options(
-    TranslateOptions, "beam_size", "length_penalty", "patience", "n_best", "sample", "temperature", "top_k", "top_p",
-    "seed", "prefix", "include", "exclude", "glossary", "no_repeat_ngram", "guard", "engine", "precision",
-    "batch_tokens", "workers", "deterministic",
-)  # fmt: skip
+@with_options(TranslateOptions, without=["alignments"])  # which is a file here
 def translate(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or its bundle.")],
     options: TranslateOptions,

@@ -19,7 +19,6 @@ from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import DecodeConfig
 from dragoman.data.corpus import Line, read_lines_leniently
 from dragoman.data.languages import UNSPACED, primary
-from dragoman.decoding.batches import OUT_OF_MEMORY
 from dragoman.decoding.ensemble import Ensemble
 from dragoman.decoding.sampling import Sampling
 from dragoman.device import resolve_device
@@ -32,14 +31,14 @@ from dragoman.translation.assemble import Translation as Translation
 from dragoman.translation.assemble import assemble, features_of
 from dragoman.translation.confidence import Confidence
 from dragoman.translation.glossary import Glossary
-from dragoman.translation.guard import guard
 from dragoman.translation.notes import QUIET, Events, Note
 from dragoman.translation.options import SCORING, TranslateOptions, takes
 from dragoman.translation.parser import assemble_trees, segment_sentences
 from dragoman.translation.plan import Plan
 from dragoman.translation.resumable import make_file
 from dragoman.translation.scoring import PairReader, Scored
-from dragoman.translation.segments import SegmentResult, TextSegment, segment, texts_of
+from dragoman.translation.search import translate_segments
+from dragoman.translation.segments import segment
 from dragoman.translation.streams import windows
 from dragoman.translation.word_constraints import ConstraintEncoder
 
@@ -356,26 +355,6 @@ class Translator:
         options["engine"] = plan.engine.name  # auto may find another in the process that resumes
         models = [bundle.manifest.get("sha256") for bundle in self._bundles]
         return {"models": models, "device": self.device.type, "form": form, **options}
-
-
-def translate_segments(segments: Sequence[TextSegment], plan: Plan, events: Events = QUIET) -> list[SegmentResult]:
-    """Search for segments that are ready, and let the guard look at what was found: the way in for a server's batches.
-
-    Args:
-        segments: As ``segment`` makes them, of whichever texts.
-        events: Of these ``progress`` and ``alive`` count; the latter is asked with a segment's ``owner``.
-    """
-    alive = events.alive
-    wanted = None if alive is None else lambda i: alive(segments[i].owner)
-    found = plan.engine.search([each.search for each in segments], plan.search, wanted, events.progress)
-    texts = iter(texts_of([hypothesis for one in found.hypotheses for hypothesis in one], plan.tgt_tokenizer))
-    results = [
-        SegmentResult(tuple(one), tuple(next(texts) for _ in one), None if one else Note("dropped", "no longer wanted"))
-        for one in found.hypotheses
-    ]
-    for i in found.out_of_memory:
-        results[i] = SegmentResult(note=Note("memory", OUT_OF_MEMORY))
-    return guard(results, segments, plan) if plan.options.guard and not plan.trees else results
 
 
 def _report(translations: Sequence[Translation], events: Events) -> None:
