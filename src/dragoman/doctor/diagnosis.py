@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from dragoman.config import Config, ModelConfig, read_yaml, with_overrides
 from dragoman.data.languages import UNSPACED, language_of, primary
 from dragoman.doctor.findings import Finding, ranked, report
-from dragoman.doctor.memory import batch_finding, machine_memory
+from dragoman.doctor.memory import batch_finding
 from dragoman.doctor.paired_lines import Corpus
 from dragoman.doctor.repeats import overlap
 from dragoman.doctor.run_checks import diagnose
@@ -17,6 +17,7 @@ from dragoman.doctor.text_checks import Examination, examine, quantiles, summary
 from dragoman.errors import ConfigError
 from dragoman.progress import Ticker
 from dragoman.training.defaults import choose_sizes
+from dragoman.training.memory import device_memory
 from dragoman.training.record import Record, read_run
 
 Files = tuple[Path | None, Path | None]
@@ -150,15 +151,15 @@ def _memory(config: Config, found: Examination, memory: float | None) -> Finding
                 "note", "memory", f"whether a batch fits is not known: {error}", "say how much: --memory GIB"
             )
         device, precision = torch.device("cpu"), "fp32" if config.train.precision == "fp32" else "bf16"
-    config = config.model_copy(update={"train": config.train.model_copy(update={"precision": precision})})
+    where = {"precision": precision, "device": device.type}
+    config = config.model_copy(update={"train": config.train.model_copy(update=where)})
     size = config.data.tokenizer.vocab_size
     sizes = ModelConfig(**config.model.model_dump(), src_vocab_size=size, tgt_vocab_size=size)
     length = min(config.data.max_tokens, _longest_subwords(config, found)) + 1
     if memory is not None:
         return batch_finding(config, sizes, length, memory * 2**30, "the given")
-    if device.type == "cuda":
-        return batch_finding(config, sizes, length, torch.cuda.get_device_properties(device).total_memory, "the GPU")
-    return batch_finding(config, sizes, length, machine_memory(), "this machine")
+    name = "the GPU" if device.type == "cuda" else "this machine"
+    return batch_finding(config, sizes, length, device_memory(device), name)
 
 
 def _longest_subwords(config: Config, found: Examination) -> int:

@@ -10,9 +10,9 @@ from typing import Any
 from dragoman.data.languages import primary
 from dragoman.doctor.findings import Finding, Level, percent, shortened
 from dragoman.doctor.stopwords import another_language, words_of
+from dragoman.training.log import EARLY_TOKENS
 from dragoman.training.record import Record
 
-EARLY_TOKENS = 3_000_000  # target tokens before which bad translations are no cause for concern
 FEW_PAIRS = 200  # a BLEU of fewer validation pairs jumps about
 LATE = 0.2  # the last part of a run
 

@@ -40,17 +40,13 @@ from dragoman.training.distributed import (
     total,
 )
 from dragoman.training.flops import training_flops
-from dragoman.training.log import RunLog, duration, quantity
+from dragoman.training.log import EARLY_TOKENS, RunLog, duration, quantity
 from dragoman.training.loss import perplexity
 from dragoman.training.schedule import learning_rate
 from dragoman.training.signals import StopRequest
 from dragoman.training.update import StepResult, train_step
 
 Reason = Literal["max_steps", "max_epochs", "max_minutes", "patience", "signal"]
-
-
-EARLY_TOKENS = 3_000_000
-"""Up to so many target tokens translations that make no sense are no cause for concern."""
 
 
 class Validation(NamedTuple):

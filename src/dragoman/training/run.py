@@ -16,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-import os
 import shlex
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -52,6 +51,7 @@ from dragoman.training.finetune import PARENT, adapt, parent_of
 from dragoman.training.log import NO_TENSORBOARD, RunLog, duration
 from dragoman.training.loop import Outcome, Validation, fit
 from dragoman.training.loss import label_smoothed_loss
+from dragoman.training.memory import GIB, VALIDATION_TOKENS, device_memory, n_parameters, state_bytes
 from dragoman.training.preparation import check_prepared, load_lexicon, load_tokenizers, prepare
 from dragoman.translation.confidence import MIN_SENTENCES
 from dragoman.translation.segments import one_line
@@ -230,8 +230,7 @@ def check_trainable(config: Config) -> None:
         )
     size = tokenizer.vocab_size
     sizes = ModelConfig(**model.model_dump(), src_vocab_size=size, tgt_vocab_size=size)
-    tensors = shapes(sizes).values()
-    n_parameters, n_tensors = sum(tensor.numel() for tensor in tensors), 3 * len(tensors)
+    n_tensors = 3 * len(shapes(sizes))
     if n_tensors > MAX_TENSORS:  # Adam has three for each parameter
         raise ConfigError(
             f"{model.n_encoder_layers} + {model.n_decoder_layers} layers make {n_tensors:,} tensors in a checkpoint, "
@@ -239,14 +238,11 @@ def check_trainable(config: Config) -> None:
         )
     if config.train.tensorboard and find_spec("tensorboard") is None:
         raise ConfigError(NO_TENSORBOARD)
-    if config.train.device == "cuda":
-        there = torch.cuda.get_device_properties(0).total_memory
-    else:
-        there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if 16 * n_parameters > there:  # weights, gradients and Adam's two moments, 4 bytes each
+    needed, there = state_bytes(n_parameters(sizes), config.train), device_memory(config.train.device)
+    if needed > there:  # whatever the batch
         raise ConfigError(
-            f"{n_parameters:,} parameters need {16 * n_parameters / 2**30:,.1f} GiB to be trained, and there are "
-            f"{there / 2**30:,.1f} GiB: choose a smaller model.preset, or smaller sizes"
+            f"{n_parameters(sizes):,} parameters need {needed / GIB:,.1f} GiB to be trained, and there are "
+            f"{there / GIB:,.1f} GiB: choose a smaller model.preset, or smaller sizes"
         )
 
 
@@ -411,12 +407,12 @@ def _fit(ready: Ready, run: Path, quiet: bool, world: World, build: Build | None
         ) as batches,
         RunLog(None if world.rank else run, config.train.tensorboard, quiet) as log,
     ):
-        n_parameters = sum(parameter.numel() for parameter in model.parameters())
+        size = sum(parameter.numel() for parameter in model.parameters())
         where = f"{config.train.precision} on {config.train.device}"
         if world.size > 1:
             n_batches = world.size * config.train.accumulate
             where += f", {world.size} processes, {n_batches} batches of {config.train.batch_tokens:,} tokens an update"
-        log.say(f"{n_parameters:,} parameters, {len(train_store):,} pairs, {where}")
+        log.say(f"{size:,} parameters, {len(train_store):,} pairs, {where}")
         if (kind := config.model.architecture) != "transformer":
             log.say(f"architecture {kind}: trained as it is written; the fast engine is for Transformers")
         if not resume:
@@ -506,7 +502,7 @@ def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ti
     src_ids = [store.pair(i)[0].tolist() for i in range(len(store))]
     longest = int(max(store.src_lengths().max(), store.tgt_lengths().max())) + 1
     # all logits are held here, so batches are smaller than those of training may be
-    batches = list(all_batches(store, max(longest, min(config.train.batch_tokens, 4096))))
+    batches = list(all_batches(store, max(longest, min(config.train.batch_tokens, VALIDATION_TOKENS))))
     greedy = config.decode.model_copy(update={"beam_size": 1})
 
     @torch.inference_mode()
