@@ -1,21 +1,20 @@
-"""The command line for tests: in this process, with files in place of its streams, and in processes of its own."""
+"""The command line for tests: in this process, with files in place of its streams, or in a process of its own."""
 
 from __future__ import annotations
 
 import contextlib
 import gc
-import json
 import logging
 import os
-import subprocess
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from unittest import mock
 
 from dragoman.cli import environment, main
+from processes import Forked
 
 
 class Done(NamedTuple):
@@ -35,16 +34,18 @@ class Done(NamedTuple):
         return lines[0]
 
 
-def stream_files(folder: Path, stdin: bytes) -> list[Path]:
-    """Files for stdin, stdout and stderr."""
+def run_apart(args: Sequence[str], stdin: bytes, folder: Path, cwd: Path) -> Done:
+    """Run ``main`` in a process of its own."""
+    process = Forked(main, ["dragoman", *args], stdin=stdin, cwd=cwd)
+    out, err = process.communicate()
+    return Done(process.wait(), out, err.decode("utf-8"))
+
+
+def run_here(args: Sequence[str], stdin: bytes, folder: Path, cwd: Path) -> Done:
+    """Run ``main`` in this process, which is left as it was; a bug of ours comes out as the exception that it is."""
     files = [folder / name for name in ("in", "out", "err")]
     for path, content in zip(files, (stdin, b"", b""), strict=True):
         path.write_bytes(content)
-    return files
-
-
-def run_here(args: Sequence[str], files: Sequence[Path], cwd: Path) -> Done:
-    """Run ``main`` in this process, which is left as it was; a bug of ours comes out as the exception that it is."""
     logger, status = logging.getLogger("dragoman"), 0
     handlers, level = list(logger.handlers), logger.level
     with (
@@ -78,7 +79,7 @@ def _streams(files: Sequence[Path]) -> Iterator[None]:
         with (
             open(0, encoding="utf-8", closefd=False) as stdin,
             open(1, "w", encoding="utf-8", closefd=False) as stdout,
-            open(2, "w", encoding="utf-8", closefd=False, buffering=1) as stderr,
+            open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1) as stderr,
             mock.patch.multiple(sys, stdin=stdin, stdout=stdout, stderr=stderr),
         ):
             yield
@@ -87,58 +88,3 @@ def _streams(files: Sequence[Path]) -> Iterator[None]:
             os.dup2(file, fd)
         for file in (*kept, *opened):
             os.close(file)
-
-
-_ZYGOTE = """
-import json, os, sys, traceback
-import dragoman.training.run, dragoman.translation.translator, torch._dynamo  # which an optimiser loads
-from dragoman.cli import main
-for line in os.fdopen(int(sys.argv[1]), closefd=False):
-    job = json.loads(line)
-    child = os.fork()
-    if not child:
-        os.chdir(job["cwd"])
-        for fd, (name, flags) in enumerate(zip(job["files"], (os.O_RDONLY, os.O_WRONLY, os.O_WRONLY))):
-            os.dup2(os.open(name, flags), fd)
-        sys.stdin = open(0, closefd=False)
-        sys.argv = ["dragoman", *job["args"]]
-        status = 1
-        try:
-            main()
-        except SystemExit as end:
-            status = end.code
-        except BaseException:
-            traceback.print_exc()
-        sys.stdout.flush()
-        os._exit(status)  # taking torch apart would take a second
-    status = os.waitpid(child, 0)[1]
-    os.write(int(sys.argv[2]), b"%d\\n" % os.waitstatus_to_exitcode(status))
-"""
-
-
-class Zygote:
-    """A process that has imported torch and forks itself for each command."""
-
-    def __init__(self) -> None:
-        jobs, jobs_out = os.pipe()
-        answers_in, answers = os.pipe()
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _ZYGOTE, str(jobs), str(answers)], pass_fds=(jobs, answers)
-        )
-        os.close(jobs)
-        os.close(answers)
-        self._jobs, self._answers = os.fdopen(jobs_out, "w"), os.fdopen(answers_in)
-
-    def run(self, args: Sequence[str], files: Sequence[Path], cwd: Path) -> Done:
-        """Run a command in a process of its own."""
-        job: dict[str, Any] = {"args": list(args), "cwd": str(cwd), "files": [str(path) for path in files]}
-        self._jobs.write(json.dumps(job) + "\n")
-        self._jobs.flush()
-        status = int(self._answers.readline())
-        return Done(status, files[1].read_bytes(), files[2].read_text(encoding="utf-8"))
-
-    def close(self) -> None:
-        """Let it end, which it does where there is nothing more to read."""
-        self._jobs.close()
-        self._answers.close()
-        self._process.wait(10)

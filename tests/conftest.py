@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import settings
 
-from command_line import Done, Zygote, run_here, stream_files
+from command_line import Done, run_apart, run_here
 
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile("fixed")
@@ -172,17 +172,10 @@ def reseal(tiny_run: Path, tmp_path: Path) -> Callable[..., Path]:
     return copy
 
 
-@pytest.fixture(scope="session")
-def _zygote() -> Iterator[Zygote]:
-    zygote = Zygote()
-    yield zygote
-    zygote.close()
-
-
 def runner(run: Callable[..., Done], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Done]:
     def command(*args: Any, stdin: bytes = b"", cwd: Path | None = None) -> Done:
         folder = tmp_path_factory.mktemp("command")
-        return run([str(arg) for arg in args], stream_files(folder, stdin), cwd or folder)
+        return run([str(arg) for arg in args], stdin, folder, cwd or folder)
 
     return command
 
@@ -194,6 +187,6 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Done]:
 
 
 @pytest.fixture
-def process(_zygote: Zygote, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Done]:
+def process(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Done]:
     """A function that runs ``dragoman`` in a process of its own, which does not import torch anew."""
-    return runner(_zygote.run, tmp_path_factory)
+    return runner(run_apart, tmp_path_factory)

@@ -5,31 +5,33 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from dragoman.training.checkpoint import latest_checkpoint
-
-SLOW_TRAIN = [
-    sys.executable,
-    "-c",
-    """
-import sys, time
 from dragoman.cli import main
 from dragoman.training import loop
-step = loop.train_step
-def slow(*args):  # so that there is time to interrupt it, on a busy machine too
-    time.sleep(0.05)
-    return step(*args)
-loop.train_step = slow
-main()
-""",
-    "train",
-]
+from dragoman.training.checkpoint import latest_checkpoint
+from processes import Forked
+
+
+def slow_train() -> None:
+    """``dragoman train``, slowed down: so that there is time to interrupt it, on a busy machine too."""
+    step = loop.train_step
+
+    def slow(*args: Any) -> Any:
+        time.sleep(0.05)
+        return step(*args)
+
+    loop.train_step = slow
+    main()
+
+
+def start_slowly(*args: Any) -> Forked:
+    """Start ``slow_train`` in a process of its own."""
+    return Forked(slow_train, ["dragoman", "train", *map(str, args)])
 
 
 def write_config(path: Path, mapping: dict[str, Any]) -> Path:
@@ -68,7 +70,7 @@ def assert_nothing_twice(run: Path) -> None:
     assert [step for _, step in said] == sorted(step for _, step in said)
 
 
-def wait_for_step(run: Path, step: int, process: subprocess.Popen[bytes]) -> None:
+def wait_for_step(run: Path, step: int, process: subprocess.Popen[bytes] | Forked) -> None:
     """Wait until the log tells of ``step``."""
     for _ in range(3000):
         log = run / "log.jsonl"

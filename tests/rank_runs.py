@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 
 from dragoman.model.weights import read_weights
 from dragoman.training.checkpoint import latest_checkpoint
+from processes import Forked, start_script
 
 RANKS = Path(__file__).with_name("ranks.py")
 
 
 def forked(size: int) -> list[str]:
     """``size`` ranks forked from one process: quicker to start than by torchrun."""
-    return [sys.executable, str(RANKS), str(size)]
+    return [str(size)]
 
 
 def torchrun(restarts: int = 0) -> list[str]:
@@ -46,19 +47,23 @@ class Ended(NamedTuple):
         return [line for line in self.err.split("\n") if line.startswith("error:")]
 
 
-def start(command: list[str], *args: Any, **environment: str) -> subprocess.Popen[str]:
+Process = subprocess.Popen[bytes] | Forked
+
+
+def start(command: list[str], *args: Any, **environment: str) -> Process:
     """``command`` is ``forked()`` or ``torchrun()``; what may stand in the environment is told in ``ranks.py``."""
-    return subprocess.Popen(
-        [*command, *map(str, args)],
-        env=os.environ | environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    words = [*command, *map(str, args)]
+    if command[0].isdecimal():
+        return start_script(RANKS, *words, **environment)
+    return subprocess.Popen(words, env=os.environ | environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def ended(process: subprocess.Popen[str], timeout: float = 120) -> Ended:
-    out, err = process.communicate(timeout=timeout)
+def ended(process: Process, timeout: float = 120) -> Ended:
+    out, err = (said.decode() for said in process.communicate(timeout=timeout))
     lines = out.split("\n")[:-1]
     told = [json.loads(line) for line in lines if line.startswith("[")]
     words = [line for line in lines if not line.startswith("[")]
+    assert process.returncode is not None
     return Ended(process.returncode, told[1] if len(told) == 2 else [], words, err)
 
 

@@ -1,6 +1,6 @@
 """Start ``dragoman train`` in several processes, and let something happen to one of them.
 
-    python ranks.py 2 train ...                                forks two ranks of a process that has imported torch
+    ranks.py 2 train ...                                       forks two ranks; ``rank_runs.py`` runs it so
     torchrun --nproc-per-node 2 ranks.py train ...             as users do
 
 Environment:

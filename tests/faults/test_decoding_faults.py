@@ -20,6 +20,7 @@ from dragoman.bundle import load_bundle
 from dragoman.data.corpus import BOM_BYTES
 from dragoman.translation.translator import Translator
 from echo import Echo
+from processes import start_script
 
 Command = Callable[..., Any]
 Figure = Callable[[str, str], None]
@@ -142,12 +143,10 @@ def test_X3_a_killed_translation_goes_on_to_the_same_bytes(
     src = text_file(2048 * n)
     whole = command("translate", tiny_run, src, "--beam-size", "1", "--no-guard")
     assert whole.status == 0, whole.err
-    done = subprocess.run(
-        [sys.executable, HERE / "kill_translations.py", tiny_run, src, tmp_path / "out", str(n)],
-        capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    process = start_script(HERE / "kill_translations.py", tiny_run, src, tmp_path / "out", n)
+    out, err = (said.decode() for said in process.communicate(timeout=300))
+    assert process.returncode == 0, err
+    found = json.loads(out)
     assert found["kills"] == n
     assert found["too_early"] == 0
     assert found["taken_over"] > 0, "no kill came in the middle"
@@ -155,7 +154,7 @@ def test_X3_a_killed_translation_goes_on_to_the_same_bytes(
         assert Path(path).read_bytes() == whole.out
     warnings = [line for line in whole.err.split("\n") if line]
     assert warnings
-    assert set(warnings) <= set(done.stderr.split("\n")), "those of lines that were done before are repeated"
+    assert set(warnings) <= set(err.split("\n")), "those of lines that were done before are repeated"
     assert sorted(path.name for path in tmp_path.iterdir()) == [*map(str, range(len(found["files"]))), "text.en"]
     figure("X3", f"{n} kills (kill -9, {found['at_points']} of them right before a flush or renaming) in a file of "
                  f"{2048 * n:,} lines: {len(found['files'])} finished files, each byte for byte the uninterrupted one; "
@@ -236,13 +235,13 @@ def test_X4_a_batch_without_memory_is_halved_down_to_one_sentence(
     without = [*wanted[:40], b"", *wanted[41:]]
     most_refused = 0
     for limit, whole in ((16, False), (40, False), (200, True), (1000, True))[:n]:
-        arguments = map(str, (limit, "translate", tiny_run, src, "--no-guard"))
-        done = subprocess.run([sys.executable, HERE / "short_memory.py", *arguments], capture_output=True)
-        said = done.stderr.decode().split("\n")
+        process = start_script(HERE / "short_memory.py", limit, "translate", tiny_run, src, "--no-guard")
+        out, err = process.communicate()
+        said = err.decode().split("\n")
         refused, smallest = map(int, said[-2].replace(",", "").split(" ")[1::2])
         most_refused = max(most_refused, refused)
-        assert done.stdout.split(b"\n") == (wanted if whole else without), limit
-        assert done.returncode == (0 if whole else 2), said
+        assert out.split(b"\n") == (wanted if whole else without), limit
+        assert process.returncode == (0 if whole else 2), said
         assert refused > 0 or limit == 1000, "no batch was refused"
         assert smallest == 1 or limit > 16
         if not whole:

@@ -7,7 +7,6 @@ import os
 import random
 import signal
 import socket
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +18,7 @@ import pytest
 from dragoman.model.weights import read_weights
 from dragoman.training.checkpoint import list_checkpoints
 from outcomes import assert_nothing_twice, outcome, read_log, wait_for_step, write_config
-from rank_runs import batches_of, ended, forked, one_of_two_machines, start, torchrun, train
+from rank_runs import Process, batches_of, ended, forked, one_of_two_machines, start, torchrun, train
 
 LAST = 30
 Figure = Callable[[str, str], None]
@@ -39,11 +38,11 @@ def straight(tmp_path_factory: pytest.TempPathFactory, tiny: Tiny) -> Straight:
 
 
 @pytest.fixture
-def started(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+def started(tmp_path: Path) -> Iterator[Callable[..., Process]]:
     """``rank_runs.start``; what still runs when the test ends is killed."""
-    processes: list[subprocess.Popen[str]] = []
+    processes: list[Process] = []
 
-    def run(*args: Any, **environment: str) -> subprocess.Popen[str]:
+    def run(*args: Any, **environment: str) -> Process:
         processes.append(start(*args, **environment))
         return processes[-1]
 
@@ -111,7 +110,7 @@ def test_T1_a_job_of_two_ranks_killed_and_resumed_ends_as_the_uninterrupted_one(
     figure("T1", f"2 ranks: {n} kill -9 of the job, {in_a_save} inside a save: sha256 equal, each pair once an epoch")
 
 
-def wait_for_a_save(run: Path, process: subprocess.Popen[str]) -> None:
+def wait_for_a_save(run: Path, process: Process) -> None:
     """Until a checkpoint is half-written."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None:
@@ -163,7 +162,7 @@ def test_T2_a_signal_to_one_rank_stops_all_at_the_same_step(
     figure("T2", f"SIGTERM to rank 1 alone: both ranks ended in {seconds:.1f} s with status 143, resumed identical")
 
 
-def descendants_when_there(process: subprocess.Popen[str], count: int) -> list[int]:
+def descendants_when_there(process: Process, count: int) -> list[int]:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         if len(found := descendants(process.pid)) >= count:

@@ -24,7 +24,8 @@ from dragoman.data.store import Store
 from dragoman.errors import BundleError, DataError
 from dragoman.files import check_sealed
 from dragoman.training.checkpoint import latest_checkpoint, list_checkpoints, step_of
-from outcomes import SLOW_TRAIN, assert_nothing_twice, outcome, read_log, wait_for_step, write_config
+from outcomes import assert_nothing_twice, outcome, read_log, start_slowly, wait_for_step, write_config
+from processes import start_script
 
 FAILPOINTS = Path(__file__).with_name("failpoints.py")
 Tiny = Callable[..., dict[str, Any]]
@@ -40,9 +41,10 @@ AT_THE_END = ["save .bundle.tmp/model.safetensors", "rename bundle"]
 
 
 def failpoints(*args: object) -> Any:
-    done = subprocess.run([sys.executable, str(FAILPOINTS), *map(str, args)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    process = start_script(FAILPOINTS, *args)
+    out, err = process.communicate()
+    assert process.returncode == 0, err.decode()
+    return json.loads(out)
 
 
 @pytest.fixture(scope="module")
@@ -146,9 +148,7 @@ def test_T2_a_signal_saves_says_how_to_go_on_and_the_resumed_run_equals_the_unin
 ) -> None:
     config, want = ended
     run = tmp_path / "run"
-    process = subprocess.Popen(
-        [*SLOW_TRAIN, str(config), "--out", str(run)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    process = start_slowly(config, "--out", run)
     wait_for_step(run, 5, process)
     process.send_signal(number)
     asked = time.monotonic()
@@ -382,7 +382,7 @@ def test_a_second_process_is_refused_while_one_trains_and_a_killed_one_leaves_no
 ) -> None:
     config, want = ended
     run = tmp_path / "run"
-    process = subprocess.Popen([*SLOW_TRAIN, str(config), "--out", str(run), "--quiet"], stdout=subprocess.DEVNULL)
+    process = start_slowly(config, "--out", run, "--quiet")
     wait_for_step(run, 10, process)
     for args in (["--resume"], [config]):
         done = command("train", *args, "--out", run)
