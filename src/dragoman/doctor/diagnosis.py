@@ -150,7 +150,8 @@ def _memory(config: Config, found: Examination, memory: float | None) -> Finding
                 "note", "memory", f"whether a batch fits is not known: {error}", "say how much: --memory GIB"
             )
         device, precision = torch.device("cpu"), "fp32" if config.train.precision == "fp32" else "bf16"
-    config = config.model_copy(update={"train": config.train.model_copy(update={"precision": precision})})
+    known = {"precision": precision, "device": device.type}
+    config = config.model_copy(update={"train": config.train.model_copy(update=known)})
     size = config.data.tokenizer.vocab_size
     sizes = ModelConfig(**config.model.model_dump(), src_vocab_size=size, tgt_vocab_size=size)
     length = min(config.data.max_tokens, _longest_subwords(config, found)) + 1

@@ -19,7 +19,7 @@ from dragoman.config import Config, ModelConfig
 from dragoman.doctor.findings import Finding
 
 GIB = 2**30
-LOSS_CHUNK = 1024  # positions whose logits the loss holds at once
+LOSS_CHUNK = 1024  # positions whose logits the loss holds at once on a CPU
 VALIDATION_TOKENS = 4096  # of a batch of validation at most
 LIBRARIES = 0.4 * GIB  # Python, torch and the others on a CPU; on a GPU the context is about as large
 HELD = 1.15  # what an allocator holds for large tensors that stay, over what is asked of it
@@ -81,17 +81,24 @@ def estimate(config: Config, sizes: ModelConfig, batch_tokens: int, length: int)
     """The memory of one step.
 
     Args:
+        config: Its ``train.device`` is taken for a CPU unless it is ``cuda``.
         sizes: The model with its vocabularies.
         batch_tokens: Rows times longest side.
         length: Of the longest pair's longer side in subwords; rows of this length fill the batch, the worst case.
     """
+    from dragoman.fast.loss import positions_at_once  # which imports torch
+
     n, n_vocab, d = n_parameters(sizes), sizes.tgt_vocab_size, sizes.d_model
     precision = "bf16" if config.train.precision == "bf16" else "fp32"
     low = 2 if precision == "bf16" else 4
     rows = max(1, batch_tokens // length) * (2 if config.train.r_drop else 1)  # R-Drop reads each batch twice
     state = n * (16 + (4 if config.train.ema else 0) + (2 if precision == "bf16" else 0))
     activations = activation_bytes(sizes, rows, length, length, precision)
-    loss = 2 * 4 * n_vocab * d + 2 * 4 * rows * length * d + min(LOSS_CHUNK, rows * length) * n_vocab * 3 * low
+    chunk, copies = LOSS_CHUNK, 3
+    if config.train.device == "cuda":  # by reading: not measured
+        chunk, copies = positions_at_once(n_vocab, "cuda"), 2 if config.train.r_drop else 1
+    logits = min(chunk, rows * length) * n_vocab * copies * low
+    loss = 2 * 4 * n_vocab * d + 2 * 4 * rows * length * d + logits
     validation = 3 * 4 * n_vocab * min(VALIDATION_TOKENS, max(batch_tokens, length))
     total = LIBRARIES + HELD * state + PASSING * max(activations + loss, validation)
     return Estimate(n, state, activations, float(loss), float(validation), total)
