@@ -49,7 +49,8 @@ def test_precision_auto_takes_bf16_where_the_processor_knows_it_and_is_faster_in
 def test_bf16_that_is_asked_for_warns_once_where_the_processor_has_none(
     has_bf16: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: has_bf16)
+    facts = dict.fromkeys(("avx512_bw", "avx512_vl", "avx512_dq"), has_bf16)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: facts)
     device._warn_of_emulated_bf16.cache_clear()
     try:
         assert {resolve_precision(name, torch.device("cpu")) for name in ("fp32", "bf16", "bf16")} == {"fp32", "bf16"}

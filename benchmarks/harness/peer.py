@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import torch
-
 from benchmarks.harness.environments import PEERS, python_of
+from dragoman.device import has_bf16
 
 SAMPLE_S = 0.5
 """How often the memory of a system's worker processes is looked at."""
@@ -52,7 +51,7 @@ def lacking(precision: str) -> str:
     A processor without bf16 does it all the same, in loops some twenty times slower than float32, which says nothing
     of any system.
     """
-    if precision == "bf16" and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+    if precision == "bf16" and not has_bf16():
         return "this processor has no bf16"
     return ""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import logging
 import time
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import torch
 
@@ -44,7 +44,7 @@ def check_precision(precision: str, device: torch.device) -> None:
     if device.type != "cpu":
         raise ConfigError(f"precision = 'int8' is for a CPU, and the device is {device.type}: use fp32 or bf16")
     # without these instructions sums of 8-bit products overflow at 16 bits, silently
-    facts = torch.cpu.get_capabilities()
+    facts = capabilities()
     able = any(facts.get(name) for name in ("avx512_vnni", "avx_vnni", "amx_int8"))
     if not able or "onednn" not in torch.backends.quantized.supported_engines:
         raise ConfigError(
@@ -76,10 +76,22 @@ def resolve_precision(name: str, device: torch.device) -> Precision:
     return "bf16" if name == "bf16" or (name == "auto" and _processor_gains_from_bf16()) else "fp32"
 
 
+def capabilities() -> Mapping[str, Any]:
+    """What torch knows of this processor, by name; nothing where torch is too old to say."""
+    return torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
+
+
+def has_bf16() -> bool:
+    """Whether products in bf16 are more than plain loops on this processor, as oneDNN decides it."""
+    facts = capabilities()
+    avx512 = all(facts.get(name) for name in ("avx512_bw", "avx512_vl", "avx512_dq"))
+    return bool(avx512 or facts.get("avx_ne_convert") or facts.get("bf16"))  # the last one is ARM's
+
+
 @functools.cache
 def _warn_of_emulated_bf16() -> None:
     """Say it where products in bf16 are plain loops: 1.8 GFLOP/s beside 66 in float32 on two cores of AMD's Zen 1."""
-    if not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+    if not has_bf16():
         logger.warning("precision = 'bf16', but this processor has no bf16: fp32 is many times as fast here")
 
 
@@ -90,7 +102,7 @@ def _processor_gains_from_bf16() -> bool:
     That a processor knows bf16 does not say so: with AMX it multiplies about ten times as fast as float32, with
     avx512_bf16 alone 2.7 times on AMD's Zen 4 and 0.6 times on Intel's. A busy machine does not blur that.
     """
-    facts = torch.cpu.get_capabilities()
+    facts = capabilities()
     if not (facts.get("avx512_bf16") or facts.get("amx_bf16")):  # emulated, in a loop that may take seconds
         return False
     return _seconds_of_a_product(torch.bfloat16) < 2 / 3 * _seconds_of_a_product(torch.float32)

@@ -105,7 +105,8 @@ def test_a_library_can_be_loaded_before_all_others(toy: Callable[..., System]) -
 
 @pytest.mark.parametrize("has_bf16", [True, False])
 def test_bf16_is_left_out_where_the_processor_has_none(has_bf16: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: has_bf16)
+    facts = dict.fromkeys(("avx512_bw", "avx512_vl", "avx512_dq"), has_bf16)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: facts)
     why = "this processor has no bf16"
     assert precisions() == ((["bf16", "fp32"], {}) if has_bf16 else (["fp32"], {"bf16": why}))
     if not has_bf16:

@@ -67,8 +67,8 @@ def unshifted(*args):
     return dataclasses.replace(batch, tgt_in=batch.tgt_out)
 
 
-def mean_of_means(features, generator, tgt_out, *rest):
-    total, plain = loss_from_features(features, generator, tgt_out, *rest)
+def mean_of_means(features, generator, tgt_out, *rest, **places):
+    total, plain = loss_from_features(features, generator, tgt_out, *rest, **places)
     tokens, all_tokens, n_batches = int((tgt_out != 0).sum()), 17, 3  # as the test has them
     factor = 1 if tokens == all_tokens else all_tokens / n_batches / tokens
     return total.detach() + factor * (total - total.detach()), plain  # the right sum, with another gradient

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 import pytest
 import torch
 from torch import nn
 
+from dragoman.fast import loss as loss_module
+from dragoman.fast.loss import CPU_LOGITS, GPU_LOGITS, chunked_loss, positions_at_once
+from dragoman.fast.projection import ROWS
 from dragoman.fast.r_drop import chunked_r_drop_loss
 from dragoman.training.loss import label_smoothed_loss, loss_from_features, perplexity, r_drop_loss
 
@@ -48,12 +52,46 @@ def test_chunked_loss_and_its_gradients_equal_the_plain_ones(bias: bool, smoothi
 
 
 def test_chunks_do_not_change_the_loss() -> None:
-    from dragoman.fast.loss import chunked_loss
-
     features, generator, tgt_out = a_problem(bias=True)
     whole = chunked_loss(features, generator.weight, generator.bias, tgt_out, 0, 0.1, chunk=1000)[0]
     parts = chunked_loss(features, generator.weight, generator.bias, tgt_out, 0, 0.1, chunk=3)[0]
     torch.testing.assert_close(whole, parts, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("chunk", [1, 2, 3, 5, 11, 128, 1000])
+def test_whatever_the_chunk_loss_and_gradients_are_the_same(bias: bool, chunk: int) -> None:
+    found = []
+    for size in (chunk, None):
+        torch.manual_seed(1)
+        features, generator, tgt_out = a_problem(bias)
+        loss, plain = chunked_loss(features, generator.weight, generator.bias, tgt_out, 0, 0.1, chunk=size)
+        found.append((loss, plain, *torch.autograd.grad(loss, (features, *generator.parameters()))))
+    for got, want in zip(*found, strict=True):
+        torch.testing.assert_close(got, want, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("n_vocab", [13, 8_000, 37_000, 2**23, 2**24])
+def test_chunks_are_whole_blocks_of_rows_and_as_many_logits_as_a_device_should_hold(n_vocab: int) -> None:
+    for device, logits in (("cpu", CPU_LOGITS), ("cuda", GPU_LOGITS), ("meta", GPU_LOGITS)):
+        n = positions_at_once(n_vocab, device)
+        assert n % ROWS == 0
+        assert n == ROWS or logits - ROWS * n_vocab < n * n_vocab <= logits
+    assert (CPU_LOGITS, GPU_LOGITS) == (2**23, 2**28)
+
+
+@pytest.mark.parametrize(("device", "n_chunks"), [("cpu", 8), ("meta", 1)])
+def test_elsewhere_than_on_a_cpu_chunks_are_few(device: str, n_chunks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """1,000 positions of a vocabulary of 65,536: 8 chunks of 128 on a CPU, all at once on a GPU."""
+    sizes: list[int] = []
+    monkeypatch.setattr(loss_module, "into_range", lambda logits: sizes.append(len(logits)) or 0.0)
+    monkeypatch.setattr(torch, "is_autocast_enabled", lambda device: False)
+    monkeypatch.setattr(torch, "autocast", lambda *args, **settings: contextlib.nullcontext())
+    features, weight = torch.zeros(10, 100, 2, device=device), torch.zeros(2**16, 2, device=device)
+    tgt_out, where = torch.ones(10, 100, dtype=torch.int64, device=device), torch.arange(1000, device=device)
+    chunked_loss(features, weight, None, tgt_out, 0, 0.1, where=where)
+    assert len(sizes) == n_chunks
+    assert sum(sizes) == 1024
 
 
 def test_chunked_loss_in_bf16_stays_near_float32() -> None:

@@ -59,14 +59,18 @@ class Batch:
     tgt_out: Tensor  # (B, T): ids, eos
     indices: Tensor  # (B,): which pairs of the store
     n_tgt_tokens: int  # of tgt_out, eos counted, padding not
+    where: Tensor | None = None  # (n_tgt_tokens,): their cells of tgt_out, counted row by row; None: nobody has looked
 
-    def to(self, device: torch.device | str, non_blocking: bool = False) -> Batch:
-        """The same batch on another device."""
-        src, tgt_in, tgt_out, indices = (
-            tensor.to(device, non_blocking=non_blocking)
-            for tensor in (self.src, self.tgt_in, self.tgt_out, self.indices)
-        )
-        return Batch(src, tgt_in, tgt_out, indices, self.n_tgt_tokens)
+    def to(self, device: torch.device | str) -> Batch:
+        """The same batch on another device; a GPU is not waited for."""
+        pinned = torch.device(device).type == "cuda"  # a GPU fetches from such memory by itself
+
+        def moved(tensor: Tensor) -> Tensor:
+            return (tensor.pin_memory() if pinned else tensor).to(device, non_blocking=True)
+
+        src, tgt_in, tgt_out, indices = map(moved, (self.src, self.tgt_in, self.tgt_out, self.indices))
+        where = None if self.where is None else moved(self.where)
+        return Batch(src, tgt_in, tgt_out, indices, self.n_tgt_tokens, where)
 
 
 def collate(
@@ -85,6 +89,7 @@ def collate(
         tgt_out=torch.from_numpy(tgt_out),
         indices=torch.as_tensor(np.asarray(indices, dtype=np.int64)),
         n_tgt_tokens=sum(map(len, tgt_ids)) + len(tgt_ids),
+        where=torch.from_numpy(np.flatnonzero(tgt_out != PAD_ID)),  # here, where nobody waits for it
     )
 
 

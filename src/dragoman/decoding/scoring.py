@@ -96,7 +96,7 @@ def _read(
     log_p = precise.log_softmax(dim=-1).gather(2, tgt_out[:, :, None])[:, :, 0]  # (B, T)
     if not bool(log_p.isfinite().all()):
         raise DecodeError(NOT_FINITE)
-    mean = cross.mean() if attention else None
+    log_p, mean = log_p.cpu(), cross.mean() if attention else None  # one copy, and not one for each row
     results = []
     for row, (src_ids, tgt_ids) in enumerate(pairs):
         n = len(tgt_ids) + 1

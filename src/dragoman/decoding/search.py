@@ -116,10 +116,10 @@ def greedy_search(
         n += 1
         if n > ids.shape[1]:
             ids = np.pad(ids, ((0, 0), (0, min(n, most - n + 1))), constant_values=specials.eos_id)
-        logits, state = model.step(state, torch.from_numpy(last).to(device))
+        logits, state = model.step(state, on_device(last, device))
         if one_by_one or n in max_lens:
             rooms = limits[rows] - n + 1
-            log_p = next_log_probs(logits, torch.from_numpy(rooms == 1).to(device), specials)
+            log_p = next_log_probs(logits, on_device(rooms == 1, device), specials)
             if rules is not None:
                 restrict(
                     log_p,
@@ -140,7 +140,7 @@ def greedy_search(
         kept = _kept(is_open, one_by_one)
         if kept is not None:
             rows, last, is_open = rows[kept], last[kept], is_open[kept]
-            state = state.select(torch.from_numpy(kept).to(device))
+            state = state.select(on_device(kept, device))
     found = []
     for row, log_prob in zip(ids.tolist(), log_probs.tolist(), strict=True):
         row = row[: row.index(specials.eos_id)]
@@ -192,15 +192,15 @@ def beam_search(
     limits, sentences = np.array(max_lens, np.int64), np.arange(n_rows)  # which each K rows are; some may be done
     # hypotheses of each: one to begin with; but among copies words to place are shared out
     width = 1 if rules is None else k
-    state = model.start(src).select(torch.from_numpy(sentences.repeat(width)).to(device))
+    state = model.start(src).select(on_device(sentences.repeat(width), device))
     last, history = np.full(n_rows * width, specials.bos_id), np.empty((n_rows, width, 0), np.int64)
     scores = np.full((n_rows, width), -np.inf, np.float32)  # of a sentence that is done: all -inf
     scores[:, 0] = 0.0  # of copies only the first may be extended
     n = 0
     while len(sentences):
         n += 1
-        logits, state = model.step(state, torch.from_numpy(last).to(device))  # (B * width, V)
-        n_vocab, before = logits.size(1), torch.from_numpy(scores).to(device)
+        logits, state = model.step(state, on_device(last, device))  # (B * width, V)
+        n_vocab, before = logits.size(1), on_device(scores, device)
         if rules is None and n not in max_lens:
             found = _best(logits, before, min(2 * k, width * n_vocab), specials)
         else:
@@ -235,7 +235,7 @@ def beam_search(
         else:
             sentences, beams, tokens = sentences[rows], beams[rows], tokens[rows]
             scores, history = scores[rows], history[rows]
-        state = state.select(torch.from_numpy((rows[:, None] * width + beams).ravel()).to(device))
+        state = state.select(on_device((rows[:, None] * width + beams).ravel(), device))
         last, width = tokens.ravel(), k
     return [hypotheses[:n_best] for hypotheses in finished.of]
 
@@ -277,7 +277,7 @@ def _ruled(
     """
     k, n_vocab = scores.size(1), logits.size(1)
     rooms = rooms.repeat(k)
-    log_p = next_log_probs(logits, torch.from_numpy(rooms == 1).to(logits.device), specials)
+    log_p = next_log_probs(logits, on_device(rooms == 1, logits.device), specials)
     if rules is not None:
         each = [rule for rule in rules for _ in range(k)]
         restrict(log_p, history.reshape(len(rooms), -1).tolist(), each, rooms.tolist(), specials.eos_id)
@@ -302,6 +302,11 @@ def _best(logits: Tensor, scores: Tensor, n: int, specials: Specials) -> tuple[T
     if not bool(log_sum.isfinite().all()):
         raise DecodeError(NOT_FINITE)
     return best, where
+
+
+def on_device(array: NDArray[Any], device: torch.device) -> Tensor:
+    """An array where the model is; a GPU is given it in passing, and is not waited for."""
+    return torch.from_numpy(array).to(device, non_blocking=True)
 
 
 def fitting(n: int) -> int:
@@ -342,7 +347,8 @@ def next_log_probs(logits: Tensor, at_limit: Tensor, specials: Specials) -> Tens
     if not bool(log_sum.isfinite().all()):
         raise DecodeError(NOT_FINITE)
     log_p = precise - log_sum[:, None]  # to the last bit what the fast path finds
-    log_p[:, [specials.pad_id, specials.bos_id]] = -torch.inf
+    for token in (specials.pad_id, specials.bos_id):
+        log_p[:, token] = -torch.inf
     if bool(at_limit.any()):
         eos = log_p[:, specials.eos_id].clone()
         log_p = log_p.masked_fill(at_limit[:, None], -torch.inf)

@@ -92,7 +92,7 @@ class CTranslate2:
         self.tgt_pieces = tgt_tokenizer.pieces(range(tgt_tokenizer.vocab_size))
         self.tgt_ids = {piece: i for i, piece in enumerate(self.tgt_pieces)}
         self._home: Kept | None = None
-        self._versions: list[tuple[int, int]] = []  # of the weights that were converted
+        self._versions: list[tuple[int, float]] = []  # of the weights that were converted
 
     @classmethod
     def obstacle(cls, models: Models, needs: Needs) -> str:

@@ -73,7 +73,7 @@ class Models:
     bundles: tuple[Bundle, ...]  # several are an ensemble
     model: EncoderDecoder | Ensemble
     run: Path | None = None  # where the first was loaded from, if it was
-    versions: Sequence[tuple[int, int]] = ()  # of the weights as they were loaded: see ``fast.step.weight_versions``
+    versions: Sequence[tuple[int, float]] = ()  # of the weights as they were loaded: see ``fast.step.weight_versions``
 
     @property
     def device(self) -> torch.device:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from dragoman.fast.private_ops import softmax_backward
 from dragoman.model.dropout import keep_mask, keep_scale
 
 LONG = 512
@@ -105,7 +106,7 @@ class _WrittenOut(torch.autograd.Function):
         d_weights = torch.bmm(d_context, v.mT)
         if keep is not None:
             d_weights = d_weights * keep * ctx.keep_scale
-        d_scores = torch._softmax_backward_data(d_weights, weights, -1, weights.dtype).mul_(ctx.scale)
+        d_scores = softmax_backward(d_weights, weights).mul_(ctx.scale)
         d_q, d_k = torch.bmm(d_scores, k), torch.bmm(d_scores.mT, q)
         d_queries, d_keys_values = _zeros_behind(d_out, queries.shape, n_rows * n_queries), None
         if keys_values is not None:

@@ -146,7 +146,16 @@ def _norm(x: Tensor, norm: nn.LayerNorm | None) -> Tensor:
     """In the dtype of ``x``; the statistics are float32's."""
     if norm is None:
         return x
-    return torch.native_layer_norm(x, norm.normalized_shape, norm.weight, norm.bias, norm.eps)[0]
+    weight: Tensor = norm.weight
+    bias: Tensor = norm.bias
+    if not takes_both_dtypes(x.device):  # their gradients are float32's all the same
+        weight, bias = weight.to(x.dtype), bias.to(x.dtype)
+    return torch.native_layer_norm(x, norm.normalized_shape, weight, bias, norm.eps)[0]
+
+
+def takes_both_dtypes(device: torch.device) -> bool:
+    """Whether a layer norm of bfloat16 may have float32 weights, which save a copy; CUDA's refuses them."""
+    return device.type == "cpu"
 
 
 def _flat(x: Tensor, dtype: torch.dtype) -> Tensor:

@@ -10,14 +10,14 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+
+from dragoman.device import capabilities, has_bf16
+from dragoman.fast.private_ops import int8_product, packed_product
 
 
 class Product(Protocol):
@@ -52,8 +52,8 @@ def prepared(weight: Tensor, bias: Tensor | None, precision: str) -> Product:
     if precision == "int8":
         return _int8(weight, bias)
     weight, bias = weight.bfloat16(), None if bias is None else bias.bfloat16()
-    if weight.device.type == "cpu" and torch.ops.mkldnn._is_mkldnn_bf16_supported():
-        return _packed(weight, bias)
+    if weight.device.type == "cpu" and has_bf16():
+        return packed_product(weight, bias)
     return _plain(weight, bias)
 
 
@@ -71,21 +71,9 @@ def _product(weight: Tensor, bias: Tensor | None) -> Product:
     return product
 
 
-def _packed(weight: Tensor, bias: Tensor | None) -> Product:
-    ops: Any = torch.ops.mkldnn
-    packed = ops._reorder_linear_weight(weight)
-
-    def product(x: Tensor, plus: Tensor | None = None, relu: bool = False) -> Tensor:
-        if plus is not None:
-            return ops._linear_pointwise.binary(x, plus, packed, bias, "add")
-        return ops._linear_pointwise(x, packed, bias, "relu" if relu else "none", [], "")
-
-    return product
-
-
 def _packed_but_for_one_row(weight: Tensor, bias: Tensor | None) -> Product:
     """For a single row oneDNN takes half as long again as ``F.linear``."""
-    one, several = _product(weight, bias), _packed(weight, bias)
+    one, several = _product(weight, bias), packed_product(weight, bias)
 
     def product(x: Tensor, plus: Tensor | None = None, relu: bool = False) -> Tensor:
         return (one if x.size(0) == 1 else several)(x, plus, relu)
@@ -98,35 +86,11 @@ def _is_amd() -> bool:
 
     What a processor is, and not a product that is timed, says so: bits must not depend on what else the machine does.
     """
-    return str(torch.cpu.get_capabilities().get("cpu_name", "")).startswith("AMD")
+    return str(capabilities().get("cpu_name", "")).startswith("AMD")
 
 
 def _int8(weight: Tensor, bias: Tensor | None) -> Product:
-    ops: Any = torch.ops.quantized
     weight = weight.float()
     scales = weight.abs().amax(dim=1).clamp_min(torch.finfo(torch.float32).tiny) / 127  # (out,)
     integers = (weight / scales[:, None]).round().to(torch.int8)
-    with _engine("onednn"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the tensors that only carry the integers into the packing are deprecated
-        zeros = torch.zeros(len(scales), dtype=torch.int64)
-        carried = torch._make_per_channel_quantized_tensor(integers, scales.double(), zeros, 0)
-        packed = ops.linear_prepack(carried, None if bias is None else bias.float())
-
-    def product(x: Tensor, plus: Tensor | None = None, relu: bool = False) -> Tensor:
-        y: Tensor = ops.linear_dynamic(x, packed, False)  # its twin with ReLU forgets that after a call without
-        if relu:
-            y.relu_()
-        return y if plus is None else y.add_(plus)
-
-    return product
-
-
-@contextmanager
-def _engine(name: str) -> Iterator[None]:
-    """Pack for this one of torch's quantisation libraries; what is packed keeps it."""
-    before = torch.backends.quantized.engine
-    torch.backends.quantized.engine = name
-    try:
-        yield
-    finally:
-        torch.backends.quantized.engine = before
+    return int8_product(integers, scales, None if bias is None else bias.float())

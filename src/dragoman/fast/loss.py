@@ -11,10 +11,17 @@ from torch.nn import functional as F
 from dragoman.fast.projection import ROWS
 from dragoman.fast.top_k import IN_RANGE
 
+CPU_LOGITS = 2**23
+"""So many are held at once on a CPU: about what its cache holds."""
+
+GPU_LOGITS = 2**28
+"""So many elsewhere: 1 GiB of float32. A kernel started costs as much as a million of them, and each chunk starts a
+dozen, of which one goes through the whole gradient of the generator."""
+
 
 def chunked_loss(
     features: Tensor, weight: Tensor, bias: Tensor | None, tgt_out: Tensor, pad_id: int, smoothing: float,
-    chunk: int | None = None,
+    chunk: int | None = None, where: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Fast twin of ``label_smoothed_loss(generator(features), tgt_out, pad_id, smoothing)``.
 
@@ -28,20 +35,26 @@ def chunked_loss(
         bias: The generator's, ``(V,)``, or None.
         tgt_out: ``(B, T)`` int64; padding is left out.
         smoothing: Label smoothing in [0, 1).
-        chunk: Positions whose logits are held at once; None: so many that these are 8 million.
+        chunk: Positions whose logits are held at once; None: as ``positions_at_once`` says.
+        where: ``Batch.where``; None: found here, for which a GPU would have to be waited for.
 
     Returns:
         The smoothed loss, differentiable, and the unsmoothed one, each summed over tokens, in nats.
     """
-    keep = tgt_out.flatten() != pad_id
-    x = features.flatten(0, 1)[keep][None]
-    args = x, weight, bias, tgt_out.flatten()[keep], smoothing, chunk or positions_at_once(weight.size(0))
+    where = cells_of(tgt_out, pad_id) if where is None else where
+    x, y = (cells.flatten(0, 1).index_select(0, where) for cells in (features, tgt_out))
+    args = x[None], weight, bias, y, smoothing, chunk or positions_at_once(weight.size(0), x.device.type)
     return _ChunkedLoss.apply(*args)  # type: ignore[no-untyped-call]
 
 
-def positions_at_once(n_vocab: int) -> int:
-    """So many that their logits are 8 million, in whole blocks of rows."""
-    return max(1, 2**23 // n_vocab // ROWS) * ROWS
+def cells_of(tgt_out: Tensor, pad_id: int) -> Tensor:
+    """Which cells of ``(B, T)``, counted row by row, are no padding: ``(N,)``."""
+    return (tgt_out.flatten() != pad_id).nonzero()[:, 0]
+
+
+def positions_at_once(n_vocab: int, device: str) -> int:
+    """So many that their logits are ``CPU_LOGITS`` or ``GPU_LOGITS``, in whole blocks of rows; at least one block."""
+    return max(1, (CPU_LOGITS if device == "cpu" else GPU_LOGITS) // n_vocab // ROWS) * ROWS
 
 
 class _ChunkedLoss(torch.autograd.Function):

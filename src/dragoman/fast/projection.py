@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from dragoman.fast.private_ops import relu_backward
+
 ROWS = 128
 """Who chooses how many rows a product has takes a multiple of this: oneDNN makes code for each new shape, which takes
 longer than the product itself, and like this shapes come again."""
@@ -50,7 +52,7 @@ class _Project(torch.autograd.Function):
     def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
         x, out, weight = ctx.saved_tensors
         if out is not None:
-            d_out = torch.ops.aten.threshold_backward(d_out, out, 0)
+            d_out = relu_backward(d_out, out)
         dx = d_out @ weight if ctx.needs_input_grad[0] else None
         dw = torch.split((d_out.T @ x).to(ctx.dtype), ctx.sizes)
         db = torch.split(d_out.sum(0).to(ctx.dtype), ctx.sizes) if ctx.biased else ()

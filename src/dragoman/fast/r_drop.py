@@ -7,12 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dragoman.fast.loss import Sums, into_range, positions_at_once
+from dragoman.fast.loss import Sums, cells_of, into_range, positions_at_once
 
 
 def chunked_r_drop_loss(
     features: Tensor, weight: Tensor, bias: Tensor | None, tgt_out: Tensor, pad_id: int, smoothing: float,
-    alpha: float, chunk: int | None = None,
+    alpha: float, chunk: int | None = None, where: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Fast twin of ``training.loss.r_drop_loss``, which says what it is.
 
@@ -26,15 +26,16 @@ def chunked_r_drop_loss(
         tgt_out: ``(B, T)`` int64; padding is left out.
         smoothing: Label smoothing in [0, 1).
         alpha: Weight of the divergence.
-        chunk: Positions whose logits are held at once; None: so many that these, of both passes, are 8 million.
+        chunk: Positions whose logits are held at once; None: half of what ``positions_at_once`` says, for two passes.
+        where: ``Batch.where``; None: found here, for which a GPU would have to be waited for.
 
     Returns:
         The loss, differentiable, and the mean unsmoothed one of both passes, each summed over tokens, in nats.
     """
-    keep = tgt_out.flatten() != pad_id
-    chunk = chunk or positions_at_once(2 * weight.size(0))
-    x = torch.stack([half.flatten(0, 1)[keep] for half in features.chunk(2)])  # (2, N, d_model)
-    args = x, weight, bias, tgt_out.flatten()[keep], smoothing, alpha, chunk
+    where = cells_of(tgt_out, pad_id) if where is None else where
+    chunk = chunk or positions_at_once(2 * weight.size(0), features.device.type)
+    x = torch.stack([half.flatten(0, 1).index_select(0, where) for half in features.chunk(2)])  # (2, N, d_model)
+    args = x, weight, bias, tgt_out.flatten().index_select(0, where), smoothing, alpha, chunk
     return _RDropLoss.apply(*args)  # type: ignore[no-untyped-call]
 
 

@@ -24,6 +24,7 @@ from dragoman.config import unknown
 from dragoman.device import check_precision
 from dragoman.errors import ConfigError
 from dragoman.fast.linear import Product, prepared
+from dragoman.fast.private_ops import version
 from dragoman.model.embedding import LearnedPositions, position_angles, rotate, sinusoids
 from dragoman.model.layers import DecoderLayer, EncoderLayer
 from dragoman.model.transformer import NO_DECODER, Transformer
@@ -362,6 +363,6 @@ def laid_out(x: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.empty(x.shape, dtype=dtype, device=x.device).copy_(x)
 
 
-def weight_versions(model: nn.Module) -> list[tuple[int, int]]:
-    """Where each weight is, and how often it was written, which torch does not count in inference mode."""
-    return [(weight.data_ptr(), 0 if weight.is_inference() else weight._version) for weight in model.parameters()]
+def weight_versions(model: nn.Module) -> list[tuple[int, float]]:
+    """Where each weight is, and how often it was written."""
+    return [(weight.data_ptr(), version(weight)) for weight in model.parameters()]

@@ -44,7 +44,8 @@ def best_extensions(logits: Tensor, scores: Tensor, n: int, never: Sequence[int]
     n_vocab = logits.size(1)
     maxima, log_sum = maxima_and_log_sum(logits)  # (R, blocks), (R,)
     if never:
-        logits[:, list(never)] = -torch.inf
+        for token in never:  # (a list as an index is a tensor that a GPU would have to be given)
+            logits[:, token] = -torch.inf
         for i in {token // BLOCK for token in never}:
             maxima[:, i] = logits[:, i * BLOCK : (i + 1) * BLOCK].amax(dim=1)
     n_blocks = maxima.size(1)
@@ -88,7 +89,7 @@ def maxima_and_log_sum(logits: Tensor) -> tuple[Tensor, Tensor]:
         # a row's largest is taken away before ``exp`` only where that could leave the range of float32: by itself, so
         # that its last bits do not depend on the rows beside it
         shift = top.masked_fill(top.abs() < IN_RANGE, 0.0)
-        if bool(shift.any()):
+        if logits.device.type != "cpu" or bool(shift.any()):  # (to take nothing away is less than to ask a GPU)
             precise = torch.sub(precise, shift[:, None], out=odds)
         torch.mul(precise, LOG2_E, out=odds).exp2_()
         parts.append((each, odds.sum(dim=1).log_().add_(shift)))

@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from dragoman.fast.private_ops import lerp_all
 from dragoman.model.weights import read_weights, untied
 
 
@@ -42,4 +43,4 @@ def update_ema(ema: dict[str, Tensor], model: torch.nn.Module, decay: float, ste
     The second term forgets the random start quickly.
     """
     d = min(decay, (1 + step) / (10 + step))
-    torch._foreach_lerp_(list(ema.values()), list(untied(model).values()), 1 - d)
+    lerp_all(list(ema.values()), list(untied(model).values()), 1 - d)

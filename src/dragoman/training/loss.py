@@ -36,17 +36,22 @@ def _log_softmax(logits: Tensor) -> Tensor:
 
 
 def loss_from_features(
-    features: Tensor, generator: nn.Linear, tgt_out: Tensor, pad_id: int, smoothing: float, fast: bool = True
-) -> tuple[Tensor, Tensor]:
-    """``label_smoothed_loss`` of ``generator(features)``; ``fast`` never holds the logits of all positions."""
+    features: Tensor, generator: nn.Linear, tgt_out: Tensor, pad_id: int, smoothing: float, fast: bool = True,
+    where: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """``label_smoothed_loss`` of ``generator(features)``; ``fast`` never holds the logits of all positions.
+
+    Args:
+        where: ``Batch.where``, if it is known.
+    """
     if fast:
-        return chunked_loss(features, generator.weight, generator.bias, tgt_out, pad_id, smoothing)
+        return chunked_loss(features, generator.weight, generator.bias, tgt_out, pad_id, smoothing, where=where)
     return label_smoothed_loss(generator(features), tgt_out, pad_id, smoothing)
 
 
 def r_drop_loss(
     features: Tensor, generator: nn.Linear, tgt_out: Tensor, pad_id: int, smoothing: float, alpha: float,
-    fast: bool = True,
+    fast: bool = True, where: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """The loss of R-Drop (https://arxiv.org/abs/2106.14448): two passes with different dropout should agree.
 
@@ -58,12 +63,14 @@ def r_drop_loss(
         tgt_out: ``(B, T)`` int64; padding is left out.
         alpha: Weight of the divergence; the paper takes 5 for translation.
         fast: Never hold the logits of all positions.
+        where: ``Batch.where``, if it is known.
 
     Returns:
         The loss and the mean unsmoothed one, in nats, summed over the target tokens.
     """
     if fast:
-        return chunked_r_drop_loss(features, generator.weight, generator.bias, tgt_out, pad_id, smoothing, alpha)
+        generators = generator.weight, generator.bias
+        return chunked_r_drop_loss(features, *generators, tgt_out, pad_id, smoothing, alpha, where=where)
     passes = [generator(half) for half in features.chunk(2)]
     (loss_p, plain_p), (loss_q, plain_q) = (label_smoothed_loss(z, tgt_out, pad_id, smoothing) for z in passes)
     keep = tgt_out != pad_id  # (B, T)

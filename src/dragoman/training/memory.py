@@ -102,13 +102,13 @@ def copy_bytes(config: ModelConfig, precision: str) -> float:
     )
 
 
-def loss_bytes(config: ModelConfig, positions: int, precision: str, r_drop: bool) -> float:
+def loss_bytes(config: ModelConfig, positions: int, precision: str, r_drop: bool, device: str = "cpu") -> float:
     """Bytes that the loss takes of so many target positions, those of both passes of R-Drop."""
     d, n_vocab, low = config.d_model, config.tgt_vocab_size, 2 if precision == "bf16" else 4
     # of the generator: its gradient in float32, a chunk's part of that, a copy in bfloat16
     generator = n_vocab * d * (4 + low + (2 if precision == "bf16" else 0))
     features = positions * d * (3 * low + 3 * 4)  # as they are and with blocks filled; their gradient, and its parts
-    at_once = 2 * positions_at_once(2 * n_vocab) if r_drop else positions_at_once(n_vocab)
+    at_once = 2 * positions_at_once(2 * n_vocab, device) if r_drop else positions_at_once(n_vocab, device)
     logits = min(at_once, positions) * n_vocab * low * (2 if r_drop else 1)  # and, of R-Drop, their gradients
     return float(generator + features + logits)
 
@@ -128,7 +128,7 @@ def estimate(config: Config, sizes: ModelConfig, batch_tokens: int, length: int)
     state = state_bytes(n, train)
     device = "cuda" if train.device == "cuda" else "cpu"
     activations = activation_bytes(sizes, rows, length, length, precision, device)
-    loss = loss_bytes(sizes, rows * length, precision, train.r_drop > 0)
+    loss = loss_bytes(sizes, rows * length, precision, train.r_drop > 0, device)
     # logits and their logarithms
     validation = 2.0 * 4 * sizes.tgt_vocab_size * max(length, min(batch_tokens, VALIDATION_TOKENS))
     passing = max(PASSING * (activations + copy_bytes(sizes, precision) + loss), HELD * validation)

@@ -13,6 +13,7 @@ from dragoman.config import TrainConfig
 from dragoman.data.batching import Batch
 from dragoman.data.tokenizer import EOS_ID, UNK_ID
 from dragoman.fast.forward import features
+from dragoman.fast.private_ops import copy_all
 from dragoman.training.distributed import ALONE, World, summed, total
 from dragoman.training.loss import loss_from_features, r_drop_loss
 
@@ -71,21 +72,32 @@ def train_step(
         found = features(model, src, tgt_in, dtype)
         rest = found, model.generator, batch.tgt_out, pad_id, config.label_smoothing
         with torch.autocast(device.type, torch.bfloat16, enabled=dtype == torch.bfloat16):
-            loss, nll = r_drop_loss(*rest, config.r_drop) if config.r_drop else loss_from_features(*rest)
+            if config.r_drop:
+                loss, nll = r_drop_loss(*rest, config.r_drop, where=batch.where)
+            else:
+                loss, nll = loss_from_features(*rest, where=batch.where)
         torch.autograd.backward(loss / tokens)
         smoothed, plain = smoothed + loss.detach(), plain + nll.detach()
     mine = [smoothed, plain, *(parameter.grad for parameter in model.parameters() if parameter.grad is not None)]
     smoothed, plain, *grads = summed(world, mine)
     grad_norm = torch.nn.utils.get_total_norm(grads)
-    finite = math.isfinite(smoothed.item()) and math.isfinite(grad_norm.item())
-    mine_finite = finite or math.isfinite(sum(norm.item() for norm in torch._foreach_norm([mine[0], *mine[2:]])))
+    # the one look at the device in an update: whether this one is made must be known before it is, so that it cannot
+    # wait for the next report; all that the host wants to know comes with it, and it queues what follows meanwhile
+    smoothed_nats, plain_nats, norm = torch.stack([smoothed, plain, grad_norm]).tolist()
+    finite = math.isfinite(smoothed_nats) and math.isfinite(norm)
+    mine_finite = finite or all_finite([mine[0], *mine[2:]])
     if finite:
         if world.size > 1:
-            torch._foreach_copy_(mine[2:], grads)
+            copy_all(mine[2:], grads)
         if config.clip_norm is not None:
             torch.nn.utils.clip_grads_with_norm_(model.parameters(), config.clip_norm, grad_norm)
         for group in optimizer.param_groups:
             group["lr"] = rate
         optimizer.step()
     optimizer.zero_grad(set_to_none=True)
-    return StepResult(smoothed.item(), plain.item(), tokens, grad_norm.item(), finite, mine_finite)
+    return StepResult(smoothed_nats, plain_nats, tokens, norm, finite, mine_finite)
+
+
+def all_finite(tensors: Sequence[Tensor]) -> bool:
+    """Whether the norm of each is."""
+    return all(map(math.isfinite, torch.stack([torch.linalg.vector_norm(tensor) for tensor in tensors]).tolist()))
