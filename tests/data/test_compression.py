@@ -39,14 +39,15 @@ def tarred() -> bytes:
     [
         ("x.en", zipped(), "x.en: a zip archive and no text"),
         ("x.en", tarred(), "x.en: a tar archive and no text"),
-        ("x.en", gzip.compress(b"a\n", mtime=0), "x.en: compressed with gzip and no text"),
+        ("x.en", gzip.compress(b"a\n"), "x.en: compressed with gzip and no text"),
         ("x.en", zstandard.compress(b"a\n"), "x.en: compressed with zstd and no text"),
         ("x.en", bz2.compress(b"a\n"), "x.en: compressed with bzip2 and no text"),
         ("x.en", lzma.compress(b"a\n"), "x.en: compressed with xz and no text"),
-        ("x.tar.gz", gzip.compress(tarred(), mtime=0), "x.tar.gz: its content is a tar archive and no text"),
-        ("x.gz", gzip.compress(gzip.compress(b"a\n", mtime=0), mtime=0), "x.gz: its content is compressed with gzip"),
+        ("x.tar.gz", gzip.compress(tarred()), "x.tar.gz: its content is a tar archive and no text"),
+        ("x.gz", gzip.compress(gzip.compress(b"a\n")), "x.gz: its content is compressed with gzip"),
         ("x.zst", zstandard.compress(zipped()), "x.zst: its content is a zip archive"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",  # of some contents the time is a part
 )
 def test_archives_are_named_and_refused(tmp_path: Path, name: str, content: bytes, says: str) -> None:
     (tmp_path / name).write_bytes(content)

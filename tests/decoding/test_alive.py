@@ -16,7 +16,7 @@ from dragoman.decoding.batches import search_all
 from dragoman.decoding.constraints import Rules, Spelling
 from dragoman.decoding.sampling import Sampling
 from dragoman.decoding.search import Hypothesis
-from dragoman.fast.step import Engine
+from dragoman.fast.step import FastTransformer
 from dragoman.model.transformer import Transformer
 
 CPU = torch.device("cpu")
@@ -144,8 +144,8 @@ def test_the_optimised_model_drops_rows_too(how: dict[str, Any], beam_size: int)
         n_asked[i] += 1
         return i not in (1, 8, 20) or n_asked[i] < 3
 
-    want = search(Engine(model, "fp32"), config, None, **how)
-    found = search(Engine(model, "fp32"), config, alive, **how)
+    want = search(FastTransformer(model, "fp32"), config, None, **how)
+    found = search(FastTransformer(model, "fp32"), config, alive, **how)
     assert [i for i, one in enumerate(found) if not one] == [1, 8, 20]
     for i, (one, other) in enumerate(zip(found, want, strict=True)):
         if i not in (1, 8, 20):

@@ -12,7 +12,7 @@ from dragoman.config import DecodeConfig, ModelConfig
 from dragoman.decoding.batches import search_all
 from dragoman.decoding.ensemble import Ensemble, Mean
 from dragoman.errors import ConfigError
-from dragoman.fast.step import POSITIONS, STEPS, Engine
+from dragoman.fast.step import POSITIONS, STEPS, FastTransformer
 from dragoman.model.transformer import Transformer
 from model_variants import VARIANTS, unequal
 
@@ -82,7 +82,9 @@ def plan(k: int) -> list[Tensor | None]:
 def test_each_step_gives_the_logits_of_the_model(fields: dict[str, Any], k: int) -> None:
     model = build(**fields)
     src, n_vocab = sources(model), model.config.tgt_vocab_size
-    for found, want in zip(walk(Engine(model), src, plan(k), n_vocab), walk(model, src, plan(k), n_vocab), strict=True):
+    for found, want in zip(
+        walk(FastTransformer(model), src, plan(k), n_vocab), walk(model, src, plan(k), n_vocab), strict=True
+    ):
         torch.testing.assert_close(found, want, rtol=0, atol=1e-5)
 
 
@@ -92,7 +94,7 @@ def test_sources_may_be_as_long_as_there_are_learned_positions(length: int) -> N
     model = build(positions="learned", max_len=19)
     src = torch.randint(6, 70, (3, length), generator=torch.Generator().manual_seed(1))
     steps: list[Tensor | None] = [None, None]
-    for found, want in zip(walk(Engine(model), src, steps, 131), walk(model, src, steps, 131), strict=True):
+    for found, want in zip(walk(FastTransformer(model), src, steps, 131), walk(model, src, steps, 131), strict=True):
         torch.testing.assert_close(found, want, rtol=0, atol=1e-5)
 
 
@@ -100,10 +102,12 @@ def test_sources_may_be_as_long_as_there_are_learned_positions(length: int) -> N
 def test_in_float64_they_are_the_same_to_twelve_digits() -> None:
     model = build().double()
     for found, want in zip(
-        walk(Engine(model), sources(model), plan(4), 131), walk(model, sources(model), plan(4), 131), strict=True
+        walk(FastTransformer(model), sources(model), plan(4), 131),
+        walk(model, sources(model), plan(4), 131),
+        strict=True,
     ):
         torch.testing.assert_close(found, want, rtol=0, atol=1e-6)  # compared in float32
-    logits = Engine(model).step(Engine(model).start(sources(model)), torch.full((4,), 2))[0]
+    logits = FastTransformer(model).step(FastTransformer(model).start(sources(model)), torch.full((4,), 2))[0]
     torch.testing.assert_close(
         logits, model.step(model.start(sources(model)), torch.full((4,), 2))[0], rtol=0, atol=1e-12
     )
@@ -111,7 +115,7 @@ def test_in_float64_they_are_the_same_to_twelve_digits() -> None:
 
 @torch.inference_mode()
 def test_a_state_may_be_continued_twice() -> None:
-    engine = Engine(build())
+    engine = FastTransformer(build())
     _, state = engine.step(engine.start(sources(build())), torch.full((4,), 2))
     one, _ = engine.step(state, torch.tensor([6, 7, 8, 9]))
     engine.step(state, torch.tensor([9, 9, 9, 9]))
@@ -125,10 +129,12 @@ def test_long_sources_and_far_positions() -> None:
     model = build()
     src = torch.randint(6, 70, (2, 300), generator=torch.Generator().manual_seed(1))
     src[1, 280:] = 0
-    found, want = (walk(m, src, [None] * 3, 131) for m in (Engine(model), model))
+    found, want = (walk(m, src, [None] * 3, 131) for m in (FastTransformer(model), model))
     torch.testing.assert_close(found, want, rtol=0, atol=1e-5)
-    states = [m.start(sources(model))._replace(length=POSITIONS + 1) for m in (Engine(model), model)]
-    logits = [m.step(state, torch.full((4,), 9))[0] for m, state in zip((Engine(model), model), states, strict=True)]
+    states = [m.start(sources(model))._replace(length=POSITIONS + 1) for m in (FastTransformer(model), model)]
+    logits = [
+        m.step(state, torch.full((4,), 9))[0] for m, state in zip((FastTransformer(model), model), states, strict=True)
+    ]
     torch.testing.assert_close(logits[0], logits[1], rtol=0, atol=1e-5)
 
 
@@ -143,14 +149,14 @@ def test_it_finds_the_translations_that_the_model_finds(fields: dict[str, Any], 
     model = build(**fields)
     config = DecodeConfig(beam_size=beam_size, max_extra_tokens=12, batch_tokens=60)
     want = search_all(model, texts(20), config, CPU, n_best)
-    found = search_all(Engine(model), texts(20), config, CPU, n_best)
+    found = search_all(FastTransformer(model), texts(20), config, CPU, n_best)
     assert [[h.ids for h in one] for one in found] == [[h.ids for h in one] for one in want]
     scores = [[h.score for one in all_ for h in one] for all_ in (found, want)]
     assert scores[0] == pytest.approx(scores[1], abs=1e-5)
 
 
 def test_a_sentence_is_translated_alike_alone_and_in_any_batch() -> None:
-    engine, sentences = Engine(build()), texts(24)
+    engine, sentences = FastTransformer(build()), texts(24)
     config = DecodeConfig(beam_size=4, max_extra_tokens=12)
     alone = [search_all(engine, [src], config, CPU)[0][0] for src in sentences]
     for batch_tokens in (1, 13, 60, 1000):
@@ -163,7 +169,7 @@ def test_an_ensemble_of_engines_is_the_ensemble() -> None:
     members = [build(seed) for seed in (0, 1)]
     config = DecodeConfig(beam_size=3, max_extra_tokens=8)
     want = search_all(Ensemble(members), texts(9), config, CPU)
-    found = search_all(Mean(tuple(map(Engine, members))), texts(9), config, CPU)
+    found = search_all(Mean(tuple(map(FastTransformer, members))), texts(9), config, CPU)
     assert [h[0].ids for h in found] == [h[0].ids for h in want]
 
 
@@ -172,7 +178,7 @@ def test_an_ensemble_of_engines_is_the_ensemble() -> None:
 def test_lower_precisions_stay_near(precision: str, tolerance: float) -> None:
     model = build()
     try:
-        engine = Engine(model, precision)
+        engine = FastTransformer(model, precision)
     except ConfigError:
         pytest.skip(f"this machine has no {precision}")
     pairs = zip(walk(engine, sources(model), plan(5), 131), walk(model, sources(model), plan(5), 131), strict=True)
@@ -183,7 +189,7 @@ def test_lower_precisions_stay_near(precision: str, tolerance: float) -> None:
 
 def test_it_knows_when_the_weights_have_changed() -> None:
     model = build()
-    engine = Engine(model)
+    engine = FastTransformer(model)
     assert engine.is_of(model)
     assert not engine.is_of(build(1))
     with torch.no_grad():
@@ -193,4 +199,4 @@ def test_it_knows_when_the_weights_have_changed() -> None:
 
 def test_a_model_without_a_decoder_is_refused() -> None:
     with pytest.raises(ConfigError, match="has no decoder"):
-        Engine(build(n_decoder_layers=0))
+        FastTransformer(build(n_decoder_layers=0))

@@ -10,10 +10,10 @@ import sys
 import torch
 
 from dragoman.cli import run
-from dragoman.fast.step import Engine
+from dragoman.fast.step import FastTransformer
 
 limit, *arguments = sys.argv[1:]
-real, refused, smallest = Engine.start, 0, 10**9
+real, refused, smallest = FastTransformer.start, 0, 10**9
 
 
 def start(self, src):
@@ -25,7 +25,7 @@ def start(self, src):
     return real(self, src)
 
 
-Engine.start = start
+FastTransformer.start = start
 status = run(arguments)
 print(f"refused {refused}, smallest {smallest}", file=sys.stderr)
 sys.exit(status)

@@ -12,7 +12,7 @@ from dragoman import reference
 from dragoman.config import ModelConfig, TrainConfig
 from dragoman.errors import ConfigError
 from dragoman.fast import forward
-from dragoman.fast.step import Engine
+from dragoman.fast.step import FastTransformer
 from dragoman.model.build import build
 from dragoman.model.transformer import Transformer
 from dragoman.training.schedule import learning_rate
@@ -47,7 +47,7 @@ def test_the_model_and_its_fast_twins_refuse_it(fields: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=says):
         forward.features(model, SRC, TGT_IN, torch.float32)
     with pytest.raises(ConfigError, match=says):
-        Engine(model).start(SRC)
+        FastTransformer(model).start(SRC)
 
 
 @pytest.mark.parametrize(

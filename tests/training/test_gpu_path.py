@@ -14,7 +14,7 @@ from dragoman.config import ModelConfig, TrainConfig
 from dragoman.data.batching import Batch, collate
 from dragoman.decoding.search import Specials, beam_search, greedy_search
 from dragoman.fast import forward
-from dragoman.fast.step import Engine
+from dragoman.fast.step import FastTransformer
 from dragoman.model.transformer import Transformer
 from dragoman.training import update
 from dragoman.training.averaging import start_ema, update_ema
@@ -105,7 +105,7 @@ def test_a_search_keeps_to_the_device(name: str, precision: str) -> None:
     model = a_model(**VARIANTS[name]).to(META).eval()
     src = torch.full((3, 7), 4)
     with GpuLike() as seen:
-        for engine in (Engine(model, precision), model):
+        for engine in (FastTransformer(model, precision), model):
             greedy(engine, src.to(META), [9, 8, 9], specials=FINDS_EOS)
             beam(engine, src.to(META), [9, 8, 9], beam_size=4, specials=FINDS_EOS)
             state = engine.start(src.to(META)).select(torch.tensor([0, 0, 1, 1, 2, 2], device=META))
@@ -196,7 +196,7 @@ def test_three_steps_on_a_gpu(norm: Any, precision: Any, settings: dict[str, Any
 def test_a_search_on_a_gpu_finds_what_it_finds_on_a_cpu(norm: Any, precision: str) -> None:
     src, found = torch.randint(4, 53, (5, 9), generator=torch.Generator().manual_seed(0)), []
     for device in ("cpu", "cuda"):
-        engine = Engine(a_model(norm=norm).to(device).eval(), precision)
+        engine = FastTransformer(a_model(norm=norm).to(device).eval(), precision)
         found.append(beam_search(engine, src.to(device), [12] * 5, beam_size=4))
     if precision == "fp32":
         assert [h[0].ids for h in found[0]] == [h[0].ids for h in found[1]]

@@ -67,6 +67,11 @@ class Hypothesis(NamedTuple):
     log_prob: float
 
 
+def penalised(log_prob: float, n: int, alpha: float) -> float:
+    """The score of ``n`` tokens, eos counted: their log-probability over the length penalty."""
+    return log_prob / length_penalty(n, alpha)
+
+
 def length_penalty(n: int, alpha: float) -> float:
     """``((5 + n) / 6) ** alpha``; ``n`` counts eos."""
     return float(((5 + n) / 6) ** alpha)
@@ -144,7 +149,7 @@ def greedy_search(
     found = []
     for row, log_prob in zip(ids.tolist(), log_probs.tolist(), strict=True):
         row = row[: row.index(specials.eos_id)]
-        found.append(Hypothesis(row, log_prob / length_penalty(len(row) + 1, alpha), log_prob))
+        found.append(Hypothesis(row, penalised(log_prob, len(row) + 1, alpha), log_prob))
     return found
 
 

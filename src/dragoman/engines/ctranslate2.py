@@ -24,7 +24,7 @@ import torch
 from dragoman.bundle import Bundle
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer
 from dragoman.decoding.batches import length_batches, most_tokens, report_lost, run_halving
-from dragoman.decoding.search import NOT_FINITE, Hypothesis, length_penalty
+from dragoman.decoding.search import NOT_FINITE, Hypothesis, penalised
 from dragoman.device import is_out_of_memory
 from dragoman.engines.engine import Alive, Found, Models, Needs, Progress, SearchSettings, Segment
 from dragoman.errors import ConfigError, DecodeError
@@ -283,7 +283,7 @@ class _Search:
 
 
 def _hypothesis(ids: Sequence[int], log_prob: float, alpha: float) -> Hypothesis:
-    return Hypothesis(list(ids), log_prob / length_penalty(len(ids) + 1, alpha), log_prob)
+    return Hypothesis(list(ids), penalised(log_prob, len(ids) + 1, alpha), log_prob)
 
 
 def open_folder(folder: Path, precision: str, device: str = "cpu", workers: int = 1, threads: int = 1) -> Any:

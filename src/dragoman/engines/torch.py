@@ -16,7 +16,7 @@ from dragoman.decoding.search import Model
 from dragoman.device import check_precision, resolve_precision
 from dragoman.engines.engine import Alive, Found, Models, Needs, Progress, SearchSettings, Segment
 from dragoman.errors import ConfigError
-from dragoman.fast.step import Engine as FastModel
+from dragoman.fast.step import FastTransformer
 from dragoman.model.transformer import Transformer
 
 logger = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ class Torch:
 
     name: ClassVar[str] = "torch"
 
-    def __init__(self, models: Models, precision: str, fast: Sequence[FastModel] | None) -> None:
+    def __init__(self, models: Models, precision: str, fast: Sequence[FastTransformer] | None) -> None:
         """``fast``: the members' optimised implementations; None where a model has none."""
         self._models, self._precision, self._fast = models, precision, fast
 
@@ -48,7 +48,7 @@ class Torch:
             logger.info("no fast engine for this model, which is no Transformer: it searches itself, batch by batch")
             return cls(models, precision, None)
         resolve_precision("fp32" if precision == "int8" else precision, device)
-        return cls(models, precision, [FastModel(member, precision) for member in members])
+        return cls(models, precision, [FastTransformer(member, precision) for member in members])
 
     def is_of(self, models: Models) -> bool:
         """See ``Engine``."""

@@ -129,7 +129,7 @@ class State(NamedTuple):
         return type(self)(self.length, cells, sees, tuple(map(pick, self.memory)), hidden)
 
 
-class Engine:
+class FastTransformer:
     """Offers ``start`` and ``step`` as a ``Transformer`` does, for weights that stay as they are.
 
     Most of them it copies, some it shares with the model; ``is_of`` says whether they have changed since.

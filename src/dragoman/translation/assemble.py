@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.decoding.alignment import Links, word_numbers
-from dragoman.decoding.search import length_penalty
+from dragoman.decoding.search import penalised
 from dragoman.translation.confidence import confidence_features
 from dragoman.translation.faults import without_runs
 from dragoman.translation.notes import Note
@@ -77,7 +77,7 @@ def _join(parts: Sequence[tuple[TextSegment, SegmentResult]], plan: Plan) -> Tra
 def _of_rank(results: Sequence[SegmentResult], rank: int, plan: Plan) -> Translation:
     log_prob = sum(result.hypotheses[rank].log_prob for result in results)
     n = sum(len(result.hypotheses[rank].ids) + 1 for result in results)
-    score = log_prob / length_penalty(n, plan.search.decode.length_penalty) if results else 0.0
+    score = penalised(log_prob, n, plan.search.decode.length_penalty) if results else 0.0
     return Translation(plan.between.join(result.texts[rank] for result in results), score, len(results), log_prob, n)
 
 

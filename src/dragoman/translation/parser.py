@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dragoman.decoding.search import Hypothesis, length_penalty
+from dragoman.decoding.search import Hypothesis, penalised
 from dragoman.engines.engine import Segment
 from dragoman.parsing.trees import from_symbols, right_branching, sentence_of, words_of, write_tree
 from dragoman.translation.assemble import Translation
@@ -51,7 +51,7 @@ def assemble_trees(
 def _tree(hypothesis: Hypothesis, symbols: str, words: Sequence[str], alpha: float) -> Translation:
     tree, repairs = from_symbols(symbols.split(" "), words)
     n = len(hypothesis.ids) + 1
-    score = hypothesis.log_prob / length_penalty(n, alpha)
+    score = penalised(hypothesis.log_prob, n, alpha)
     notes = (Note("repaired", f"repaired: {', '.join(repairs)}"),) if repairs else ()
     return Translation(write_tree(tree), score, 1, hypothesis.log_prob, n, notes=notes)
 

@@ -12,7 +12,7 @@ from dragoman.data.tokenizer import EOS_ID, UNK_ID, Tokenizer
 from dragoman.decoding.alignment import Links, links, token_words, word_numbers
 from dragoman.decoding.batches import OUT_OF_MEMORY
 from dragoman.decoding.scoring import Read, Reader, read_all
-from dragoman.decoding.search import length_penalty
+from dragoman.decoding.search import penalised
 from dragoman.engines.torch import autocast
 from dragoman.translation.notes import Note
 
@@ -85,7 +85,7 @@ class PairReader:
         n, longer = len(one.log_probs), max(len(src_ids), len(tgt_ids))
         note = Note("too_long", f"{longer:,} tokens are more than the {self.max_tokens:,} of the training text")
         return Scored(
-            one.log_prob, one.log_prob / length_penalty(n, alpha), n,
+            one.log_prob, penalised(one.log_prob, n, alpha), n,
             tuple(self.tgt_tokenizer.pieces([*tgt_ids, EOS_ID])), tuple(one.log_probs),
             found, (note,) if longer > self.max_tokens else (),
         )  # fmt: skip
