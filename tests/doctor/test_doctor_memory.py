@@ -126,3 +126,15 @@ def test_r_drop_reads_every_batch_twice() -> None:
     assert two.activations == 2 * one.activations
     assert two.total > one.total
     assert largest_batch(twice, sizes, 32, GIB) < 0.6 * largest_batch(CONFIG, sizes, 32, GIB)
+
+
+def test_the_loss_holds_more_logits_at_once_on_a_gpu() -> None:
+    sizes = ModelConfig(preset="base", **SIZES)
+    here, there = (
+        estimate(
+            CONFIG.model_copy(update={"train": CONFIG.train.model_copy(update={"device": device})}), sizes, 25_000, 50
+        )
+        for device in ("cpu", "cuda")
+    )
+    assert there.loss > here.loss
+    assert there._replace(loss=0.0, total=0.0) == here._replace(loss=0.0, total=0.0)
