@@ -149,3 +149,15 @@ def test_training_refuses_by_the_same_formula_what_no_batch_makes_fit(monkeypatc
         monkeypatch.setattr(memory, "machine_memory", lambda state=state: state - 1)
         with pytest.raises(ConfigError, match=f"{n_parameters(sizes):,} parameters need .* GiB to be trained"):
             check_trainable(config)
+
+
+def test_the_loss_holds_more_logits_at_once_on_a_gpu() -> None:
+    sizes = ModelConfig(preset="base", **SIZES)
+    here, there = (
+        estimate(
+            CONFIG.model_copy(update={"train": CONFIG.train.model_copy(update={"device": device})}), sizes, 25_000, 50
+        )
+        for device in ("cpu", "cuda")
+    )
+    assert there.loss > here.loss
+    assert (there.parameters, there.state, there.validation) == (here.parameters, here.state, here.validation)
