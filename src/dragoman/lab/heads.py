@@ -29,7 +29,7 @@ from dragoman.lab.report import Claim, Findings, Lab, Section, Table
 from dragoman.lab.runs import run_of, transformer_config, trial
 from dragoman.model.transformer import Transformer
 from dragoman.progress import Ticker
-from dragoman.training.run import validator
+from dragoman.training.validation import validator
 from dragoman.translation.translator import Translator
 
 TAKES = ("config", "run", "device")

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
-from dragoman.config import Config, DataConfig, PairOfFiles
+import torch
+
+from dragoman.config import Config, DataConfig, ModelConfig, PairOfFiles
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import open_corpus, read_pairs
 from dragoman.data.noise import Lexicon, noised_pairs, sure_translations
 from dragoman.data.store import Store, build_store, check_store, fingerprint
 from dragoman.data.tokenizer import Tokenizer, learn_tokenizers
-from dragoman.errors import BundleError, DataError
+from dragoman.errors import BundleError, ConfigError, DataError
 from dragoman.files import explained, write_text
+from dragoman.model.weights import MAX_TENSORS, shapes
 from dragoman.parsing.trees import tree_pairs
 from dragoman.progress import Ticker
+from dragoman.training.log import NO_TENSORBOARD
 
 Pairs = Callable[[], Iterator[tuple[str, str]]]
 """One pass over the text each time it is called."""
@@ -69,6 +75,48 @@ def prepare(
     size = max(tokenizers[0].vocab_size, tokenizers[1].vocab_size)
     learned = data.tokenizer.model_copy(update={"vocab_size": size})
     return config.model_copy(update={"data": data.model_copy(update={"tokenizer": learned})}), tokenizers
+
+
+def check_trainable(config: Config) -> None:
+    """Refuse what could only fail later, after the corpus has been prepared.
+
+    Raises:
+        ConfigError: The model is no translator, shares what it cannot share, or does not fit in memory.
+    """
+    model, tokenizer = config.model, config.data.tokenizer
+    if not (model.n_encoder_layers and model.n_decoder_layers):
+        raise ConfigError("a translator needs both: set model.n_encoder_layers and model.n_decoder_layers to 1 or more")
+    if model.share_embeddings == "all" and not tokenizer.joint:
+        raise ConfigError(
+            "model.share_embeddings = 'all' needs one vocabulary, but data.tokenizer.joint = false: "
+            "set model.share_embeddings to decoder or none, or data.tokenizer.joint to true"
+        )
+    longest = config.data.max_tokens + config.decode.max_extra_tokens
+    if model.positions == "learned" and longest > model.max_len:
+        raise ConfigError(
+            f"model.max_len = {model.max_len} binds learned positions, but data.max_tokens + decode.max_extra_tokens = "
+            f"{longest}: raise model.max_len, or lower data.max_tokens"
+        )
+    size = tokenizer.vocab_size
+    sizes = ModelConfig(**model.model_dump(), src_vocab_size=size, tgt_vocab_size=size)
+    tensors = shapes(sizes).values()
+    n_parameters, n_tensors = sum(tensor.numel() for tensor in tensors), 3 * len(tensors)
+    if n_tensors > MAX_TENSORS:  # Adam has three for each parameter
+        raise ConfigError(
+            f"{model.n_encoder_layers} + {model.n_decoder_layers} layers make {n_tensors:,} tensors in a checkpoint, "
+            f"which has room for {MAX_TENSORS:,}: set fewer model.n_encoder_layers and model.n_decoder_layers"
+        )
+    if config.train.tensorboard and find_spec("tensorboard") is None:
+        raise ConfigError(NO_TENSORBOARD)
+    if config.train.device == "cuda":
+        there = torch.cuda.get_device_properties(0).total_memory
+    else:
+        there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if 16 * n_parameters > there:  # weights, gradients and Adam's two moments, 4 bytes each
+        raise ConfigError(
+            f"{n_parameters:,} parameters need {16 * n_parameters / 2**30:,.1f} GiB to be trained, and there are "
+            f"{there / 2**30:,.1f} GiB: choose a smaller model.preset, or smaller sizes"
+        )
 
 
 def check_readable(data: DataConfig) -> None:
