@@ -77,7 +77,7 @@ def _examined(lab: Lab) -> Examined:
         trial(lab, "model", config, 1, keep=True)
         folder = run_of(lab, "model", config, 1)
     translator = Translator.load(folder, lab.device.type)
-    if translator.config.task != "translation":
+    if translator.is_parser:
         raise ConfigError(f"{folder}: heads are examined of a translator, and this run is a parser")
     if not isinstance(translator.model, Transformer):
         raise ConfigError(f"{folder}: heads are examined of a Transformer, and this run's model is another one")

@@ -17,6 +17,7 @@ from dragoman.data.store import Store
 from dragoman.errors import ConfigError
 from dragoman.progress import Ticker
 from dragoman.training.options import File, TrainOptions
+from dragoman.training.task import task_of
 
 SLACK = 1.05
 """Steps are foreseen for so many times the epochs that are asked for, no two of which have quite as many batches."""
@@ -57,7 +58,7 @@ def resolve(
     resolved = Config.from_mapping(given if parent is None else inherit(given, parent), where)
     if parent is not None:
         refuse_another_shape(resolved, parent, options.new_subwords)
-    if resolved.task == "parsing":  # one language, which nothing asks for
+    if not task_of(resolved).translates:  # one language, which nothing asks for
         return resolved, config is None
     data_config = resolved.data
     langs = {

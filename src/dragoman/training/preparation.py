@@ -11,18 +11,18 @@ from pathlib import Path
 
 import torch
 
-from dragoman.config import Config, DataConfig, ModelConfig, PairOfFiles
+from dragoman.config import Config, DataConfig, ModelConfig
 from dragoman.data.compression import refuse_a_pipe
-from dragoman.data.corpus import open_corpus, read_pairs
+from dragoman.data.corpus import open_corpus
 from dragoman.data.noise import Lexicon, noised_pairs, sure_translations
 from dragoman.data.store import Store, build_store, check_store, fingerprint
 from dragoman.data.tokenizer import Tokenizer, learn_tokenizers
 from dragoman.errors import BundleError, ConfigError, DataError
 from dragoman.files import explained, write_text
 from dragoman.model.weights import MAX_TENSORS, shapes
-from dragoman.parsing.trees import tree_pairs
 from dragoman.progress import Ticker
 from dragoman.training.log import NO_TENSORBOARD
+from dragoman.training.task import task_of
 
 Pairs = Callable[[], Iterator[tuple[str, str]]]
 """One pass over the text each time it is called."""
@@ -57,7 +57,7 @@ def prepare(
             tokenizers = learn_tokenizers(
                 lambda: noised_pairs(train_pairs(), data.noise, lexicon, config.train.seed),
                 data.tokenizer,
-                tgt_words=config.task == "parsing",
+                tgt_words=not task_of(config).translates,
             )
     joint = tokenizers[0] is tokenizers[1]
     for tokenizer, side in zip(tokenizers, ("joint" if joint else "src", "joint" if joint else "tgt"), strict=True):
@@ -130,10 +130,7 @@ def check_readable(data: DataConfig) -> None:
 def _split_off_validation(config: Config, ticker: Ticker) -> tuple[Pairs, Pairs, int]:
     """The training and the validation text, and the number of training pairs."""
     files, valid = config.data.train, config.data.valid
-
-    def read(files: PairOfFiles) -> Iterator[tuple[str, str]]:
-        return tree_pairs(files.src) if config.task == "parsing" else read_pairs(files.src, files.tgt)
-
+    read = task_of(config).read
     with ticker.task("reading the corpus"):
         n_pairs = sum(1 for _ in read(files))
     if valid is not None:

@@ -42,6 +42,7 @@ from dragoman.training.log import RunLog, duration
 from dragoman.training.loop import Outcome, Validation, fit
 from dragoman.training.options import TrainOptions
 from dragoman.training.preparation import check_trainable, load_lexicon, prepare
+from dragoman.training.task import task_of
 from dragoman.training.validation import confidence_facts, kept_weights, validator
 from dragoman.translation.options import takes
 
@@ -138,7 +139,7 @@ def _plan(config: Config | Path | str | None, options: TrainOptions, ticker: Tic
     settings = {"device": device.type, "precision": resolve_precision(resolved.train.precision, device)}
     resolved = resolved.model_copy(update={"train": resolved.train.model_copy(update=settings)})
     check_trainable(resolved)
-    if resolved.task == "translation":
+    if task_of(resolved).translates:
         langs = " -> ".join(lang or "unknown" for lang in (resolved.data.src_lang, resolved.data.tgt_lang))
         unknown = "; say it with data.src_lang and data.tgt_lang" if "unknown" in langs else ""
         ticker.say(f"languages: {langs}{unknown}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,16 +18,15 @@ from dragoman.data.tokenizer import PAD_ID, Tokenizer
 from dragoman.decoding.batches import search_all
 from dragoman.errors import BundleError
 from dragoman.evaluation.calibration import learn_confidence
-from dragoman.evaluation.metrics import bleu, chrf
 from dragoman.files import check_sealed, standing
 from dragoman.model.weights import read_weights, untied
-from dragoman.parsing.brackets import symbols_f1
 from dragoman.progress import Ticker
 from dragoman.training.averaging import average_checkpoints
 from dragoman.training.checkpoint import whole_checkpoints
 from dragoman.training.log import RunLog
 from dragoman.training.loop import Outcome, Validation
 from dragoman.training.loss import label_smoothed_loss
+from dragoman.training.task import task_of
 from dragoman.translation.confidence import MIN_SENTENCES
 from dragoman.translation.segments import one_line
 from dragoman.translation.translator import Translator
@@ -55,10 +53,8 @@ def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ti
         found = search_all(model, src_ids, greedy, device)
         hyps = [one_line(text) for text in tgt_tokenizer.decode([hypotheses[0].ids for hypotheses in found])]
         samples = [(sources[i], references[i], hyps[i]) for i in range(min(3, len(hyps)))]
-        if config.task == "parsing":
-            return Validation(loss / tokens, math.nan, math.nan, samples, symbols_f1(sources, references, hyps))
-        lang = config.data.tgt_lang
-        return Validation(loss / tokens, bleu(hyps, references, lang).value, chrf(hyps, references).value, samples)
+        scores = task_of(config).measure(sources, references, hyps, config.data.tgt_lang)
+        return Validation(loss=loss / tokens, samples=samples, **scores)
 
     def validate(model: Any) -> Validation:
         with ticker.task("validating"):
@@ -80,8 +76,8 @@ def kept_weights(config: Config, run: Path, outcome: Outcome, model: nn.Module) 
         try:
             if check_sealed(best, "checkpoint").get("step") != step:
                 raise BundleError(f"{best}: not the weights of step {step}, which were the best")
-            by = "bracket F1" if config.task == "parsing" else "BLEU"
-            by = by if outcome.state.best_bleu else f"validation loss, {by} being 0"
+            metric = task_of(config).metric
+            by = metric if outcome.state.best_bleu else f"validation loss, {metric} being 0"
             return f"best by {by}, step {step}", read_weights(best / "model.safetensors", untied(model))
         except BundleError as error:
             logger.warning("%s; taking the last weights", error)
@@ -93,7 +89,7 @@ def confidence_facts(bundle: Bundle, run: Path, log: RunLog) -> dict[str, Any]:
 
     It is a confidence in translations: a parser has none.
     """
-    if bundle.config.task == "parsing":
+    if not task_of(bundle.config).translates:
         return {}
     store = Store.open(run / "store/valid")
     if len(store) < MIN_SENTENCES:
