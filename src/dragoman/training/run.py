@@ -24,7 +24,7 @@ import torch
 
 from dragoman.bundle import Bundle, load_bundle, save_bundle
 from dragoman.config import Config, ModelConfig
-from dragoman.data.batching import BatchStream
+from dragoman.data.batching import BatchStream, Regularisation
 from dragoman.data.store import Store
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.device import resolve_device, resolve_precision
@@ -180,19 +180,19 @@ def _fit(ready: Ready, run: Path, quiet: bool, world: World, build: Build | None
         load_into(model, start)
     train_store, valid_store = Store.open(run / "store/train"), Store.open(run / "store/valid")
     validate = validator(config, valid_store, tokenizers[1], Ticker(quiet))
+    regularisation = Regularisation(
+        sampling=config.data.tokenizer.sampling, noise=config.data.noise, lexicon=load_lexicon(run),
+        tokenizers=tokenizers, max_tokens=config.data.max_tokens,
+    )  # fmt: skip
     with (
         BatchStream(
             train_store,
             config.train.batch_tokens,
             config.train.seed,
-            sampling=config.data.tokenizer.sampling,
-            noise=config.data.noise,
-            lexicon=load_lexicon(run),
-            max_tokens=config.data.max_tokens,
-            tokenizers=tokenizers,
+            regularisation=regularisation,
             rank=world.rank,
             world_size=world.size,
-        ) as batches,
+        ) as batches,  # fmt: skip
         RunLog(None if world.rank else run, config.train.tensorboard, quiet) as log,
     ):
         _say_what_begins(config, model, len(train_store), world, log)
