@@ -23,7 +23,7 @@ from dragoman.cli import app
 from dragoman.config import PRESETS, Config
 from dragoman.data import phrasebook
 from dragoman.training.defaults import choose_sizes
-from dragoman.training.run import RESUMABLE
+from dragoman.training.folder import RESUMABLE
 
 ROOT = Path(__file__).resolve().parent.parent
 GUIDE = (ROOT / "docs/guide.md").read_text(encoding="utf-8")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dragoman.evaluation.evaluate import stress as stress
     from dragoman.formats.export import export as export
     from dragoman.model.transformer import Transformer as Transformer
+    from dragoman.training.options import TrainOptions as TrainOptions
     from dragoman.training.run import train as train
     from dragoman.translation.assemble import Translation as Translation
     from dragoman.translation.glossary import Glossary as Glossary
@@ -51,6 +52,7 @@ _HOME = {
     "Note": "translation.notes",
     "Scored": "translation.scoring",
     "ServeError": "errors",
+    "TrainOptions": "training.options",
     "TranslateOptions": "translation.options",
     "Transformer": "model.transformer",
     "Translation": "translation.assemble",

@@ -303,7 +303,7 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _check_parsing(self) -> Self:
-        if self.task != "parsing":
+        if not self.is_parser:
             return self
         for name, files in (("train", self.data.train), ("valid", self.data.valid)):
             if files is not None and files.src != files.tgt:
@@ -316,6 +316,11 @@ class Config(Section):
         if self.data.noise.is_on:
             raise ValueError("data.noise is for translation: it may change a sentence's words, which a tree must keep")
         return self
+
+    @property
+    def is_parser(self) -> bool:
+        """Whether sentences become constituency trees instead of translations."""
+        return self.task == "parsing"
 
     @classmethod
     def from_mapping(cls, data: Mapping[str, Any], where: str = "configuration") -> Self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import itertools
 import json
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 
 from dragoman.config import DataConfig, NoiseConfig, TokenizerConfig
 from dragoman.data import batching
-from dragoman.data.batching import Batch, BatchStream, all_batches, collate, epoch_batches
+from dragoman.data.batching import Batch, BatchStream, Regularisation, all_batches, collate, epoch_batches
 from dragoman.data.noise import noised
 from dragoman.data.store import Store, build_store
 from dragoman.data.tokenizer import Tokenizer
@@ -216,15 +217,13 @@ def test_a_pair_longer_than_a_batch_is_refused_by_name(store: Store) -> None:
 
 @pytest.mark.parametrize("ahead", [0, 3])
 @pytest.mark.parametrize("sampling", [0.0, 0.3])
-@pytest.mark.parametrize("noise", [None, NOISE])
+@pytest.mark.parametrize("noise", [NoiseConfig(), NOISE])
 def test_resuming_at_any_step_equals_going_on(
-    store: Store, monkeypatch: pytest.MonkeyPatch, ahead: int, sampling: float, noise: NoiseConfig | None
+    store: Store, monkeypatch: pytest.MonkeyPatch, ahead: int, sampling: float, noise: NoiseConfig
 ) -> None:
     def stream() -> BatchStream:
-        return BatchStream(
-            store, BUDGET, 7, sampling=sampling, noise=noise, lexicon=LEXICON, tokenizers=(TOKENIZER, TOKENIZER),
-            ahead=ahead,
-        )  # fmt: skip
+        anew = Regularisation(sampling=sampling, noise=noise, lexicon=LEXICON, tokenizers=(TOKENIZER, TOKENIZER))
+        return BatchStream(store, BUDGET, 7, regularisation=anew, ahead=ahead)
 
     monkeypatch.setattr(batching, "ANEW_PAIRS", 40)
     n = 2 * len(list(epoch_batches(store.src_lengths(), store.tgt_lengths(), BUDGET, 7, 0))) + 5
@@ -286,9 +285,7 @@ def texts_by_pair(batches: Iterable[Batch], rows: bool = False) -> dict[int, Any
 
 def test_sampled_batches_hold_the_same_text_cut_otherwise(store: Store, small_pools: int) -> None:
     plain = list(BatchStream(store, BUDGET, 1, max_epochs=1, ahead=0))
-    sampled = list(
-        BatchStream(store, BUDGET, 1, max_epochs=1, ahead=0, sampling=0.5, tokenizers=(TOKENIZER, TOKENIZER))
-    )
+    sampled = list(noisy(store, noise=NoiseConfig(), max_epochs=1, sampling=0.5))
     assert texts_by_pair(sampled) == texts_by_pair(plain)
     one, other = texts_by_pair(plain, rows=True), texts_by_pair(sampled, rows=True)
     assert sum(one[i] != other[i] for i in range(101)) > 50
@@ -302,7 +299,7 @@ def test_sampled_batches_hold_the_same_text_cut_otherwise(store: Store, small_po
 @pytest.mark.parametrize("changes", [{"sampling": 0.5}, {"noise": NoiseConfig(case=0.5)}])
 def test_text_made_anew_keeps_the_budget_and_lies_beside_what_is_as_long(store: Store, changes: dict[str, Any]) -> None:
     cells = tokens = 0
-    for batch in noisy(store, max_epochs=3, **{"noise": None} | changes):
+    for batch in noisy(store, max_epochs=3, **{"noise": NoiseConfig()} | changes):
         assert max(batch.src.numel(), batch.tgt_in.numel()) <= BUDGET
         cells += batch.src.numel()
         tokens += int((batch.src != 0).sum())
@@ -310,8 +307,10 @@ def test_text_made_anew_keeps_the_budget_and_lies_beside_what_is_as_long(store: 
 
 
 def noisy(store: Store, **changes: Any) -> BatchStream:
-    usual = {"ahead": 0, "noise": NOISE, "lexicon": LEXICON, "tokenizers": (TOKENIZER, TOKENIZER)}
-    return BatchStream(store, BUDGET, 1, **usual | changes)
+    arguments = {"ahead": 0, "noise": NOISE, "lexicon": LEXICON, "tokenizers": (TOKENIZER, TOKENIZER)} | changes
+    names = [each.name for each in dataclasses.fields(Regularisation) if each.name in arguments]
+    anew = Regularisation(**{name: arguments.pop(name) for name in names})
+    return BatchStream(store, BUDGET, 1, regularisation=anew, **arguments)
 
 
 def decoded(batch: Batch) -> list[tuple[str, str]]:
@@ -432,10 +431,10 @@ def test_arguments_that_do_not_fit_are_refused(store: Store) -> None:
     needing_text: list[dict[str, Any]] = [{"sampling": 0.1}, {"noise": NOISE}]
     for arguments in needing_text:
         with pytest.raises(ConfigError, match="both tokenizers"):
-            BatchStream(store, BUDGET, 1, **arguments)
+            BatchStream(store, BUDGET, 1, regularisation=Regularisation(**arguments))
     other = Tokenizer.learn(["something else"] * 3, TokenizerConfig(vocab_size=275))
     with pytest.raises(ConfigError, match="that the store was built with"):
-        BatchStream(store, BUDGET, 1, sampling=0.1, tokenizers=(TOKENIZER, other))
+        noisy(store, sampling=0.1, tokenizers=(TOKENIZER, other))
 
 
 def threads() -> int:

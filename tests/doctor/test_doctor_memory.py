@@ -17,7 +17,7 @@ from dragoman.fast.attention import LONG, SHORT
 from dragoman.model.transformer import Transformer
 from dragoman.training import memory
 from dragoman.training.memory import GIB, activation_bytes, copy_bytes, estimate, n_parameters, state_bytes
-from dragoman.training.run import check_trainable
+from dragoman.training.preparation import check_trainable
 
 SIZES = dict(src_vocab_size=1000, tgt_vocab_size=1000)
 CONFIG = Config.from_mapping({"data": {"train": {"src": "a.en", "tgt": "a.de"}}})

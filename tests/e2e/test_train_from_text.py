@@ -15,6 +15,7 @@ import yaml
 import dragoman
 from dragoman.data.batching import epoch_batches
 from dragoman.data.store import Store
+from dragoman.training.options import TrainOptions
 
 Command = Callable[..., Any]
 
@@ -79,7 +80,7 @@ def test_a_transformer_nobody_configured_is_pre_norm(tmp_path: Path, make_corpus
     corpus = make_corpus(tmp_path, 20)
 
     def chosen(*overrides: str) -> Config:
-        return resolve(None, corpus.src, corpus.tgt, None, None, overrides, Ticker(quiet=True))[0]
+        return resolve(None, TrainOptions(src=corpus.src, tgt=corpus.tgt, overrides=overrides), Ticker(quiet=True))[0]
 
     assert chosen().model.norm == "pre"
     assert chosen("model.norm=post").model.norm == "post"
@@ -254,7 +255,7 @@ def test_a_resume_that_comes_to_nothing_leaves_the_configuration_as_it_was(
     before = (run / "config.yaml").read_bytes()
     changed = ["train.max_steps=20", "train.tensorboard=true"]
     with monkeypatch.context() as patch:
-        patch.setattr("dragoman.training.run.find_spec", lambda name: None)
+        patch.setattr("dragoman.training.preparation.find_spec", lambda name: None)
         with pytest.raises(dragoman.ConfigError, match="tensorboard needs an extra"):
             dragoman.train(out=run, resume=True, overrides=changed, quiet=True)
     assert (run / "config.yaml").read_bytes() == before

@@ -27,7 +27,7 @@ from dragoman.lab.pruning import (
 )
 from dragoman.lab.report import Lab, run_experiment
 from dragoman.progress import Ticker
-from dragoman.training.run import validator
+from dragoman.training.validation import validator
 from dragoman.translation.translator import Translator
 
 

@@ -60,7 +60,7 @@ def _parameter(declared: type[Options], name: str) -> inspect.Parameter:
     kind, *about = get_args(get_type_hints(declared, include_extras=True)[name])
     told = next(each for each in about if hasattr(each, "json_schema_extra"))
     default = default_of(_field(declared, name))
-    flag = "--" + name.replace("_", "-")
+    flag = told.json_schema_extra.get("flag", "--" + name.replace("_", "-"))
     if kind is bool:
         flag = f"--no-{flag[2:]}" if default else flag
         text = told.description if not default else f"Do not {told.description[0].lower()}{told.description[1:]}"

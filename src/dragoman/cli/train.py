@@ -10,31 +10,15 @@ from typing import Annotated
 
 import typer
 
+from dragoman.cli.options import with_options
+from dragoman.training.options import TrainOptions
 
+
+@with_options(TrainOptions)
 def train(
+    options: TrainOptions,
     config: Annotated[Path | None, typer.Argument(metavar="[CONFIG.yaml]", help="A configuration.")] = None,
-    src: Annotated[Path | None, typer.Option(help="Source side of the training text (also .gz, .zst).")] = None,
-    tgt: Annotated[Path | None, typer.Option(help="Target side, line by line.")] = None,
-    valid_src: Annotated[Path | None, typer.Option(help="Source side of the validation text.")] = None,
-    valid_tgt: Annotated[Path | None, typer.Option(help="Target side of the validation text.")] = None,
     out: Annotated[Path | None, typer.Option(help="The run folder (default: runs/NAME-OF-CONFIG).")] = None,
-    overrides: Annotated[
-        list[str] | None, typer.Option("--set", metavar="A.B=C", help="Change a setting; may be repeated.")
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
-    from_run: Annotated[
-        Path | None, typer.Option("--from", metavar="RUN", help="Fine-tune: start from the weights of this run.")
-    ] = None,
-    new_subwords: Annotated[
-        bool, typer.Option("--new-subwords", help="With --from: learn subwords from the new text.")
-    ] = False,
-    accept_changed_text: Annotated[
-        bool,
-        typer.Option(
-            "--accept-changed-text", help="Resume with what was prepared, although the text files have changed."
-        ),
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Nothing on stderr but errors.")] = False,
 ) -> None:
     """Train a translator from two text files.
 
@@ -43,22 +27,9 @@ def train(
     """
     from dragoman.training import run as api
 
-    if quiet:
+    if options.quiet:
         logging.getLogger("dragoman").setLevel(logging.ERROR)
-    trained = api.train(
-        config,
-        src=src,
-        tgt=tgt,
-        valid_src=valid_src,
-        valid_tgt=valid_tgt,
-        out=out,
-        resume=resume,
-        from_run=from_run,
-        new_subwords=new_subwords,
-        accept_changed_text=accept_changed_text,
-        overrides=overrides or (),
-        quiet=quiet,
-    )
+    trained = api.train(config, out=out, options=options)
     if trained.signal is not None:
         raise typer.Exit(128 + trained.signal)
     if trained.rank == 0:

@@ -25,7 +25,7 @@ import queue
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, Self
@@ -204,6 +204,34 @@ def _plain(store: Store, indices: Indices) -> Batch:
     return collate(src_ids, tgt_ids, indices)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Regularisation:
+    """How text differs from epoch to epoch: noise is put on it, and it is cut into subwords anew."""
+
+    sampling: float = 0.0  # rate of subword regularisation; 0: none
+    noise: NoiseConfig = field(default_factory=NoiseConfig)  # what share of the pairs is noised
+    lexicon: Lexicon = field(default_factory=dict)  # the word pairs that ``noise.one_word`` chooses from
+    tokenizers: tuple[Tokenizer, Tokenizer] | None = None  # source, target; needed where there is any
+    max_tokens: int | None = None  # pairs that become longer on a side, or longer than the budget, come as they are
+
+    def of(self, store: Store, batch_tokens: int) -> _Anew | None:
+        """What makes the pairs of ``store`` anew; None: they come as they are.
+
+        Raises:
+            ConfigError: The text is not there, or the tokenizers are others than those of the store.
+        """
+        if not (self.sampling > 0 or self.noise.is_on):
+            return None
+        if self.tokenizers is None or not store.has_text:
+            raise ConfigError(
+                "subword sampling and noise need both tokenizers and a store that was built with keep_text=True"
+            )
+        if tuple(each.fingerprint for each in self.tokenizers) != store.tokenizers:
+            raise ConfigError("subword sampling and noise need the tokenizers that the store was built with")
+        longest = batch_tokens - 1 if self.max_tokens is None else min(self.max_tokens, batch_tokens - 1)
+        return _Anew(self.sampling, self.noise, self.lexicon, self.tokenizers, longest)
+
+
 class _Anew(NamedTuple):
     """Regularisation of text: noise is put on it, and it is cut into subwords, anew in each epoch."""
 
@@ -327,12 +355,8 @@ class BatchStream:
         batch_tokens: int,
         seed: int,
         *,
+        regularisation: Regularisation | None = None,
         max_epochs: int | None = None,
-        sampling: float = 0.0,
-        noise: NoiseConfig | None = None,
-        lexicon: Lexicon | None = None,
-        tokenizers: tuple[Tokenizer, Tokenizer] | None = None,
-        max_tokens: int | None = None,
         rank: int = 0,
         world_size: int = 1,
         ahead: int = 4,
@@ -342,12 +366,7 @@ class BatchStream:
         Args:
             batch_tokens: Rows times longest side, eos counted, of one batch of one rank.
             seed: At least 0.
-            sampling: Rate of subword regularisation; above 0 it needs ``tokenizers`` (source, target) and a store with
-                text.
-            noise: What share of the pairs is noised, with the same needs.
-            lexicon: The word pairs that ``noise.one_word`` chooses from.
-            max_tokens: Pairs that sampling or noise makes longer than this on a side, or than the budget, come as they
-                are.
+            regularisation: How text differs from epoch to epoch; it needs a store with text.
             rank: Which of ``world_size`` processes this is.
             ahead: How many batches a background thread makes before they are asked for; 0: no thread.
 
@@ -356,17 +375,9 @@ class BatchStream:
         """
         if not 0 <= rank < world_size:
             raise ConfigError(f"rank = {rank} must be at least 0 and below world_size = {world_size}")
-        noise = noise or NoiseConfig()
-        anew = sampling > 0 or noise.is_on
-        if anew and (tokenizers is None or not store.has_text):
-            raise ConfigError(
-                "subword sampling and noise need both tokenizers and a store that was built with keep_text=True"
-            )
-        if anew and tokenizers and tuple(t.fingerprint for t in tokenizers) != store.tokenizers:
-            raise ConfigError("subword sampling and noise need the tokenizers that the store was built with")
+        anew = None if regularisation is None else regularisation.of(store, batch_tokens)
         src_lengths, tgt_lengths = store.src_lengths(), store.tgt_lengths()
         check_budget(src_lengths, tgt_lengths, batch_tokens)
-        longest = batch_tokens - 1 if max_tokens is None else min(max_tokens, batch_tokens - 1)
         self._plan = _Plan(
             store=store,
             src_lengths=src_lengths,
@@ -374,7 +385,7 @@ class BatchStream:
             batch_tokens=batch_tokens,
             seed=seed,
             max_epochs=max_epochs,
-            anew=_Anew(sampling, noise, lexicon or {}, tokenizers, longest) if anew and tokenizers else None,
+            anew=anew,
             rank=rank,
             world_size=world_size,
         )

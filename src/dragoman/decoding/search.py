@@ -126,13 +126,8 @@ def greedy_search(
             rooms = limits[rows] - n + 1
             log_p = next_log_probs(logits, on_device(rooms == 1, device), specials)
             if rules is not None:
-                restrict(
-                    log_p,
-                    ids[rows, : n - 1].tolist(),
-                    [rules[row] for row in rows.tolist()],
-                    rooms.tolist(),
-                    specials.eos_id,
-                )
+                of_rows = [rules[row] for row in rows.tolist()]
+                restrict(log_p, ids[rows, : n - 1].tolist(), of_rows, rooms.tolist(), specials.eos_id)
             chosen = log_p.argmax(dim=-1) if choose is None else choose(log_p, rows.tolist(), n)
             scores = log_p.gather(1, chosen[:, None])[:, 0]
         else:
@@ -146,11 +141,13 @@ def greedy_search(
         if kept is not None:
             rows, last, is_open = rows[kept], last[kept], is_open[kept]
             state = state.select(on_device(kept, device))
-    found = []
-    for row, log_prob in zip(ids.tolist(), log_probs.tolist(), strict=True):
-        row = row[: row.index(specials.eos_id)]
-        found.append(Hypothesis(row, penalised(log_prob, len(row) + 1, alpha), log_prob))
-    return found
+    return [_hypothesis(*found, alpha, specials) for found in zip(ids.tolist(), log_probs.tolist(), strict=True)]
+
+
+def _hypothesis(ids: list[int], log_prob: float, alpha: float, specials: Specials) -> Hypothesis:
+    """A row of ids up to its eos, with the score that its log-probability makes."""
+    row = ids[: ids.index(specials.eos_id)]
+    return Hypothesis(row, penalised(log_prob, len(row) + 1, alpha), log_prob)
 
 
 @torch.inference_mode()

@@ -19,6 +19,7 @@ from dragoman.progress import Ticker
 from dragoman.training.defaults import choose_sizes
 from dragoman.training.memory import device_memory
 from dragoman.training.record import Record, read_run
+from dragoman.training.task import task_of
 
 Files = tuple[Path | None, Path | None]
 
@@ -55,7 +56,7 @@ def of_run(folder: Path) -> Diagnosis:
     for name, lengths in zip(("source_subwords", "target_subwords"), run.lengths(), strict=False):
         facts[name] = quantiles(lengths)
     if run.validations:
-        quality = "bleu" if run.config.task == "translation" else "f1"
+        quality = task_of(run.config).quality
         best = max(run.validations, key=lambda v: (v[quality], -v["loss"]))  # as training chooses it
         facts |= {f"best_{quality}": round(best[quality], 2), "best_step": best["step"]}
     return Diagnosis(f"run {folder}", facts, ranked(diagnose(run)), run=run)

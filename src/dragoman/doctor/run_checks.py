@@ -12,6 +12,7 @@ from dragoman.doctor.findings import Finding, Level, percent, shortened
 from dragoman.doctor.stopwords import another_language, words_of
 from dragoman.training.log import EARLY_TOKENS
 from dragoman.training.record import Record
+from dragoman.training.task import task_of
 
 FEW_PAIRS = 200  # a BLEU of fewer validation pairs jumps about
 LATE = 0.2  # the last part of a run
@@ -19,7 +20,7 @@ LATE = 0.2  # the last part of a run
 
 def diagnose(run: Record) -> list[Finding]:
     """All that is wrong with a run; nothing for a healthy one."""
-    checks = [check for check in CHECKS if run.config.task == "translation" or check not in BY_BLEU]
+    checks = [check for check in CHECKS if task_of(run.config).quality == "bleu" or check not in BY_BLEU]
     return [finding for check in checks for finding in check(run)]
 
 

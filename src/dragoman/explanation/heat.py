@@ -75,18 +75,21 @@ def heat_maps(
             spot.set_xlabel(column_label if (top if one.columns is not None else last) else "")
         for spot in axes.flat[len(maps) :]:
             spot.set_visible(False)
-        bar = figure.colorbar(
-            picture, ax=axes, fraction=0.05, pad=0.02, aspect=14, shrink=min(1.0, 3.2 / (tall * heights))
-        )
-        bar.set_label(legend)
-        bar.outline.set_visible(False)
-        bar.ax.yaxis.set_major_formatter(lambda value, _: number(value))
+        _draw_scale(figure, picture, axes, legend, shrink=min(1.0, 3.2 / (tall * heights)))
         if missing:
             _name_missing(axes[-1, 0], missing)
         fit(figure, axes, wide * widths, tall * heights)
         for spot in axes.flat[: len(maps)]:
             spot.set_aspect(tall / wide, anchor="NW")  # a smaller map among larger ones keeps the size of its cells
     return figure
+
+
+def _draw_scale(figure: Any, picture: Any, axes: Any, legend: str, shrink: float) -> None:
+    """What the colours mean, beside the maps."""
+    bar = figure.colorbar(picture, ax=axes, fraction=0.05, pad=0.02, aspect=14, shrink=shrink)
+    bar.set_label(legend)
+    bar.outline.set_visible(False)
+    bar.ax.yaxis.set_major_formatter(lambda value, _: number(value))
 
 
 def _cell(heights: int, widths: int, n_maps: int) -> tuple[float, float]:

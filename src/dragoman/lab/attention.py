@@ -158,9 +158,10 @@ def verdict(numbers: dict[str, Any]) -> list[Claim]:
     ]
 
 
-def _sections(steps: Steps, lookup: Array, order: dict[str, dict[str, float]], n_layers: int) -> list[Section]:
-    n, names = len(WORDS), list(WORDS)
-    shapes = Table(
+def _steps_table() -> Table:
+    """What is computed, step by step, and of which shape."""
+    n = len(WORDS)
+    return Table(
         ("step", "what", "shape"),
         [
             ("1", "five words, each a vector X", f"{n} × {D_MODEL}"),
@@ -173,6 +174,10 @@ def _sections(steps: Steps, lookup: Array, order: dict[str, dict[str, float]], n
             ("8", "weights times V: for each word a mean of all values", f"{n} × {D_K}"),
         ],
     )
+
+
+def _sections(steps: Steps, lookup: Array, order: dict[str, dict[str, float]], n_layers: int) -> list[Section]:
+    names = list(WORDS)
     peak = float(np.ceil(np.abs(steps.products).max()))
     scores = heat_maps(
         [HeatMap(steps.products, "products  Q Kᵀ", names, names), HeatMap(steps.scores, "÷ √8", names, names)],
@@ -186,16 +191,12 @@ def _sections(steps: Steps, lookup: Array, order: dict[str, dict[str, float]], n
         "factor on the query (log scale)", "attention weight", x_log=10, y_range=(-0.02, 1.02),
         marks={1.0: "as it is"},
     )  # fmt: skip
-    gaps = [
-        Bar(name, max(gap["mean"], 1e-17), text=f"{gap['mean']:.1e}" if gap["mean"] < 1e-3 else f"{gap['mean']:.2f}")
-        for name, gap in order.items()
-    ]
     return [
         Section(
             "One head, step by step",
             "Eq. (1) of the paper, softmax(Q K^T / sqrt(d_k)) V, on five words with random vectors of 32 numbers and "
             "one head of 8.",
-            table=shapes,
+            table=_steps_table(),
         ),
         Section("", figure=scores, name="scores", caption="Steps 5 and 6: every query against every key."),
         Section(
@@ -214,21 +215,30 @@ def _sections(steps: Steps, lookup: Array, order: dict[str, dict[str, float]], n
             "lookup",
             caption="Weights of one query on the five words, over its length.",
         ),
-        Section(
-            "A bag of words",
-            [
-                "For attention `Tom hit Jerry` and `Jerry hit Tom` are the same set. An encoder with random "
-                f"weights ({n_layers} {'layer' if n_layers == 1 else 'layers'}) is given its five words in all 120 "
-                "orders. Without positions each word gets the same vector in every order, so nothing above it "
-                "could ever tell who hit whom.",
-                "A causal mask alone is enough to break this: the first word sees one word, the second two. That "
-                "is why decoders without positions still learn something of order, and encoders do not.",
-            ],
-            bars([Bars(gaps, "relative change of the outputs (log scale)", log=True)], width=6.4),
-            "order",
-            caption="How far outputs move when the words are reordered, beyond being reordered themselves: the mean "
-            "over the "
-            "119 other orders (the verdict has the greatest). Lengths of bars on a log scale mean nothing; read the "
-            "numbers.",
-        ),
+        _bag_of_words(order, n_layers),
     ]  # fmt: skip
+
+
+def _bag_of_words(order: dict[str, dict[str, float]], n_layers: int) -> Section:
+    """What becomes of attention when the words are reordered."""
+    gaps = [
+        Bar(name, max(gap["mean"], 1e-17), text=f"{gap['mean']:.1e}" if gap["mean"] < 1e-3 else f"{gap['mean']:.2f}")
+        for name, gap in order.items()
+    ]
+    return Section(
+        "A bag of words",
+        [
+            "For attention `Tom hit Jerry` and `Jerry hit Tom` are the same set. An encoder with random "
+            f"weights ({n_layers} {'layer' if n_layers == 1 else 'layers'}) is given its five words in all 120 "
+            "orders. Without positions each word gets the same vector in every order, so nothing above it "
+            "could ever tell who hit whom.",
+            "A causal mask alone is enough to break this: the first word sees one word, the second two. That "
+            "is why decoders without positions still learn something of order, and encoders do not.",
+        ],
+        bars([Bars(gaps, "relative change of the outputs (log scale)", log=True)], width=6.4),
+        "order",
+        caption="How far outputs move when the words are reordered, beyond being reordered themselves: the mean "
+        "over the "
+        "119 other orders (the verdict has the greatest). Lengths of bars on a log scale mean nothing; read the "
+        "numbers.",
+    )  # fmt: skip

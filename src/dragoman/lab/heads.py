@@ -29,7 +29,7 @@ from dragoman.lab.report import Claim, Findings, Lab, Section, Table
 from dragoman.lab.runs import run_of, transformer_config, trial
 from dragoman.model.transformer import Transformer
 from dragoman.progress import Ticker
-from dragoman.training.run import validator
+from dragoman.training.validation import validator
 from dragoman.translation.translator import Translator
 
 TAKES = ("config", "run", "device")
@@ -77,7 +77,7 @@ def _examined(lab: Lab) -> Examined:
         trial(lab, "model", config, 1, keep=True)
         folder = run_of(lab, "model", config, 1)
     translator = Translator.load(folder, lab.device.type)
-    if translator.config.task != "translation":
+    if translator.is_parser:
         raise ConfigError(f"{folder}: heads are examined of a translator, and this run is a parser")
     if not isinstance(translator.model, Transformer):
         raise ConfigError(f"{folder}: heads are examined of a Transformer, and this run's model is another one")

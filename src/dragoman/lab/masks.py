@@ -169,18 +169,7 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
             "Four ways to say it",
             "All four are in use, three of them in the five documents, and from the outside a mask does not tell which "
             "it is. With `keep` ours:",
-            table=Table(
-                ("mask", "used by", "from ours", "to ours"),
-                [
-                    ("true = may attend", CONVENTIONS["true = may attend"].users, "`keep`", "`mask`"),
-                    ("true = hidden", CONVENTIONS["true = hidden"].users, "`~keep`", "`~mask`"),
-                    ("1 = keep, 0 = hide", CONVENTIONS["1 = keep, 0 = hide"].users, "`keep.long()`", "`mask != 0`"),
-                    (
-                        "0 = keep, −inf = hide", CONVENTIONS["0 = keep, −inf = hide"].users,
-                        "`zeros.masked_fill(~keep, -inf)`", "`mask == 0`",
-                    ),
-                ],
-            ),
+            table=_conventions_table(),
         ),
         Section(
             "",
@@ -199,6 +188,22 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
         ),
         *[_hiding(rows, numbers["hides"][rows]) for rows in ("ordinary", "sees nothing")],
     ]  # fmt: skip
+
+
+def _conventions_table() -> Table:
+    """Who writes a mask in which way, and how to come from one to another."""
+    return Table(
+        ("mask", "used by", "from ours", "to ours"),
+        [
+            ("true = may attend", CONVENTIONS["true = may attend"].users, "`keep`", "`mask`"),
+            ("true = hidden", CONVENTIONS["true = hidden"].users, "`~keep`", "`~mask`"),
+            ("1 = keep, 0 = hide", CONVENTIONS["1 = keep, 0 = hide"].users, "`keep.long()`", "`mask != 0`"),
+            (
+                "0 = keep, −inf = hide", CONVENTIONS["0 = keep, −inf = hide"].users,
+                "`zeros.masked_fill(~keep, -inf)`", "`mask == 0`",
+            ),
+        ],
+    )  # fmt: skip
 
 
 def _hiding(rows: str, found: dict[str, dict[str, str]]) -> Section:

@@ -100,10 +100,6 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
     post, pre = ({side: _last_over_first(numbers, norm, side) for side in sides} for norm in ("post", "pre"))
     last = {norm: [gradients(numbers, norm, d)[-1] for d in numbers["depths"]] for norm in ("post", "pre")}
     slope = {norm: float(np.polyfit(np.log(numbers["depths"]), np.log(last[norm]), 1)[0]) for norm in last}
-    constant = numbers["constant_row"]
-    in_half = constant["(x − mean) / sqrt(var + eps), eps = 1e-10"]["float16"]["output"]
-    of_equal = {name: found["float32"]["gradient"] for name, found in constant.items() if "1e-06" in name}
-    small, large = numbers["of_spread"]["0.0001"], numbers["of_spread"]["1"]
     dependence = numbers["dependence"]
     return [
         Claim(
@@ -140,6 +136,17 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
             f"with {numbers['others'][-1]} still by {dependence[-1]['batch norm']:.1%}; layer norm "
             f"{dependence[0]['layer norm']:.0e}",
         ),
+        *_epsilon_claims(numbers),
+    ]
+
+
+def _epsilon_claims(numbers: Mapping[str, Any]) -> list[Claim]:
+    """What is decided of the places where epsilon stands."""
+    constant = numbers["constant_row"]
+    in_half = constant["(x − mean) / sqrt(var + eps), eps = 1e-10"]["float16"]["output"]
+    of_equal = {name: found["float32"]["gradient"] for name, found in constant.items() if "1e-06" in name}
+    small, large = numbers["of_spread"]["0.0001"], numbers["of_spread"]["1"]
+    return [
         Claim(
             "std + eps and sqrt(var + eps) are the same but for rounding",
             abs(small[0] - small[1]) < 0.01,
@@ -188,18 +195,6 @@ def _gradient_charts(numbers: Mapping[str, Any]) -> list[Chart]:
 def sections(numbers: Mapping[str, Any]) -> list[Section]:
     """What a full run tells and draws, from the numbers that it keeps."""
     by_layer = _gradient_charts(numbers)
-    dependence = Chart(
-        [
-            Curve(name, list(numbers["others"]), [row[name] for row in numbers["dependence"]], points=True)
-            for name in numbers["dependence"][0]
-        ],
-        "other sentences in the batch (log scale)", "change of the output", x_log=2, y_range=(-0.01, None),
-    )  # fmt: skip
-    spread = Chart(
-        [Curve(name, list(numbers["spreads"]), values) for name, values in numbers["spread_of_output"].items()],
-        "standard deviation of the row (log scale)", "standard deviation of the output", x_log=10,
-        marks={1e-6: "eps = 1e-6", 1e-3: "√eps"},
-    )  # fmt: skip
     sub_layers = list(range(1, 13))
     shares = Chart(
         [Curve(f"{norm}-norm", sub_layers, list(s), points=True) for norm, s in numbers["residual_shares"].items()],
@@ -231,6 +226,25 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
             caption="Share of x in x + f(x), fresh encoders of 6 layers, mean of the seeds.",
         ),
         *trained_sections(numbers),
+        *_layer_norm_sections(numbers),
+    ]  # fmt: skip
+
+
+def _layer_norm_sections(numbers: Mapping[str, Any]) -> list[Section]:
+    """What a layer norm averages over, and where its epsilon stands."""
+    dependence = Chart(
+        [
+            Curve(name, list(numbers["others"]), [row[name] for row in numbers["dependence"]], points=True)
+            for name in numbers["dependence"][0]
+        ],
+        "other sentences in the batch (log scale)", "change of the output", x_log=2, y_range=(-0.01, None),
+    )  # fmt: skip
+    spread = Chart(
+        [Curve(name, list(numbers["spreads"]), values) for name, values in numbers["spread_of_output"].items()],
+        "standard deviation of the row (log scale)", "standard deviation of the output", x_log=10,
+        marks={1e-6: "eps = 1e-6", 1e-3: "√eps"},
+    )  # fmt: skip
+    return [
         Section(
             "What is averaged over",
             "A layer norm averages over the channels of one token, a batch norm over the tokens of a batch. Then "

@@ -77,7 +77,7 @@ def run(lab: Lab) -> Findings:
 def _config(lab: Lab) -> Config:
     """What is trained: the configuration that was given if it is a parser's, else a parser of the embedded treebank."""
     config = lab.config
-    if config is not None and config.task != "parsing":
+    if config is not None and not config.is_parser:
         lab.say("the configuration is a translator's: a parser of the embedded treebank is trained instead")
         config = None
     if config is None:
@@ -104,7 +104,7 @@ def _of_run(lab: Lab, folder: Path, deeper: bool = False) -> dict[str, Any]:
         ConfigError: The run is none of a parser, or has no validation trees.
     """
     parser = Translator.load(folder, lab.device.type)
-    if parser.config.task != "parsing":
+    if not parser.is_parser:
         raise ConfigError(f"{folder}: a translator and no parser: train one with task: parsing, or leave out --run")
     n = 20 if lab.quick else None
     found = measured(parser, _gold_trees(parser, folder)[:n])

@@ -247,18 +247,7 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
         _by_distance(numbers, squashed, label, title)
         for squashed, title in ((True, "With tanh"), (False, "Without it"))
     ]
-    sweeps = []
-    for orthogonal, title in ((True, "Orthogonal"), (False, "Gaussian")):
-        both = []
-        for squashed, name in ((True, "with tanh"), (False, "without")):
-            kind = (squashed, orthogonal)
-            rows = [row for row in numbers["sweep"] if (row["squashed"], row["orthogonal"]) == kind]
-            ratios = [row["ratio"] if 1e-15 <= row["ratio"] <= 1e14 else math.nan for row in rows]  # inside the figure
-            both.append(Curve(name, [row["norm"] for row in rows], ratios, points=True))
-        sweeps.append(
-            Chart(both, "spectral norm of W_hh (log scale)", f"gradient at {FAR} over that at 1 (log scale)", title,
-                  x_log=2, y_log=10, y_range=(1e-15, 1e15))
-        )  # fmt: skip
+    sweeps = [_sweep_chart(numbers, True, "Orthogonal"), _sweep_chart(numbers, False, "Gaussian")]
     table = Table(
         ("layer", "steps between tokens k apart", "gradient at 1", f"at {FAR}", "over that at 1"),
         [(name, STEPS[name], g[1], g[FAR], g[FAR] / g[1]) for name, g in numbers["reach"].items()],
@@ -301,3 +290,17 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
             caption="Below 1 the gradient has faded at distance 50, above 1 it has grown.",
         ),
     ]
+
+
+def _sweep_chart(numbers: dict[str, Any], orthogonal: bool, title: str) -> Chart:
+    """The gradient at a distance over the spectral norm of one kind of matrix."""
+    both = []
+    for squashed, name in ((True, "with tanh"), (False, "without")):
+        kind = (squashed, orthogonal)
+        rows = [row for row in numbers["sweep"] if (row["squashed"], row["orthogonal"]) == kind]
+        ratios = [row["ratio"] if 1e-15 <= row["ratio"] <= 1e14 else math.nan for row in rows]  # inside the figure
+        both.append(Curve(name, [row["norm"] for row in rows], ratios, points=True))
+    return Chart(
+        both, "spectral norm of W_hh (log scale)", f"gradient at {FAR} over that at 1 (log scale)", title, x_log=2,
+        y_log=10, y_range=(1e-15, 1e15),
+    )  # fmt: skip

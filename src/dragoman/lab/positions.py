@@ -92,7 +92,6 @@ def verdict(numbers: dict[str, Any]) -> list[Claim]:
     shift = max(numbers["shift_errors"].values())
     spread = {name: float(np.ptp(scores)) for name, scores in numbers["moved"].items()}
     closest_two = numbers["closest"][-1]
-    beyond = {kind: _mean_accuracy(numbers, kind, beyond=True) for kind in numbers["longer"]}
     low, high = float(change[0]), float(change[-1])
     return [
         Claim(
@@ -133,6 +132,14 @@ def verdict(numbers: dict[str, Any]) -> list[Claim]:
             f"the score of the same two words, moved along: spread {spread['rotary']:.1e} against "
             f"{spread['sinusoidal']:.2f}",
         ),
+        *_claims_of_longer(numbers),
+    ]
+
+
+def _claims_of_longer(numbers: dict[str, Any]) -> list[Claim]:
+    """What is decided of sentences longer than those of training."""
+    beyond = {kind: _mean_accuracy(numbers, kind, beyond=True) for kind in numbers["longer"]}
+    return [
         Claim(
             f"Trained to reverse up to {LONGEST} letters, rotary positions go furthest beyond",
             _decided(numbers["longer"], numbers["lengths"]),
@@ -204,11 +211,6 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
         [Curve("", list(range(WIDTH // 2)), list(numbers["mean_change"]))], "i, of the channels 2i and 2i + 1",
         "change in one step (log scale)", y_log=10,
     )  # fmt: skip
-    pairs = numbers["closest"]
-    uniqueness = Chart(
-        [Curve("", [pair["d_model"] for pair in pairs], [pair["distance"] for pair in pairs], points=True)],
-        "d_model (log scale)", f"distance, of {numbers['positions']:,} (log scale)", x_log=2, y_log=10,
-    )  # fmt: skip
     return [
         Section(
             "The matrix",
@@ -230,31 +232,41 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
             caption="Six channels over the first 100 positions.",
         ),
         Section("", figure=curves([speed], width=6.4), name="speed", caption="How far channels move in one step."),
-        Section(
-            "Unique, bounded, evenly spaced",
-            [
-                "What one wants of positions: no two alike, no large numbers, and the same step everywhere and for "
-                "every length. Counting breaks the second, shares of the length the third, binary digits make "
-                "steps of many sizes. Sinusoids keep all three.",
-                "The distance of two rows depends on their offset alone. With two channels some far positions "
-                "nearly meet (44 steps are seven turns but for 0.02); with 512 the closest are neighbours.",
-            ],
-            curves([uniqueness], width=6.4),
-            "unique",
-            Table(
-                ("positions as", "distinct of 100", "greatest value", "steps", "least step at 200"),
-                [
-                    (
-                        row["name"], row["distinct"], row["greatest"],
-                        f"{row['least_step']:.3g} to {row['greatest_step']:.3g}", row["least_step_of_longer"],
-                    )
-                    for row in numbers["counted"]
-                ],
-            ),
-            "Distance of the two closest positions over the number of channels.",
-        ),
+        _unique_section(numbers),
         *_attention_sections(numbers),
     ]  # fmt: skip
+
+
+def _unique_section(numbers: dict[str, Any]) -> Section:
+    """That no two positions are alike."""
+    pairs = numbers["closest"]
+    uniqueness = Chart(
+        [Curve("", [pair["d_model"] for pair in pairs], [pair["distance"] for pair in pairs], points=True)],
+        "d_model (log scale)", f"distance, of {numbers['positions']:,} (log scale)", x_log=2, y_log=10,
+    )  # fmt: skip
+    return Section(
+        "Unique, bounded, evenly spaced",
+        [
+            "What one wants of positions: no two alike, no large numbers, and the same step everywhere and for "
+            "every length. Counting breaks the second, shares of the length the third, binary digits make "
+            "steps of many sizes. Sinusoids keep all three.",
+            "The distance of two rows depends on their offset alone. With two channels some far positions "
+            "nearly meet (44 steps are seven turns but for 0.02); with 512 the closest are neighbours.",
+        ],
+        curves([uniqueness], width=6.4),
+        "unique",
+        Table(
+            ("positions as", "distinct of 100", "greatest value", "steps", "least step at 200"),
+            [
+                (
+                    row["name"], row["distinct"], row["greatest"],
+                    f"{row['least_step']:.3g} to {row['greatest_step']:.3g}", row["least_step_of_longer"],
+                )
+                for row in numbers["counted"]
+            ],
+        ),
+        "Distance of the two closest positions over the number of channels.",
+    )  # fmt: skip
 
 
 def _attention_sections(numbers: dict[str, Any]) -> list[Section]:

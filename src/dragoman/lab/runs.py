@@ -105,7 +105,7 @@ def corpus_config(lab: Lab, recipe: Mapping[str, Any] = SMALL, n_train: int = 80
         ConfigError: The configuration is a parser's, whose text is no translation.
     """
     if lab.config is not None:
-        if lab.config.task != "translation":
+        if lab.config.is_parser:
             raise ConfigError(f"the configuration's task is {lab.config.task}, and this experiment trains translators")
         unlimited = {"max_minutes": None, "max_epochs": None, "patience": None}  # every variant makes the same steps
         config = changed(of_last_step(lab.config), train=unlimited)

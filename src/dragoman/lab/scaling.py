@@ -173,8 +173,6 @@ def verdict(numbers: dict[str, Any]) -> list[Claim]:
 
 def sections(numbers: dict[str, Any]) -> list[Section]:
     """What a full run tells and draws, from the numbers that it keeps."""
-    i = _of_the_paper(numbers)
-    more = numbers["unscaled"][i]["gradient_by_query_median"] / numbers["scaled"][i]["gradient_by_query_median"]
     return [
         Section(
             "Products of long vectors are large",
@@ -202,29 +200,7 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
             "softness",
             caption="Entropy and greatest weight of the softmax. Divided by √d_k, both stay where they are.",
         ),
-        Section(
-            "And one that is sure of itself gets little gradient",
-            [
-                "The gradient of the weights with respect to the scores is diag(w) − w wᵀ: nothing where one weight "
-                "is 1. "
-                "Beyond d_k = 64, the paper's width, its size (Frobenius norm) falls steeply for the median query.",
-                "With respect to the query it has a factor √d_k more where nothing is divided: at d_k = "
-                f"{numbers['scaled'][i]['d_k']} the undivided gradient of the median query is {more:.2g} times the "
-                "divided one. In heads much wider it vanishes, while the mean stays: the few queries whose two best "
-                "keys are close get all of it. So the paper's 'extremely small gradients' are those of wide heads "
-                "and of typical queries.",
-            ],
-            curves(
-                [
-                    _both(numbers, f"gradient{by}_{of}", title, f"norm, by the {label} (log scale)", y_log=10)
-                    for by, label in (("", "scores"), ("_by_query", "query"))
-                    for of, title in (("median", "Median query"), ("mean", "Mean of all queries"))
-                ],
-                width=3.9, height=2.7,
-            ),
-            "gradients",
-            caption="Size of the gradient of the softmax's weights, over the width of a head.",
-        ),
+        _gradient_section(numbers),
         Section(
             "In a fresh model",
             f"Queries and keys of our own attention (d_model = {numbers['d_model']}, Xavier's initialisation, "
@@ -238,6 +214,35 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
             ),
         ),
     ]  # fmt: skip
+
+
+def _gradient_section(numbers: dict[str, Any]) -> Section:
+    """What gradient is left where the softmax is sure of itself."""
+    i = _of_the_paper(numbers)
+    more = numbers["unscaled"][i]["gradient_by_query_median"] / numbers["scaled"][i]["gradient_by_query_median"]
+    return Section(
+        "And one that is sure of itself gets little gradient",
+        [
+            "The gradient of the weights with respect to the scores is diag(w) − w wᵀ: nothing where one weight "
+            "is 1. "
+            "Beyond d_k = 64, the paper's width, its size (Frobenius norm) falls steeply for the median query.",
+            "With respect to the query it has a factor √d_k more where nothing is divided: at d_k = "
+            f"{numbers['scaled'][i]['d_k']} the undivided gradient of the median query is {more:.2g} times the "
+            "divided one. In heads much wider it vanishes, while the mean stays: the few queries whose two best "
+            "keys are close get all of it. So the paper's 'extremely small gradients' are those of wide heads "
+            "and of typical queries.",
+        ],
+        curves(
+            [
+                _both(numbers, f"gradient{by}_{of}", title, f"norm, by the {label} (log scale)", y_log=10)
+                for by, label in (("", "scores"), ("_by_query", "query"))
+                for of, title in (("median", "Median query"), ("mean", "Mean of all queries"))
+            ],
+            width=3.9, height=2.7,
+        ),
+        "gradients",
+        caption="Size of the gradient of the softmax's weights, over the width of a head.",
+    )  # fmt: skip
 
 
 def _of_the_paper(numbers: dict[str, Any]) -> int:

@@ -30,7 +30,8 @@ from dragoman.model.weights import load_into
 from dragoman.progress import Ticker
 from dragoman.training.averaging import average_checkpoints
 from dragoman.training.checkpoint import list_checkpoints, step_of
-from dragoman.training.run import Build, Trained, validator
+from dragoman.training.run import Build, Trained
+from dragoman.training.validation import validator
 from dragoman.translation.translator import Translator
 
 TAKES = ("config", "device")

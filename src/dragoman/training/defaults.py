@@ -16,50 +16,33 @@ from dragoman.data.languages import language_of
 from dragoman.data.store import Store
 from dragoman.errors import ConfigError
 from dragoman.progress import Ticker
+from dragoman.training.options import File, TrainOptions
+from dragoman.training.task import task_of
 
 SLACK = 1.05
 """Steps are foreseen for so many times the epochs that are asked for, no two of which have quite as many batches."""
 
 
 def resolve(
-    config: Config | Path | str | None,
-    src: Path | str | None,
-    tgt: Path | str | None,
-    valid_src: Path | str | None,
-    valid_tgt: Path | str | None,
-    overrides: Sequence[str],
-    ticker: Ticker,
-    parent: Config | None = None,
-    new_subwords: bool = False,
+    config: Config | Path | str | None, options: TrainOptions, ticker: Ticker, parent: Config | None = None
 ) -> tuple[Config, bool]:
     """One configuration from all that was given; also whether sizes were left to us.
 
     Args:
         parent: The configuration of the run to start from: what is not given is taken from there.
-        new_subwords: The subwords may be others than those of ``parent``.
 
     Raises:
         ConfigError: Something is missing, one side is, or the result does not fit the schema or ``parent``.
         DataError: The text cannot be read (without a configuration, it is read once to count it).
     """
+    src, tgt, valid_src, valid_tgt = options.texts
     if (src is None) != (tgt is None):
         raise ConfigError("give both sides of the training text: --src and --tgt")
     if (valid_src is None) != (valid_tgt is None):
         raise ConfigError("give both sides of the validation text: --valid-src and --valid-tgt")
     given: dict[str, Any]
     if config is None:
-        if src is None or tgt is None:
-            raise ConfigError("nothing to train on: give a configuration, or --src and --tgt")
-        said = with_overrides({}, overrides)
-        if parent is not None:
-            given = {"train": fine_tuning(parent)}
-        else:
-            with ticker.task("counting the pairs"):
-                n_pairs = sum(1 for _ in read_pairs(src, tgt))
-            given = choose_sizes(n_pairs, said.get("model"))
-        given["train"]["warmup_steps"] = 1  # until choose_steps knows better
-        if isinstance(said.get("train"), dict) and said["train"].get("schedule") == "noam":
-            del given["train"]["lr"]  # a rate, and noam's is a factor
+        given = _chosen(src, tgt, options.overrides, ticker, parent)
     elif isinstance(config, Config):
         given = config.model_dump(exclude_unset=parent is not None)
     else:
@@ -71,11 +54,11 @@ def resolve(
         if valid_src is not None:
             data["valid"] = {"src": valid_src, "tgt": valid_tgt}
     where = str(config) if isinstance(config, str | Path) else "configuration"
-    given = with_overrides(given, overrides)
+    given = with_overrides(given, options.overrides)
     resolved = Config.from_mapping(given if parent is None else inherit(given, parent), where)
     if parent is not None:
-        refuse_another_shape(resolved, parent, new_subwords)
-    if resolved.task == "parsing":  # one language, which nothing asks for
+        refuse_another_shape(resolved, parent, options.new_subwords)
+    if not task_of(resolved).translates:  # one language, which nothing asks for
         return resolved, config is None
     data_config = resolved.data
     langs = {
@@ -83,6 +66,23 @@ def resolve(
         "tgt_lang": data_config.tgt_lang or language_of(data_config.train.tgt),
     }
     return resolved.model_copy(update={"data": data_config.model_copy(update=langs)}), config is None
+
+
+def _chosen(src: File, tgt: File, overrides: Sequence[str], ticker: Ticker, parent: Config | None) -> dict[str, Any]:
+    """The settings of those who give none: by the size of the corpus, or by the run to start from."""
+    if src is None or tgt is None:
+        raise ConfigError("nothing to train on: give a configuration, or --src and --tgt")
+    said = with_overrides({}, overrides)
+    if parent is not None:
+        given: dict[str, Any] = {"train": fine_tuning(parent)}
+    else:
+        with ticker.task("counting the pairs"):
+            n_pairs = sum(1 for _ in read_pairs(src, tgt))
+        given = choose_sizes(n_pairs, said.get("model"))
+    given["train"]["warmup_steps"] = 1  # until choose_steps knows better
+    if isinstance(said.get("train"), dict) and said["train"].get("schedule") == "noam":
+        del given["train"]["lr"]  # a rate, and noam's is a factor
+    return given
 
 
 def choose_sizes(n_pairs: int, model: Any = None) -> dict[str, Any]:

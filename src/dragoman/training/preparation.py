@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
-from dragoman.config import Config, DataConfig, PairOfFiles
+from dragoman.config import Config, DataConfig, ModelConfig
 from dragoman.data.compression import refuse_a_pipe
-from dragoman.data.corpus import open_corpus, read_pairs
+from dragoman.data.corpus import open_corpus
 from dragoman.data.noise import Lexicon, noised_pairs, sure_translations
 from dragoman.data.store import Store, build_store, check_store, fingerprint
 from dragoman.data.tokenizer import Tokenizer, learn_tokenizers
-from dragoman.errors import BundleError, DataError
+from dragoman.errors import BundleError, ConfigError, DataError
 from dragoman.files import explained, write_text
-from dragoman.parsing.trees import tree_pairs
+from dragoman.model.weights import MAX_TENSORS, shapes
 from dragoman.progress import Ticker
+from dragoman.training.log import NO_TENSORBOARD
+from dragoman.training.memory import GIB, device_memory, n_parameters, state_bytes
+from dragoman.training.task import task_of
 
 Pairs = Callable[[], Iterator[tuple[str, str]]]
 """One pass over the text each time it is called."""
@@ -51,7 +55,7 @@ def prepare(
             tokenizers = learn_tokenizers(
                 lambda: noised_pairs(train_pairs(), data.noise, lexicon, config.train.seed),
                 data.tokenizer,
-                tgt_words=config.task == "parsing",
+                tgt_words=not task_of(config).translates,
             )
     joint = tokenizers[0] is tokenizers[1]
     for tokenizer, side in zip(tokenizers, ("joint" if joint else "src", "joint" if joint else "tgt"), strict=True):
@@ -71,6 +75,44 @@ def prepare(
     return config.model_copy(update={"data": data.model_copy(update={"tokenizer": learned})}), tokenizers
 
 
+def check_trainable(config: Config) -> None:
+    """Refuse what could only fail later, after the corpus has been prepared.
+
+    Raises:
+        ConfigError: The model is no translator, shares what it cannot share, or does not fit in memory.
+    """
+    model, tokenizer = config.model, config.data.tokenizer
+    if not (model.n_encoder_layers and model.n_decoder_layers):
+        raise ConfigError("a translator needs both: set model.n_encoder_layers and model.n_decoder_layers to 1 or more")
+    if model.share_embeddings == "all" and not tokenizer.joint:
+        raise ConfigError(
+            "model.share_embeddings = 'all' needs one vocabulary, but data.tokenizer.joint = false: "
+            "set model.share_embeddings to decoder or none, or data.tokenizer.joint to true"
+        )
+    longest = config.data.max_tokens + config.decode.max_extra_tokens
+    if model.positions == "learned" and longest > model.max_len:
+        raise ConfigError(
+            f"model.max_len = {model.max_len} binds learned positions, but data.max_tokens + decode.max_extra_tokens = "
+            f"{longest}: raise model.max_len, or lower data.max_tokens"
+        )
+    size = tokenizer.vocab_size
+    sizes = ModelConfig(**model.model_dump(), src_vocab_size=size, tgt_vocab_size=size)
+    n_tensors = 3 * len(shapes(sizes))
+    if n_tensors > MAX_TENSORS:  # Adam has three for each parameter
+        raise ConfigError(
+            f"{model.n_encoder_layers} + {model.n_decoder_layers} layers make {n_tensors:,} tensors in a checkpoint, "
+            f"which has room for {MAX_TENSORS:,}: set fewer model.n_encoder_layers and model.n_decoder_layers"
+        )
+    if config.train.tensorboard and find_spec("tensorboard") is None:
+        raise ConfigError(NO_TENSORBOARD)
+    needed, there = state_bytes(n_parameters(sizes), config.train), device_memory(config.train.device)
+    if needed > there:  # whatever the batch
+        raise ConfigError(
+            f"{n_parameters(sizes):,} parameters need {needed / GIB:,.1f} GiB to be trained, and there are "
+            f"{there / GIB:,.1f} GiB: choose a smaller model.preset, or smaller sizes"
+        )
+
+
 def check_readable(data: DataConfig) -> None:
     """Open each file once, so that a wrong name is an error now and not in an hour."""
     for files in (data.train, data.valid):
@@ -82,10 +124,7 @@ def check_readable(data: DataConfig) -> None:
 def _split_off_validation(config: Config, ticker: Ticker) -> tuple[Pairs, Pairs, int]:
     """The training and the validation text, and the number of training pairs."""
     files, valid = config.data.train, config.data.valid
-
-    def read(files: PairOfFiles) -> Iterator[tuple[str, str]]:
-        return tree_pairs(files.src) if config.task == "parsing" else read_pairs(files.src, files.tgt)
-
+    read = task_of(config).read
     with ticker.task("reading the corpus"):
         n_pairs = sum(1 for _ in read(files))
     if valid is not None:

@@ -22,9 +22,14 @@ Precision = Literal["fp32", "bf16", "int8"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def option(group: str, help: str, **limits: Any) -> Any:
-    """What is said of an option: the group it is shown in, its help, and its limits, such as ``ge=1``."""
-    return Field(description=help, json_schema_extra={"group": group}, **limits)
+def option(group: str, help: str, *, flag: str | None = None, **limits: Any) -> Any:
+    """What is said of an option: the group it is shown in, its help, and its limits, such as ``ge=1``.
+
+    Args:
+        flag: What it is called on the command line, where that is not its name.
+    """
+    shown: dict[str, Any] = {"group": group} if flag is None else {"group": group, "flag": flag}
+    return Field(description=help, json_schema_extra=shown, **limits)
 
 
 class Options:

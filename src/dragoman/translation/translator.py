@@ -220,7 +220,7 @@ class Translator:
     @property
     def is_parser(self) -> bool:
         """Whether it makes trees instead of translations: the only place on this floor that asks for the task."""
-        return self.config.task == "parsing"
+        return self.config.is_parser
 
     @property
     def max_tokens(self) -> int:

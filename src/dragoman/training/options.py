@@ -1,0 +1,68 @@
+"""What ``train`` is asked for beside its configuration: each option once, with its name, type, default and help.
+
+The command line and the Python function are made from ``TrainOptions``, as those of translation are from
+``TranslateOptions``. Nothing here imports torch, nor anything that does.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import ConfigDict, field_validator, model_validator
+from pydantic.dataclasses import dataclass
+
+from dragoman.translation.options import Options, option
+
+File = Path | str | None
+
+
+@dataclass(frozen=True, kw_only=True, config=ConfigDict(arbitrary_types_allowed=True))
+class TrainOptions(Options):
+    """What to train on, what to start from, and what to set otherwise than the configuration does."""
+
+    src: Annotated[
+        Path | str | None, option("Data", "Source side of the training text, one sentence a line (also .gz, .zst).")
+    ] = None
+    tgt: Annotated[Path | str | None, option("Data", "Target side of the training text, line by line.")] = None
+    valid_src: Annotated[
+        Path | str | None,
+        option("Data", "Source side of the validation text (default: 1% of the training text is held out)."),
+    ] = None
+    valid_tgt: Annotated[Path | str | None, option("Data", "Target side of the validation text.")] = None
+    overrides: Annotated[
+        tuple[str, ...],
+        option("Settings", "Override a setting, as train.max_steps=2000; may be repeated.", flag="--set"),
+    ] = ()
+    from_run: Annotated[
+        Path | str | None,
+        option("Fine-tuning", "Fine-tune from this run (or bundle), with its sizes and subwords.", flag="--from"),
+    ] = None
+    new_subwords: Annotated[
+        bool, option("Fine-tuning", "With --from: learn subwords from the new text; embeddings are composed.")
+    ] = False
+    resume: Annotated[bool, option("Resuming", "Resume the run in --out.")] = False
+    accept_changed_text: Annotated[
+        bool, option("Resuming", "With --resume: use the prepared data although the text files have changed.")
+    ] = False
+    quiet: Annotated[bool, option("Output", "Nothing on stderr but errors.")] = False
+
+    @field_validator("overrides", mode="before")
+    @classmethod
+    def _a_list_of_settings(cls, overrides: Any) -> Any:
+        if isinstance(overrides, str):
+            raise ValueError(f"overrides takes a list of settings: write overrides=[{overrides!r}]")
+        return tuple(overrides)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.new_subwords and self.from_run is None:
+            raise ValueError("--new-subwords belongs to fine-tuning: name the run to start from with --from")
+        if self.accept_changed_text and not self.resume:
+            raise ValueError("--accept-changed-text belongs to --resume: a new run reads the text as it is")
+        return self
+
+    @property
+    def texts(self) -> tuple[File, File, File, File]:
+        """The training text and the validation text, source and target each."""
+        return self.src, self.tgt, self.valid_src, self.valid_tgt

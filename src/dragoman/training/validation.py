@@ -1,0 +1,102 @@
+"""How good the weights are while they are trained and when they are kept: the validator, the choice, the confidence."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from dragoman.bundle import Bundle
+from dragoman.config import Config
+from dragoman.data.batching import all_batches
+from dragoman.data.store import Store
+from dragoman.data.tokenizer import PAD_ID, Tokenizer
+from dragoman.decoding.batches import search_all
+from dragoman.errors import BundleError
+from dragoman.evaluation.calibration import learn_confidence
+from dragoman.files import check_sealed, standing
+from dragoman.model.weights import read_weights, untied
+from dragoman.progress import Ticker
+from dragoman.training.averaging import average_checkpoints
+from dragoman.training.checkpoint import whole_checkpoints
+from dragoman.training.log import RunLog
+from dragoman.training.loop import Outcome, Validation
+from dragoman.training.loss import label_smoothed_loss
+from dragoman.training.memory import VALIDATION_TOKENS
+from dragoman.training.task import task_of
+from dragoman.translation.confidence import MIN_SENTENCES
+from dragoman.translation.segments import one_line
+from dragoman.translation.translator import Translator
+
+logger = logging.getLogger(__name__)
+
+
+def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ticker) -> Callable[[Any], Validation]:
+    """A function that measures a model on a store: unsmoothed loss, BLEU and chrF, or bracket F1, of greedy search."""
+    sources, references = store.texts(range(len(store)))
+    src_ids = [store.pair(i)[0].tolist() for i in range(len(store))]
+    longest = int(max(store.src_lengths().max(), store.tgt_lengths().max())) + 1
+    # all logits are held here, so batches are smaller than those of training may be
+    batches = list(all_batches(store, max(longest, min(config.train.batch_tokens, VALIDATION_TOKENS))))
+    greedy = config.decode.model_copy(update={"beam_size": 1})
+
+    @torch.inference_mode()
+    def measure(model: Any) -> Validation:
+        device = next(model.parameters()).device
+        loss, tokens = 0.0, 0
+        for batch in (batch.to(device) for batch in batches):
+            loss += label_smoothed_loss(model(batch.src, batch.tgt_in), batch.tgt_out, PAD_ID, 0.0)[1].item()
+            tokens += batch.n_tgt_tokens
+        found = search_all(model, src_ids, greedy, device)
+        hyps = [one_line(text) for text in tgt_tokenizer.decode([hypotheses[0].ids for hypotheses in found])]
+        samples = [(sources[i], references[i], hyps[i]) for i in range(min(3, len(hyps)))]
+        scores = task_of(config).measure(sources, references, hyps, config.data.tgt_lang)
+        return Validation(loss=loss / tokens, samples=samples, **scores)
+
+    def validate(model: Any) -> Validation:
+        with ticker.task("validating"):
+            return measure(model)
+
+    return validate
+
+
+def kept_weights(config: Config, run: Path, outcome: Outcome, model: nn.Module) -> tuple[str, Mapping[str, Tensor]]:
+    """Which weights the bundle holds, in words and tensors: averaged if asked for, else EMA, else the best."""
+    if config.train.average > 1:
+        checkpoints = whole_checkpoints(run / "checkpoints", outcome.state.step)[-config.train.average :]
+        if len(checkpoints) > 1:
+            return f"average of the last {len(checkpoints)} checkpoints", average_checkpoints(checkpoints)
+    if outcome.ema is not None:
+        return f"exponential moving average, decay {config.train.ema}", outcome.ema
+    best, step = standing(run / "checkpoints/best"), outcome.state.best_step
+    if step:
+        try:
+            if check_sealed(best, "checkpoint").get("step") != step:
+                raise BundleError(f"{best}: not the weights of step {step}, which were the best")
+            metric = task_of(config).metric
+            by = metric if outcome.state.best_bleu else f"validation loss, {metric} being 0"
+            return f"best by {by}, step {step}", read_weights(best / "model.safetensors", untied(model))
+        except BundleError as error:
+            logger.warning("%s; taking the last weights", error)
+    return f"last, step {outcome.state.step}", untied(model)
+
+
+def confidence_facts(bundle: Bundle, run: Path, log: RunLog) -> dict[str, Any]:
+    """What the manifest says of a confidence, learned from the validation set; nothing where that is too small.
+
+    It is a confidence in translations: a parser has none.
+    """
+    if not task_of(bundle.config).translates:
+        return {}
+    store = Store.open(run / "store/valid")
+    if len(store) < MIN_SENTENCES:
+        log.say(f"no confidence is learned: that needs {MIN_SENTENCES} validation pairs, and there are {len(store)}")
+        return {}
+    learned = learn_confidence(Translator(bundle), *store.texts(range(len(store))))
+    said = f"Spearman {learned.rank_correlation:.2f} with the chrF of {learned.sentences:,} validation sentences"
+    log.say(f"confidence learned: {said}")
+    return {"confidence": learned.model_dump(mode="json")}
