@@ -29,28 +29,32 @@ if TYPE_CHECKING:
     "batch_tokens", "workers", "deterministic",
 )  # fmt: skip
 def translate(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or its bundle.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder or bundle.")],
     options: TranslateOptions,
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Text to translate (default: stdin).")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="Text file to translate (default: stdin).")
+    ] = None,
     interactive: Annotated[
-        bool, typer.Option("-i", "--interactive", help="Translate sentences typed at a prompt.")
+        bool, typer.Option("-i", "--interactive", help="Read sentences from an interactive prompt.")
     ] = False,
     ensemble: Annotated[
-        list[Path] | None, typer.Option(help="Another run to average probabilities with; may be repeated.")
+        list[Path] | None,
+        typer.Option(help="Another run to ensemble with (probabilities are averaged); may be repeated."),
     ] = None,
     alignments: Annotated[
         Path | None, typer.Option(help="Write word alignments to this file, in Pharaoh format (0-0 1-2).")
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object per line, with score, confidence and notes.")
+        bool, typer.Option("--json", help="Print one JSON object per line, with score, confidence and notes.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Write translations to this file; the same command resumes after a kill.")
+        Path | None,
+        typer.Option(help="Output file (default: stdout); rerun the same command to resume after an interruption."),
     ] = None,
-    restart: Annotated[bool, typer.Option("--restart", help="Do not resume --out; start it again.")] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    restart: Annotated[bool, typer.Option("--restart", help="Start --out again instead of resuming it.")] = False,
+    device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")] = "auto",
 ) -> None:
-    """Translate stdin or FILE to stdout, one line out for each line in."""
+    """Translate stdin or FILE to stdout, line by line."""
     with importing():
         from dragoman.files import check_output, refuse_an_input
         from dragoman.translation.translator import Translator
