@@ -226,7 +226,7 @@ def test_resuming_at_any_step_equals_going_on(
             ahead=ahead,
         )  # fmt: skip
 
-    monkeypatch.setattr(batching, "ANEW_PAIRS", 40)
+    monkeypatch.setattr(batching, "RESAMPLED_PAIRS", 40)
     n = 2 * len(list(epoch_batches(store.src_lengths(), store.tgt_lengths(), BUDGET, 7, 0))) + 5
     states, batches = [], []
     with stream() as whole:
@@ -271,7 +271,7 @@ def test_a_batch_holds_the_ids_of_its_pairs(store: Store) -> None:
 
 @pytest.fixture
 def small_pools(monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(batching, "ANEW_PAIRS", 40)
+    monkeypatch.setattr(batching, "RESAMPLED_PAIRS", 40)
     return 40
 
 

@@ -1,4 +1,4 @@
-"""What may follow: each rule against a list of all translations from which the forbidden ones are struck."""
+"""Constrained decoding: each rule against a list of all translations from which the forbidden ones are struck."""
 
 from __future__ import annotations
 

@@ -225,7 +225,7 @@ def test_what_somebody_put_where_exports_go_is_left_alone(run: Path, caplog: pyt
     (folder / "mine.txt").unlink()
     assert dragoman.export(run) == folder
     (folder / "mine.txt").write_text("years")
-    with pytest.raises(ConfigError, match="is no export"):
+    with pytest.raises(ConfigError, match="is not an export"):
         dragoman.export(run)
     assert (folder / "mine.txt").read_text() == "years"
 
@@ -287,7 +287,7 @@ def test_nothing_else_is_overwritten(run: Path, tmp_path: Path) -> None:
     (tmp_path / "mine/thesis.txt").write_text("years")
     (tmp_path / "file").write_text("a file")
     for out in (tmp_path / "mine", tmp_path / "file", run, run / "bundle"):
-        with pytest.raises(ConfigError, match="is there already and is no export; choose another --out"):
+        with pytest.raises(ConfigError, match="already exists and is not an export; choose another --out"):
             dragoman.export(run, out=out)
     assert (tmp_path / "mine/thesis.txt").read_text() == "years"
     with pytest.raises(ConfigError, match="--to 'word' is unknown: use ctranslate2"):

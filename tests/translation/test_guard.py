@@ -169,14 +169,14 @@ def test_a_copy_or_too_much_stays_where_nothing_is_better_and_it_is_said() -> No
     world = World(lambda i, effort: [(LOOP, -0.1), (LONG, -0.2), (SRC, -5.0), ("", -0.1)])
     [result] = world.guard([(SRC, LOOP * 2)])
     assert result.text == SRC  # a copy is less bad than too much, and than a loop
-    found = "no search found a better one; this is the best that was found, though a copy of the source"
+    found = "no search found a better one; this is the best hypothesis found, but a copy of the source"
     assert result.note == f"loop and long left: {found}"
     world = World(lambda i, effort: [(LOOP, -0.1), (LONG, -0.2)])
     [result] = world.guard([(SRC, SRC)])
     assert (result.text, result.score) == (SRC, -1.0)  # what was found at first
     assert (
         result.note
-        == "copy left: no search found a better one; this is the best that was found, though a copy of the source"
+        == "copy left: no search found a better one; this is the best hypothesis found, but a copy of the source"
     )
 
 
@@ -187,7 +187,7 @@ def test_a_loop_that_can_be_cut_is_better_than_too_much() -> None:
     world = World(lambda i, effort: [("", -0.1)])
     [result] = world.guard([(SRC, LONG)])
     assert (result.text, result.note) == (
-        LONG, "long left: no search found a better one; this is the best that was found, though too long",
+        LONG, "long left: no search found a better one; this is the best hypothesis found, but too long",
     )  # fmt: skip
 
 
@@ -195,14 +195,14 @@ def test_a_loop_in_every_hypothesis_is_said_once() -> None:
     world = World(lambda i, effort: [(LOOP, -0.1)])
     [result] = world.guard([(SRC, LOOP * 2)])
     assert result.text.strip() == "ein Mann"
-    assert result.note == "loop and long left: no search found a better one; what was repeated stands here once"
+    assert result.note == "loop and long left: no search found a better one; the repetition is removed"
 
 
 def test_where_there_is_nothing_at_all_the_source_stands() -> None:
     world = World(lambda i, effort: [("", -0.1)])
     [one, emoji] = world.guard([(SRC, ""), (" 🙂 ", "")])
     assert (one.text, emoji.text) == (SRC, "🙂")
-    assert one.note == "empty left: no search found a better one; the source stands here instead"
+    assert one.note == "empty left: no search found a better one; the source is copied"
 
 
 def test_a_loop_that_can_be_cut_is_better_than_nothing() -> None:
@@ -371,7 +371,7 @@ def test_a_part_of_a_long_line_is_named_in_its_note(obstinate: Callable[..., Tra
     n, (*of_parts, seam) = found.n_parts, found.notes
     assert n == len(of_parts) > 1
     assert all(str(note).endswith(f" (part {k} of {n})") for k, note in enumerate(of_parts, 1))
-    assert str(seam) == "loop: where its parts meet; what was repeated stands here once"
+    assert str(seam) == "loop: where its parts meet; the repetition is removed"
     assert {note.kind for note in found.notes} == {"loop"}
     assert found.text.strip() == "hund"  # each part says it, and the line does not say it over and over
 

@@ -151,7 +151,7 @@ def test_a_sentence_that_is_too_long_becomes_right_branching_and_that_is_said(pa
     words = ("dog",) * 300
     one, other = parser.translate([" ".join(words), "the dog"], events=Events(warn=lambda note: said.append(str(note))))
     assert one.text == write_tree(right_branching(words))
-    assert said[0] == "line 1: too long to be parsed (300 words): a right-branching tree stands here"
+    assert said[0] == "line 1: too long to be parsed (300 words): a right-branching tree is returned"
     assert tree_of(other.text).words == ("the", "dog")
 
 
@@ -210,13 +210,13 @@ def test_the_doctor_looks_at_a_parsers_run(command: Any, parser_run: Path, treeb
     [
         (("translate", "RUN", "--prefix", "(S"), "prefix, include, exclude, glossary and no_repeat_ngram"),
         (("translate", "RUN", "--prefix", "狗"), "prefix, include, exclude, glossary and no_repeat_ngram"),
-        (("translate", "RUN", "--alignments", "links"), "alignments: for translators"),
+        (("translate", "RUN", "--alignments", "links"), "alignments: not supported by a parser"),
         (("translate", "RUN", "--engine", "ctranslate2"), "cannot do"),
         (("evaluate", "RUN", "--ref", "GOLD", "--src", "GOLD"), "give --ref, and no --src"),
         (("evaluate", "RUN", "RUN", "--ref", "GOLD", "--src", "GOLD"), "one at a time"),
-        (("evaluate", "RUN", "--ref", "GOLD", "--src", "GOLD", "--stress"), "stress is for translators"),
+        (("evaluate", "RUN", "--ref", "GOLD", "--src", "GOLD", "--stress"), "--stress is for translation runs"),
         (("evaluate", "RUN", "--ref", "BAD"), "BAD:2: a leaf of two words"),
-        (("score", "RUN", "--src", "GOLD", "--tgt", "GOLD"), "does not score trees"),
+        (("score", "RUN", "--src", "GOLD", "--tgt", "GOLD"), "cannot score given trees"),
     ],
 )
 def test_what_a_parser_cannot_do_is_refused(

@@ -31,7 +31,7 @@ def export(
     from dragoman.formats import export as exports
 
     if check is None and (ref is not None or as_json):
-        raise ConfigError("--ref and --json belong to --check: give the text to compare on with --check")
+        raise ConfigError("--ref and --json need --check: give the text to compare on with --check")
     if check is None:
         print(exports.export(run, to, out, quantization))
         return

@@ -60,9 +60,9 @@ def translate(
         from dragoman.translation.translator import Translator
 
     if interactive and file is not None:
-        raise ConfigError(f"-i asks for text, and {file} was given too: leave out one of them")
+        raise ConfigError(f"-i reads from a prompt, but {file} was given too: leave out one of them")
     if out is not None and file is None:
-        raise ConfigError("--out resumes only with a FILE to read again: give one, or redirect stdout")
+        raise ConfigError("--out needs a FILE, which it can reread to resume: give one, or redirect stdout")
     if restart and out is None:
         raise ConfigError("--restart starts the file of --out again: give --out too")
     if alignments is not None and out is not None:
@@ -164,7 +164,7 @@ def _stdin() -> BinaryIO:
         ConfigError: Who started us closed it.
     """
     if sys.stdin is None:
-        raise ConfigError("stdin is closed: name a FILE, or redirect something to it")
+        raise ConfigError("stdin is closed: give a FILE, or redirect input to stdin")
     return open(0, "rb", closefd=False)
 
 

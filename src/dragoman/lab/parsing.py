@@ -153,7 +153,7 @@ def measured(parser: Translator, golds: Sequence[Tree]) -> dict[str, Any]:
 
 
 def _read(line: str, words: Sequence[str]) -> Tree | None:
-    """The tree that a line is; None if it is none, or one over other words."""
+    """The tree in a line; None if there is no tree, or one over other words."""
     try:
         tree = tree_of(line)
     except DataError:

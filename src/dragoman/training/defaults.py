@@ -18,7 +18,7 @@ from dragoman.errors import ConfigError
 from dragoman.progress import Ticker
 
 SLACK = 1.05
-"""Steps are foreseen for so many times the epochs that are asked for, no two of which have quite as many batches."""
+"""The estimated steps of the epochs asked for are multiplied by this, as epochs differ in their number of batches."""
 
 
 def resolve(

@@ -43,7 +43,7 @@ class Options:
                 close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
                 hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
                 if name in Events.__dataclass_fields__:
-                    hint = f"it is told by events=Events({name}=...)"
+                    hint = f"pass it as events=Events({name}=...)"
                 raise ConfigError(f"unknown option {name}: {hint}")
         if options is not None and not isinstance(options, cls):
             raise ConfigError(f"options = {options!r}: give {cls.__name__}(...), or the options by name")
@@ -191,9 +191,11 @@ class TranslateOptions(Options):
     def _check(self) -> Self:
         for word in (*self.prefixes, *self.include, *self.exclude):
             if any("\ud800" <= character <= "\udfff" for character in word):  # a byte of argv that is not UTF-8
-                raise ValueError(f"{word!r} holds half of a surrogate pair, which is no character: give text in UTF-8")
+                raise ValueError(
+                    f"{word!r} contains an unpaired surrogate, which is not a character: give text in UTF-8"
+                )
         if any("\n" in prefix for prefix in self.prefixes):
-            raise ValueError("the prefix has a line end, and a translation is one line")
+            raise ValueError("the prefix contains a line break, but a translation is a single line")
         if self.deterministic and self.batch_tokens is not None:
             raise ValueError("deterministic decodes each sentence alone: leave it out, or batch_tokens")
         given = [name for name in ("temperature", "top_k", "top_p", "seed") if getattr(self, name) is not None]
@@ -201,9 +203,9 @@ class TranslateOptions(Options):
             raise ValueError(f"{', '.join(given)}: only for sampling; give sample too")
         if self.sample and (self.beam_size is not None or self.patience is not None):
             name = "patience" if self.beam_size is None else "beam_size"
-            raise ValueError(f"sample draws instead of searching, so {name} has no effect: leave out either")
+            raise ValueError(f"sample draws instead of searching, so {name} has no effect: leave out one of them")
         if self.sample and (self.include or self.glossary):
-            raise ValueError("sampling cannot place words that must appear (include, glossary): leave out either")
+            raise ValueError("sampling cannot place words that must appear (include, glossary): leave out one of them")
         return self
 
     @property
