@@ -157,7 +157,7 @@ def test_training_refuses_settings_that_are_unknown_or_impossible(
         ("data: {train: 7}", "data.train"),
     ],
 )
-def test_training_refuses_a_configuration_that_is_none(
+def test_training_refuses_an_invalid_configuration(
     refused: Callable[..., str], folder: Path, text: str | None, says: str
 ) -> None:
     if text is not None:
@@ -221,7 +221,7 @@ def test_a_setting_that_would_make_it_another_run_cannot_change_on_resume(
     assert "max_steps" in error
 
 
-def test_the_same_command_with_resume_added_goes_on(command: Command, folder: Path) -> None:
+def test_the_same_command_with_resume_added_resumes(command: Command, folder: Path) -> None:
     """What is set as the run has it is no change; people press the up arrow."""
     train = (
         "train", "--src", "train.en", "--tgt", "train.de", "--valid-src", "valid.en", "--valid-tgt", "valid.de",
@@ -366,7 +366,7 @@ main()
     assert listing(folder) == before
 
 
-def test_files_of_somebody_in_out_outlive_a_refused_training(refused: Callable[..., str], folder: Path) -> None:
+def test_foreign_files_in_out_outlive_a_refused_training(refused: Callable[..., str], folder: Path) -> None:
     theirs = ["runs/new/x/launch", "runs/new/x/parent.json", "runs/new/x/store/my.spm", "runs/new/x/log.jsonl"]
     for name in theirs:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

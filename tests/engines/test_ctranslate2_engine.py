@@ -176,7 +176,7 @@ class Small:
 
 
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("CUDA failed with error out of memory")])
-def test_a_batch_that_finds_no_memory_is_halved(both: Both, error: BaseException) -> None:
+def test_a_batch_that_runs_out_of_memory_is_halved(both: Both, error: BaseException) -> None:
     config = DecodeConfig(beam_size=2, max_extra_tokens=10)
     want = search(both.engine, both.sources, config)
     small = Small(both.engine.translator, 9, error)

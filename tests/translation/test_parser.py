@@ -242,7 +242,9 @@ def test_what_a_parser_cannot_do_is_refused(
         ({"data": {"train": {"trees": "a"}, "tokenizer": {"joint": False}, "noise": {"typos": 0.1}}}, "data.noise"),
     ],
 )
-def test_a_configuration_that_is_none_of_a_parser(settings: dict[str, Any], changed: dict[str, Any], said: str) -> None:
+def test_a_configuration_that_does_not_fit_a_parser(
+    settings: dict[str, Any], changed: dict[str, Any], said: str
+) -> None:
     with pytest.raises(ConfigError) as caught:
         dragoman.Config.from_mapping({**settings, **changed})
     assert said in str(caught.value)
@@ -254,7 +256,7 @@ def test_a_configuration_is_read_back_as_it_was_written(settings: dict[str, Any]
     assert dragoman.Config.from_yaml(tmp_path / "config.yaml") == config
 
 
-def test_a_run_goes_on_where_it_was_stopped(settings: dict[str, Any], tmp_path: Path) -> None:
+def test_a_run_resumes_where_it_was_stopped(settings: dict[str, Any], tmp_path: Path) -> None:
     for folder, stops in (("whole", [6]), ("parts", [3, 6])):
         mapping = {
             **settings,

@@ -67,7 +67,7 @@ def test_a_whole_file_takes_its_place_and_leaves_nothing_beside_it(src: Path, li
 
 
 @pytest.mark.parametrize("stop_at", [0, 2, 4, 8])
-def test_a_stopped_file_goes_on_with_the_same_windows_and_warnings(src: Path, listing: Any, stop_at: int) -> None:
+def test_a_stopped_file_resumes_with_the_same_windows_and_warnings(src: Path, listing: Any, stop_at: int) -> None:
     whole = make(src, Upper())[1]
     (src.parent / "out").unlink()
     with pytest.raises(StoppedError):

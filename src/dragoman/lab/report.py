@@ -240,10 +240,10 @@ def run_all(out: Path, lab: Lab) -> Iterator[dict[str, Any]]:
         except StoppedError:
             raise
         except DragomanError as error:
-            lab.say(f"{name} was not made: {error}")
+            lab.say(f"{name} failed: {error}")
             refused.append(f"{name}: {error}")
     if refused:
-        raise DragomanError(f"{len(refused)} of {len(EXPERIMENTS)} experiments were not made: {'; '.join(refused)}")
+        raise DragomanError(f"{len(refused)} of {len(EXPERIMENTS)} experiments failed: {'; '.join(refused)}")
 
 
 def read_record(folder: Path) -> dict[str, Any] | None:
