@@ -216,5 +216,5 @@ def test_the_bundle_is_found_or_what_is_there_instead_is_said(tiny_run: Path, tm
         find_bundle(tmp_path)
     with pytest.raises(BundleError, match="no such run"):
         find_bundle(tmp_path / "nowhere")
-    with pytest.raises(BundleError, match="a checkpoint and no bundle, which a run makes when it ends"):
+    with pytest.raises(BundleError, match="a checkpoint, not a bundle"):
         load_bundle(tiny_run / "checkpoints/best")

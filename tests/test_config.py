@@ -131,10 +131,10 @@ def test_an_unknown_key_is_refused_with_the_nearest_name(data: dict[str, Any], m
         ({"train": {"schedule": "cosine", "lr": 1, "max_steps": 1}}, ["train.max_steps = 1 is too short", "2 or more"]),
         ({"train": {"adam_betas": [0.9, 1.0]}}, ["train.adam_betas = (0.9, 1.0)", "[0, 1)"]),
         ({"train": {"max_steps": 0}}, ["train.max_steps = 0"]),
-        ({"train": {"average": True}}, ["average = true is no switch"]),
-        ({"train": {"patience": False}}, ["patience = false is no switch"]),
-        ({"model": {"dropout": True}}, ["dropout = true is no switch"]),
-        ({"data": {"noise": {"case": True}}}, ["case = true is no switch"]),
+        ({"train": {"average": True}}, ["average = true: not a boolean setting"]),
+        ({"train": {"patience": False}}, ["patience = false: not a boolean setting"]),
+        ({"model": {"dropout": True}}, ["dropout = true: not a boolean setting"]),
+        ({"data": {"noise": {"case": True}}}, ["case = true: not a boolean setting"]),
         ({"train": None}, ["train = None", "section"]),
         ({"train": "fast"}, ["train = 'fast'", "section"]),
         ({"data": ["a", "b"]}, ["data = ['a', 'b']", "section"]),
@@ -299,11 +299,11 @@ TAGGED = ("bool maybe", "timestamp foo", "int ''", "float ''", "map [1, 2]", "se
         ("=3", "write section.key=value"),
         ("train..lr=3", "write section.key=value"),
         ("train.lr.x=3", "lr is a value, not a section"),
-        ("train.lr={3", "is no YAML value"),
-        ("train.lr=2001-99-99", "is no YAML value"),  # a date that is none
-        ("train.seed=" + "9" * 5003, "is no YAML value"),
-        ("train.seed=" + "[" * 5003, "is no YAML value"),
-        *((f"train.seed=!!{tag}", "is no YAML value") for tag in TAGGED[:4]),
+        ("train.lr={3", "is not valid YAML"),
+        ("train.lr=2001-99-99", "is not valid YAML"),  # a date that is none
+        ("train.seed=" + "9" * 5003, "is not valid YAML"),
+        ("train.seed=" + "[" * 5003, "is not valid YAML"),
+        *((f"train.seed=!!{tag}", "is not valid YAML") for tag in TAGGED[:4]),
     ],
 )
 def test_an_override_that_cannot_be_read_is_refused(override: str, message: str) -> None:
@@ -321,9 +321,9 @@ def test_a_misspelt_override_names_the_nearest_setting(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"", "top level must be task and the sections"),
-        (b"- a\n- b\n", "top level must be task and the sections"),
-        (b"3: 4\n", "top level must be task and the sections"),
+        (b"", "top level must contain only task and the sections"),
+        (b"- a\n- b\n", "top level must contain only task and the sections"),
+        (b"3: 4\n", "top level must contain only task and the sections"),
         (b"model: {a: 1\ntrain: 3\n", r":2: not valid YAML"),
         (b"model: \xff\n", "UTF-8"),
         (b"model: {d_model: 2001-99-99}", "not valid YAML"),

@@ -57,7 +57,7 @@ def test_bf16_that_is_asked_for_warns_once_where_the_processor_has_none(
     finally:
         device._warn_of_emulated_bf16.cache_clear()
     assert [record.message for record in caplog.records] == ([] if has_bf16 else [
-        "precision = 'bf16', but this processor has no bf16: fp32 is many times as fast here"
+        "precision = 'bf16', but this CPU does not support bf16 natively: fp32 is many times as fast"
     ])  # fmt: skip
 
 
@@ -69,7 +69,7 @@ def test_bf16_is_refused_where_the_gpu_has_none(monkeypatch: pytest.MonkeyPatch)
     cuda = torch.device("cuda")
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
     assert resolve_precision("auto", cuda) == "fp32"
-    with pytest.raises(ConfigError, match="this GPU has no bf16"):
+    with pytest.raises(ConfigError, match="this GPU does not support bf16"):
         resolve_precision("bf16", cuda)
 
 

@@ -90,9 +90,9 @@ def test_a_failure_inside_frees_the_lock(tmp_path: Path) -> None:
         pass
 
 
-def test_a_file_of_somebody_that_has_this_name_is_refused_and_kept(tmp_path: Path) -> None:
+def test_a_foreign_file_of_this_name_is_refused_and_kept(tmp_path: Path) -> None:
     (tmp_path / "lock").write_text("of my bicycle\n")
-    with pytest.raises(ConfigError, match="no lock but a file of somebody"), locked(tmp_path):
+    with pytest.raises(ConfigError, match="not a dragoman lock file"), locked(tmp_path):
         pass
     assert (tmp_path / "lock").read_text() == "of my bicycle\n"
 

@@ -90,14 +90,14 @@ def _read(folder: Path, manifest: dict[str, Any], device: str | torch.device) ->
     """Read the files of a bundle, which may not be those of its manifest."""
     if "format" not in manifest:
         raise BundleError(
-            f"{folder}: a checkpoint and no bundle, which a run makes when it ends: give the run's folder"
+            f"{folder}: a checkpoint, not a bundle (a run writes its bundle when it ends): give the run folder"
         )
     if manifest["format"] != FORMAT or isinstance(manifest["format"], bool):
         raise BundleError(f"{folder}: bundle format {manifest['format']!r}, this dragoman reads {FORMAT}: upgrade it")
     joint = (folder / "joint.spm").is_file()
     for name in ("config.yaml", "model.safetensors", *(("joint.spm",) if joint else ("src.spm", "tgt.spm"))):
         if name not in manifest["files"] or not (folder / name).is_file():  # a pipe would never end
-            raise BundleError(f"{folder / name}: missing from this bundle; copy it again or take another one")
+            raise BundleError(f"{folder / name}: missing from this bundle; copy it again or use another one")
     try:
         config = Config.from_yaml(folder / "config.yaml")
         model_config = ModelConfig(
@@ -142,4 +142,4 @@ def find_bundle(path: Path) -> Path:
         raise BundleError(f"{path}: this run has no bundle yet; finish it with `dragoman train --out {path} --resume`")
     if not path.exists():
         raise BundleError(f"{path}: no such run; train one with `dragoman train`, or `dragoman demo`")
-    raise BundleError(f"{path}: neither a run nor a bundle of dragoman")
+    raise BundleError(f"{path}: neither a run nor a bundle")

@@ -44,7 +44,7 @@ class Section(BaseModel):
         """``average: true`` would be an average of 1: no number is meant by a word."""
         for name, field in cls.model_fields.items() if isinstance(data, Mapping) else ():
             if isinstance(data.get(name), bool) and bool not in (field.annotation, *get_args(field.annotation)):
-                raise ValueError(f"{name} = {str(data[name]).lower()} is no switch: give its value")
+                raise ValueError(f"{name} = {str(data[name]).lower()}: not a boolean setting; give a value")
         return data
 
 
@@ -100,13 +100,13 @@ class ModelOptions(Section):
         for name in OF_TRANSFORMERS if kind == "conv" else (*OF_TRANSFORMERS, "positions"):
             if getattr(self, name) != fields[name].default:
                 raise ValueError(
-                    f"model.{name} = {getattr(self, name)!r}, but model.architecture = {kind!r} has no such thing: "
-                    "leave it out, or take the transformer"
+                    f"model.{name} = {getattr(self, name)!r}, but model.architecture = {kind!r} has no such "
+                    "setting: leave it out, or use the transformer"
                 )
         if not (self.n_encoder_layers and self.n_decoder_layers):
             raise ValueError(f"model.architecture = {kind!r} has encoder and decoder: give each 1 layer or more")
         if kind == "conv" and self.positions == "rotary":
-            raise ValueError("model.positions = 'rotary' turns queries of self-attention, which 'conv' has not")
+            raise ValueError("model.positions = 'rotary' needs self-attention, which 'conv' does not have")
         if kind == "conv" and not self.kernel_width % 2:
             raise ValueError(f"model.kernel_width = {self.kernel_width} must be odd, with as much on either side")
         if kind != "conv" and self.d_model % 2:
@@ -127,7 +127,7 @@ class ModelOptions(Section):
         if self.positions == "rotary" and self.head_d_k % 2:
             raise ValueError(f"model.d_k = {self.head_d_k} is odd; rotary positions turn pairs of channels")
         if not self.n_encoder_layers and not self.n_decoder_layers:
-            raise ValueError("model.n_encoder_layers and model.n_decoder_layers are both 0: nothing is left to build")
+            raise ValueError("model.n_encoder_layers and model.n_decoder_layers are both 0: the model would be empty")
         return self
 
     @property
@@ -189,7 +189,7 @@ class TokenizerConfig(Section):
 
 
 class NoiseConfig(Section):
-    """What share of the training sentences is noised, anew in each epoch, and how; see ``dragoman.data.noise``."""
+    """Noise on the source side of training, sampled again in each epoch; see ``dragoman.data.noise``."""
 
     case: float = Field(0.0, ge=0, le=1)  # source in capitals, in lower case, Each Word capitalised, initial changed
     punctuation: float = Field(0.0, ge=0, le=1)  # final mark of the source left out, repeated or added
@@ -235,12 +235,12 @@ class TrainConfig(Section):
     adam_eps: float = Field(1e-9, gt=0)
     clip_norm: float | None = Field(None, gt=0)  # of the gradient of all parameters together
     ema: float = Field(0.0, ge=0, lt=1)  # decay of the exponential moving average of the weights; 0: none
-    average: int = Field(5, ge=0, le=1000)  # the last so many checkpoints are averaged at the end; 0 or 1: none
+    average: int = Field(5, ge=0, le=1000)  # number of last checkpoints to average at the end; 0 or 1: none
     validate_every: int = Field(500, ge=1)
     save_every: int = Field(500, ge=1)
     log_every: int = Field(50, ge=1)
-    patience: int | None = Field(None, ge=1)  # stop after so many validations without a better BLEU
-    max_bad_steps: int = Field(10, ge=1)  # stop after so many updates in a row with a non-finite loss or gradient
+    patience: int | None = Field(None, ge=1)  # early stopping: validations without a better BLEU
+    max_bad_steps: int = Field(10, ge=1)  # stop after N non-finite updates in a row
     seed: int = Field(1, ge=0, lt=2**63)
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     device: Literal["auto", "cpu", "cuda"] = "auto"
@@ -252,13 +252,13 @@ class TrainConfig(Section):
             raise ValueError(f"train.schedule = {self.schedule!r} needs its peak rate: set train.lr (for example 1e-3)")
         if self.schedule == "cosine" and self.max_steps < 2:
             raise ValueError(
-                "train.max_steps = 1 is too short for train.schedule = 'cosine', which has a step of warm-up and one "
+                "train.max_steps = 1 is too short for train.schedule = 'cosine', which needs a warm-up step and one "
                 "after it: set 2 or more, or another schedule"
             )
         if self.schedule == "cosine" and self.warmup_steps >= self.max_steps:
             raise ValueError(
                 f"train.warmup_steps = {self.warmup_steps} must be below train.max_steps = {self.max_steps}: "
-                "the cosine begins where the warm-up ends"
+                "the cosine decay starts when the warm-up ends"
             )
         if not all(0 <= beta < 1 for beta in self.adam_betas):
             raise ValueError(f"train.adam_betas = {self.adam_betas}: each must lie in [0, 1)")
@@ -270,8 +270,10 @@ class DecodeConfig(Section):
 
     beam_size: int = Field(4, ge=1, le=1000)  # 1: greedy
     length_penalty: float = Field(0.6, ge=0, le=10)  # alpha of GNMT's ((5 + n) / 6) ** alpha
-    patience: float | None = Field(None, gt=0, le=1000)  # stop with so many times beam_size finished; None: when safe
-    max_extra_tokens: int = Field(50, ge=1, le=10_000)  # a translation has at most so many tokens more than its source
+    patience: float | None = Field(
+        None, gt=0, le=1000
+    )  # patience factor: stop at patience x beam_size finished; None: exhaustive
+    max_extra_tokens: int = Field(50, ge=1, le=10_000)  # maximum length of a translation beyond its source
     batch_tokens: int = Field(4096, ge=1)  # rows x longest source of one decoding batch, beams not counted
 
 
@@ -365,7 +367,7 @@ def read_yaml(path: Path | str) -> dict[str, Any]:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
         if len(raw) > MAX_BYTES:
-            raise ConfigError(f"{path}: more than {MAX_BYTES:,} bytes are no configuration; give the path of one")
+            raise ConfigError(f"{path}: more than {MAX_BYTES:,} bytes, too large for a configuration")
         text = raw.decode("utf-8")
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file; give the path of a .yaml configuration") from None
@@ -378,12 +380,12 @@ def read_yaml(path: Path | str) -> dict[str, Any]:
         line = f":{mark.line + 1}" if mark else ""
         raise ConfigError(f"{path}{line}: not valid YAML ({getattr(error, 'problem', None) or error})") from None
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
-        raise ConfigError(f"{path}: the top level must be task and the sections model, data, train, decode")
+        raise ConfigError(f"{path}: the top level must contain only task and the sections model, data, train, decode")
     return data
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """YAML's plain data; refused are keys that stand twice, and aliases, by which a few lines become gigabytes.
+    """YAML's plain data; refused are duplicate keys, and aliases, by which a few lines become gigabytes.
 
     As in YAML 1.2 only true and false are switches: ``no`` is Norwegian. (A setting that is a switch takes yes and no
     all the same, and on and off.)
@@ -399,7 +401,7 @@ class _StrictLoader(yaml.SafeLoader):
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
         for i, key in enumerate(keys):
             if key in keys[:i]:
-                raise yaml.MarkedYAMLError(problem=f"{key!r} stands twice", problem_mark=node.value[i][0].start_mark)
+                raise yaml.MarkedYAMLError(problem=f"{key!r} appears twice", problem_mark=node.value[i][0].start_mark)
         return super().construct_mapping(node, deep)
 
 
@@ -437,7 +439,7 @@ def with_overrides(data: Mapping[str, Any], overrides: Sequence[str]) -> dict[st
         try:
             node[keys[-1]] = _number_or_same(yaml.load(value, _StrictLoader))
         except NO_YAML:
-            raise ConfigError(f"--set {override!r}: {value!r} is no YAML value; quote it") from None
+            raise ConfigError(f"--set {override!r}: {value!r} is not valid YAML; quote it") from None
     return result
 
 
@@ -465,7 +467,7 @@ def _readable(error: ValidationError, root: type[BaseModel], prefix: str) -> Con
             lines.append(str(problem["ctx"]["error"]))
         elif problem["type"] == "model_type":
             name = f"{name} = " if name else ""
-            lines.append(f"{name}{problem['input']!r}: this must be a section, settings and their values")
+            lines.append(f"{name}{problem['input']!r}: this must be a section (a mapping of settings to values)")
         else:
             lines.append(f"{name} = {problem['input']!r}: {problem['msg'][0].lower()}{problem['msg'][1:]}")
     return ConfigError(prefix + "; ".join(lines))

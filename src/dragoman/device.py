@@ -48,7 +48,7 @@ def check_precision(precision: str, device: torch.device) -> None:
     able = any(facts.get(name) for name in ("avx512_vnni", "avx_vnni", "amx_int8"))
     if not able or "onednn" not in torch.backends.quantized.supported_engines:
         raise ConfigError(
-            "precision = 'int8' needs 8-bit products (VNNI or AMX), which this CPU has not: use fp32 or bf16"
+            "precision = 'int8' needs 8-bit products (VNNI or AMX), which this CPU lacks: use fp32 or bf16"
         )
 
 
@@ -69,7 +69,7 @@ def resolve_precision(name: str, device: torch.device) -> Precision:
     if device.type == "cuda":
         able = torch.cuda.is_bf16_supported(including_emulation=False)
         if name == "bf16" and not able:
-            raise ConfigError("precision = 'bf16', but this GPU has no bf16: set it to fp32 or auto")
+            raise ConfigError("precision = 'bf16', but this GPU does not support bf16: set it to fp32 or auto")
         return "bf16" if name == "bf16" or (name == "auto" and able) else "fp32"
     if name == "bf16":
         _warn_of_emulated_bf16()
@@ -92,7 +92,7 @@ def has_bf16() -> bool:
 def _warn_of_emulated_bf16() -> None:
     """Say it where products in bf16 are plain loops: 1.8 GFLOP/s beside 66 in float32 on two cores of AMD's Zen 1."""
     if not has_bf16():
-        logger.warning("precision = 'bf16', but this processor has no bf16: fp32 is many times as fast here")
+        logger.warning("precision = 'bf16', but this CPU does not support bf16 natively: fp32 is many times as fast")
 
 
 @functools.cache

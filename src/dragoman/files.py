@@ -118,7 +118,7 @@ def check_output(out: Path, *inputs: Path | None) -> None:
         ConfigError: It cannot be, or it is.
     """
     if out.is_dir() or not os.access(out if out.exists() else out.parent, os.W_OK):
-        raise ConfigError(f"{out}: cannot be written; give another name")
+        raise ConfigError(f"{out}: cannot be written; choose another name")
     refuse_an_input(out, *inputs)
 
 
@@ -129,7 +129,7 @@ def refuse_an_input(out: Path, *inputs: Path | None) -> None:
         ConfigError: ``out`` is one of the inputs, by whatever name.
     """
     if out.is_file() and any(one is not None and one.exists() and out.samefile(one) for one in inputs):
-        raise ConfigError(f"{out}: is the input; give another name")
+        raise ConfigError(f"{out}: is the input; choose another name")
 
 
 @contextlib.contextmanager
@@ -277,13 +277,13 @@ def check_files(folder: Path, what: str, manifest: dict[str, Any]) -> None:
     for file_name, (size, digest) in _sums(manifest).items():
         file = folder / file_name
         if Path(file_name).name != file_name or not file.is_file():
-            raise BundleError(f"{file}: missing from this {what}; copy it again or take another one")
+            raise BundleError(f"{file}: missing from this {what}; copy it again or use another one")
         try:
             whole = file.stat().st_size == size and sha256(file) == digest
         except OSError as error:
             raise BundleError(f"{file}: cannot be read ({error.strerror or error})") from None
         if not whole:
-            raise BundleError(f"{file}: damaged (its SHA-256 is not the manifest's); copy it again or take another one")
+            raise BundleError(f"{file}: damaged (its SHA-256 is not the manifest's); copy it again or use another one")
 
 
 def acquire(path: Path, wait: bool = False, new: bool = False) -> int:
@@ -309,7 +309,9 @@ def acquire(path: Path, wait: bool = False, new: bool = False) -> int:
         try:
             reason = _flock(descriptor, wait)
             if reason and not wait:
-                logger.warning("%s: this file system has no locks (%s); let no other process write there", path, reason)
+                logger.warning(
+                    "%s: this file system has no locks (%s); make sure no other process writes there", path, reason
+                )
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(path.stat(), os.fstat(descriptor)):
                     return descriptor
@@ -340,7 +342,7 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
     try:
         descriptor = acquire(folder)
     except BlockingIOError:
-        logger.info("%s: waiting for another process that writes there", folder)
+        logger.info("%s: waiting for another process that is writing there", folder)
         descriptor = acquire(folder, wait=True)
     try:
         yield
@@ -368,7 +370,7 @@ def locked(folder: Path) -> Iterator[None]:
         raise ConfigError(f"{folder}: cannot write there ({error.strerror or error}); choose another --out") from None
     try:
         if os.pread(descriptor, len(OURS), 0) not in (b"", OURS):
-            raise ConfigError(f"{path}: is no lock but a file of somebody; choose another --out")
+            raise ConfigError(f"{path}: exists and is not a dragoman lock file; choose another --out")
         os.ftruncate(descriptor, 0)
         try:
             with contextlib.suppress(OSError):  # a full disk: the lock holds without a name

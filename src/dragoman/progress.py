@@ -12,7 +12,7 @@ from rich.console import Console
 
 
 class Ticker:
-    """Says what goes on; callable as ``ticker(done, total, what)``."""
+    """Reports progress; callable as ``ticker(done, total, what)``."""
 
     def __init__(self, quiet: bool = False, every_s: float = 5.0) -> None:
         self.quiet = quiet

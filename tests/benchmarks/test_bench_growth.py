@@ -57,7 +57,7 @@ def test_each_measure_gives_time_and_memory(measure: str, arguments: dict[str, o
     assert 0 <= found["mib"] < found["peak_mib"]
 
 
-def test_what_finds_no_memory_is_said_and_does_not_take_the_machine_down() -> None:
+def test_running_out_of_memory_is_reported_and_does_not_take_the_machine_down() -> None:
     found = growth._series("attention", [64, 150_000], lambda n: dict(kind="plain", dtype="fp32", length=n))
     assert (found["size"], found["no_memory"]) == ([64], [150_000])  # 720 GB of scores
 

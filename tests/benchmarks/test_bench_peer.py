@@ -54,7 +54,7 @@ def test_a_system_is_prepared_once_and_answers_every_request(toy: Callable[..., 
     assert 5 < answers[0]["peak_mib"] <= answers[-1]["peak_mib"] < 200
 
 
-def test_what_a_system_could_not_do_is_told_and_it_goes_on(toy: Callable[..., System]) -> None:
+def test_what_a_system_could_not_do_is_reported_and_it_continues(toy: Callable[..., System]) -> None:
     with started(toy(factor=3)) as ask:
         with pytest.raises(PeerError, match=r"toy: (.|\n)*ValueError: no such number"):
             ask(n=1, how="badly")

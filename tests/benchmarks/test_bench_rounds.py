@@ -75,7 +75,7 @@ def test_a_target_is_reached_by_the_shortest_run_that_has_it() -> None:
     assert reached(runs[2:]) == {"36": None, "39.1": None}
 
 
-def test_environments_are_made_once_and_anew_when_their_requirements_change(
+def test_environments_are_made_once_and_again_when_their_requirements_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[list[str]] = []

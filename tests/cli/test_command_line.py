@@ -129,7 +129,7 @@ def test_a_closed_stdin_is_refused_where_it_is_wanted(tiny_run: Path, option: st
     shell = f"{sys.executable} -m dragoman translate {tiny_run} {option} <&-"
     done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr.endswith("error: stdin is closed: name a FILE, or redirect something to it\n")
+    assert done.stderr.endswith("error: stdin is closed: give a FILE, or redirect input to stdin\n")
     assert "Traceback" not in done.stderr
 
 

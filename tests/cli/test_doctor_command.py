@@ -43,7 +43,7 @@ def test_text_is_examined(command: Command, folder: Path) -> None:
     assert (done.status, done.err) == (0, "")
     out = done.out.decode()
     assert out.startswith("train.en and train.de\n")
-    assert "2 of 12 pairs (16.7%) of the test set stand in the training text  [test-overlap-pair]" in out
+    assert "2 of 12 pairs (16.7%) of the test set are in the training text  [test-overlap-pair]" in out
     for words in ("[untranslated]", "line 101: ", "[duplicate]", "[memory]"):
         assert words in out
 
@@ -52,7 +52,7 @@ def test_text_from_a_pipe_is_refused_for_it_is_read_twice(command: Command, fold
     os.mkfifo(folder / "pipe")
     done = command("doctor", "--src", "train.en", "--tgt", "pipe", cwd=folder)
     assert done.status != 0
-    assert "pipe: a pipe, and it is read more than once; write it to a file" in done.err
+    assert "pipe: a pipe, but it is read more than once; write it to a file" in done.err
 
 
 def test_json_has_the_same_findings(command: Command, folder: Path) -> None:

@@ -85,9 +85,9 @@ def test_two_processes_that_export_to_one_place_both_succeed(run: Path, tmp_path
     [
         (["--to", "word"], "--to 'word' is unknown: use ctranslate2"),
         (["--to", "ctranslate2", "--quantization", "int4"], "quantization = 'int4' is unknown"),
-        (["--to", "ctranslate2", "--ref", "x"], "--ref and --json belong to --check"),
-        (["--to", "ctranslate2", "--json"], "--ref and --json belong to --check"),
-        (["--to", "ctranslate2", "--out", "/"], "is there already and is no export"),
+        (["--to", "ctranslate2", "--ref", "x"], "--ref and --json need --check"),
+        (["--to", "ctranslate2", "--json"], "--ref and --json need --check"),
+        (["--to", "ctranslate2", "--out", "/"], "already exists and is not an export"),
         (["--to", "ctranslate2", "--check", "missing.en"], "missing.en: no such file"),
         (["--to", "ctranslate2", "--check", "missing.en", "--device", "tpu"], "'tpu'"),
         ([], "Missing option '--to'"),
@@ -119,5 +119,5 @@ def test_the_folder_one_stands_in_is_not_replaced(command: Command, run: Path, t
     (tmp_path / "empty").mkdir()
     done = command("export", run, "--to", "ctranslate2", "--out", ".", cwd=tmp_path / "empty")
     assert done.status == 2
-    assert ".: where somebody stands no folder is put in place" in done.error
+    assert ".: --out must name a folder" in done.error
     assert list((tmp_path / "empty").iterdir()) == []

@@ -52,14 +52,14 @@ TRAIN = ("train", "--src", "train.en", "--tgt", "train.de", "--out", "runs/new/x
         ("train.en", None, ["train.en: no such file", "give the path of a text file"]),
         ("train.de", None, ["train.de: no such file"]),
         ("train.en", b"", ["train.en: the file is empty", "one sentence in each line"]),
-        ("train.de", b"ein hund\n" * 119, ["train.en has 120 lines but train.de has 119", "find where they part"]),
+        ("train.de", b"ein hund\n" * 119, ["train.en has 120 lines but train.de has 119", "find where they diverge"]),
         ("train.en", b"a dog\n" * 7, ["train.en has 7 lines but train.de has 120"]),
         ("train.de", b"ein hund\n" * 50 + b"gr\xfcn\n" + b"haus\n" * 69, ["train.de:51:3: byte 0xfc is not UTF-8"]),
         ("train.en", b"a dog\n" * 9 + b"a\0dog\n" + b"x\n" * 110, ["train.en:10:2: NUL byte"]),
         (
             "train.en",
             b" \n" * 120,
-            ["no pair is left to work with: 119 pairs read, 0 kept; dropped: 119 with an empty side"],
+            ["no pair left after filtering: 119 pairs read, 0 kept; dropped: 119 with an empty side"],
         ),
     ],
     ids=["no source", "no target", "empty", "one line short", "source short", "not UTF-8", "NUL", "blank"],
@@ -94,7 +94,7 @@ def test_training_refuses_a_truncated_archive(refused: Callable[..., str], folde
     whole = gzip.compress((folder / "train.en").read_bytes())
     (folder / "train.en.gz").write_bytes(whole[:-20])
     error = refused("train", "--src", "train.en.gz", "--tgt", "train.de", "--out", "x")
-    assert "train.en.gz: reading broke off" in error
+    assert "train.en.gz: reading failed" in error
     assert "cut or damaged" in error
 
 
@@ -121,7 +121,10 @@ def test_training_refuses_a_truncated_archive(refused: Callable[..., str], folde
         (["--set", "data.tokenizer.vocab_size=100"], "tokenizer.vocab_size = 100 is too small: this text needs"),
         (["--set", "train.schedule=linear"], "train.schedule = 'linear'"),
         (["--set", "train.device=tpu"], "train.device = 'tpu'"),
-        (["--set", "data.max_tokens=1"], "no pair is left to work with: 119 pairs read, 0 kept; dropped: 119 too long"),
+        (
+            ["--set", "data.max_tokens=1"],
+            "no pair left after filtering: 119 pairs read, 0 kept; dropped: 119 too long",
+        ),
         (["--valid-src", "valid.en"], "give both sides of the validation text: --valid-src and --valid-tgt"),
         (["--valid-src", "valid.en", "--valid-tgt", "no"], "no: no such file"),
         (["--valid-src", "valid.en", "--valid-tgt", "train.de"], "valid.en has 20 lines but train.de has 120"),
@@ -145,7 +148,7 @@ def test_training_refuses_settings_that_are_unknown_or_impossible(
     [
         (None, "config.yaml: no such file; give the path of a .yaml configuration"),
         ("data: [", "config.yaml:1: not valid YAML"),
-        ("just words", "the top level must be task and the sections model, data, train, decode"),
+        ("just words", "the top level must contain only task and the sections model, data, train, decode"),
         ("model: {preset: tiny}", "data.train is missing"),
         ("data: {train: {src: train.en}}", "data.train.tgt is missing"),
         ("data: {train: {src: train.en, tgt: train.de}}\ntrian: {}", "unknown setting trian. Did you mean train?"),
@@ -154,7 +157,7 @@ def test_training_refuses_settings_that_are_unknown_or_impossible(
         ("data: {train: 7}", "data.train"),
     ],
 )
-def test_training_refuses_a_configuration_that_is_none(
+def test_training_refuses_an_invalid_configuration(
     refused: Callable[..., str], folder: Path, text: str | None, says: str
 ) -> None:
     if text is not None:
@@ -218,7 +221,7 @@ def test_a_setting_that_would_make_it_another_run_cannot_change_on_resume(
     assert "max_steps" in error
 
 
-def test_the_same_command_with_resume_added_goes_on(command: Command, folder: Path) -> None:
+def test_the_same_command_with_resume_added_resumes(command: Command, folder: Path) -> None:
     """What is set as the run has it is no change; people press the up arrow."""
     train = (
         "train", "--src", "train.en", "--tgt", "train.de", "--valid-src", "valid.en", "--valid-tgt", "valid.de",
@@ -245,7 +248,7 @@ def test_a_corpus_that_changed_by_one_byte_is_named_on_resume(command: Command, 
     (folder / which).write_bytes(content)
     again = command("train", "--out", "x", "--resume", "--set", "train.max_steps=4", cwd=folder)
     assert again.status == 2
-    assert f"{which} has changed since x began: put the old text back, or train a new run" in again.error
+    assert f"{which} has changed since x began: restore the old text, or train a new run" in again.error
 
 
 @pytest.mark.parametrize("ending", ["truncated", "flipped", "missing", "unsealed", "pickle", "other sizes", "newer"])
@@ -266,7 +269,7 @@ def test_a_bundle_that_is_damaged_or_foreign_is_refused(
         says = "joint.spm: missing from this bundle"
     elif ending == "unsealed":
         (bundle / MANIFEST).unlink()
-        says = "neither a run nor a bundle of dragoman"
+        says = "neither a run nor a bundle"
     else:
         manifest = json.loads((bundle / MANIFEST).read_text(encoding="utf-8"))
         facts = {key: value for key, value in manifest.items() if key not in ("files", "sha256")}
@@ -299,7 +302,7 @@ def test_translating_refuses_what_is_no_run_and_what_is_no_text(
     assert "beam_size = 0" in refused("translate", tiny_run, "--beam-size", "0", stdin=b"a\n")
     assert "device = 'tpu' is unknown: use auto, cpu or cuda" in refused("translate", tiny_run, "--device", "tpu")
     assert "leave out one of them" in refused("translate", tiny_run, "train.en", "-i")
-    assert "--out resumes only with a FILE" in refused("translate", tiny_run, "--out", "x")
+    assert "--out needs a FILE" in refused("translate", tiny_run, "--out", "x")
     assert "--restart starts the file of --out again" in refused("translate", tiny_run, "train.en", "--restart")
     assert "train.en: is the input" in refused("translate", tiny_run, "train.en", "--out", "train.en")
     (folder / "checkpoints").mkdir()
@@ -363,7 +366,7 @@ main()
     assert listing(folder) == before
 
 
-def test_files_of_somebody_in_out_outlive_a_refused_training(refused: Callable[..., str], folder: Path) -> None:
+def test_foreign_files_in_out_outlive_a_refused_training(refused: Callable[..., str], folder: Path) -> None:
     theirs = ["runs/new/x/launch", "runs/new/x/parent.json", "runs/new/x/store/my.spm", "runs/new/x/log.jsonl"]
     for name in theirs:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""``dragoman translate`` with wishes, and ``dragoman score``."""
+"""``dragoman translate`` with options, and ``dragoman score``."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def test_the_order_is_another_in_each_epoch_and_for_each_seed() -> None:
     assert len(orders) == 6
 
 
-def test_batches_are_mixed_anew_and_not_only_shuffled() -> None:
+def test_batches_are_mixed_again_and_not_only_shuffled() -> None:
     src, tgt = lengths(2000)
     contents = [{frozenset(b.tolist()) for b in epoch_batches(src, tgt, 999, 1, epoch)} for epoch in (0, 1)]
     assert len(contents[0]) > 40
@@ -225,7 +225,7 @@ def test_resuming_at_any_step_equals_going_on(
         anew = Regularisation(sampling=sampling, noise=noise, lexicon=LEXICON, tokenizers=(TOKENIZER, TOKENIZER))
         return BatchStream(store, BUDGET, 7, regularisation=anew, ahead=ahead)
 
-    monkeypatch.setattr(batching, "ANEW_PAIRS", 40)
+    monkeypatch.setattr(batching, "RESAMPLED_PAIRS", 40)
     n = 2 * len(list(epoch_batches(store.src_lengths(), store.tgt_lengths(), BUDGET, 7, 0))) + 5
     states, batches = [], []
     with stream() as whole:
@@ -270,7 +270,7 @@ def test_a_batch_holds_the_ids_of_its_pairs(store: Store) -> None:
 
 @pytest.fixture
 def small_pools(monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(batching, "ANEW_PAIRS", 40)
+    monkeypatch.setattr(batching, "RESAMPLED_PAIRS", 40)
     return 40
 
 
@@ -297,7 +297,7 @@ def test_sampled_batches_hold_the_same_text_cut_otherwise(store: Store, small_po
 
 
 @pytest.mark.parametrize("changes", [{"sampling": 0.5}, {"noise": NoiseConfig(case=0.5)}])
-def test_text_made_anew_keeps_the_budget_and_lies_beside_what_is_as_long(store: Store, changes: dict[str, Any]) -> None:
+def test_resampled_text_keeps_the_budget_and_lies_beside_what_is_as_long(store: Store, changes: dict[str, Any]) -> None:
     cells = tokens = 0
     for batch in noisy(store, max_epochs=3, **{"noise": NoiseConfig()} | changes):
         assert max(batch.src.numel(), batch.tgt_in.numel()) <= BUDGET
@@ -340,7 +340,7 @@ def test_noisy_batches_hold_the_text_as_the_plain_function_noises_it(
     assert 0.4 < touched / 202 < 0.75
 
 
-def test_noise_comes_anew_in_each_epoch(store: Store) -> None:
+def test_noise_is_sampled_again_in_each_epoch(store: Store) -> None:
     stream = noisy(store, max_epochs=2)
     epochs: list[dict[int, tuple[str, str]]] = [{}, {}]
     for batch in stream:
@@ -389,7 +389,7 @@ def test_the_ranks_share_one_order(store: Store, world_size: int) -> None:
     assert all(stream.state_dict() == ranks[0].state_dict() for stream in ranks)
 
 
-def test_a_run_goes_on_with_another_number_of_ranks(store: Store) -> None:
+def test_a_run_resumes_with_another_number_of_ranks(store: Store) -> None:
     with BatchStream(store, BUDGET, 1, ahead=0) as alone:
         wanted = [next(alone) for _ in range(40)]
     ranks = [BatchStream(store, BUDGET, 1, rank=r, world_size=3, ahead=0) for r in range(3)]

@@ -37,13 +37,13 @@ def tarred() -> bytes:
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("x.en", zipped(), "x.en: a zip archive and no text"),
-        ("x.en", tarred(), "x.en: a tar archive and no text"),
-        ("x.en", gzip.compress(b"a\n"), "x.en: compressed with gzip and no text"),
-        ("x.en", zstandard.compress(b"a\n"), "x.en: compressed with zstd and no text"),
-        ("x.en", bz2.compress(b"a\n"), "x.en: compressed with bzip2 and no text"),
-        ("x.en", lzma.compress(b"a\n"), "x.en: compressed with xz and no text"),
-        ("x.tar.gz", gzip.compress(tarred()), "x.tar.gz: its content is a tar archive and no text"),
+        ("x.en", zipped(), "x.en: a zip archive, not text"),
+        ("x.en", tarred(), "x.en: a tar archive, not text"),
+        ("x.en", gzip.compress(b"a\n"), "x.en: compressed with gzip, not text"),
+        ("x.en", zstandard.compress(b"a\n"), "x.en: compressed with zstd, not text"),
+        ("x.en", bz2.compress(b"a\n"), "x.en: compressed with bzip2, not text"),
+        ("x.en", lzma.compress(b"a\n"), "x.en: compressed with xz, not text"),
+        ("x.tar.gz", gzip.compress(tarred()), "x.tar.gz: its content is a tar archive, not text"),
         ("x.gz", gzip.compress(gzip.compress(b"a\n")), "x.gz: its content is compressed with gzip"),
         ("x.zst", zstandard.compress(zipped()), "x.zst: its content is a zip archive"),
     ],
@@ -54,7 +54,7 @@ def test_archives_are_named_and_refused(tmp_path: Path, name: str, content: byte
     with pytest.raises(DataError) as caught:
         open_corpus(tmp_path / name)
     assert says in str(caught.value)
-    assert "unpack it, or name a compressed text file .gz or .zst" in str(caught.value)
+    assert "unpack it, or give compressed text the extension .gz or .zst" in str(caught.value)
 
 
 @pytest.mark.parametrize("content", [b"PK is short for pack\n", b"BZ\n", b"ustar\n" * 100, b"7z\n", b""])
@@ -70,7 +70,7 @@ def test_who_reads_text_twice_takes_no_pipe(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"a\n")
     text, pipe = tmp_path / "x", tmp_path / "pipe"
     data = DataConfig.model_validate({"train": {"src": text, "tgt": text}, "valid": {"src": text, "tgt": pipe}})
-    with pytest.raises(DataError, match="pipe: a pipe, and it is read more than once; write it to a file"):
+    with pytest.raises(DataError, match="pipe: a pipe, but it is read more than once; write it to a file"):
         check_readable(data)
     refuse_a_pipe(tmp_path / "x")
     refuse_a_pipe(tmp_path / "nowhere")  # open_corpus says what is the matter

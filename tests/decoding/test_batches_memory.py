@@ -1,4 +1,4 @@
-"""X4: a batch that finds no memory is halved, down to single sentences; nothing else is lost."""
+"""X4: a batch that runs out of memory is split in half, down to single sentences; nothing else is lost."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_x4_a_sentence_that_fails_alone_is_named_after_the_others_are_done(error
     sources = [[4], [5] * 30, [6, 6], [5] * 40, [4, 5]]
     want = search_all(TableModel(1), sources, DecodeConfig(), CPU)
     done: list[int] = []
-    with pytest.raises(DecodeError, match=r"^sentence 2: out of memory even when it is translated alone"):
+    with pytest.raises(DecodeError, match=r"^sentence 2: out of memory, even alone in a batch"):
         search_all(Small(1, 12, error), sources, DecodeConfig(), CPU, progress=lambda n, total, what: done.append(n))
     assert done[-1] == 5
     lost: list[int] = []

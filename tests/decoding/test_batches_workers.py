@@ -56,7 +56,7 @@ def test_a_source_without_memory_is_reported_after_the_others() -> None:
     want = search_all(TableModel(1), SOURCES, CONFIG, CPU)
     assert lost == [i for i, src in enumerate(SOURCES) if len(src) + 1 > 7]
     assert found == [[] if i in lost else one for i, one in enumerate(want)]
-    with pytest.raises(DecodeError, match=r"^sentence 7: out of memory even when it is translated alone"):
+    with pytest.raises(DecodeError, match=r"^sentence 7: out of memory, even alone in a batch"):
         search_all(Watched(1, room=7), SOURCES, CONFIG, CPU, workers=2)
 
 

@@ -1,4 +1,4 @@
-"""Phrases that must stand in a translation: they do, and the translation is the best of those."""
+"""Phrases that must appear in a translation: they do, and the translation is the best of those."""
 
 from __future__ import annotations
 

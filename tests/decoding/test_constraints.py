@@ -1,4 +1,4 @@
-"""What may follow: each rule against a list of all translations from which the forbidden ones are struck."""
+"""Constrained decoding: each rule against a list of all translations from which the forbidden ones are struck."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_character_of_several_bytes_is_begun_and_ended() -> None:
     assert 4 not in spelling.gluing()
 
 
-def test_a_prefix_goes_on_without_an_excluded_word_unless_it_holds_one() -> None:
+def test_a_prefix_continues_without_an_excluded_word_unless_it_holds_one() -> None:
     spelling = Spelling([b"", b"", b"", b"", b" Hun", b" Hund", b" Hunne"])
     assert following([], Rules(spelling, prefix=b" Hun"), 9, EOS) == ([4, 5, 6], [])
     assert following([], Rules(spelling, prefix=b" Hun", exclude=(b"Hund",)), 9, EOS) == ([4, 6], [])

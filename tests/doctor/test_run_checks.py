@@ -215,7 +215,7 @@ def test_underfitting(case: Case) -> None:
     [
         (dict(), "the target is not shifted"),
         (dict(chrf=lambda s: 45.0), "the words are cut otherwise"),
-        (dict(valid_loss=lambda s: 9.0), "the validation set is of another kind"),
+        (dict(valid_loss=lambda s: 9.0), "the validation set is from another domain"),
         (dict(samples=[{**s, "hyp": ""} for s in SAMPLES]), "the translations are empty"),
         (dict(samples=[{**s, "hyp": "Der Mann."} for s in SAMPLES]), "every translation is the same ('Der Mann.')"),
         (

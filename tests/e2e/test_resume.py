@@ -105,7 +105,7 @@ def test_a_damaged_newest_checkpoint_costs_only_the_steps_since_the_one_before(
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="for a machine without a GPU")
-def test_a_run_of_a_gpu_goes_on_without_one_if_that_is_said(
+def test_a_run_of_a_gpu_resumes_without_one_if_asked(
     straight: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config, _ = straight("moving average")

@@ -58,7 +58,7 @@ def test_the_commands_are_the_same(
     done = process("translate", "x", stdin=b"the dog\n\na cat\n", cwd=tmp_path)
     assert done.status == 0, done.err
     assert done.out.count(b"\n") == 3
-    assert "no fast engine for this model, which is no Transformer" in done.err
+    assert "no optimised decoder for this model (not a Transformer)" in done.err
     done = process("evaluate", "x", "--src", corpus.valid_src, "--ref", corpus.valid_tgt, cwd=tmp_path)
     assert done.status == 0, done.err
     assert b"BLEU" in done.out
@@ -70,7 +70,7 @@ def test_the_commands_are_the_same(
     assert f"model.architecture is {kind}" in done.error
     done = process("translate", "x", "--precision", "int8", stdin=b"the dog\n", cwd=tmp_path)
     assert done.status == 2
-    assert "precision = 'int8' is for a Transformer" in done.error
+    assert "precision = 'int8' needs a Transformer" in done.error
     done = process("doctor", config, cwd=tmp_path)
     assert done.status == 0, done.err
     assert f"not known for model.architecture = {kind}".encode() in done.out

@@ -59,7 +59,11 @@ def test_another_lexicon_than_that_of_the_run_is_refused(run: Path, tmp_path: Pa
     other = tmp_path / "other"
     dragoman.train(noisy(tiny, max_steps=10), out=other, quiet=True)
     path = other / "store/lexicon.json"
-    for text, message in (("{}", "was taken with noise = "), ("[", "cannot be read"), ('{"a": 1}', "no word pairs")):
+    for text, message in (
+        ("{}", "was taken with noise = "),
+        ("[", "cannot be read"),
+        ('{"a": 1}', "not a file of word pairs"),
+    ):
         path.write_text(text, encoding="utf-8")
         with pytest.raises(BundleError, match=message):
             dragoman.train(out=other, resume=True, overrides=["train.max_steps=20"], quiet=True)
@@ -75,7 +79,7 @@ def test_one_word_lines_need_words_that_translate_each_other(tmp_path: Path, tin
     joined.write_text("".join(line.replace(" ", "") + "\n" for line in src.split("\n")[:-1]), encoding="utf-8")
     mapping["data"]["train"]["tgt"] = str(joined)
     mapping["data"]["noise"] = {"one_word": 0.1}
-    with pytest.raises(DataError, match=r"data\.noise\.one_word: no two words .* set it to 0"):
+    with pytest.raises(DataError, match=r"data\.noise\.one_word: no reliable word translations .* set it to 0"):
         dragoman.train(dragoman.Config.from_mapping(mapping), out=tmp_path / "run", quiet=True)
     assert not (tmp_path / "run").exists()
 

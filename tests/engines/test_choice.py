@@ -63,7 +63,7 @@ def test_int8_is_asked_for_and_is_near(run: Path, texts: list[str]) -> None:
     assert sorted(path.name for path in (run / "exports").iterdir()) == ["ctranslate2-int8"]
 
 
-WISHES: list[tuple[dict[str, Any], str]] = [
+OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"sample": True}, "sampling"),
     ({"prefix": "der"}, "constrained decoding"),
     ({"include": ("hund",)}, "constrained decoding"),
@@ -74,21 +74,21 @@ WISHES: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("wish", "name"), WISHES)
+@pytest.mark.parametrize(("option", "name"), OPTIONS)
 def test_what_it_cannot_do_is_refused_and_auto_goes_to_torch(
-    tiny_run: Path, caplog: pytest.LogCaptureFixture, wish: dict[str, Any], name: str
+    tiny_run: Path, caplog: pytest.LogCaptureFixture, option: dict[str, Any], name: str
 ) -> None:
     translator = Translator.load(tiny_run, "cpu")
     with pytest.raises(ConfigError, match=rf"engine = 'ctranslate2' cannot do {name}: use engine torch \(or auto\)"):
-        translator.translate(["the dog"], engine="ctranslate2", **wish)
+        translator.translate(["the dog"], engine="ctranslate2", **option)
     with caplog.at_level(logging.INFO, "dragoman.engines.choice"):
-        found = translator.translate(["the dog"], engine="auto", **wish)
-    assert found == translator.translate(["the dog"], **wish)
+        found = translator.translate(["the dog"], engine="auto", **option)
+    assert found == translator.translate(["the dog"], **option)
     said = [record.message for record in caplog.records if record.name == "dragoman.engines.choice"]
     assert said == [f"engine: torch (CTranslate2 cannot do {name})"]
 
 
-def test_an_ensemble_is_one_such_wish(tiny_run: Path) -> None:
+def test_an_ensemble_is_one_such_option(tiny_run: Path) -> None:
     with pytest.raises(ConfigError, match="cannot do an ensemble"):
         Translator.load([tiny_run, tiny_run], "cpu").translate(["the dog"], engine="ctranslate2")
 
@@ -144,7 +144,7 @@ def test_without_the_package_nothing_is_written(run: Path, monkeypatch: pytest.M
     assert [path.name for path in run.iterdir()] == ["bundle"]
 
 
-def test_what_auto_took_for_a_file_is_told_to_the_process_that_goes_on(
+def test_what_auto_took_for_a_file_is_told_to_the_process_that_resumes(
     run: Path, tmp_path: Path, texts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "in").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
@@ -212,7 +212,7 @@ def test_a_damaged_conversion_is_made_again(run: Path) -> None:
     check_sealed(folder, "conversion")
 
 
-def test_what_somebody_put_where_exports_go_is_left_alone(run: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_foreign_files_where_exports_go_are_left_alone(run: Path, caplog: pytest.LogCaptureFixture) -> None:
     bundle = load_bundle(run)
     folder = exports.home(run, "ctranslate2", "float32")
     folder.mkdir(parents=True)
@@ -225,7 +225,7 @@ def test_what_somebody_put_where_exports_go_is_left_alone(run: Path, caplog: pyt
     (folder / "mine.txt").unlink()
     assert dragoman.export(run) == folder
     (folder / "mine.txt").write_text("years")
-    with pytest.raises(ConfigError, match="is no export"):
+    with pytest.raises(ConfigError, match="is not an export"):
         dragoman.export(run)
     assert (folder / "mine.txt").read_text() == "years"
 
@@ -287,7 +287,7 @@ def test_nothing_else_is_overwritten(run: Path, tmp_path: Path) -> None:
     (tmp_path / "mine/thesis.txt").write_text("years")
     (tmp_path / "file").write_text("a file")
     for out in (tmp_path / "mine", tmp_path / "file", run, run / "bundle"):
-        with pytest.raises(ConfigError, match="is there already and is no export; choose another --out"):
+        with pytest.raises(ConfigError, match="already exists and is not an export; choose another --out"):
             dragoman.export(run, out=out)
     assert (tmp_path / "mine/thesis.txt").read_text() == "years"
     with pytest.raises(ConfigError, match="--to 'word' is unknown: use ctranslate2"):
@@ -297,7 +297,7 @@ def test_nothing_else_is_overwritten(run: Path, tmp_path: Path) -> None:
     assert exports.home(run, "ctranslate2", "int3").parent.exists() is False
 
 
-def test_weights_that_have_changed_are_converted_anew_and_not_beside_the_run(run: Path, texts: list[str]) -> None:
+def test_weights_that_have_changed_are_converted_again_and_not_beside_the_run(run: Path, texts: list[str]) -> None:
     translator = Translator.load(run, "cpu")
     settings: dict[str, Any] = {"patience": 1.0, "guard": False}
     before = translator.translate(texts, engine="ctranslate2", **settings)
@@ -326,9 +326,9 @@ def test_a_plan_takes_an_engine_that_is_handed_over(run: Path, texts: list[str])
 def test_an_engine_that_is_handed_over_refuses_what_it_cannot_do_too(run: Path) -> None:
     folder = dragoman.export(run)
     (run / "src").write_text("the dog\n", encoding="utf-8")
-    for wish in ({"sample": True}, {"exclude": ["hund"]}):
+    for option in ({"sample": True}, {"exclude": ["hund"]}):
         with pytest.raises(ConfigError, match="cannot do"):
-            dragoman.certify(run, folder, src=run / "src", device="cpu", quiet=True, **wish)
+            dragoman.certify(run, folder, src=run / "src", device="cpu", quiet=True, **option)
 
 
 def test_a_glossary_without_terms_is_none(run: Path, texts: list[str]) -> None:
@@ -355,11 +355,11 @@ def test_prefixes_that_are_not_those_of_the_lines_leave_no_file(run: Path, tmp_p
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_wishes_count_where_there_is_nothing_to_translate(run: Path) -> None:
+def test_options_count_where_there_is_nothing_to_translate(run: Path) -> None:
     translator = Translator.load(run, "cpu")
-    for wish in ({"no_repeat_ngram": 2}, {"prefix": "der"}, {"include": ["hund"]}):
+    for option in ({"no_repeat_ngram": 2}, {"prefix": "der"}, {"include": ["hund"]}):
         with pytest.raises(ConfigError, match="constrained decoding"):
-            translator.translate([], engine="ctranslate2", **wish)
+            translator.translate([], engine="ctranslate2", **option)
 
 
 # --- another engine ---------------------------------------------------------------------------------------------------

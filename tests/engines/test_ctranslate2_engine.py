@@ -176,7 +176,7 @@ class Small:
 
 
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("CUDA failed with error out of memory")])
-def test_a_batch_that_finds_no_memory_is_halved(both: Both, error: BaseException) -> None:
+def test_a_batch_that_runs_out_of_memory_is_halved(both: Both, error: BaseException) -> None:
     config = DecodeConfig(beam_size=2, max_extra_tokens=10)
     want = search(both.engine, both.sources, config)
     small = Small(both.engine.translator, 9, error)
@@ -189,7 +189,7 @@ def test_a_batch_that_finds_no_memory_is_halved(both: Both, error: BaseException
     assert left == Found([[], []], [0, 1])
     translator = Translator(both.bundle)
     plan = replace(translator.plan(), engine=changed(both.engine, translator=none))
-    with pytest.raises(DecodeError, match="line 1: out of memory even when it is translated alone"):
+    with pytest.raises(DecodeError, match="line 1: out of memory, even alone in a batch"):
         translator.translate(["the dog", "a cat"], plan)
 
 
@@ -241,7 +241,7 @@ def test_any_patience_is_possible(both: Both, beam_size: int, patience: float, n
     assert sum(a[0].ids == b[0].ids for a, b in zip(found, want, strict=True)) >= 4
 
 
-# --- what is no longer wanted -----------------------------------------------------------------------------------------
+# --- what is cancelled -----------------------------------------------------------------------------------------
 
 
 class Counted(Small):

@@ -82,7 +82,7 @@ def test_a_bundle_keeps_its_confidence_and_an_ensemble_has_none(
 
 
 @pytest.mark.parametrize("numbers", [5, [], {"bias": 1.0}, {"weights": []}])
-def test_a_bundle_with_a_confidence_that_is_none_is_refused(reseal: Callable[..., Path], numbers: Any) -> None:
+def test_a_bundle_with_an_invalid_confidence_is_refused(reseal: Callable[..., Path], numbers: Any) -> None:
     with pytest.raises(BundleError, match=r"^the confidence in the bundle: its .* cannot be used"):
         Translator.load(reseal({"confidence": numbers}), "cpu")
 

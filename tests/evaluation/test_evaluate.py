@@ -108,7 +108,7 @@ def test_empty_and_unequal_files_are_refused(tiny_run: Path, corpus: Any, tmp_pa
 
 def test_a_pipe_cannot_be_read_for_each_of_two(corpus: Any, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(DataError, match="pipe: a pipe, and it is read more than once"):
+    with pytest.raises(DataError, match="pipe: a pipe, but it is read more than once"):
         dragoman.compare(corpus.valid_tgt, corpus.valid_tgt, ref=tmp_path / "pipe", quiet=True)
 
 

@@ -69,6 +69,6 @@ def test_what_a_machine_lacks_is_one_line_that_says_what_there_is(monkeypatch: p
     with pytest.raises(ConfigError, match="the device is cuda: use fp32 or bf16"):
         check_precision("int8", torch.device("cuda"))
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx2": True})
-    with pytest.raises(ConfigError, match=r"8-bit products .* which this CPU has not: use fp32 or bf16"):
+    with pytest.raises(ConfigError, match=r"8-bit products .* which this CPU lacks: use fp32 or bf16"):
         check_precision("int8", CPU)
     check_precision("bf16", CPU)

@@ -1,4 +1,4 @@
-"""The engine against the model it is the fast twin of."""
+"""The optimised decoder against the reference model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run ``dragoman`` with a model that finds no memory for a batch above some tokens.
+"""Run ``dragoman`` with a model that runs out of memory for a batch above some tokens.
 
 python short_memory.py TOKENS ARGUMENTS...
 

@@ -188,32 +188,35 @@ def test_X3_an_unfinished_file_goes_on_only_with_what_it_was_begun_with(
 
     content = src.read_bytes()
     src.write_bytes(content[:-1] + b"y")
-    refuses(*args, says="was begun with another input")
+    refuses(*args, says="was started with another input")
     src.write_bytes(content)
-    refuses(*args, "--json", says="was begun with another form")
-    refuses(*args[:4], "2", *args[5:], says="was begun with another beam_size")
+    refuses(*args, "--json", says="was started with another form")
+    refuses(*args[:4], "2", *args[5:], says="was started with another beam_size")
     manifest = json.loads((tiny_run / "bundle/manifest.json").read_text(encoding="utf-8"))
     facts, *records = begun[1].split(b"\n")
     for journal, says in (
-        (b"\n".join([facts.replace(manifest["sha256"].encode(), b"0" * 64), *records]), "was begun with another model"),
+        (
+            b"\n".join([facts.replace(manifest["sha256"].encode(), b"0" * 64), *records]),
+            "was started with another model",
+        ),
         (b"\n".join([facts, b"{", b""]), "has a damaged journal"),
-        (b"", "has no journal beside it"),
+        (b"", "has no journal"),
     ):
         Path(f"{out}.journal").write_bytes(journal)
         refuses(*args, says=says)
     Path(f"{out}.journal").write_bytes(begun[1])
     partial.write_bytes(begun[0].replace(b"d", b"D", 1))
-    refuses(*args, says="was changed, or is damaged")
+    refuses(*args, says="was changed or is damaged")
     partial.write_bytes(begun[0])
     with Path(f"{out}.journal").open("rb") as journal_file:
         import fcntl
 
         fcntl.flock(journal_file, fcntl.LOCK_EX)
         done = command(*args)
-        assert "another process is writing it" in done.error
+        assert "another process is writing this file" in done.error
     going_on = command(*args)
     assert going_on.status == 0, going_on.err
-    assert "going on after line 2,048" in going_on.err
+    assert "resuming after line 2,048" in going_on.err
     assert out.read_bytes() == command(*args[:-2]).out
     assert command(*args, "--restart").status == 0
     assert not partial.exists()
@@ -247,7 +250,7 @@ def test_X4_a_batch_without_memory_is_halved_down_to_one_sentence(
         if not whole:
             assert said[0].startswith(f"warning: {src}:41: there is not enough memory for it, even alone")
             assert said[-3].startswith("error: ")
-            assert "1 lines found no memory and are blank" in said[-3]
+            assert "1 lines ran out of memory and are blank" in said[-3]
             assert len(said) == 4
     figure("X4", f"memory for {'16, 40, 200 and 1,000' if n > 1 else 16} tokens at once: batches are halved, down to "
                  f"one sentence ({most_refused} refusals), order and text as with enough; the one line that finds none "

@@ -234,9 +234,9 @@ def updates_made(run: Path, step: int) -> int:
     return count
 
 
-GONE = "error: rank 0: rank 1 has gone without a word (killed, for lack of memory perhaps, stopped, or its machine"
+GONE = "error: rank 0: rank 1 disappeared without an error (killed, perhaps out of memory, stopped, or its machine"
 FAILURES = {
-    "raise": ([2, 1], "error: rank 0: rank 1 failed: ValueError: an error that nobody foresaw; to go on"),
+    "raise": ([2, 1], "error: rank 0: rank 1 failed: ValueError: an error that nobody foresaw; to resume"),
     "memory": ([2, 2], "error: rank 0: rank 1 failed: OutOfMemoryError: CUDA out of memory"),
     "exit": ([2, 0], GONE),
     "kill": ([2, -signal.SIGKILL], GONE),
@@ -265,9 +265,9 @@ def test_T6_when_one_rank_fails_or_disappears_no_other_waits_for_it(
     statuses, message = FAILURES[what]
     assert done.statuses == statuses, done.err
     assert message in done.err
-    assert "start the same command with --resume" in done.err
+    assert "rerun the same command with --resume" in done.err
     assert ("This was rank 1 of 2." in done.err) == (what == "raise")
-    assert ("error: rank 1: out of memory; to go on" in done.err) == (what == "memory")
+    assert ("error: rank 1: out of memory; to resume" in done.err) == (what == "memory")
     assert seconds < 60
     assert [int(path.name[5:]) for path in list_checkpoints(run / "checkpoints")][-1] == 10
     figure("T6", f"rank 1: {what}; rank 0 ended {seconds:.1f} s later at most, naming it")
@@ -339,7 +339,7 @@ def test_T6_a_machine_that_is_lost_ends_the_others(
     done = ended(left)
     seconds = time.monotonic() - killed
     assert done.status == 1
-    assert "error: rank 0: rank 1 has gone without a word" in done.err
+    assert "error: rank 0: rank 1 disappeared without an error" in done.err
     assert seconds < 60
     assert train(forked(2), "--out", run, "--resume").statuses == [0, 0]
     assert outcome(run) == want
@@ -354,7 +354,7 @@ def test_T6_ranks_whose_weights_have_drifted_apart_end_before_anything_is_saved(
     run = tmp_path / "run"
     done = train(forked(2), config, "--out", run, RANKS_FAULT="drift 1 8")
     assert done.statuses == [2, 2], done.err
-    assert "error: rank 0: the weights of rank 1 are not those of rank 0 any more" in done.err
+    assert "error: rank 0: the weights of rank 1 differ from those of rank 0" in done.err
     assert [path.name for path in list_checkpoints(run / "checkpoints")] == ["step_00000005"]
 
 

@@ -294,7 +294,7 @@ def test_T4_every_damage_of_a_checkpoint_is_noticed_and_the_one_before_is_taken(
         caplog.clear()
         assert latest_checkpoint(run / "checkpoints") == before
         assert newest.name in caplog.text
-        assert "going back to the one before" in caplog.text
+        assert "falling back to the previous checkpoint" in caplog.text
         file.write_bytes(whole)
 
     for _ in range(n):  # places spread evenly over all bytes of the checkpoint, but at least one in ten in small files
@@ -367,7 +367,7 @@ def test_T7_one_changed_byte_of_the_data_is_refused_by_name_before_a_run_is_resu
     assert "--accept-changed-text" in done.error
     done = process("train", "--out", run, "--resume", "--set", *more, "--accept-changed-text")
     assert done.status == 0, done.err
-    assert f"{texts[0]} has changed; going on with what was prepared from the old text" in done.err
+    assert f"{texts[0]} has changed; continuing with the data prepared from the old text" in done.err
     assert outcome(run) == outcome(tmp_path / "straight")
     figure(
         "T7", f"one bit changed in each of {len(texts)} text files and {len(stored)} files of the store: 100% refused"

@@ -17,7 +17,7 @@ and ``floats.json`` (scores, losses, gradients, SHA-256 of files). Where a numbe
 and the number is in ``floats.json``; under ``wish``, = stands for the line of ``translate/json``. All is
 the same to the bit on the same machine with the same versions; elsewhere trainings end in other last bits, and what
 they translate may differ. ``texts.json`` therefore says under ``machine`` where it was made, and under ``versions``
-with what. What was changed on purpose is recorded anew with ``--out tests/golden``, and read as a diff.
+with what. What was changed on purpose is recorded again with ``--out tests/golden``, and read as a diff.
 
 Left out: durations, speeds, and progress that appears every few seconds. Of the files of a checkpoint ``state.json``
 (holds seconds) is compared without them, and ``manifest.json`` by its keys (it holds the SHA-256 of that file); of
@@ -206,7 +206,7 @@ class Record:
 
 TICKS = [
     re.compile(pattern)
-    for pattern in (r"this processor has no bf16", r" \.\.\. \d+ s$", r": \d+\.\d s$", r"\((?!100%)\d+%\)$")
+    for pattern in (r"this CPU does not support bf16", r" \.\.\. \d+ s$", r": \d+\.\d s$", r"\((?!100%)\d+%\)$")
 ]
 CLOCK = [
     (re.compile(pattern), instead)

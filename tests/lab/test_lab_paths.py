@@ -134,7 +134,7 @@ def test_complexity_quickly(tmp_path: Path) -> None:
 # --- architectures ----------------------------------------------------------------------------------------------------
 
 
-def test_an_opponent_gets_the_same_run_without_what_it_has_not(tiny: Callable[..., Any]) -> None:
+def test_a_baseline_gets_the_same_run_without_settings_it_lacks(tiny: Callable[..., Any]) -> None:
     mapping = tiny(schedule="noam", lr=None, patience=3)
     mapping["model"] |= dict(norm="pre", positions="rotary", attention_dropout=0.1)
     config = Config.from_mapping(mapping)

@@ -82,7 +82,7 @@ def test_what_was_measured_is_not_trained_again_and_its_run_goes(lab: Lab, confi
     assert other.loss != found.loss
 
 
-def test_a_training_that_was_stopped_goes_on_where_it_stood(lab: Lab, config: Config) -> None:
+def test_a_stopped_training_resumes_where_it_stood(lab: Lab, config: Config) -> None:
     def stop(*_: Any) -> dict[str, Any]:
         raise KeyboardInterrupt
 
@@ -96,7 +96,7 @@ def test_a_training_that_was_stopped_goes_on_where_it_stood(lab: Lab, config: Co
     assert found["loss"] == straight.loss  # bit for bit on a CPU
 
 
-def test_one_that_was_stopped_before_its_first_checkpoint_begins_anew(tmp_path: Path, config: Config) -> None:
+def test_one_that_was_stopped_before_its_first_checkpoint_starts_again(tmp_path: Path, config: Config) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run/config.yaml").write_text("of one that died", encoding="utf-8")
     assert trained(tmp_path / "run", config).step == 20

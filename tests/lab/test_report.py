@@ -76,7 +76,7 @@ def test_a_part_is_made_once_and_again_only_for_other_settings(tmp_path: Path) -
     assert lab.done("row-A", make, {"steps": 3})["n"] == 1  # none was lost to another
 
 
-def test_a_damaged_part_is_made_anew_and_that_is_said(tmp_path: Path) -> None:
+def test_a_damaged_part_is_computed_again_and_reported(tmp_path: Path) -> None:
     said: list[str] = []
     lab = Lab(tmp_path, say=said.append)
     lab.done("row", lambda: 1)
@@ -175,14 +175,14 @@ def test_one_refusal_does_not_keep_the_rest_from_being_made(tmp_path: Path, expe
         raise DataError("no such corpus")
 
     experiments(bad=refuses, good=findings)
-    with pytest.raises(DragomanError, match=r"^1 of 2 experiments were not made: bad: no such corpus$"):
+    with pytest.raises(DragomanError, match=r"^1 of 2 experiments failed: bad: no such corpus$"):
         [*run_all(tmp_path, Lab(tmp_path, say=lambda _: None))]
     assert (tmp_path / "good/numbers.json").exists()
 
 
 def test_a_signal_ends_all_at_once(tmp_path: Path, experiments: Callable[..., None]) -> None:
     def is_stopped(lab: Lab) -> Findings:
-        raise StoppedError("stopped; run it again to go on")
+        raise StoppedError("stopped; run it again to resume")
 
     experiments(stopped=is_stopped, good=findings)
     with pytest.raises(StoppedError):

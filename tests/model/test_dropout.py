@@ -1,4 +1,4 @@
-"""The fast twin of torch.nn.functional.dropout against its original."""
+"""The optimised dropout against torch.nn.functional.dropout."""
 
 import pytest
 import torch
@@ -85,7 +85,7 @@ def test_a_transposed_tensor_is_dropped_element_by_element() -> None:
     assert ((y == 0) | ((y - x / 0.75).abs() < 1e-2)).all()
 
 
-def test_a_seed_fixes_the_draw_and_the_next_call_draws_anew() -> None:
+def test_a_seed_fixes_the_draw_and_the_next_call_draws_again() -> None:
     x = torch.ones(1009)
     one, two = dropout(x, 0.4), dropout(x, 0.4)
     torch.manual_seed(5)

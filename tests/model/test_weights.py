@@ -69,7 +69,7 @@ def test_a_file_that_becomes_shorter_while_it_is_read_is_an_error(tmp_path: Path
         entry = read_header(file, path)["a"]
         with path.open("r+b") as other:
             other.truncate(entry.start + 100_000)
-        with pytest.raises(BundleError, match="became shorter while it was read"):
+        with pytest.raises(BundleError, match="was truncated while it was read"):
             read_tensor(file, path, entry)
 
 
@@ -97,12 +97,12 @@ def test_nothing_is_mapped(tmp_path: Path) -> None:
     ("header", "data", "says"),
     [
         ('{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}', 5, "should have 66 bytes and has 67"),
-        ('{"a":{"dtype":"F32","shape":[1],"data_offsets":[1,5]}}', 5, "'a' does not begin where"),
-        ('{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}', 4, "'a' needs 8 bytes but has other ones"),
+        ('{"a":{"dtype":"F32","shape":[1],"data_offsets":[1,5]}}', 5, "'a' does not start where"),
+        ('{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}', 4, "'a' needs 8 bytes but has a different range"),
         ('{"a":{"dtype":"BOOL","shape":[4],"data_offsets":[0,4]}}', 4, "'a' has the dtype 'BOOL'"),
         ('{"a":{"dtype":"F32","shape":[true],"data_offsets":[0,4]}}', 4, "'a' has an impossible shape or place"),
         ('{"a":{"dtype":"F32","shape":[1]}}', 4, "'a' is not described by dtype, shape and data_offsets"),
-        ('{"a":1,"a":1}', 0, "a name stands twice"),
+        ('{"a":1,"a":1}', 0, "a name appears twice"),
         ("[]", 0, "its header is no JSON object"),
     ],
 )

@@ -38,7 +38,7 @@ def with_config(config: ModelConfig) -> Transformer:
 
 
 @pytest.mark.parametrize("fields", [{"activation": "mish"}, {"positions": "alibi"}])
-def test_the_model_and_its_fast_twins_refuse_it(fields: dict[str, Any]) -> None:
+def test_the_model_and_its_optimised_implementations_refuse_it(fields: dict[str, Any]) -> None:
     (name, value), *_ = fields.items()
     model = with_config(with_unknown(**fields))
     says = rf"model\.{name} = '{value}' is unknown where it is used"

@@ -84,7 +84,7 @@ def test_a_damaged_checkpoint_is_named_in_a_warning_and_the_one_before_is_taken(
         assert latest_checkpoint(tmp_path) == paths[0]
     assert len(caplog.messages) == 2
     assert "step_00000030/optimizer.safetensors: damaged" in caplog.messages[0]
-    assert "going back to the one before" in caplog.messages[0]
+    assert "falling back to the previous checkpoint" in caplog.messages[0]
     assert "step_00000020" in caplog.messages[1]
     assert whole_checkpoints(tmp_path, 30) == paths[:1]  # an average takes no damaged one either
     shutil.rmtree(paths[0])

@@ -249,9 +249,7 @@ def test_what_does_not_fit_the_parent_is_refused(
     assert listing(new_text) == before
 
 
-def test_a_parent_that_is_none_is_refused(
-    command: Command, new_text: Path, listing: Callable[[Path], list[str]]
-) -> None:
+def test_an_invalid_parent_is_refused(command: Command, new_text: Path, listing: Callable[[Path], list[str]]) -> None:
     before = listing(new_text)
     assert "no such run" in command("train", *FILES, "--from", "nowhere", "--out", "new", cwd=new_text).error
     assert "--new-subwords belongs to fine-tuning" in command("train", *FILES, "--new-subwords", cwd=new_text).error

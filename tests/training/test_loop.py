@@ -187,7 +187,9 @@ def test_the_best_weights_say_their_scores_by_name(
     assert {name: value for name, value in facts.items() if name in ("bleu", "chrf", "f1")} == scores
 
 
-def test_validation_sees_the_moving_average_and_training_goes_on_with_the_weights(run_fit: Fit, tmp_path: Path) -> None:
+def test_validation_sees_the_moving_average_and_training_continues_with_the_weights(
+    run_fit: Fit, tmp_path: Path
+) -> None:
     seen = []
 
     def validate(model: torch.nn.Module) -> Validation:

@@ -1,4 +1,4 @@
-"""The loss and its fast twin."""
+"""The loss and its optimised implementation."""
 
 from __future__ import annotations
 

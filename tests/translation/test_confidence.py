@@ -91,7 +91,7 @@ def test_noise_gives_no_confidence_in_anything() -> None:
     assert np.std(said) < 0.05
 
 
-def test_the_curve_rises_and_goes_on_beyond_its_ends(fitted: Confidence) -> None:
+def test_the_curve_rises_and_continues_beyond_its_ends(fitted: Confidence) -> None:
     assert len(fitted.said) > 5
     assert len(fitted.said) <= 1000 // BIN_SENTENCES
     doubts = np.linspace(0.01, 8, 200)

@@ -169,14 +169,14 @@ def test_a_copy_or_too_much_stays_where_nothing_is_better_and_it_is_said() -> No
     world = World(lambda i, effort: [(LOOP, -0.1), (LONG, -0.2), (SRC, -5.0), ("", -0.1)])
     [result] = world.guard([(SRC, LOOP * 2)])
     assert result.text == SRC  # a copy is less bad than too much, and than a loop
-    found = "no search found a better one; this is the best that was found, though a copy of the source"
+    found = "no search found a better one; this is the best hypothesis found, but a copy of the source"
     assert result.note == f"loop and long left: {found}"
     world = World(lambda i, effort: [(LOOP, -0.1), (LONG, -0.2)])
     [result] = world.guard([(SRC, SRC)])
     assert (result.text, result.score) == (SRC, -1.0)  # what was found at first
     assert (
         result.note
-        == "copy left: no search found a better one; this is the best that was found, though a copy of the source"
+        == "copy left: no search found a better one; this is the best hypothesis found, but a copy of the source"
     )
 
 
@@ -187,7 +187,7 @@ def test_a_loop_that_can_be_cut_is_better_than_too_much() -> None:
     world = World(lambda i, effort: [("", -0.1)])
     [result] = world.guard([(SRC, LONG)])
     assert (result.text, result.note) == (
-        LONG, "long left: no search found a better one; this is the best that was found, though too long",
+        LONG, "long left: no search found a better one; this is the best hypothesis found, but too long",
     )  # fmt: skip
 
 
@@ -195,14 +195,14 @@ def test_a_loop_in_every_hypothesis_is_said_once() -> None:
     world = World(lambda i, effort: [(LOOP, -0.1)])
     [result] = world.guard([(SRC, LOOP * 2)])
     assert result.text.strip() == "ein Mann"
-    assert result.note == "loop and long left: no search found a better one; what was repeated stands here once"
+    assert result.note == "loop and long left: no search found a better one; the repetition is removed"
 
 
 def test_where_there_is_nothing_at_all_the_source_stands() -> None:
     world = World(lambda i, effort: [("", -0.1)])
     [one, emoji] = world.guard([(SRC, ""), (" 🙂 ", "")])
     assert (one.text, emoji.text) == (SRC, "🙂")
-    assert one.note == "empty left: no search found a better one; the source stands here instead"
+    assert one.note == "empty left: no search found a better one; the source is copied"
 
 
 def test_a_loop_that_can_be_cut_is_better_than_nothing() -> None:
@@ -255,15 +255,15 @@ class Place(NamedTuple):
 class Obstinate(nn.Module):
     """A model that wants one thing most, and the right translation a little less.
 
-    What it wants: the ids ``wish``, over and over (nothing: the end at once; "copy": its source). The second choice is
+    What it prefers: the ids ``favourite``, over and over (none: eos at once; "copy": its source). The second choice is
     the source word by word in the order of ``second``, then the end.
     """
 
-    def __init__(self, vocab_size: int, wish: list[int] | str, second: list[int]) -> None:
+    def __init__(self, vocab_size: int, favourite: list[int] | str, second: list[int]) -> None:
         super().__init__()
         self.config = SimpleNamespace(positions="sinusoidal", max_len=1024)
         self.device_tag = nn.Parameter(torch.zeros(1))
-        self.vocab_size, self.wish, self.second = vocab_size, wish, [*second, EOS_ID]
+        self.vocab_size, self.favourite, self.second = vocab_size, favourite, [*second, EOS_ID]
         self.n_starts = 0
 
     def start(self, src: Tensor) -> Place:
@@ -276,11 +276,11 @@ class Obstinate(nn.Module):
         logits = torch.full((len(last_ids), self.vocab_size), -6.0)
         for row in range(len(last_ids)):
             src = [int(i) for i in place.src[row] if i != PAD_ID]
-            wish = src if self.wish == "copy" else [*self.wish] or [EOS_ID]
+            favourite = src if self.favourite == "copy" else [*self.favourite] or [EOS_ID]
             so_far = said[row, 1:].tolist()
             logits[row, self.second[min(n, len(self.second) - 1)] if so_far == self.second[:n] else EOS_ID] = 2.0
-            if so_far == (wish * (n + 1))[:n]:
-                logits[row, (wish * (n + 1))[n]] = 9.0
+            if so_far == (favourite * (n + 1))[:n]:
+                logits[row, (favourite * (n + 1))[n]] = 9.0
         return logits, Place(place.src, said)
 
 
@@ -289,9 +289,9 @@ def obstinate(tiny_run: Path) -> Callable[..., Translator]:
     """A function that makes a translator of such a model: what it wants, and what it might say instead."""
     real = load_bundle(tiny_run)
 
-    def make(wish: str, second: str) -> Translator:
+    def make(favourite: str, second: str) -> Translator:
         tokenizer = real.tgt_tokenizer
-        wanted: list[int] | str = wish if wish == "copy" else tokenizer.encode([wish])[0]
+        wanted: list[int] | str = favourite if favourite == "copy" else tokenizer.encode([favourite])[0]
         model = Obstinate(tokenizer.vocab_size, wanted, tokenizer.encode([second])[0])
         return Translator(Bundle(real.config, model, *real[2:]))  # type: ignore[arg-type]
 
@@ -302,13 +302,13 @@ SENTENCE = "the dog sees a cat here today"
 
 
 @pytest.mark.parametrize(
-    ("wish", "fault"), [("hund ", "loop"), ("der hund mag ", "loop"), ("", "empty"), ("copy", "copy")]
+    ("favourite", "fault"), [("hund ", "loop"), ("der hund mag ", "loop"), ("", "empty"), ("copy", "copy")]
 )
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_a_model_that_goes_wrong_is_searched_again(
-    obstinate: Callable[..., Translator], wish: str, fault: str, beam_size: int
+    obstinate: Callable[..., Translator], favourite: str, fault: str, beam_size: int
 ) -> None:
-    translator = obstinate(wish, "der hund sieht heute")
+    translator = obstinate(favourite, "der hund sieht heute")
     texts = [SENTENCE, "", "dog"]
     bad = translator.translate(texts, beam_size=beam_size, guard=False)
     assert not bad[0].notes
@@ -323,7 +323,7 @@ def test_a_model_that_goes_wrong_is_searched_again(
     left = faults(SENTENCE, first.text, n_src=9, n_tgt=first.n_tokens, src_lang="en", tgt_lang="de")
     assert left == ()
     assert (blank.text, blank.notes) == ("", ())
-    assert word.text == ("dog" if wish == "copy" else word.text)  # one word is never a copy
+    assert word.text == ("dog" if favourite == "copy" else word.text)  # one word is never a copy
     assert word.text
 
 
@@ -371,7 +371,7 @@ def test_a_part_of_a_long_line_is_named_in_its_note(obstinate: Callable[..., Tra
     n, (*of_parts, seam) = found.n_parts, found.notes
     assert n == len(of_parts) > 1
     assert all(str(note).endswith(f" (part {k} of {n})") for k, note in enumerate(of_parts, 1))
-    assert str(seam) == "loop: where its parts meet; what was repeated stands here once"
+    assert str(seam) == "loop: where its parts meet; the repetition is removed"
     assert {note.kind for note in found.notes} == {"loop"}
     assert found.text.strip() == "hund"  # each part says it, and the line does not say it over and over
 

@@ -68,7 +68,7 @@ def test_the_n_best_come_with_their_scores_best_first(translator: Translator) ->
     assert len(translator.translate([LONG], n_best=2)[0].alternatives) == 1
 
 
-WISHES: dict[str, dict[str, Any]] = {
+OPTIONS: dict[str, dict[str, Any]] = {
     "n best": dict(n_best=3),
     "sampling": dict(sample=True, temperature=1.5, top_k=20, top_p=0.95, seed=3, n_best=2),
     "prefix": dict(prefix="ein kat"),
@@ -79,35 +79,35 @@ WISHES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", WISHES)
+@pytest.mark.parametrize("name", OPTIONS)
 def test_what_is_asked_for_does_not_depend_on_the_batch(translator: Translator, name: str) -> None:
     sources = texts(24)
-    together = translator.translate(sources, **WISHES[name])
+    together = translator.translate(sources, **OPTIONS[name])
     for number, one in enumerate(together):
-        alone = translator.translate([sources[number]], first_number=number, **WISHES[name])[0]
+        alone = translator.translate([sources[number]], first_number=number, **OPTIONS[name])[0]
         assert (alone.text, alone.alignment, alone.notes) == (one.text, one.alignment, one.notes)
         assert alone.score == pytest.approx(one.score, abs=1e-5)
         assert best(list(alone.alternatives)) == best(list(one.alternatives))
-    small = translator.translate(sources, batch_tokens=20, **WISHES[name])
+    small = translator.translate(sources, batch_tokens=20, **OPTIONS[name])
     assert best(small) == best(together)
 
 
-@pytest.mark.parametrize("wishes", [{}, WISHES["include"], WISHES["sampling"], {"precision": "bf16"}], ids=str)
+@pytest.mark.parametrize("options", [{}, OPTIONS["include"], OPTIONS["sampling"], {"precision": "bf16"}], ids=str)
 def test_deterministic_is_the_same_to_the_last_bit_whatever_else_is_there(
-    translator: Translator, wishes: dict[str, Any]
+    translator: Translator, options: dict[str, Any]
 ) -> None:
     sources = texts(20)
-    together = translator.translate(sources, deterministic=True, **wishes)
+    together = translator.translate(sources, deterministic=True, **options)
     order = random.Random(1).sample(range(20), 20)
-    if "sample" not in wishes:
-        shuffled = translator.translate([sources[i] for i in order], deterministic=True, **wishes)
+    if "sample" not in options:
+        shuffled = translator.translate([sources[i] for i in order], deterministic=True, **options)
         assert torch.equal(
             torch.tensor([one.score for one in shuffled], dtype=torch.float64),
             torch.tensor([together[i].score for i in order], dtype=torch.float64),
         )
         assert best(shuffled) == [together[i].text for i in order]
     alone = [
-        translator.translate([text], deterministic=True, first_number=i, **wishes)[0] for i, text in enumerate(sources)
+        translator.translate([text], deterministic=True, first_number=i, **options)[0] for i, text in enumerate(sources)
     ]
     assert alone == together  # texts, scores and log-probabilities, bit by bit
 
@@ -131,7 +131,7 @@ def test_translations_begin_with_the_prefix(translator: Translator, prefix: str,
         assert one.notes == ()
 
 
-def test_a_prefix_may_end_within_a_word_which_then_goes_on(translator: Translator) -> None:
+def test_a_prefix_may_end_within_a_word_which_then_continues(translator: Translator) -> None:
     free = translator.translate(["a cat sees the house"])[0]
     for n in range(len(free.text)):
         found = translator.translate(["a cat sees the house"], prefix=free.text[:n])[0]
@@ -228,10 +228,10 @@ def test_a_word_is_not_let_through_because_the_prefix_has_its_letters(translator
 
 
 def test_samples_in_which_words_must_stand_are_refused_whatever_the_texts(translator: Translator) -> None:
-    for wish in ({"include": ["hund"]}, {"glossary": Glossary([("zebra", "zebra")])}):
+    for option in ({"include": ["hund"]}, {"glossary": Glossary([("zebra", "zebra")])}):
         for lines in ([], ["the dog"]):
             with pytest.raises(ConfigError, match="sampling cannot place words"):
-                translator.translate(lines, sample=True, **wish)  # type: ignore[arg-type]
+                translator.translate(lines, sample=True, **option)  # type: ignore[arg-type]
 
 
 def test_an_ensemble_translates_and_needs_the_same_subwords(
@@ -251,7 +251,7 @@ def test_an_ensemble_translates_and_needs_the_same_subwords(
     mapping = tiny(make_corpus(tmp_path, 50), max_steps=2, validate_every=2, save_every=2, warmup_steps=1)
     mapping["data"]["tokenizer"]["vocab_size"] = 350
     stranger = dragoman.train(dragoman.Config.from_mapping(mapping), out=tmp_path / "run", quiet=True).run
-    with pytest.raises(BundleError, match=r"its subwords are not those of"):
+    with pytest.raises(BundleError, match=r"its subword models differ from those of"):
         Translator.load([tiny_run, stranger], "cpu")
     with pytest.raises(ConfigError, match="no run to load"):
         Translator.load([])
@@ -288,7 +288,7 @@ def test_pairs_that_cannot_be_scored_are_said(translator: Translator) -> None:
     assert "of the training text" in found[3].notes[0].text
     assert found[0].alignment == ()
     assert translator.score([], []) == []
-    with pytest.raises(DecodeError, match="as many texts"):
+    with pytest.raises(DecodeError, match="equal length"):
         translator.score(["a"], [])
 
 

@@ -151,7 +151,7 @@ def test_a_sentence_that_is_too_long_becomes_right_branching_and_that_is_said(pa
     words = ("dog",) * 300
     one, other = parser.translate([" ".join(words), "the dog"], events=Events(warn=lambda note: said.append(str(note))))
     assert one.text == write_tree(right_branching(words))
-    assert said[0] == "line 1: too long to be parsed (300 words): a right-branching tree stands here"
+    assert said[0] == "line 1: too long to be parsed (300 words): a right-branching tree is returned"
     assert tree_of(other.text).words == ("the", "dog")
 
 
@@ -210,13 +210,13 @@ def test_the_doctor_looks_at_a_parsers_run(command: Any, parser_run: Path, treeb
     [
         (("translate", "RUN", "--prefix", "(S"), "prefix, include, exclude, glossary and no_repeat_ngram"),
         (("translate", "RUN", "--prefix", "狗"), "prefix, include, exclude, glossary and no_repeat_ngram"),
-        (("translate", "RUN", "--alignments", "links"), "alignments: for translators"),
+        (("translate", "RUN", "--alignments", "links"), "alignments: not supported by a parser"),
         (("translate", "RUN", "--engine", "ctranslate2"), "cannot do"),
         (("evaluate", "RUN", "--ref", "GOLD", "--src", "GOLD"), "give --ref, and no --src"),
         (("evaluate", "RUN", "RUN", "--ref", "GOLD", "--src", "GOLD"), "one at a time"),
-        (("evaluate", "RUN", "--ref", "GOLD", "--src", "GOLD", "--stress"), "stress is for translators"),
+        (("evaluate", "RUN", "--ref", "GOLD", "--src", "GOLD", "--stress"), "--stress is for translation runs"),
         (("evaluate", "RUN", "--ref", "BAD"), "BAD:2: a leaf of two words"),
-        (("score", "RUN", "--src", "GOLD", "--tgt", "GOLD"), "does not score trees"),
+        (("score", "RUN", "--src", "GOLD", "--tgt", "GOLD"), "cannot score given trees"),
     ],
 )
 def test_what_a_parser_cannot_do_is_refused(
@@ -242,7 +242,9 @@ def test_what_a_parser_cannot_do_is_refused(
         ({"data": {"train": {"trees": "a"}, "tokenizer": {"joint": False}, "noise": {"typos": 0.1}}}, "data.noise"),
     ],
 )
-def test_a_configuration_that_is_none_of_a_parser(settings: dict[str, Any], changed: dict[str, Any], said: str) -> None:
+def test_a_configuration_that_does_not_fit_a_parser(
+    settings: dict[str, Any], changed: dict[str, Any], said: str
+) -> None:
     with pytest.raises(ConfigError) as caught:
         dragoman.Config.from_mapping({**settings, **changed})
     assert said in str(caught.value)
@@ -254,7 +256,7 @@ def test_a_configuration_is_read_back_as_it_was_written(settings: dict[str, Any]
     assert dragoman.Config.from_yaml(tmp_path / "config.yaml") == config
 
 
-def test_a_run_goes_on_where_it_was_stopped(settings: dict[str, Any], tmp_path: Path) -> None:
+def test_a_run_resumes_where_it_was_stopped(settings: dict[str, Any], tmp_path: Path) -> None:
     for folder, stops in (("whole", [6]), ("parts", [3, 6])):
         mapping = {
             **settings,

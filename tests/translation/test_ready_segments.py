@@ -120,7 +120,7 @@ def test_segments_of_a_call_that_nobody_waits_for_are_dropped(
         return owner >= 6
 
     dropped, kept = together(calls, Events(alive=alive))
-    assert [(one.text, one.notes) for one in dropped] == [("", (Note("dropped", "no longer wanted"),))] * 6
+    assert [(one.text, one.notes) for one in dropped] == [("", (Note("dropped", "cancelled"),))] * 6
     same(kept, alone)
     assert asked == set(range(12))
 
@@ -137,8 +137,8 @@ def test_a_text_is_dropped_by_its_index_whatever_its_parts(translator: Translato
     found = translator.translate(texts, events=Events(alive=alive, warn=lambda note: said.append(str(note))))
     want = translator.translate(texts)
     assert (found[2].text, found[2].n_parts) == ("", want[2].n_parts)
-    assert found[2].notes == (Note("dropped", "no longer wanted"),)
-    assert said[-1] == "line 3: no longer wanted"
+    assert found[2].notes == (Note("dropped", "cancelled"),)
+    assert said[-1] == "line 3: cancelled"
     same([found[i] for i in (0, 1, 3)], [want[i] for i in (0, 1, 3)])
     assert n_asked[1] == 0  # a blank one is not searched for
 

@@ -1,4 +1,4 @@
-"""A file made line by line: whole or absent, and taken up where it was left."""
+"""Resumable output: complete or absent, and resumed where it was left."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_whole_file_takes_its_place_and_leaves_nothing_beside_it(src: Path, li
 
 
 @pytest.mark.parametrize("stop_at", [0, 2, 4, 8])
-def test_a_stopped_file_goes_on_with_the_same_windows_and_warnings(src: Path, listing: Any, stop_at: int) -> None:
+def test_a_stopped_file_resumes_with_the_same_windows_and_warnings(src: Path, listing: Any, stop_at: int) -> None:
     whole = make(src, Upper())[1]
     (src.parent / "out").unlink()
     with pytest.raises(StoppedError):
@@ -117,7 +117,7 @@ def test_a_partial_file_that_was_changed_or_is_gone_is_refused(src: Path) -> Non
     partial = src.parent / "out.partial"
     for content in (b"a" + partial.read_bytes()[1:], partial.read_bytes()[:-1], b""):
         partial.write_bytes(content)
-        with pytest.raises(DragomanError, match=r"out\.partial: this unfinished file was changed, or is damaged"):
+        with pytest.raises(DragomanError, match=r"out\.partial: this unfinished file was changed or is damaged"):
             make(src, Upper())
     assert not (src.parent / "out").exists()
 
@@ -133,7 +133,7 @@ def test_a_partial_file_that_was_changed_or_is_gone_is_refused(src: Path) -> Non
 def test_other_facts_are_refused_once_something_is_done(src: Path, facts: dict[str, Any], says: str) -> None:
     with pytest.raises(StoppedError):
         make(src, Upper(2))
-    with pytest.raises(DragomanError, match=f"was begun with {says}; put back what there was"):
+    with pytest.raises(DragomanError, match=f"was started with {says}; restore it"):
         make(src, Upper(), facts)
     make(src, Upper(), facts, restart=True)
     assert (src.parent / "out").read_bytes() == WHOLE
@@ -169,7 +169,7 @@ def test_what_is_read_is_not_one_of_the_files_that_are_made(tmp_path: Path) -> N
         src = tmp_path / name
         src.write_text("a line\n", encoding="utf-8")
         for restart in (False, True):
-            with pytest.raises(ConfigError, match="is the input; give another name"):
+            with pytest.raises(ConfigError, match="is the input; choose another name"):
                 make_file(src, tmp_path / "out", {}, lambda lines, before, say: [], lambda text: None, restart)
         assert src.read_text(encoding="utf-8") == "a line\n"
         src.unlink()
@@ -183,7 +183,7 @@ def test_what_is_read_is_not_one_of_the_files_that_are_made(tmp_path: Path) -> N
 )
 def test_a_journal_that_is_not_ours_is_refused_and_kept(src: Path, listing: Any, content: bytes, restart: bool) -> None:
     (src.parent / "out.journal").write_bytes(content)
-    with pytest.raises(DragomanError, match=r"out\.journal: does not begin as a journal of this dragoman"):
+    with pytest.raises(DragomanError, match=r"out\.journal: exists and is not a journal of this version of dragoman"):
         make(src, Upper(), restart=restart)
     assert (src.parent / "out.journal").read_bytes() == content
     assert listing(src.parent) == ["out.journal", "src"]
@@ -204,7 +204,7 @@ def test_a_journal_begins_with_its_mark_and_may_be_torn_within_it(src: Path) -> 
 
 def test_what_is_refused_leaves_no_journal(src: Path, listing: Any) -> None:
     (src.parent / "out.partial").write_text("somebody's")
-    with pytest.raises(DragomanError, match="has no journal beside it"):
+    with pytest.raises(DragomanError, match="has no journal"):
         make(src, Upper())
     assert listing(src.parent) == ["out.partial", "src"]
     assert (src.parent / "out.partial").read_text() == "somebody's"
@@ -231,7 +231,7 @@ def test_of_two_processes_one_is_refused(src: Path) -> None:
                 try:
                     make(src, Upper(), restart=True)
                 except DragomanError as error:
-                    os._exit(7 if "another process is writing it" in str(error) else 1)
+                    os._exit(7 if "another process is writing this file" in str(error) else 1)
                 os._exit(0)
             statuses.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         return [line.text.upper() for line in lines]
@@ -258,7 +258,7 @@ def test_places_that_cannot_be_written_are_refused(src: Path, listing: Any) -> N
             make_file(src, out, FACTS, Upper(), print)
 
     refused(src.parent, "not a file")
-    refused(src, "is the input; give another name")
+    refused(src, "is the input; choose another name")
     (src.parent / "link").symlink_to(src)
     refused(src.parent / "link", "is the input")
     refused(src.parent / "no/such/folder", "cannot be written")
@@ -270,6 +270,6 @@ def test_places_that_cannot_be_written_are_refused(src: Path, listing: Any) -> N
 
 def test_a_pipe_is_refused_for_it_gives_its_lines_only_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(DataError, match="pipe: a pipe, and it is read more than once"):
+    with pytest.raises(DataError, match="pipe: a pipe, but it is read more than once"):
         make_file(tmp_path / "pipe", tmp_path / "out", FACTS, Upper(), print)
     assert not (tmp_path / "out").exists()

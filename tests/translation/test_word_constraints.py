@@ -96,7 +96,7 @@ def test_what_the_vocabulary_cannot_spell_is_said_or_refused() -> None:
     assert constraints(encoder, prefix="der ").rules.prefix == b" der "
 
 
-def test_each_text_has_constraints_of_its_own_and_no_wish_makes_none() -> None:
+def test_each_text_has_constraints_of_its_own_and_no_option_makes_none() -> None:
     encoder, two = ConstraintEncoder(TOKENIZER, False), ["a dog", "a cat"]
     assert of_texts(encoder, two) == [None, None]
     assert of_texts(encoder, two, prefix=["", ""]) == [None, None]
@@ -106,7 +106,7 @@ def test_each_text_has_constraints_of_its_own_and_no_wish_makes_none() -> None:
     assert free is not None
     assert free.rules.are_none
     assert of_texts(encoder, [], prefix="der") == []
-    assert TranslateOptions(prefix="der").constrains  # a wish, though of no text
+    assert TranslateOptions(prefix="der").constrains  # an option, though of no text
     assert not TranslateOptions(prefix=["", ""]).constrains
     assert of_texts(encoder, ["a dog"], prefix="die", no_repeat_ngram=3) == [
         constraints(encoder, prefix="die", no_repeat_ngram=3)

@@ -1,4 +1,4 @@
-"""``dragoman demo``: the embedded corpus, from two text files to a translator, before your eyes."""
+"""``dragoman demo``: from two text files of the embedded corpus to a trained translator."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ RECIPE: dict[str, Any] = {
 
 
 def demo(
-    tgt_lang: Annotated[str, typer.Option("--to", help="de (German) or zh (Chinese).")] = "de",
-    out: Annotated[Path | None, typer.Option(help="The run folder (default: runs/demo, or runs/demo-zh).")] = None,
+    tgt_lang: Annotated[str, typer.Option("--to", help="Target language: de (German) or zh (Chinese).")] = "de",
+    out: Annotated[Path | None, typer.Option(help="Run folder (default: runs/demo or runs/demo-zh).")] = None,
     overrides: Annotated[
-        list[str] | None, typer.Option("--set", metavar="A.B=C", help="Change a setting; may be repeated.")
+        list[str] | None, typer.Option("--set", metavar="A.B=C", help="Override a setting; may be repeated.")
     ] = None,
 ) -> None:
-    """Watch a Transformer learn to translate the embedded corpus, in minutes."""
+    """Train a Transformer on the embedded corpus in a few minutes and show what it learns."""
     signal = run_demo(tgt_lang, out, overrides or ())
     if signal is not None:
         raise typer.Exit(128 + signal)

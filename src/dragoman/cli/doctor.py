@@ -12,25 +12,28 @@ import typer
 
 def doctor(
     what: Annotated[
-        Path | None, typer.Argument(metavar="[RUN|CONFIG.yaml]", help="A run folder, or a configuration.")
+        Path | None, typer.Argument(metavar="[RUN|CONFIG.yaml]", help="Run folder or configuration.")
     ] = None,
     src: Annotated[Path | None, typer.Option(help="Source side of the training text (also .gz, .zst).")] = None,
-    tgt: Annotated[Path | None, typer.Option(help="Target side, line by line.")] = None,
-    valid_src: Annotated[Path | None, typer.Option(help="Source side of the validation text.")] = None,
-    valid_tgt: Annotated[Path | None, typer.Option(help="Target side of the validation text.")] = None,
-    test_src: Annotated[Path | None, typer.Option(help="Source side of a test set.")] = None,
+    tgt: Annotated[
+        Path | None, typer.Option(help="Target side of the training text, aligned with --src line by line.")
+    ] = None,
+    valid_src: Annotated[Path | None, typer.Option(help="Source side of the validation set.")] = None,
+    valid_tgt: Annotated[Path | None, typer.Option(help="Target side of the validation set.")] = None,
+    test_src: Annotated[Path | None, typer.Option(help="Source side of the test set.")] = None,
     test_ref: Annotated[Path | None, typer.Option(help="References of the test set.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Also write DIR/doctor.html, a page with figures.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Also write a report with figures to DIR/doctor.html.")] = None,
     memory: Annotated[
-        float | None, typer.Option(min=0.01, help="GiB that training may use (default: the machine's or the GPU's).")
+        float | None,
+        typer.Option(min=0.01, help="Memory available for training, in GiB (default: all of the GPU or machine)."),
     ] = None,
     overrides: Annotated[
-        list[str] | None, typer.Option("--set", metavar="A.B=C", help="Change a setting; may be repeated.")
+        list[str] | None, typer.Option("--set", metavar="A.B=C", help="Override a setting; may be repeated.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Nothing on stderr but errors.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as one JSON object.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only errors on stderr.")] = False,
 ) -> None:
-    """Say what is wrong with a corpus before training, or with a run after it, and what to do."""
+    """Check a corpus before training, or a run after it: report problems and how to fix them."""
     from dragoman.doctor.diagnosis import of_run, of_text
     from dragoman.doctor.page import check_page, write_page
     from dragoman.errors import ConfigError

@@ -25,22 +25,29 @@ if TYPE_CHECKING:
 def evaluate(
     systems: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN", help="A run, its bundle, or a text file of translations; two are compared."),
+        typer.Argument(
+            metavar="RUN", help="Run folder, bundle, or text file of translations; give two to compare them."
+        ),
     ],
     options: TranslateOptions,
-    ref: Annotated[Path, typer.Option(help="References, line by line; of a parser, gold trees.")],
-    src: Annotated[Path | None, typer.Option(help="Source side of the test set; a run needs it.")] = None,
+    ref: Annotated[
+        Path, typer.Option(help="References, aligned with the source line by line; gold trees for a parser.")
+    ],
+    src: Annotated[Path | None, typer.Option(help="Source side of the test set; required to evaluate a run.")] = None,
     old_style: Annotated[
-        bool, typer.Option("--old-style", help="Also the lower-cased, Moses-tokenised BLEU of older papers.")
+        bool, typer.Option("--old-style", help="Also report lower-cased, Moses-tokenised BLEU, as older papers do.")
     ] = False,
     stress: Annotated[
-        bool, typer.Option("--stress", help="Also translate it in capitals, with typing errors, on one line, ...")
+        bool,
+        typer.Option(
+            "--stress", help="Also evaluate robustness on perturbed sources: capitals, typing errors, long lines, ..."
+        ),
     ] = False,
     out: Annotated[Path | None, typer.Option(help="Also write the translations to this file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the scores as one JSON object.")] = False,
+    device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")] = "auto",
 ) -> None:
-    """Translate a test set and score it: sacreBLEU, chrF, TER, with intervals. Of two runs, say which is better."""
+    """Translate a test set and score it: sacreBLEU, chrF and TER with confidence intervals; compare two systems."""
     from dragoman.errors import ConfigError
     from dragoman.evaluation import evaluate as assessment
     from dragoman.files import check_output

@@ -9,20 +9,22 @@ import typer
 
 
 def explain(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or its bundle.")],
-    text: Annotated[str, typer.Argument(help="One sentence to translate.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder or bundle.")],
+    text: Annotated[str, typer.Argument(help="Sentence to translate.")],
     out: Annotated[
         Path,
-        typer.Option(help="A page (.html), a figure (.svg, .png, .pdf), or a folder for the page and all figures."),
+        typer.Option(help="Output: page (.html), figure (.svg, .png, .pdf), or folder for the page and all figures."),
     ] = Path("explanation.html"),
     show: Annotated[
-        str, typer.Option(help="The figure: alignment, cross, encoder, decoder (every head), candidates.")
+        str, typer.Option(help="Figure to draw: alignment, cross, encoder, decoder (all heads) or candidates.")
     ] = "alignment",
-    target: Annotated[str | None, typer.Option(help="A translation to explain instead of the model's own.")] = None,
-    subwords: Annotated[bool, typer.Option("--subwords", help="Draw subwords, not words.")] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    target: Annotated[
+        str | None, typer.Option(help="Translation to explain instead of the model's own (forced decoding).")
+    ] = None,
+    subwords: Annotated[bool, typer.Option("--subwords", help="Draw subwords instead of words.")] = False,
+    device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")] = "auto",
 ) -> None:
-    """Show what a translation looked at: alignment, every head, what each step chose among."""
+    """Visualise a translation: word alignment, attention of every head, candidates at each step."""
     from dragoman.explanation.outputs import check, write
     from dragoman.explanation.trace import trace
     from dragoman.translation.translator import Translator

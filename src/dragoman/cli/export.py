@@ -9,23 +9,29 @@ import typer
 
 
 def export(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or its bundle.")],
-    to: Annotated[str, typer.Option(help="Format: ctranslate2.")],
-    out: Annotated[Path | None, typer.Option(help="Folder to write (default: in exports/ of the run).")] = None,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder or bundle.")],
+    to: Annotated[str, typer.Option(help="Target format: ctranslate2.")],
+    out: Annotated[Path | None, typer.Option(help="Output folder (default: a folder in RUN/exports).")] = None,
     quantization: Annotated[
-        str, typer.Option(help="float32, float16, bfloat16, int8, int8_float16 or int8_bfloat16.")
+        str, typer.Option(help="Quantization: float32, float16, bfloat16, int8, int8_float16 or int8_bfloat16.")
     ] = "float32",
-    check: Annotated[Path | None, typer.Option(help="Text to translate with both and compare.")] = None,
-    ref: Annotated[Path | None, typer.Option(help="With --check: references, line by line.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="With --check: one JSON object.")] = False,
-    device: Annotated[str, typer.Option(help="With --check: auto, cpu or cuda.")] = "auto",
+    check: Annotated[
+        Path | None, typer.Option(help="Verify the export: translate this text with both models and compare.")
+    ] = None,
+    ref: Annotated[
+        Path | None, typer.Option(help="With --check: references, aligned with the text line by line.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With --check: print the comparison as one JSON object.")
+    ] = False,
+    device: Annotated[str, typer.Option(help="With --check: device (auto, cpu or cuda).")] = "auto",
 ) -> None:
-    """Write the model in a foreign format, and say where; --check compares it with ours."""
+    """Convert the model to another toolkit's format and print the output folder; --check verifies the conversion."""
     from dragoman.errors import ConfigError
     from dragoman.formats import export as exports
 
     if check is None and (ref is not None or as_json):
-        raise ConfigError("--ref and --json belong to --check: give the text to compare on with --check")
+        raise ConfigError("--ref and --json need --check: give the text to compare on with --check")
     if check is None:
         print(exports.export(run, to, out, quantization))
         return

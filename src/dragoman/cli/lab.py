@@ -10,20 +10,24 @@ import typer
 
 def lab(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME|all]", help="An experiment, or all (default: list them).")
+        str | None, typer.Argument(metavar="[NAME|all]", help="Experiment to run, or all (default: list them).")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="The report's folder (default: lab, or lab-quick).")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A smoke run of seconds, which claims nothing.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder of the report (default: lab or lab-quick).")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Smoke test: run in seconds, without a verdict.")] = False,
     config: Annotated[
-        Path | None, typer.Option(metavar="CONFIG.yaml", help="Train on this instead of the embedded corpus.")
+        Path | None,
+        typer.Option(
+            metavar="CONFIG.yaml", help="Configuration of the corpus to train on (default: the embedded corpus)."
+        ),
     ] = None,
     run: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="Examine this trained model instead of a small one of its own.")
+        Path | None,
+        typer.Option(metavar="RUN", help="Trained model to examine (default: a small one trained for the experiment)."),
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    quiet: Annotated[bool, typer.Option("--quiet", help="Nothing on stderr but errors.")] = False,
+    device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")] = "auto",
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only errors on stderr.")] = False,
 ) -> None:
-    """Repeat what the paper claims: experiments with figures, numbers and a verdict."""
+    """Reproduce the paper's claims: experiments with figures, numbers and verdicts."""
     from dragoman.lab import EXPERIMENTS
 
     if name is None:

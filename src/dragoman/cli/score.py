@@ -21,16 +21,20 @@ WINDOW = 2048
 
 @with_options(TranslateOptions, "length_penalty", "precision", "batch_tokens")
 def score(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or its bundle.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder or bundle.")],
     options: TranslateOptions,
-    src: Annotated[Path, typer.Option(help="Source side.")],
-    tgt: Annotated[Path, typer.Option(help="Translations, line by line.")],
-    ensemble: Annotated[list[Path] | None, typer.Option(help="Another run to average with; may be repeated.")] = None,
-    alignments: Annotated[Path | None, typer.Option(help="Write word alignments to this file, as 0-0 1-2.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with each token's share.")] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    src: Annotated[Path, typer.Option(help="Source text.")],
+    tgt: Annotated[Path, typer.Option(help="Translations, aligned with the source line by line.")],
+    ensemble: Annotated[list[Path] | None, typer.Option(help="Another run to ensemble with; may be repeated.")] = None,
+    alignments: Annotated[
+        Path | None, typer.Option(help="Write word alignments to this file, in Pharaoh format (0-0 1-2).")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object per line, with the log-probability of each token.")
+    ] = False,
+    device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")] = "auto",
 ) -> None:
-    """Score given translations: log-probability, the same per token, and over the length penalty, line by line."""
+    """Score given translations (forced decoding): log-probability, per token, and length-normalised, per line."""
     from dragoman.data.corpus import read_pairs
     from dragoman.decoding.alignment import pharaoh
     from dragoman.files import check_output

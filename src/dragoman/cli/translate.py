@@ -25,36 +25,40 @@ if TYPE_CHECKING:
 
 @with_options(TranslateOptions, without=["alignments"])  # which is a file here
 def translate(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or its bundle.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder or bundle.")],
     options: TranslateOptions,
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Text to translate (default: stdin).")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="Text file to translate (default: stdin).")
+    ] = None,
     interactive: Annotated[
-        bool, typer.Option("-i", "--interactive", help="Translate sentences typed at a prompt.")
+        bool, typer.Option("-i", "--interactive", help="Read sentences from an interactive prompt.")
     ] = False,
     ensemble: Annotated[
-        list[Path] | None, typer.Option(help="Another run to average probabilities with; may be repeated.")
+        list[Path] | None,
+        typer.Option(help="Another run to ensemble with (probabilities are averaged); may be repeated."),
     ] = None,
     alignments: Annotated[
         Path | None, typer.Option(help="Write word alignments to this file, in Pharaoh format (0-0 1-2).")
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object per line, with score, confidence and notes.")
+        bool, typer.Option("--json", help="Print one JSON object per line, with score, confidence and notes.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Write translations to this file; the same command resumes after a kill.")
+        Path | None,
+        typer.Option(help="Output file (default: stdout); rerun the same command to resume after an interruption."),
     ] = None,
-    restart: Annotated[bool, typer.Option("--restart", help="Do not resume --out; start it again.")] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    restart: Annotated[bool, typer.Option("--restart", help="Start --out again instead of resuming it.")] = False,
+    device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")] = "auto",
 ) -> None:
-    """Translate stdin or FILE to stdout, one line out for each line in."""
+    """Translate stdin or FILE to stdout, line by line."""
     with importing():
         from dragoman.files import check_output, refuse_an_input
         from dragoman.translation.translator import Translator
 
     if interactive and file is not None:
-        raise ConfigError(f"-i asks for text, and {file} was given too: leave out one of them")
+        raise ConfigError(f"-i reads from a prompt, but {file} was given too: leave out one of them")
     if out is not None and file is None:
-        raise ConfigError("--out resumes only with a FILE to read again: give one, or redirect stdout")
+        raise ConfigError("--out needs a FILE, which it can reread to resume: give one, or redirect stdout")
     if restart and out is None:
         raise ConfigError("--restart starts the file of --out again: give --out too")
     if alignments is not None and out is not None:
@@ -156,7 +160,7 @@ def _stdin() -> BinaryIO:
         ConfigError: Who started us closed it.
     """
     if sys.stdin is None:
-        raise ConfigError("stdin is closed: name a FILE, or redirect something to it")
+        raise ConfigError("stdin is closed: give a FILE, or redirect input to stdin")
     return open(0, "rb", closefd=False)
 
 

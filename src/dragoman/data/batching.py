@@ -7,14 +7,14 @@ The order of an epoch is a function of (lengths, batch_tokens, seed, epoch) and 
    that fill the budget or nearly so, and these batches are shuffled. A small corpus is one pool; a large one is put in
    order pool by pool, so that the first batch does not wait for the last.
 
-Where text is noised or cut into subwords anew, a pool is ``ANEW_PAIRS``, and its lengths are those that came of it: the
-budget is kept, and little is padding.
+Where text is noised or its subwords sampled, a pool is ``RESAMPLED_PAIRS``, and its lengths are measured
+afterwards: the budget is kept, and little is padding.
 
 Every pair comes exactly once in an epoch. The shuffles are made of PCG64's raw numbers, which NumPy promises never to
 change, so the order is the same on every machine and with every version.
 
 Rank ``r`` of ``W`` takes the batches ``k W + r`` of this one order, counted on from epoch to epoch, so that all ranks
-always have equally many. A position counts batches of all ranks: a run may go on with another number of them.
+always have equally many. A position counts batches of all ranks: a run may resume with another number of them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from dragoman.errors import BundleError, ConfigError
 logger = logging.getLogger(__name__)
 
 POOL_PAIRS = 200_000
-ANEW_PAIRS = 2**13
+RESAMPLED_PAIRS = 2**13
 CHUNK_NUMBERS = 2**16
 
 Indices = NDArray[np.int64]
@@ -206,7 +206,7 @@ def _plain(store: Store, indices: Indices) -> Batch:
 
 @dataclass(frozen=True, kw_only=True)
 class Regularisation:
-    """How text differs from epoch to epoch: noise is put on it, and it is cut into subwords anew."""
+    """How text differs from epoch to epoch: noise is put on it, and its subwords are sampled again."""
 
     sampling: float = 0.0  # rate of subword regularisation; 0: none
     noise: NoiseConfig = field(default_factory=NoiseConfig)  # what share of the pairs is noised
@@ -214,8 +214,8 @@ class Regularisation:
     tokenizers: tuple[Tokenizer, Tokenizer] | None = None  # source, target; needed where there is any
     max_tokens: int | None = None  # pairs that become longer on a side, or longer than the budget, come as they are
 
-    def of(self, store: Store, batch_tokens: int) -> _Anew | None:
-        """What makes the pairs of ``store`` anew; None: they come as they are.
+    def of(self, store: Store, batch_tokens: int) -> _Resampling | None:
+        """What resamples the pairs of ``store``; None: they come as they are.
 
         Raises:
             ConfigError: The text is not there, or the tokenizers are others than those of the store.
@@ -229,11 +229,11 @@ class Regularisation:
         if tuple(each.fingerprint for each in self.tokenizers) != store.tokenizers:
             raise ConfigError("subword sampling and noise need the tokenizers that the store was built with")
         longest = batch_tokens - 1 if self.max_tokens is None else min(self.max_tokens, batch_tokens - 1)
-        return _Anew(self.sampling, self.noise, self.lexicon, self.tokenizers, longest)
+        return _Resampling(self.sampling, self.noise, self.lexicon, self.tokenizers, longest)
 
 
-class _Anew(NamedTuple):
-    """Regularisation of text: noise is put on it, and it is cut into subwords, anew in each epoch."""
+class _Resampling(NamedTuple):
+    """Regularisation of text: noise is put on it, and its subwords are sampled, in each epoch."""
 
     rate: float  # of subword sampling; 0: none
     noise: NoiseConfig
@@ -249,8 +249,8 @@ class _Anew(NamedTuple):
         A pool is a function of these arguments alone: its randomness comes from its place in the order.
         """
         order = _shuffled(len(store), np.random.PCG64((seed, epoch)))
-        for start in range(done // ANEW_PAIRS * ANEW_PAIRS, len(order), ANEW_PAIRS):
-            pool = order[start : start + ANEW_PAIRS]
+        for start in range(done // RESAMPLED_PAIRS * RESAMPLED_PAIRS, len(order), RESAMPLED_PAIRS):
+            pool = order[start : start + RESAMPLED_PAIRS]
             *seeds, noise_seed, of_order = np.random.SeedSequence((seed, epoch, start)).generate_state(4).tolist()
             sides = self._pairs(store, pool, seeds, noise_seed)
             lengths = [np.fromiter(map(len, side), np.int64, len(pool)) for side in sides]
@@ -306,7 +306,7 @@ class _Plan(NamedTuple):
     batch_tokens: int
     seed: int
     max_epochs: int | None
-    anew: _Anew | None
+    resampling: _Resampling | None
     rank: int
     world_size: int
 
@@ -322,7 +322,7 @@ class _Plan(NamedTuple):
         """Yield for every batch from ``place`` on the place after it, and what makes it."""
         epoch, position, done = place
         while self.max_epochs is None or epoch < self.max_epochs:
-            pairs = 0 if self.anew is None else done // ANEW_PAIRS * ANEW_PAIRS
+            pairs = 0 if self.resampling is None else done // RESAMPLED_PAIRS * RESAMPLED_PAIRS
             for indices, make in self._epoch(epoch, done):
                 pairs += len(indices)
                 if pairs > done:
@@ -331,8 +331,8 @@ class _Plan(NamedTuple):
             epoch, position, done = epoch + 1, 0, 0
 
     def _epoch(self, epoch: int, done: int) -> Iterator[tuple[Indices, Callable[[], Batch]]]:
-        if self.anew is not None:
-            yield from self.anew.batches(self.store, self.batch_tokens, self.seed, epoch, done)
+        if self.resampling is not None:
+            yield from self.resampling.batches(self.store, self.batch_tokens, self.seed, epoch, done)
         else:
             for indices in epoch_batches(self.src_lengths, self.tgt_lengths, self.batch_tokens, self.seed, epoch):
                 yield indices, partial(_plain, self.store, indices)
@@ -344,7 +344,7 @@ class BatchStream:
         stream = BatchStream(store, batch_tokens=4096, seed=1)
         batch = next(stream)
         state = stream.state_dict()     # after as many batches as were handed out, however many are made ahead
-        other.load_state_dict(state)    # goes on with the same batches
+        other.load_state_dict(state)    # continues with the same batches
 
     Close it, or use it in a ``with``, to end the thread that makes batches ahead.
     """
@@ -375,7 +375,7 @@ class BatchStream:
         """
         if not 0 <= rank < world_size:
             raise ConfigError(f"rank = {rank} must be at least 0 and below world_size = {world_size}")
-        anew = None if regularisation is None else regularisation.of(store, batch_tokens)
+        resampling = None if regularisation is None else regularisation.of(store, batch_tokens)
         src_lengths, tgt_lengths = store.src_lengths(), store.tgt_lengths()
         check_budget(src_lengths, tgt_lengths, batch_tokens)
         self._plan = _Plan(
@@ -385,7 +385,7 @@ class BatchStream:
             batch_tokens=batch_tokens,
             seed=seed,
             max_epochs=max_epochs,
-            anew=anew,
+            resampling=resampling,
             rank=rank,
             world_size=world_size,
         )
@@ -415,12 +415,16 @@ class BatchStream:
 
     def state_dict(self) -> dict[str, int | str]:
         """The place after the batch handed out last: plain numbers, fit for JSON."""
-        store, anew = self._plan.store, self._plan.anew
+        store, resampling = self._plan.store, self._plan.resampling
         return {
             "seed": self._plan.seed,
             "batch_tokens": self._plan.batch_tokens,
-            **({"anew": f"{ANEW_PAIRS} pairs at a time"} if anew else {}),
-            **({"noise": fingerprint(anew.noise, anew.lexicon)} if anew and anew.noise.is_on else {}),
+            **({"anew": f"{RESAMPLED_PAIRS} pairs at a time"} if resampling else {}),
+            **(
+                {"noise": fingerprint(resampling.noise, resampling.lexicon)}
+                if resampling and resampling.noise.is_on
+                else {}
+            ),
             "corpus": f"{len(store)} pairs of {store.n_tokens[0]} and {store.n_tokens[1]} subwords",
             **self._place._asdict(),
         }

@@ -54,7 +54,7 @@ def refuse_a_pipe(path: Path | str) -> None:
     """
     path = Path(path)
     if path.exists() and not path.is_file() and not path.is_dir():  # open_corpus refuses a folder
-        raise DataError(f"{path}: a pipe, and it is read more than once; write it to a file (.gz or .zst will do)")
+        raise DataError(f"{path}: a pipe, but it is read more than once; write it to a file (.gz or .zst are accepted)")
 
 
 def _open(path: Path) -> BinaryIO:
@@ -72,18 +72,18 @@ def _refuse_archive(path: Path, stream: BinaryIO) -> None:
     except (EOFError, OSError, zlib.error) as error:
         raise broken_off(str(path), error) from None
     if not start and path.suffix in (".gz", ".zst") and not path.stat().st_size:  # which the libraries take for no text
-        raise broken_off(str(path), EOFError("it has no bytes, and even compressed nothing has some"))
+        raise broken_off(str(path), EOFError("it is empty, and even compressed empty text has some bytes"))
     for place, magic, what in _ARCHIVES:
         if start[place : place + len(magic)] == magic:
             inside = "its content is " if path.suffix in (".gz", ".zst") else ""
             raise DataError(
-                f"{path}: {inside}{what} and no text; unpack it, or name a compressed text file .gz or .zst"
+                f"{path}: {inside}{what}, not text; unpack it, or give compressed text the extension .gz or .zst"
             )
 
 
 def broken_off(name: str, error: Exception) -> DataError:
     """What to raise where reading fails in the middle."""
-    return DataError(f"{name}: reading broke off ({error}); the file is cut or damaged, get it again")
+    return DataError(f"{name}: reading failed ({error}); the file is truncated or damaged, get it again")
 
 
 class _ZstdFile(io.RawIOBase):

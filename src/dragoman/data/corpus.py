@@ -116,7 +116,7 @@ def read_pairs(src: Path | str, tgt: Path | str) -> Iterator[tuple[str, str]]:
     if n_src != n_tgt:
         raise DataError(
             f"{src} has {n_src:,} lines but {tgt} has {n_tgt:,}: line i of one must translate line i of the other; "
-            "find where they part (a line missing, or broken in two), or give the files that belong together"
+            "find where they diverge (a line missing, or split in two), or give two files that are aligned"
         )
 
 
@@ -181,7 +181,7 @@ def _repair(body: bytes, n_cut: int, name: str, number: int) -> Line:
     problems: dict[Problem, str] = {}
     if n_cut:
         body = _whole_characters(body[:MAX_LINE_BYTES])
-        problems["cut"] = f"{name}:{number}: only the first {len(body):,} bytes of the line are used, the rest is cut"
+        problems["cut"] = f"{name}:{number}: only the first {len(body):,} bytes of the line are used"
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -248,8 +248,8 @@ class Report:
         reasons = {
             "with an empty side": self.empty,
             "too long": self.too_long,
-            "with lengths too unlike": self.ratio,
-            "seen before": self.duplicates,
+            "with too large a length ratio": self.ratio,
+            "duplicates": self.duplicates,
         }
         dropped = ", ".join(f"{n:,} {reason}" for reason, n in reasons.items() if n)
         return f"{self.read:,} pairs read, {self.kept:,} kept" + (f"; dropped: {dropped}" if dropped else "")

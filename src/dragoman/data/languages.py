@@ -74,7 +74,7 @@ def count_word(text: str, word: str) -> int:
 
 
 def is_whole(text: str, start: int, end: int) -> bool:
-    """Whether no word goes on across either end of ``text[start:end]``."""
+    """Whether no word continues across either end of ``text[start:end]``."""
     cut_before = in_word(text[start]) and in_word(text[start - 1 : start])
     cut_after = in_word(text[end - 1]) and in_word(text[end : end + 1])
     return not (cut_before or cut_after)

@@ -1,4 +1,4 @@
-"""Noise for training: what people really type, on the source side, made anew in each epoch.
+"""Noise for training: what people really type, on the source side, sampled again in each epoch.
 
 The source is touched and the target stays as it is, so that the model learns to translate a careless line as it does
 the careful one (https://arxiv.org/abs/1711.02173, https://aclanthology.org/D19-1506). Two kinds touch both sides, since

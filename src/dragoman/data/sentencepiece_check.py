@@ -50,9 +50,9 @@ def _check_pieces(pieces: list[bytes]) -> None:
         texts.add(text)
         types.append(kind)
         if kind == _BYTE and text not in _ALL_BYTES:
-            raise ValueError(f"piece {i} is called a byte and is none")
+            raise ValueError(f"piece {i} is marked as a byte but is not one")
     if len(texts) < len(pieces):
-        raise ValueError("a piece stands twice")
+        raise ValueError("a piece appears twice")
     if types[:4] != _FIRST_TYPES or not set(types[4:]) <= {_NORMAL, _BYTE}:
         raise ValueError("its special pieces are not pad, unk, bos, eos, in this order, and no others")
     if types.count(_BYTE) not in (0, 256):

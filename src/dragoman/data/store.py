@@ -5,7 +5,7 @@ A store is a folder. All numbers are little-endian and nothing stands before or 
     src.ids  tgt.ids            the subwords of all pairs, one after the other, without bos and eos;
                                 uint16 for vocabularies up to 65,536, else int32
     src.offsets  tgt.offsets    int64, one more than pairs: pair i is ids[offsets[i]:offsets[i + 1]]
-    src.text  tgt.text          UTF-8, in the same way; only where training samples subwords anew
+    src.text  tgt.text          UTF-8, in the same way; only where training samples subwords
     src.ends  tgt.ends          int64, offsets into the text, in bytes
     store.json                  counts, types, fingerprints, the SHA-256 of each file; written last
 
@@ -69,7 +69,7 @@ def build_store(
         folder: Where the store will be.
         pairs: Source and target lines, read once, such as ``read_pairs(src, tgt)``.
         config: Its ``max_tokens``, ``max_ratio`` and ``drop_duplicates`` decide which pairs stay.
-        keep_text: Keep the text too, so that subwords can be sampled anew in each epoch.
+        keep_text: Keep the text too, so that subwords can be sampled in each epoch.
         sources: Files whose size and sha256 are noted in the store.
         total: Number of pairs, if known, for ``progress``.
         progress: Told the number of pairs read.
@@ -81,7 +81,7 @@ def build_store(
     """
     folder = Path(folder)
     if folder.exists() and not (folder / ABOUT).is_file():
-        raise DataError(f"{folder} exists and is not a store; remove it, or choose another place")
+        raise DataError(f"{folder} exists and is not a store; remove it, or choose another folder")
     about: dict[str, Any] = {}
     with sealed_folder(folder, about, name=ABOUT) as aside:
         report, facts = _write(
@@ -125,7 +125,7 @@ def _write(
             tell(cleaner.report.read, total, "pairs encoded")
     report = cleaner.report
     if not report.kept:
-        raise DataError(f"no pair is left to work with: {report}. Check the files, data.max_tokens and data.max_ratio")
+        raise DataError(f"no pair left after filtering: {report}. Check the files, data.max_tokens and data.max_ratio")
     about = {
         "format": FORMAT,
         "pairs": report.kept,
@@ -223,7 +223,7 @@ class Store:
                 raise DataError(f"{folder}: a store of format {about['format']}, not {FORMAT}; remove it to rebuild it")
             return cls(folder, about)
         except FileNotFoundError as error:
-            raise DataError(f"{error.filename}: missing, so this is no complete store; build it again") from None
+            raise DataError(f"{error.filename}: missing, so this store is incomplete; build it again") from None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataError(f"{folder}: the store cannot be used ({error}); remove it to rebuild it") from None
 
@@ -325,7 +325,7 @@ class _Rows:
         except OSError as error:
             raise DataError(f"{path}: cannot be read ({error.strerror})") from None
         if len(data) != n_bytes:
-            raise DataError(f"{path}: was cut while it was in use; remove the store to rebuild it")
+            raise DataError(f"{path}: was truncated while in use; remove the store to rebuild it")
         return data
 
 

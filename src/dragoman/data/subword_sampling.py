@@ -1,4 +1,4 @@
-"""Subword regularisation: a text cut into subwords in one of many ways, drawn anew each time.
+"""Subword regularisation: a text cut into subwords in one of many ways, sampled each time.
 
 SentencePiece can do this too, but from a generator of its own that differs from process to process, whatever seed it
 is given; a run that is resumed could not see what an uninterrupted one sees. So its two ways to cut are written here

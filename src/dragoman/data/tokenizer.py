@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 PAD_ID, UNK_ID, BOS_ID, EOS_ID = 0, 1, 2, 3
 
 MAX_LEARNING_LINES = 1_000_000
-"""Of a larger text, so many lines are drawn by chance to learn from; more hardly change the subwords."""
+"""Maximum number of lines to learn subwords from, sampled at random; more hardly change the subwords."""
 
 MAX_MODEL_BYTES = 64 * 2**20
 MIN_CHARACTER_COUNT = 5
@@ -104,13 +104,15 @@ class Tokenizer:
         """
         lines, n_lines = _draw(lines, MAX_LEARNING_LINES)
         if n_lines > len(lines):
-            logger.info("subwords are learned from %s of %s lines, drawn by chance", f"{len(lines):,}", f"{n_lines:,}")
+            logger.info(
+                "subwords are learned from a random sample of %s of %s lines", f"{len(lines):,}", f"{n_lines:,}"
+            )
         if not lines:
             raise DataError("there is no text to learn subwords from: every line is blank")
         tokenizer = cls(_train(lines, config, config.vocab_size))
         if tokenizer.vocab_size < config.vocab_size:
             logger.warning(
-                "the text has only %s subwords; tokenizer.vocab_size = %s is lowered to that",
+                "the corpus yields only %s subwords; tokenizer.vocab_size = %s is lowered to that",
                 f"{tokenizer.vocab_size:,}",
                 f"{config.vocab_size:,}",
             )
@@ -167,7 +169,7 @@ class Tokenizer:
         """Cut each text into subword ids, without bos and eos; ``""`` gives ``[]``.
 
         Raises:
-            DataError: A text holds half of a surrogate pair, which is no character.
+            DataError: A text contains an unpaired surrogate.
         """
         try:
             if len(texts) < FEW:

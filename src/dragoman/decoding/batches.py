@@ -1,6 +1,7 @@
 """Many sentences: sorted by length, cut into batches by tokens, searched, and put back in order.
 
-A batch that finds no memory is halved, down to single sentences. One that fails alone is reported after all others.
+A batch that runs out of memory is split in half, down to single sentences. One that fails alone is
+reported after all others.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from dragoman.errors import ConfigError, DecodeError
 CONSTRAINED_BEAM = 10
 """The least beam for a sentence with words to place, among which it is shared out."""
 
-OUT_OF_MEMORY = "out of memory even when it is translated alone: take a smaller beam, or make it shorter"
+OUT_OF_MEMORY = "out of memory, even alone in a batch: use a smaller beam or shorten the sentence"
 
 
 def checked_workers(workers: int) -> int:
@@ -41,7 +42,7 @@ def checked_workers(workers: int) -> int:
 def length_batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
     """Indices of similar length, the longest batch first; rows x longest is at most ``batch_tokens``, or one row.
 
-    All but the last batch have 1, 2, 3, 4, 6, 8, 12, ... rows, as those that a search goes on with: see ``fitting``.
+    All but the last batch have 1, 2, 3, 4, 6, 8, 12, ... rows, as those that a search continues with: see ``fitting``.
     """
     order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
     batch: list[int] = []
@@ -82,7 +83,7 @@ def report_lost(lost: Sequence[int], failed: Callable[[int], None] | None, what:
     """Call ``failed`` with each of those that failed alone.
 
     Raises:
-        DecodeError: Nobody is to be called, and there are some.
+        DecodeError: There are some, and ``failed`` is None.
     """
     for i in sorted(lost):
         if failed is None:
@@ -124,25 +125,25 @@ def search_all(
     Args:
         src_ids: Sources without eos; none may be empty.
         config: Beam, length penalty, patience, and how many tokens a translation may have beyond its source's.
-        n_best: How many hypotheses of each; with a beam at most so many as that.
+        n_best: Number of hypotheses of each; at most the beam size, unless sampling.
         progress: Told after each batch how many sentences are done, of how many.
         rules: For each source what its translation must and must not be. Words to place are searched for with a beam
             of at least ``CONSTRAINED_BEAM``, and of one more than their tokens.
-        sampling: Draw translations by chance instead of searching.
+        sampling: Sample translations instead of searching.
         keys: What names each source in sampling's random numbers; None: its index.
         longest: No translation may have more tokens, eos counted, whatever ``config`` and ``rules`` say.
-        failed: Called with the index of each source that found no memory even alone; its list stays empty.
-        workers: So many batches at a time, by threads of which each uses one core; 1: by this thread, with as many
+        failed: Called with the index of each source that ran out of memory even alone; its list stays empty.
+        workers: Number of batches decoded in parallel, by threads of one core each; 1: by this thread, with as many
             cores as torch has been given.
         alive: Asked with the index of a source, before its batch begins and at each step, by whichever thread
-            searches: one whose translation is no longer wanted leaves, and its list stays empty.
+            searches: one whose translation is cancelled leaves, and its list stays empty.
 
     Returns:
         For each source, in order, its hypotheses, best first.
 
     Raises:
         ConfigError: ``sampling`` or the number of workers is impossible.
-        DecodeError: A source found no memory even alone (raised after the others, unless ``failed`` is given);
+        DecodeError: A source ran out of memory even alone (raised after the others, unless ``failed`` is given);
             ``n_best`` is more than the beam; sampling is to place words.
     """
     if n_best < 1:
@@ -150,7 +151,7 @@ def search_all(
     if sampling is not None:
         sampling.checked()
         if rules is not None and any(rule.include for rule in rules):
-            raise DecodeError("sampling cannot place words that must appear: leave out either")
+            raise DecodeError("sampling cannot place words that must appear: leave out one of them")
     elif n_best > config.beam_size:
         raise DecodeError(f"n_best = {n_best} must lie between 1 and beam_size = {config.beam_size}")
     found: list[list[Hypothesis]] = [[] for _ in src_ids]

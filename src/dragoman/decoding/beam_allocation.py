@@ -1,9 +1,9 @@
-"""Phrases that must stand in a translation: lexically constrained search with dynamic beam allocation.
+"""Positive lexical constraints: phrases that a translation must contain, by dynamic beam allocation.
 
 A phrase is a run of ids. Each hypothesis knows how many of the wanted ids it has placed, and the beam is shared out
 between the numbers of placed ids (the "banks"), so that hypotheses which have begun to place phrases are not driven out
 by likelier ones that put it off (Post and Vilar, 2018, https://arxiv.org/abs/1804.06609). eos is not allowed before all
-phrases stand, and when only just enough room is left for them nothing else is: so they do stand in the result.
+phrases are placed, and when only just enough room is left for them nothing else is: so the result contains them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Progress(NamedTuple):
 
     @property
     def next(self) -> list[int]:
-        """The ids that would go on with a phrase, or begin one."""
+        """The ids that would continue a phrase, or start one."""
         n = len(self.begun)
         return sorted({phrase[n] for phrase in self.left if phrase[:n] == self.begun})
 
@@ -63,7 +63,7 @@ def only_next(progress: Progress, room: int) -> list[int]:
 
 
 def progress_of(ids: Sequence[int], phrases: Sequence[Phrase]) -> Progress:
-    """How far ``ids`` are with ``phrases``; one that is named twice must stand twice."""
+    """How far ``ids`` are with ``phrases``; one that is named twice must be placed twice."""
     if not phrases:
         return Progress(())
     run, wanted = tuple(ids), tuple(phrases)
@@ -81,7 +81,7 @@ def _progress(ids: tuple[int, ...], phrases: tuple[Phrase, ...]) -> Progress:
 def share_out(
     totals: Tensor, histories: Sequence[Sequence[int]], phrases: Sequence[Phrase], eos_id: int
 ) -> list[tuple[float, int]]:
-    """Choose which extensions of one sentence's hypotheses end and which go on.
+    """Choose which extensions of one sentence's hypotheses end and which continue.
 
     Candidates are the ``2K`` best of all, each hypothesis's best, and each that places another wanted id. Every bank
     gets its K / (number of banks) best; what is left of the beam goes to the best of the others.
@@ -91,7 +91,7 @@ def share_out(
         histories: The K hypotheses so far.
 
     Returns:
-        Up to K that end, then up to K that go on, as (log-probability, ``beam * V + token``), each best first.
+        Up to K that end, then up to K that continue, as (log-probability, ``beam * V + token``), each best first.
     """
     k, n_vocab = totals.shape
     states = [progress_of(ids, phrases) for ids in histories]

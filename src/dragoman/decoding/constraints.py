@@ -1,16 +1,16 @@
-"""What may follow: a translation that begins with a given text, has some words, has not others, repeats no n-gram.
+"""Constrained decoding: target prefix, positive and negative word constraints, no repeated n-grams.
 
-Rules only take tokens away from what may come next; the probabilities of the others, and so the scores, stay the
+Constraints only exclude next tokens; the probabilities of the others, and so the scores, stay the
 model's. Texts are compared byte by byte with what each id spells, so a rule holds for every way of cutting a text into
 subwords:
 
-- **prefix**: a token may come if it spells more of the prefix, or its last part and anything after. "Ha" may go on as
+- **prefix**: a token may come if it spells more of the prefix, or its last part and anything after. "Ha" may become
   "Haus" or "Hand", however these are cut; "Ha " (with a space) is a word of its own.
-- **exclude**: a token is banned if the text would end in the word, or have it inside, and the word would stand alone.
+- **exclude**: a token is banned if the text would end in the word, or contain it, as a whole word.
   "Hund" is banned and "Hunde" is not, where that is one piece.
 - **include**: see ``beam_allocation``. After such a phrase its last word ends.
 
-Where rules collide, the prefix wins, then what must stand, then the end at the length limit.
+Where constraints conflict, the prefix wins, then the words that must appear, then the end at the length limit.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Spelling:
         return [i for i in found if i not in self._shadowed]
 
     def closing(self, rest: bytes) -> list[int]:
-        """Ids that spell ``rest`` and then end, or go on with what is no part of a word that ``rest`` ends in."""
+        """Ids that spell ``rest`` and then end, or continue with what is not part of a word that ``rest`` ends in."""
         inside = in_word(_last(rest))
         return self._find(
             "closing",
@@ -68,7 +68,7 @@ class Spelling:
         return self._find("holding", word, holds)
 
     def gluing(self) -> list[int]:
-        """Ids that would go on with a word: they begin in one, or with a part of a character."""
+        """Ids that would continue a word: they begin in one, or with a part of a character."""
         return self._find("gluing", b"", lambda piece: in_word(_first(piece)) or (piece[0] > 127 and not _first(piece)))
 
     def _find(self, question: str, about: bytes, wanted: Callable[[bytes], bool]) -> list[int]:
@@ -89,23 +89,23 @@ def _last(text: bytes) -> str:
 
 
 class Rules(NamedTuple):
-    """What the translation of one sentence must and must not be."""
+    """The constraints on the translation of one sentence."""
 
     spelling: Spelling
     prefix: bytes = b""  # it begins with these; as all texts do, with a space
-    include: tuple[Phrase, ...] = ()  # each stands in it, as often as it stands here
-    exclude: tuple[bytes, ...] = ()  # words that do not stand in it
-    no_repeat_ngram: int = 0  # no so many ids in a row come twice; 0: they may
-    min_tokens: int = 0  # eos does not come before so many
+    include: tuple[Phrase, ...] = ()  # each appears in it, as often as it is listed
+    exclude: tuple[bytes, ...] = ()  # words that do not appear in it
+    no_repeat_ngram: int = 0  # no n-gram of this many ids is repeated; 0: they may be
+    min_tokens: int = 0  # eos does not come before this many tokens
 
     @property
     def are_none(self) -> bool:
-        """Whether anything may follow anything."""
+        """Whether decoding is unconstrained."""
         return not (self.prefix or self.include or self.exclude or self.no_repeat_ngram or self.min_tokens)
 
     @property
     def room(self) -> int:
-        """So many tokens it may need for what is prescribed."""
+        """The number of tokens that the prefix and the words may need."""
         return len(self.prefix) + sum(map(len, self.include))
 
 

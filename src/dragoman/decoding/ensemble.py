@@ -21,7 +21,7 @@ class EnsembleState(NamedTuple):
 
 
 class Mean(NamedTuple):
-    """What a search knows of an ensemble; members are models or their fast twins."""
+    """An ensemble as a search sees it; members are models or their optimised implementations."""
 
     members: tuple[Any, ...]
 

@@ -48,18 +48,18 @@ def read_all(
     progress: Callable[[int, int, str], object] | None = None,
     failed: Callable[[int], None] | None = None,
 ) -> list[Read | None]:
-    """Read pairs of sources and translations, as ids without bos and eos.
+    """Score pairs of sources and translations (forced decoding), as ids without bos and eos.
 
     Args:
         batch_tokens: Rows x longest side of one batch.
         attention: Also return cross-attention.
-        failed: Called with the index of each pair that found no memory even alone; its result is None.
+        failed: Called with the index of each pair that ran out of memory even alone; its result is None.
 
     Returns:
         One for each pair, in order.
 
     Raises:
-        DecodeError: A pair found no memory even alone (raised after the others, unless ``failed`` is given); or the
+        DecodeError: A pair ran out of memory even alone (raised after the others, unless ``failed`` is given); or the
             model's scores are not finite.
     """
     found: list[Read | None] = [None] * len(pairs)

@@ -2,10 +2,10 @@
 
 A beam search keeps ``beam_size`` unfinished hypotheses of each sentence. At each step each of them is extended by
 every token. Of the ``2 * beam_size`` best extensions those that end in eos are finished if they are among the best
-``beam_size``; the best ``beam_size`` of the others go on. A finished hypothesis of ``n`` tokens, eos counted, has the
-score ``log P / ((5 + n) / 6) ** alpha`` (GNMT, https://arxiv.org/abs/1609.08144, Eq. 14). A sentence is done when
+``beam_size``; the best ``beam_size`` of the others continue. A finished hypothesis of ``n`` tokens, eos counted, has
+the score ``log P / ((5 + n) / 6) ** alpha`` (GNMT, https://arxiv.org/abs/1609.08144, Eq. 14). A sentence is done when
 nothing unfinished can come to a better score any more, whatever it still adds; or sooner, if asked, with ``patience``
-times ``beam_size`` finished hypotheses (https://arxiv.org/abs/2204.05424). At ``max_len`` only eos may follow. pad and
+times ``beam_size`` finished hypotheses (https://arxiv.org/abs/2204.05424). At ``max_len`` only eos is allowed. pad and
 bos are never chosen.
 
 Constraints (``constraints``) take away tokens before the best are chosen; where words are prescribed,
@@ -54,7 +54,7 @@ class Specials(NamedTuple):
 DEFAULT = Specials()
 
 ROOM = 128
-"""For so many tokens greedy search has room at first, and twice as many each time that is full."""
+"""Initial capacity of greedy search in tokens; it doubles when full."""
 
 NOT_FINITE = "the model's scores are not finite (NaN or infinite): its weights are damaged or diverged"
 
@@ -173,8 +173,8 @@ def beam_search(
         alpha: Length penalty.
         n_best: How many hypotheses to return for each row, at most ``beam_size``.
         rules: For each row what its translation must and must not be.
-        patience: A row is done with so many times ``beam_size`` finished hypotheses, or ``n_best``; None: when none can
-            become better.
+        patience: Patience factor: a row is done with patience x ``beam_size`` finished hypotheses, ``n_best`` at least;
+            None: when no better one is possible.
         alive: Which rows are still wanted; what is returned for another one means nothing.
 
     Returns:
@@ -221,7 +221,7 @@ def beam_search(
                 float(best[row, rank]),
                 length_penalty(n, alpha),
             )
-        # the best K that go on: a stable sort puts endings last and keeps the order of the others
+        # the best K that continue: a stable sort puts endings last and keeps the order of the others
         going = ends.argsort(axis=1, kind="stable")[:, :k]
         scores, beams, tokens = (
             np.take_along_axis(x, going, 1) for x in (np.where(ends, -np.inf, best), beams, tokens)
@@ -270,7 +270,7 @@ def _ruled(
     logits: Tensor, scores: Tensor, n: int, specials: Specials, history: NDArray[np.int64], rooms: NDArray[np.int64],
     rules: Sequence[Rules] | None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """The plain twin of ``_best``, which see, for sentences with rules or at their limit.
+    """The reference implementation of ``_best``, for sentences with constraints or at their limit.
 
     Args:
         history: ``(B, K, n)``.
@@ -321,7 +321,7 @@ def _kept(is_open: NDArray[np.bool_], at_once: bool) -> NDArray[np.int64] | None
     """Which sentences stay in the batch, in their order; None: all.
 
     Those that are done go when the others fit a smaller one of few sizes, of which they may fill the rest: each time
-    costs a copy of the state, and each size that has not been before a product compiled anew.
+    costs a copy of the state, and each size that has not been before a newly compiled product.
 
     Args:
         is_open: ``(B,)``: which are not done.

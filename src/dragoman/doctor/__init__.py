@@ -8,7 +8,7 @@ paired_lines.py two files side by side, whatever they hold; a sample of them
 characters.py   scripts and odd characters, of a chunk at once
 stopwords.py    words, and the few that tell languages apart
 alignment.py    word translations learned from the sample: does line i belong to line i, or to another?
-repeats.py      what stands twice, and what training and test text share
+repeats.py      duplicates, within a corpus and between training and test text
 first_pass.py   each pair by itself
 second_pass.py  each pair with what the sample taught
 text_checks.py  both passes: all that is found in a corpus

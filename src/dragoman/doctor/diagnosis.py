@@ -41,7 +41,7 @@ class Diagnosis(NamedTuple):
 
     def as_text(self) -> str:
         """For people."""
-        found = report(self.findings) if self.findings else "nothing wrong was found"
+        found = report(self.findings) if self.findings else "no problems found"
         return "\n".join([self.title, *_fact_lines(self.facts), "", found])
 
 

@@ -18,10 +18,10 @@ class Finding(NamedTuple):
 
     level: Level
     name: str  # stable, for programs
-    what: str  # a clause that goes on from the count, or a whole sentence where there is nothing to count
+    what: str  # a clause that continues the count, or a whole sentence where there is nothing to count
     advice: str
     n: int = 0  # how many
-    total: int = 0  # out of so many; 0: there is nothing to count
+    total: int = 0  # out of this many; 0: there is nothing to count
     unit: str = "pairs"
     lines: tuple[int, ...] = ()  # the first ones, from 1
     examples: tuple[str, ...] = ()

@@ -42,12 +42,12 @@ KINDS: dict[str, Kind] = {
     ),
     "replacement": Kind(
         "hold U+FFFD, a character that was lost",
-        "get the text again and decode it rightly, or drop the pairs",
+        "get the text again and decode it correctly, or drop the pairs",
         error=0.05,
         unit="lines",
     ),
     "mojibake": Kind(
-        "were decoded wrongly once, as in 'schÃ¶n'",
+        "were decoded with the wrong encoding, as in 'schÃ¶n'",
         "undo it (text.encode('cp1252').decode('utf-8')) or drop the pairs",
         error=0.05,
         unit="lines",
@@ -71,7 +71,7 @@ KINDS: dict[str, Kind] = {
     ),
     "empty": Kind(
         "have a blank side",
-        "nothing: training drops them; many of them mean that the files do not belong together",
+        "nothing: training drops them; many of them mean that the files are not aligned",
         warning=0.01,
         error=0.2,
     ),
@@ -106,7 +106,7 @@ KINDS: dict[str, Kind] = {
         error=0.5,
     ),
     "swapped-sides": Kind(
-        "have source and target in each other's place",
+        "have source and target swapped",
         "swap them back; if it is nearly all, the files are given the wrong way round",
         error=0.5,
     ),
@@ -116,18 +116,18 @@ KINDS: dict[str, Kind] = {
         warning=0.02,
     ),
     "final-mark": Kind(
-        "end in . ? or ! on one side only, or in another one",
+        "end in . ? or ! on one side only, or in different ones",
         "even them out: the model learns to drop or add them",
         warning=0.1,
     ),
     "length-ratio": Kind(
-        "have sides of very unlike lengths",
+        "have very different lengths",
         "look at the examples; data.max_ratio drops pairs by subwords",
         warning=0.01,
         error=0.2,
     ),
     "misaligned": Kind(
-        "have sides whose words do not belong together",
+        "have sides that do not seem to be translations of each other",
         "look at the examples; drop these pairs",
         warning=0.02,
         error=0.3,
@@ -138,7 +138,7 @@ KINDS: dict[str, Kind] = {
         warning=0.02,
     ),
     "near-duplicate": Kind(
-        "repeat an earlier pair but for case, punctuation or spaces",
+        "repeat an earlier pair except for case, punctuation or spaces",
         "drop them if they fill the corpus",
         warning=0.05,
     ),

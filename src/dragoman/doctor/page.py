@@ -68,14 +68,14 @@ def check_page(folder: Path) -> None:
 def page(found: Diagnosis, figures: Sequence[Figure]) -> str:
     """The whole HTML."""
     counts = {level: sum(f.level == level for f in found.findings) for level in ("error", "warning", "note")}
-    said = ", ".join(f"{n} {level}{'s' * (n != 1)}" for level, n in counts.items() if n) or "nothing wrong was found"
+    said = ", ".join(f"{n} {level}{'s' * (n != 1)}" for level, n in counts.items() if n) or "no problems found"
     columns, rows = fact_rows(found.facts)
     return render("doctor.html", title=found.title, summary=said, findings=found.findings, columns=columns, rows=rows,
                   figures=figures)  # fmt: skip
 
 
 class Figure(NamedTuple):
-    """A drawing and what is said over it."""
+    """A drawing with its title and caption."""
 
     title: str
     about: str
@@ -104,7 +104,9 @@ def _figure(pyplot: Any, draw: Any, title: str, about: str) -> Figure:
     svg = out.getvalue()
     svg = svg[svg.index("<svg") :].rstrip()
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    ids = re.sub(r"\W+", "-", title.lower())  # each drawing numbers its parts anew: keep them apart in one page
+    ids = re.sub(
+        r"\W+", "-", title.lower()
+    )  # each drawing numbers its parts from the start: keep them apart in one page
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\1{ids}-", svg)
     svg = svg.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)
     return Figure(title, about, Markup(svg))

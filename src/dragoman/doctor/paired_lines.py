@@ -26,7 +26,7 @@ Sides = tuple[list[str], list[str]]
 
 
 class Corpus(NamedTuple):
-    """Two files and what is said of their languages."""
+    """Two files and their declared languages."""
 
     src: Path
     tgt: Path

@@ -1,4 +1,4 @@
-"""What stands twice: in a corpus, and in training text and test text alike. 64 bits of each side are remembered."""
+"""Duplicates: within a corpus, and between training and test text. 64 bits of each side are remembered."""
 
 from __future__ import annotations
 
@@ -80,14 +80,14 @@ def overlap(train: Digests, other: Corpus, name: str) -> Iterator[Finding]:
     if src_side.n_lines != tgt_side.n_lines:
         yield Finding(
             "error", f"{name}-line-counts", f"{other.src} has {src_side.n_lines:,} lines but {other.tgt} has "
-            f"{tgt_side.n_lines:,}", "give two files that belong together",
+            f"{tgt_side.n_lines:,}", "give two files that are aligned",
         )  # fmt: skip
     advice = f"remove them from the training text: scores on the {name} set would be too good"
     one_side = "harmless if few and short; else remove them from the training text"
     of_set = f"of the {name} set"
     kinds = {
-        "pair": Kind(f"{of_set} stand in the training text", advice, 0, 0.1),
-        "near-pair": Kind(f"{of_set} stand in the training text but for case and punctuation", advice, 0, 0.1),
+        "pair": Kind(f"{of_set} are in the training text", advice, 0, 0.1),
+        "near-pair": Kind(f"{of_set} are in the training text except for case and punctuation", advice, 0, 0.1),
         "source": Kind(f"{of_set} have a source of the training text, with another target", one_side, 0.05),
         "target": Kind(f"{of_set} have a target of the training text, with another source", one_side, 0.05),
     }

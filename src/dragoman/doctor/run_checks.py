@@ -30,12 +30,12 @@ def _finding(level: Level, name: str, what: str, advice: str) -> Iterator[Findin
 
 def unfinished(run: Record) -> Iterator[Finding]:
     """The log does not end, or training was stopped."""
-    go_on = f"go on: dragoman train --out {run.folder} --resume"
+    go_on = f"resume with: dragoman train --out {run.folder} --resume"
     if not run.reports and not run.validations:
         yield from _finding("error", "no-steps", "the log has no report yet", f"wait for the first, or {go_on}")
     elif run.end is None:
         of = f"step {run.step:,} of {run.config.train.max_steps:,}"
-        yield from _finding("warning", "unfinished", f"the log breaks off at {of}: still running, or killed", go_on)
+        yield from _finding("warning", "unfinished", f"the log ends at {of}: still running, or killed", go_on)
     elif run.end.get("reason") == "signal":
         yield from _finding("warning", "stopped", f"a signal stopped it at step {run.step:,}", go_on)
     elif not run.has_bundle:
@@ -150,7 +150,7 @@ def overfitted(run: Record) -> Iterator[Finding]:
         what = (
             f"validation perplexity rose from {math.exp(best['loss']):.2f} (step {best['step']:,}) to "
             f"{math.exp(last['loss']):.2f} while the training perplexity fell from {math.exp(before):.2f} to "
-            f"{math.exp(after):.2f}: it learns its text by heart"
+            f"{math.exp(after):.2f}: it overfits"
         )
         higher = min(0.5, run.config.model.dropout + 0.1)
         advice = (
@@ -200,7 +200,7 @@ def underfitted(run: Record) -> Iterator[Finding]:
 
 
 def _longer(run: Record, times: int) -> str:
-    """The limits that end a run so many times as long before that, and what to set them to."""
+    """The settings that make a run ``times`` as long."""
     train, end = run.config.train, run.end or {}
     reason, steps, minutes = end.get("reason"), times * run.step, times * end.get("seconds", 0.0) / 60
     wanted = {}
@@ -253,15 +253,15 @@ def _why_no_bleu(run: Record, last: dict[str, Any], train_loss: float) -> tuple[
     if last["loss"] > train_loss + math.log(10):
         high = math.exp(min(last["loss"], 700))
         return (
-            f"validation perplexity is {high:,.0f}: the validation set is of another kind, or its lines do not belong "
-            "together",
+            f"validation perplexity is {high:,.0f}: the validation set is from another domain, or its lines are not "
+            "aligned",
             f"look at {run.folder}/samples.txt, and at the files: dragoman doctor {run.folder / 'config.yaml'}",
         )
     if samples and not any(s["hyp"].strip() for s in samples):
         return "the translations are empty", "look for empty targets: dragoman doctor on the training text"
     if len(samples) > 1 and len({s["hyp"] for s in samples}) == 1:
         return (
-            f"every translation is the same ({shortened(samples[0]['hyp'], 40)!r}): the source is not looked at",
+            f"every translation is the same ({shortened(samples[0]['hyp'], 40)!r}): the model ignores the source",
             "check that source and target lines belong together: dragoman doctor on the training text",
         )
     if last.get("chrf", 0.0) >= 20:
@@ -271,7 +271,7 @@ def _why_no_bleu(run: Record, last: dict[str, Any], train_loss: float) -> tuple[
             "neither tokenised nor cut into subwords",
         )
     return (
-        "given the right beginning it knows the next word, but its own words lead nowhere: as when the target is not "
+        "with teacher forcing it predicts the next word, but its own translations fail: as when the target is not "
         "shifted, so that the answer is in the input",
         "feed tgt_in = bos + ids and compare with tgt_out = ids + eos; check that the decoder's mask hides what comes "
         "after; compare samples.txt with the references",
@@ -312,8 +312,8 @@ def odd_vocabulary(run: Record) -> Iterator[Finding]:
     size = run.config.data.tokenizer.vocab_size
     if size % 10 and size % 64:
         yield from _finding(
-            "note", "vocabulary", f"the vocabulary has {size:,} subwords, probably fewer than were asked for: the text "
-            "has no more", "nothing if the corpus is small on purpose; else give more text",
+            "note", "vocabulary", f"the vocabulary has {size:,} subwords, probably fewer than requested: the corpus "
+            "yields no more", "nothing if the corpus is small on purpose; else give more text",
         )  # fmt: skip
 
 

@@ -53,7 +53,7 @@ def examine(corpus: Corpus, ticker: Ticker) -> Examination:
     for side in (src, tgt):
         if not side.n_lines:
             raise DataError(f"{side.path}: the file is empty; give a text file with one sentence in each line")
-    with ticker.task("learning which words belong together"):
+    with ticker.task("learning word translations"):
         known = learn(first.sample, corpus)
     with ticker.task("comparing the sides of every pair"):
         scores, shifted = second_pass(corpus, known, first.tallies)
@@ -91,7 +91,7 @@ def _placed(src: Side, tgt: Side, shifted: list[Shift], n_pairs: int) -> Iterato
     """Files of different length, and runs of lines that stand beside the wrong line."""
     if src.n_lines != tgt.n_lines:
         last = shifted[-1] if shifted else None
-        at = f"; they part near line {last.first:,}" if last and last.last > n_pairs - 100 else ""
+        at = f"; they diverge near line {last.first:,}" if last and last.last > n_pairs - 100 else ""
         yield Finding(
             "error", "line-counts", f"{src.path} has {src.n_lines:,} lines but {tgt.path} has {tgt.n_lines:,}{at}",
             "training refuses them: line i of one file must translate line i of the other; mend the line that is "
@@ -102,7 +102,7 @@ def _placed(src: Side, tgt: Side, shifted: list[Shift], n_pairs: int) -> Iterato
         some = shifted[:N_EXAMPLES]
         yield Finding(
             "error" if n >= 0.02 * n_pairs else "warning", "shifted",
-            f"stand beside the wrong line, in {len(shifted):,} run{'s' * (len(shifted) > 1)}",
+            f"are misaligned, in {len(shifted):,} run{'s' * (len(shifted) > 1)}",
             "a line is missing, or one too many, before each run: mend it there, or drop these pairs",
             n, n_pairs, lines=tuple(shift.first for shift in some),
             examples=tuple(f"to {s.last:,}: the source belongs to the target {_lines(s.offset)}" for s in some),

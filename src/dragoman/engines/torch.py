@@ -42,10 +42,10 @@ class Torch:
         device, members = models.device, _members(models)
         has_fast = all(isinstance(member, Transformer) for member in members)
         if precision == "int8" and not has_fast:
-            raise ConfigError("precision = 'int8' is for a Transformer, and this model is none: use fp32 or bf16")
+            raise ConfigError("precision = 'int8' needs a Transformer, which this model is not: use fp32 or bf16")
         check_precision(precision, device)
         if not has_fast:
-            logger.info("no fast engine for this model, which is no Transformer: it searches itself, batch by batch")
+            logger.info("no optimised decoder for this model (not a Transformer): using the reference implementation")
             return cls(models, precision, None)
         resolve_precision("fp32" if precision == "int8" else precision, device)
         return cls(models, precision, [FastTransformer(member, precision) for member in members])

@@ -25,9 +25,7 @@ def learn_confidence(translator: Translator, sources: Sequence[str], references:
         DataError: The counts differ, or there are fewer than ``MIN_SENTENCES`` pairs.
     """
     if len(sources) != len(references):
-        raise DataError(
-            f"{len(sources):,} sources but {len(references):,} references: they must be line by line the same"
-        )
+        raise DataError(f"{len(sources):,} sources but {len(references):,} references: they must be parallel")
     pairs = [(src, ref) for src, ref in zip(sources, references, strict=True) if src.strip() and ref.strip()]
     step = max(1, len(pairs) / MOST)
     pairs = [pairs[int(i * step)] for i in range(min(len(pairs), MOST))]

@@ -183,7 +183,7 @@ def _why_nothing(lines: Sequence[str], translations: Sequence[str]) -> str:
     if not any(line.strip() for line in lines):
         return "all lines are blank; give a text"
     if not any(text.strip() for text in translations):
-        return "all translations are empty; the model has learned too little, train it longer"
+        return "all translations are empty; the model is undertrained, train it longer"
     return "no line is translated in one piece; give shorter lines"
 
 

@@ -124,7 +124,7 @@ def _evaluate_parser(parser: Translator, ref: Path | str, options: TranslateOpti
     repaired, too_long = kinds.count("repaired"), kinds.count("too_long")
     ticker.say(
         f"{len(found):,} trees; {repaired:,} had to be repaired to be well-formed"
-        + (f"; {too_long:,} sentences were too long to be parsed, and have right-branching trees" if too_long else "")
+        + (f"; {too_long:,} sentences were too long to parse and got right-branching trees" if too_long else "")
     )
     scores = bracket_scores(golds, [tree_of(one.text) for one in found])
     baseline, *_ = bracket_scores(golds, [right_branching(tree.words) for tree in golds])
@@ -207,11 +207,11 @@ def stress(
         DataError: The files cannot be used, or their counts differ.
     """
     if _is_file(run):
-        raise ConfigError(f"{run}: a file of translations cannot be put under stress; name a run")
+        raise ConfigError(f"{run}: --stress needs a run, not a file of translations")
     ticker = Ticker(quiet)
     translator = run if isinstance(run, Translator) else Translator.load(run, device)
     if translator.is_parser:
-        raise ConfigError("stress is for translators, and this run is a parser")
+        raise ConfigError("--stress is for translation runs, and this run is a parser")
     plan = translator.plan(options, **changes)
     sources, references = _read(src, ref)
     langs = translator.config.data.src_lang, translator.config.data.tgt_lang
@@ -247,7 +247,7 @@ def _read_test(
     if translator.is_parser:
         raise ConfigError("parsers are evaluated one at a time, each with --ref GOLD_TREES alone")
     if src is None:
-        raise ConfigError(f"nothing to translate: name the source side of the test set with --src, beside --ref {ref}")
+        raise ConfigError(f"nothing to translate: give the source side of the test set with --src, besides --ref {ref}")
     return _Test(translator, translator.plan(options), *_read(src, ref), src)
 
 

@@ -163,7 +163,7 @@ def moses_tokens(texts: Sequence[str], lang: str) -> list[str]:
 
 def _check(hyps: Sequence[str], refs: Sequence[str]) -> None:
     if len(hyps) != len(refs):
-        raise DataError(f"{len(hyps):,} translations but {len(refs):,} references: they must be line by line the same")
+        raise DataError(f"{len(hyps):,} translations but {len(refs):,} references: they must be parallel")
     if not hyps:
         raise DataError("there is nothing to score: no lines")
 

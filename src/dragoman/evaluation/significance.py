@@ -99,9 +99,7 @@ def compare(
     """
     for hyps in (hyps_a, hyps_b):
         if len(hyps) != len(refs):
-            raise DataError(
-                f"{len(hyps):,} translations but {len(refs):,} references: they must be line by line the same"
-            )
+            raise DataError(f"{len(hyps):,} translations but {len(refs):,} references: they must be parallel")
     if not refs:
         raise DataError("there is nothing to compare: no lines")
     jobs: list[tuple[str, Any, Sequence[Sequence[str]]]] = [

@@ -64,7 +64,7 @@ def export(
     folder = home(run, to, quantization) if out is None else Path(out)
     _refuse_what_is_no_export(folder)
     if folder.name in ("", ".."):
-        raise ConfigError(f"{out}: where somebody stands no folder is put in place; give it a name")
+        raise ConfigError(f"{out}: --out must name a folder, not '.' or '..'")
     bundle = load_bundle(run)
     ctranslate2.check(bundle.model.config, quantization)
     with explained(folder):
@@ -78,7 +78,7 @@ def _refuse_what_is_no_export(folder: Path) -> None:
     if folder.exists():
         with explained(folder), one_at_a_time(folder.parent):  # while no other process replaces it
             if folder.exists() and not _is_export(folder):
-                raise ConfigError(f"{folder}: is there already and is no export; choose another --out, or remove it")
+                raise ConfigError(f"{folder}: already exists and is not an export; choose another --out, or remove it")
 
 
 def home(run: Path | str, to: str, quantization: str) -> Path:
@@ -107,7 +107,7 @@ def kept(bundle: Bundle, run: Path | None, to: str, quantization: str) -> Kept:
         if _is_of(folder, facts):
             return Kept(folder, None)
         if folder.exists() and not _is_export(folder):
-            logger.warning("%s is no export, or more than one: it is left alone, and a temporary folder taken", folder)
+            logger.warning("%s is not an export of this bundle: left unchanged, a temporary folder is used", folder)
         else:
             with contextlib.suppress(OSError):  # a folder that cannot be written: the next best place
                 folder.parent.mkdir(exist_ok=True)

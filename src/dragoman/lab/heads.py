@@ -278,8 +278,8 @@ def _importance(found: Mapping[str, Any]) -> Section:
     )  # fmt: skip
     return Section(
         "Which heads matter",
-        "One head at a time is cut off (the columns of `w_o` that read it are set to zero), with nothing trained "
-        "anew. The table cuts off whole attentions, and leaves of each only its best head; all in nats a token.",
+        "One head at a time is cut off (the columns of `w_o` that read it are set to zero), without retraining. "
+        "The table cuts off whole attentions, and leaves of each only its best head; all in nats a token.",
         heat_maps(
             [HeatMap(values, "", [_place(name) for name in names], [str(i + 1) for i in range(width)])],
             "attention", "head", "rise of the loss (nats a token)", high=most,

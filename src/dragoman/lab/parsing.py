@@ -78,7 +78,7 @@ def _config(lab: Lab) -> Config:
     """What is trained: the configuration that was given if it is a parser's, else a parser of the embedded treebank."""
     config = lab.config
     if config is not None and not config.is_parser:
-        lab.say("the configuration is a translator's: a parser of the embedded treebank is trained instead")
+        lab.say("the configuration is for translation: training a parser on the embedded treebank instead")
         config = None
     if config is None:
         folder, sizes = lab.out / "treebank", (300, 20) if lab.quick else (8000, 500)
@@ -105,7 +105,7 @@ def _of_run(lab: Lab, folder: Path, deeper: bool = False) -> dict[str, Any]:
     """
     parser = Translator.load(folder, lab.device.type)
     if not parser.is_parser:
-        raise ConfigError(f"{folder}: a translator and no parser: train one with task: parsing, or leave out --run")
+        raise ConfigError(f"{folder}: not a parser: train one with task: parsing, or leave out --run")
     n = 20 if lab.quick else None
     found = measured(parser, _gold_trees(parser, folder)[:n])
     if deeper:
@@ -153,7 +153,7 @@ def measured(parser: Translator, golds: Sequence[Tree]) -> dict[str, Any]:
 
 
 def _read(line: str, words: Sequence[str]) -> Tree | None:
-    """The tree that a line is; None if it is none, or one over other words."""
+    """The tree in a line; None if there is no tree, or one over other words."""
     try:
         tree = tree_of(line)
     except DataError:

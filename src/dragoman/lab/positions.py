@@ -1,4 +1,4 @@
-"""Sinusoidal positions and what is said of them; rotary ones; and sentences longer than those trained on (3.5)."""
+"""Sinusoidal positions and claims about them; rotary ones; and sentences longer than those trained on (3.5)."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ OUT/index.html            what was examined and what came out
 OUT/NAME/index.html       the experiment, figures inside: one file
 OUT/NAME/numbers.json     its numbers, its verdict, the machine and the time
 OUT/NAME/FIGURE.svg .png  its figures
-OUT/NAME/parts/           what long experiments have finished, so that they go on where they stopped
+OUT/NAME/parts/           finished parts of long experiments, so that they can resume
 OUT/NAME/runs/            models that it trained
 """
 
@@ -55,7 +55,7 @@ class Lab(NamedTuple):
             key: Letters, digits, ``. _ -``; one part of the experiment, such as a row of a table.
             make: Gives anything that JSON has; numbers and arrays of NumPy and torch become JSON's.
             settings: Anything that JSON has and that the result depends on beside ``quick`` and ``config``. With other
-                settings the part is made anew, and the older one stays where it is.
+                settings the part is computed again, and the older one is kept.
 
         Returns:
             What JSON makes of the result: the same, made now or read.
@@ -67,7 +67,7 @@ class Lab(NamedTuple):
         except FileNotFoundError:
             pass
         except (OSError, ValueError, KeyError, TypeError):
-            self.say(f"{path} cannot be read: made anew")
+            self.say(f"{path} cannot be read: computing it again")
         else:
             if self.saved_s is not None:
                 self.saved_s.append(seconds)
@@ -240,10 +240,10 @@ def run_all(out: Path, lab: Lab) -> Iterator[dict[str, Any]]:
         except StoppedError:
             raise
         except DragomanError as error:
-            lab.say(f"{name} was not made: {error}")
+            lab.say(f"{name} failed: {error}")
             refused.append(f"{name}: {error}")
     if refused:
-        raise DragomanError(f"{len(refused)} of {len(EXPERIMENTS)} experiments were not made: {'; '.join(refused)}")
+        raise DragomanError(f"{len(refused)} of {len(EXPERIMENTS)} experiments failed: {'; '.join(refused)}")
 
 
 def read_record(folder: Path) -> dict[str, Any] | None:

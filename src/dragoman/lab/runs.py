@@ -5,7 +5,7 @@
     other = trials(lab, "one-head", changed(base, model={"n_heads": 1}), seeds=(1, 2, 3))
     difference([each.loss for each in plain], [each.loss for each in other])
 
-A training that was stopped goes on from its last checkpoint, one that was finished is not made again, and after it has
+An interrupted training resumes from its last checkpoint, a finished one is not repeated, and after it has
 been measured only its numbers are kept, unless its run is asked for.
 """
 
@@ -170,7 +170,7 @@ def embedded_corpus(
 
 
 def changed(config: Config, **sections: Mapping[str, Any]) -> Config:
-    """``config`` with some settings of its sections changed, checked anew: ``changed(c, model={"n_heads": 1})``.
+    """``config`` with some settings of its sections changed, validated again: ``changed(c, model={"n_heads": 1})``.
 
     Raises:
         ConfigError: The result does not fit the schema.
@@ -201,7 +201,7 @@ def trial(lab: Lab, name: str, config: Config, seed: int, build: Build | None = 
         keep: The run stays, in ``run_of``; else only its numbers do.
 
     Raises:
-        StoppedError: Training was stopped by a signal; run the experiment again and it goes on.
+        StoppedError: Training was stopped by a signal; run the experiment again to resume.
     """
 
     def measure(folder: Path, done: Trained, config: Config) -> dict[str, Any]:
@@ -240,7 +240,7 @@ def _settled(lab: Lab, config: Config, seed: int) -> Config:
 
 
 def trained(folder: Path, config: Config, build: Build | None = None) -> Trained:
-    """``dragoman.train``, going on where an earlier call for the same folder was stopped.
+    """``dragoman.train``, resuming an interrupted call for the same folder.
 
     Raises:
         StoppedError: A signal stopped it.
@@ -251,7 +251,7 @@ def trained(folder: Path, config: Config, build: Build | None = None) -> Trained
         shutil.rmtree(folder, ignore_errors=True)  # of one that was stopped before its first checkpoint
     done = train(None if resume else config, out=folder, resume=resume, quiet=True, build=build)
     if done.signal is not None:
-        raise StoppedError("stopped; what was trained is kept: run the experiment again to go on")
+        raise StoppedError("stopped; finished trainings are kept: rerun the experiment to resume")
     return done
 
 

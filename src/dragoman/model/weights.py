@@ -162,7 +162,7 @@ def read_header(file: BinaryIO, path: Path) -> dict[str, Entry]:
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a name stands twice in its header")
+        raise ValueError("a name appears twice in its header")
     return found
 
 
@@ -176,7 +176,7 @@ def _entry(name: str, about: Any, data_start: int) -> Entry:
         raise ValueError(f"{_shown(name)} has an impossible shape or place")
     n_bytes = math.prod(shape) * _DTYPES[dtype].itemsize
     if offsets[1] - offsets[0] != n_bytes:
-        raise ValueError(f"{_shown(name)} needs {_shown(n_bytes)} bytes but has other ones")
+        raise ValueError(f"{_shown(name)} needs {_shown(n_bytes)} bytes but has a different range")
     return Entry(_DTYPES[dtype], tuple(shape), data_start + offsets[0], data_start + offsets[1])
 
 
@@ -194,7 +194,7 @@ def _shown(value: object) -> str:
 def _check_that_they_tile(entries: dict[str, Entry], start: int, end: int) -> None:
     for name, entry in entries.items():
         if entry.start != start:
-            raise ValueError(f"{_shown(name)} does not begin where the tensor before it ends")
+            raise ValueError(f"{_shown(name)} does not start where the previous tensor ends")
         start = entry.end
     if start != end:
         raise ValueError(f"it should have {start:,} bytes and has {end:,}")
@@ -210,5 +210,5 @@ def read_tensor(file: BinaryIO, path: Path, entry: Entry) -> Tensor:
     raw = torch.empty(entry.end - entry.start, dtype=torch.uint8)
     file.seek(entry.start)
     if file.readinto(raw.numpy()) < len(raw):  # type: ignore[attr-defined]
-        raise BundleError(f"{path}: became shorter while it was read; put it back, or copy it again")
+        raise BundleError(f"{path}: was truncated while it was read; restore it, or copy it again")
     return raw.view(entry.dtype).reshape(entry.shape)

@@ -164,7 +164,7 @@ def tree_of(text: str) -> Tree:
     """The one tree in ``text``, as ``write_tree`` wrote it.
 
     Raises:
-        DataError: It is none, or more than one.
+        DataError: There is no tree in it, or more than one.
     """
     reader = _Reader()
     for token in _TOKENS.findall(text):

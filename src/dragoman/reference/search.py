@@ -136,7 +136,7 @@ def translate(
         alpha: Of the length penalty.
         n_best: How many to return; greedy has one.
         patience: As in ``beam_search``.
-        max_len: At most so many tokens, eos counted; None: 50 more than ``src_ids`` has (section 6.1).
+        max_len: Maximum number of tokens, eos counted; None: 50 more than ``src_ids`` has (section 6.1).
 
     Returns:
         The best translations, best first.

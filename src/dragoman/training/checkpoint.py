@@ -80,7 +80,7 @@ def load_checkpoint(
 ) -> TrainState:  # fmt: skip
     """Restore everything from one checkpoint folder.
 
-    With another number of ranks than it was made by, dropout goes on with other random numbers; a warning says so.
+    With another number of ranks than it was made by, dropout continues with other random numbers; a warning says so.
 
     Raises:
         BundleError: It is damaged or belongs to another configuration; nothing was changed then.
@@ -99,7 +99,7 @@ def load_checkpoint(
     _check_moments(folder / "optimizer.safetensors", model, moments)
     n_ranks = sum(name.partition(".")[0] == "cpu" for name in random)
     if _of_rank("cpu", 0) not in random or _of_rank("cpu", n_ranks - 1) not in random:
-        raise BundleError(f"{folder}/random.safetensors: holds no random state; take another checkpoint")
+        raise BundleError(f"{folder}/random.safetensors: contains no random state; use another checkpoint")
     load_into(model, weights)
     _restore_optimizer(model, optimizer, moments)
     if ema is not None:
@@ -148,10 +148,10 @@ def latest_checkpoint(folder: Path) -> Path:
         try:
             check_sealed(path, "checkpoint")
         except BundleError as error:
-            logger.warning("%s; going back to the one before", error)
+            logger.warning("%s; falling back to the previous checkpoint", error)
         else:
             return path
-    raise BundleError(f"{folder}: no usable checkpoint to resume from; start anew without --resume")
+    raise BundleError(f"{folder}: no usable checkpoint to resume from; start again without --resume")
 
 
 def whole_checkpoints(folder: Path, up_to: int) -> list[Path]:

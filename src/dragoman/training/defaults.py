@@ -20,7 +20,7 @@ from dragoman.training.options import File, TrainOptions
 from dragoman.training.task import task_of
 
 SLACK = 1.05
-"""Steps are foreseen for so many times the epochs that are asked for, no two of which have quite as many batches."""
+"""The estimated steps of the epochs asked for are multiplied by this, as epochs differ in their number of batches."""
 
 
 def resolve(

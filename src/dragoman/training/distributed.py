@@ -43,7 +43,7 @@ PATIENCE_AT_START = timedelta(minutes=5)
 PATIENCE = timedelta(seconds=45)
 """How long an exchange waits for the slowest rank before it takes it for lost."""
 
-GO_ON = "to go on from the last checkpoint, start the same command with --resume"
+GO_ON = "to resume from the last checkpoint, rerun the same command with --resume"
 
 
 class World(NamedTuple):
@@ -199,8 +199,8 @@ def check_alike(world: World, model: torch.nn.Module) -> None:
     differ = [rank for rank, other in enumerate(others, start=1) if not other.equal(first)]
     if differ:
         raise DragomanError(
-            f"the weights of rank {differ[0]} are not those of rank 0 any more, which only a broken machine or unlike "
-            f"versions of torch can bring about; nothing was saved. Put that right; {GO_ON}"
+            f"the weights of rank {differ[0]} differ from those of rank 0, which only faulty hardware or different "
+            f"versions of torch can cause; nothing was saved. Fix that; {GO_ON}"
         )
 
 
@@ -258,7 +258,7 @@ def _agreed_name(store: Any, rank: int, size: int) -> str:
             if all(store.check([f"{mine} heard by {other}"]) for other in range(1, size)):
                 return mine
         time.sleep(0.02)
-    raise RuntimeError(f"not all are there after {PATIENCE_AT_START.seconds} s")
+    raise RuntimeError(f"not all ranks have joined after {PATIENCE_AT_START.seconds} s")
 
 
 def _take_leave(world: World) -> None:
@@ -310,11 +310,11 @@ def _what_happened(world: World) -> str:
                 return world.store.get("failed").decode()
             missing = [rank for rank in missing if not world.store.check([f"here {rank}"])]
     except RuntimeError:
-        return "the launcher or the machine that kept the ranks together has gone"
+        return "the launcher, or the machine that coordinated the ranks, is gone"
     if not missing:
-        return f"an exchange failed or took longer than {PATIENCE.seconds} s, though all ranks are here"
+        return f"a collective operation failed or took longer than {PATIENCE.seconds} s, though all ranks are alive"
     who = f"rank {missing[0]}" if len(missing) == 1 else f"one of the ranks {', '.join(map(str, missing))}"
-    return f"{who} has gone without a word (killed, for lack of memory perhaps, stopped, or its machine is lost)"
+    return f"{who} disappeared without an error (killed, perhaps out of memory, stopped, or its machine is lost)"
 
 
 def _wire() -> torch.device:

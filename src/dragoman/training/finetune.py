@@ -1,8 +1,8 @@
 """Fine-tuning: training that starts from the weights of another run, with its subwords or with new ones.
 
 With the same subwords the first step sees the very weights of the parent. With new ones every row of the embeddings
-and of the generator is made anew: a piece that the old vocabulary has keeps its row, any other one gets the mean of the
-rows of the old pieces that its text is cut into. All other weights know nothing of the vocabulary and stay.
+and of the generator is initialised: a piece that the old vocabulary has keeps its row, any other one gets the mean of
+the rows of the old pieces that its text is cut into. All other weights know nothing of the vocabulary and stay.
 """
 
 from __future__ import annotations

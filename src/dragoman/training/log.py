@@ -1,4 +1,4 @@
-"""What a run says of itself: ``log.jsonl`` for machines, stderr for people, TensorBoard on request."""
+"""What a run reports: ``log.jsonl`` for machines, stderr for people, TensorBoard on request."""
 
 from __future__ import annotations
 

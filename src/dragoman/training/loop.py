@@ -126,11 +126,11 @@ def fit(
     else:
         seed_apart(world)
     window = Window(state)
-    reason = ended(state, config, batches)
+    reason = stop_reason(state, config, batches)
     if reason is not None and validate is not None and state.validated_step < state.step:
         # a signal stopped it here, and now this is the end: which is validated, as any other end
-        validated(world, validate, model, ema, state, log, checkpoints)
-        saved(world, checkpoints, config, model, optimizer, ema, state)
+        run_validation(world, validate, model, ema, state, log, checkpoints)
+        save(world, checkpoints, config, model, optimizer, ema, state)
     with StopRequest() as stop:
         while reason is None:
             started = time.perf_counter()
@@ -150,14 +150,14 @@ def fit(
             asked = agree(world, state, stop, flops_of(micro_batches, model_config, config))
             window.add(result)
 
-            reason = ended(state, config, batches) or ("signal" if asked else None)
+            reason = stop_reason(state, config, batches) or ("signal" if asked else None)
             if state.step % config.log_every == 0 or reason:
                 window = window.report(state, config, batches, rate, log)
             if validate is not None and (state.step % config.validate_every == 0 or (reason and reason != "signal")):
-                window.seconds += validated(world, validate, model, ema, state, log, checkpoints)
-                reason = reason or ended(state, config, batches)
+                window.seconds += run_validation(world, validate, model, ema, state, log, checkpoints)
+                reason = reason or stop_reason(state, config, batches)
             if state.step % config.save_every == 0 or reason:
-                saved(world, checkpoints, config, model, optimizer, ema, state)
+                save(world, checkpoints, config, model, optimizer, ema, state)
         asked = agree(world, state, stop)
     log.event("end", state.step, reason=reason, seconds=state.seconds, tokens=state.tokens, flops=state.flops)
     return Outcome(state, reason, ema, stop.signal if asked else None)
@@ -179,7 +179,7 @@ def agree(world: World, state: TrainState, stop: StopRequest, flops: float = 0.0
     return n_asked > 0
 
 
-def validated(
+def run_validation(
     world: World, validate: Callable[[nn.Module], Validation], model: nn.Module, ema: dict[str, Tensor] | None,
     state: TrainState, log: RunLog, checkpoints: Path,
 ) -> float:  # fmt: skip
@@ -201,7 +201,7 @@ def validated(
     return seconds
 
 
-def saved(
+def save(
     world: World, checkpoints: Path, config: TrainConfig, model: nn.Module, optimizer: torch.optim.Optimizer,
     ema: dict[str, Tensor] | None, state: TrainState,
 ) -> None:  # fmt: skip
@@ -216,7 +216,7 @@ def saved(
     on_rank_0(world, work)
 
 
-def ended(state: TrainState, config: TrainConfig, batches: BatchStream) -> Reason | None:
+def stop_reason(state: TrainState, config: TrainConfig, batches: BatchStream) -> Reason | None:
     """Which limit has been reached, if any."""
     if state.step >= config.max_steps:
         return "max_steps"
@@ -230,7 +230,7 @@ def ended(state: TrainState, config: TrainConfig, batches: BatchStream) -> Reaso
 
 
 def seconds_left(state: TrainState, config: TrainConfig, epochs_done: float) -> float:
-    """Until the first limit is reached, at the speed so far; when patience ends nobody can know."""
+    """Until the first limit is reached, at the speed so far; patience cannot be foreseen."""
     left = [(config.max_steps - state.step) / max(state.step, 1) * state.seconds]
     if config.max_epochs is not None and epochs_done:
         left.append((config.max_epochs - epochs_done) / epochs_done * state.seconds)
@@ -276,7 +276,7 @@ def note_bad_step(
     if state.bad_steps >= config.max_bad_steps:
         raise DragomanError(
             f"step {state.step}: {state.bad_steps} updates in a row had a non-finite loss or gradient; none "
-            "touched the weights, and the checkpoints are whole. Train a new run with a lower train.lr, more "
+            "touched the weights, and the checkpoints are intact. Train a new run with a lower train.lr, more "
             "train.warmup_steps or train.clip_norm=1"
         )
 

@@ -149,14 +149,14 @@ def _split_off_validation(config: Config, ticker: Ticker) -> tuple[Pairs, Pairs,
 
 def _learn_lexicon(pairs: Pairs, folder: Path, ticker: Ticker) -> Lexicon:
     """Which words translate each other, for ``data.noise.one_word``; written to ``lexicon.json``."""
-    with ticker.task("learning which words translate each other"):
+    with ticker.task("learning word translations"):
         lexicon = sure_translations(pairs())
     if not lexicon:
         raise DataError(
-            "data.noise.one_word: no two words of this corpus surely translate each other (it is small, or written "
-            "without spaces between words); set it to 0"
+            "data.noise.one_word: no reliable word translations in this corpus (it is small, or written without "
+            "spaces between words); set it to 0"
         )
-    ticker.say(f"{len(lexicon):,} words have a sure translation; data.noise.one_word chooses among them")
+    ticker.say(f"{len(lexicon):,} words have a reliable translation; data.noise.one_word samples from them")
     write_text(folder / "lexicon.json", json.dumps(lexicon, ensure_ascii=False, indent=0))
     return lexicon
 
@@ -175,7 +175,7 @@ def load_lexicon(run: Path) -> Lexicon:
     except (OSError, ValueError) as error:
         raise BundleError(f"{path}: cannot be read as word pairs ({error}); train a new run") from None
     if not isinstance(lexicon, dict) or not all(isinstance(word, str) for pair in lexicon.items() for word in pair):
-        raise BundleError(f"{path}: these are no word pairs; train a new run")
+        raise BundleError(f"{path}: not a file of word pairs; train a new run")
     return lexicon
 
 
@@ -206,18 +206,18 @@ def check_prepared(run: Path, accept_changed_text: bool, ticker: Ticker) -> tupl
         folder = run / "store" / name
         with ticker.task(f"checking {folder}"):
             if not check_store(folder):
-                ticker.say(f"{folder} was made by an older dragoman and has no checksums; it is used unchecked")
+                ticker.say(f"{folder} was written by an older dragoman, without checksums; it is used unchecked")
             store = Store.open(folder)
             for path, noted in store.sources.items():
                 if Path(path).exists() and fingerprint(path) != noted:
                     if not accept_changed_text:
                         raise DataError(
-                            f"{path} has changed since {run} began: put the old text back, or train a new run; "
-                            "--accept-changed-text goes on with what was prepared from the old text"
+                            f"{path} has changed since {run} began: restore the old text, or train a new run; "
+                            "--accept-changed-text continues with the data prepared from the old text"
                         )
-                    ticker.say(f"{path} has changed; going on with what was prepared from the old text")
+                    ticker.say(f"{path} has changed; continuing with the data prepared from the old text")
         for tokenizer, noted_sum, side in zip(tokenizers, store.tokenizers, ("src", "tgt"), strict=True):
             if tokenizer.fingerprint != noted_sum:
                 file = run / "store" / ("joint.spm" if tokenizers[0] is tokenizers[1] else f"{side}.spm")
-                raise DataError(f"{file}: not the subwords that {folder} was encoded with; put the old file back")
+                raise DataError(f"{file}: not the subword model that {folder} was encoded with; restore the old file")
     return tokenizers

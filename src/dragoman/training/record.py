@@ -94,7 +94,7 @@ def _events(path: Path) -> Iterator[dict[str, Any]]:
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
     except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file; name the folder of a run that has begun to train") from None
+        raise ConfigError(f"{path}: no such file; name the folder of a run that has started training") from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror or error})") from None
     for line in lines:

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: finish the step, save, say how to go on. A second one ends the process at once."""
+"""Ctrl-C and SIGTERM: finish the step, save, tell how to resume. A second one ends the process at once."""
 
 from __future__ import annotations
 

@@ -84,11 +84,11 @@ def _of_rank(results: Sequence[SegmentResult], rank: int, plan: Plan) -> Transla
 def _without_seam(src: str, one: Translation) -> Translation:
     """Say once what a translation repeats where two of its parts meet, each of which is sound; and note it."""
     text = one.text if one.n_parts < 2 else without_runs(src, one.text)
-    note = Note("loop", "loop: where its parts meet; what was repeated stands here once")
+    note = Note("loop", "loop: where its parts meet; the repetition is removed")
     return one if text == one.text else replace(one, text=text, notes=(*one.notes, note))
 
 
-NOT_ALIGNED = Note("alignment", "no alignment: the search's words and those that are left are not the same")
+NOT_ALIGNED = Note("alignment", "no alignment: the repetition that was removed changed the words")
 """Of a translation that ``_without_seam`` made shorter, where alignments were asked for."""
 
 

@@ -32,10 +32,10 @@ _SIGNS = np.array([1, 1, 1, 0, 0, -1])
 """More likely is never worse, more rare pieces never better: that holds on text unlike any that was learned from."""
 
 MIN_SENTENCES = 100
-"""Of fewer translations nothing is learned."""
+"""Minimum number of translations to learn from."""
 
 BIN_SENTENCES = 40
-"""So many sentences, at least, make a point of the curve."""
+"""Minimum number of sentences for a point of the curve."""
 
 _FOLDS = 5
 _RIDGE = 1.0  # in sentences: shrinks the weights a little, for the features say much the same
@@ -93,7 +93,7 @@ class Confidence(BaseModel):
     def of(self, rows: Sequence[Sequence[float]]) -> list[float]:
         """The confidence of translations, each in [0, 1], from their ``confidence_features``.
 
-        Beyond the ends of the curve it goes on with the slope of the regression.
+        Beyond the ends of the curve it continues with the slope of the regression.
         """
         if not rows:
             return []

@@ -19,16 +19,16 @@ LOOP_PERIOD = 8
 LOOP_REPEATS = 3
 SIGN_REPEATS = 4
 LOOP_CHARACTERS = 10
-"""So many times in a row, a phrase of at most ``LOOP_PERIOD`` units is a loop: words, or digits and signs alone; within
-a word, only from so many characters on."""
+"""A phrase of at most ``LOOP_PERIOD`` units is a loop when repeated this often in a row: ``LOOP_REPEATS`` for words,
+``SIGN_REPEATS`` for digits and signs alone; within a word only if it spans ``LOOP_CHARACTERS``."""
 
 REPETITION_UNITS = 24
 MAX_REPETITION = 0.33
-"""From so many units on, no larger share of the 4-grams may have stood in the translation before."""
+"""From ``REPETITION_UNITS`` units on, at most this share of the 4-grams may repeat earlier ones."""
 
 COPY_WORDS = 4
 COPY_SHARE = 0.75
-"""A source with so many different ordinary words is copied where it and the translation share so many of them."""
+"""A translation is a copy if the source has this many ordinary words and this share of them is in both."""
 
 LONG_RATIO = 2.5
 LONG_FLOOR = 12

@@ -1,4 +1,4 @@
-"""A glossary: terms of the source language and the words that must stand for them in the translation.
+"""A glossary: source terms and the target terms that must translate them.
 
 The file has one term a line, in UTF-8: ``source TAB target``, or the source alone for what must not be translated.
 A term without capitals is found in any case ("dog" in "Dog" and "DOG"), another one only as it is written; it is found
@@ -21,16 +21,16 @@ from dragoman.errors import ConfigError, DataError
 class Match(NamedTuple):
     """A term found in a text."""
 
-    source: str  # as it stands in the text
-    target: str  # what must stand in the translation
-    start: int = 0  # where it stands in the text
+    source: str  # as written in the text
+    target: str  # what the translation must contain
+    start: int = 0  # its position in the text
 
 
 class Glossary:
     """Terms and their translations."""
 
     def __init__(self, terms: Iterable[tuple[str, str | None]]) -> None:
-        """Take (source, target) pairs; a target that is None is the source as it stands in the text.
+        """Take (source, target) pairs; where the target is None the source is copied.
 
         Raises:
             DataError: A term is blank, or has two translations.
@@ -55,10 +55,10 @@ class Glossary:
                 continue
             if len(fields) > 2:
                 raise DataError(
-                    f"{where}: {len(fields)} columns, but a glossary has a source term, a tab, a target term"
+                    f"{where}: {len(fields)} columns, but a glossary line is a source term, a tab, a target term"
                 )
             if fields[-1] == "":
-                raise DataError(f"{where}: there is a tab and no target term: add it, or leave out the tab to copy")
+                raise DataError(f"{where}: a tab but no target term: add one, or remove the tab to copy the source")
             glossary._add(fields[0], fields[1] if len(fields) > 1 else None, where)
         glossary._lengths = sorted({len(term) for term in glossary._terms}, reverse=True)
         return glossary
@@ -97,7 +97,7 @@ class Glossary:
         return len(self._terms)
 
     def find(self, text: str) -> list[Match]:
-        """The terms that stand in ``text``, in their order, each as often as it stands there."""
+        """All occurrences of terms in ``text``, in order."""
         found = []
         start = 0
         while start < len(text):

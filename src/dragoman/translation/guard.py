@@ -9,7 +9,7 @@ the same fate:
    the first thing to come, and a copy may not have two words of its source side by side.
 
 The first sound hypothesis, the best by score, is taken. If there is none, the least bad one is: a copy; or else a loop,
-with what it repeats said once; or else one that is too long. For nothing at all the source stands itself. In each case
+with its repetition removed; or else one that is too long. For an empty one the source is copied. In each case
 a note says so; nothing is changed without one.
 """
 
@@ -122,13 +122,13 @@ def _least_bad(src: str, result: SegmentResult, candidates: Sequence[_Candidate]
     best = min(candidates, key=lambda c: (_badness(c.faults), -c.hypothesis.score))
     text, left = best.text, f"{' and '.join(candidates[0].faults)} left: no search found a better one; "
     if "empty" in best.faults:
-        text, left = src.strip(), left + "the source stands here instead"
+        text, left = src.strip(), left + "the source is copied"
     elif "loop" in best.faults:
-        text, left = without_loops(src, best.text), left + "what was repeated stands here once"
+        text, left = without_loops(src, best.text), left + "the repetition is removed"
     else:
         what = {"long": "too long", "copy": "a copy of the source"}
         rest = " and ".join(what[fault] for fault in best.faults)
-        left += f"this is the best that was found, though {rest}"
+        left += f"this is the best hypothesis found, but {rest}"
     hypothesis = best.hypothesis
     if text != best.text:  # its ids are then those of the text, and no longer what the search found
         hypothesis = hypothesis._replace(ids=plan.tgt_tokenizer.encode([text])[0])

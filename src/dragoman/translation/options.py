@@ -23,7 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def option(group: str, help: str, *, flag: str | None = None, **limits: Any) -> Any:
-    """What is said of an option: the group it is shown in, its help, and its limits, such as ``ge=1``.
+    """Declare an option: the group it is shown in, its help text, and its limits, such as ``ge=1``.
 
     Args:
         flag: What it is called on the command line, where that is not its name.
@@ -33,7 +33,7 @@ def option(group: str, help: str, *, flag: str | None = None, **limits: Any) -> 
 
 
 class Options:
-    """What all declared options share: they are changed and refused by name."""
+    """Base of declared options: they are changed and refused by name."""
 
     @classmethod
     def of(cls, options: Self | None, changes: Mapping[str, Any]) -> Self:
@@ -48,7 +48,7 @@ class Options:
                 close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
                 hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
                 if name in Events.__dataclass_fields__:
-                    hint = f"it is told by events=Events({name}=...)"
+                    hint = f"pass it as events=Events({name}=...)"
                 raise ConfigError(f"unknown option {name}: {hint}")
         if options is not None and not isinstance(options, cls):
             raise ConfigError(f"options = {options!r}: give {cls.__name__}(...), or the options by name")
@@ -78,7 +78,7 @@ def _readable(problem: Any) -> str:
 def takes(declared: type[Any]) -> Callable[[F], F]:
     """Give a function whose last parameter is ``**changes`` the options of ``declared`` in its signature.
 
-    Completion and ``help()`` show them; the function itself goes on to get a mapping of those that were given.
+    Completion and ``help()`` show them; the function itself still gets a mapping of those that were given.
     """
 
     def decorate(function: F) -> F:
@@ -109,66 +109,73 @@ def json_schema(declared: type[Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(arbitrary_types_allowed=True))
 class TranslateOptions(Options):
-    """All that can be asked of a translation; None takes the run's own setting."""
+    """All options of translating; None means the run's own setting."""
 
     beam_size: Annotated[
         int | None, option("Search", "Beam size; 1 is greedy search (default: the run's).", ge=1, le=1000)
     ] = None
     length_penalty: Annotated[
-        float | None, option("Search", "Length penalty: alpha of GNMT (default: the run's).", ge=0, le=10)
+        float | None, option("Search", "Length penalty alpha, as in GNMT (default: the run's).", ge=0, le=10)
     ] = None
     patience: Annotated[
         float | None,
         option(
             "Search",
-            "Patience factor: stop after this many times the beam size of finished hypotheses; 1 is what most "
-            "other toolkits do (default: the run's; if it has none, stop when nothing better can come).",
+            "Patience factor: stop after patience x beam size finished hypotheses; 1 is the usual rule "
+            "(default: the run's; if unset, search until no better hypothesis is possible).",
             gt=0, le=1000,
         ),
     ] = None  # fmt: skip
     n_best: Annotated[int, option("Output", "Number of translations per line.", ge=1)] = 1
-    alignments: Annotated[bool, option("Output", "Word alignments: which source word each word translates.")] = False
+    alignments: Annotated[bool, option("Output", "Return word alignments, read off attention weights.")] = False
     prefix: Annotated[
         str | tuple[str, ...],
-        option("Words", "Target prefix: each translation begins with it."),
+        option("Words", "Target prefix: every translation starts with it."),
     ] = ""
     include: Annotated[
-        tuple[str, ...], option("Words", "Positive constraint: a word or phrase that each translation must have.")
+        tuple[str, ...], option("Words", "Positive constraint: word or phrase that every translation must contain.")
     ] = ()
     exclude: Annotated[
-        tuple[str, ...], option("Words", "Negative constraint: a word or phrase that no translation may have.")
+        tuple[str, ...], option("Words", "Negative constraint: word or phrase that no translation may contain.")
     ] = ()
     glossary: Annotated[
         Any,
         WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "null"}]}),
-        option("Words", "Glossary: a file of terms, 'source TAB target', or a source alone to copy it."),
+        option("Words", "Glossary file: lines of 'source TAB target', or a source term alone to copy it."),
     ] = None
     no_repeat_ngram: Annotated[
-        int, option("Words", "No n-gram of this many subwords is repeated; 0 allows repeats.", ge=0)
+        int, option("Words", "Forbid repeated n-grams of this many subwords; 0 allows them.", ge=0)
     ] = 0
     sample: Annotated[bool, option("Sampling", "Sample from the model's distribution instead of searching.")] = False
     temperature: Annotated[
-        float | None, option("Sampling", "Softmax temperature; below 1 is sharper (default: 1).", ge=0.01, le=100)
+        float | None,
+        option("Sampling", "Sampling temperature; below 1 sharpens the distribution (default: 1).", ge=0.01, le=100),
     ] = None
     top_k: Annotated[
-        int | None, option("Sampling", "Sample only from the k likeliest tokens (default: 0, from all).", ge=0)
+        int | None,
+        option("Sampling", "Top-k sampling: sample from the k most probable tokens (default: 0, all).", ge=0),
     ] = None
     top_p: Annotated[
         float | None,
-        option("Sampling", "Nucleus sampling: only from the likeliest tokens of this probability in all.", gt=0, le=1),
+        option(
+            "Sampling",
+            "Nucleus sampling: sample from the smallest set of tokens with this total probability.",
+            gt=0,
+            le=1,
+        ),
     ] = None
-    seed: Annotated[int | None, option("Sampling", "Random seed (default: 0).")] = None
+    seed: Annotated[int | None, option("Sampling", "Random seed for sampling (default: 0).")] = None
     guard: Annotated[
-        bool, option("Checks", "Search again for translations that are loops, copies, empty or far too long.")
+        bool, option("Checks", "Detect and re-decode degenerate translations (loops, copies, empty, far too long).")
     ] = True
-    engine: Annotated[str, option("Speed", "Engine that searches: torch, ctranslate2 or auto.")] = "torch"
+    engine: Annotated[str, option("Speed", "Decoding engine: torch, ctranslate2 or auto.")] = "torch"
     precision: Annotated[Precision, option("Speed", "Precision: fp32, bf16 or int8.")] = "fp32"
     batch_tokens: Annotated[
-        int | None, option("Speed", "Batch size in tokens: rows x longest source (default: the run's).", ge=1)
+        int | None, option("Speed", "Batch size in tokens, padding included (default: the run's).", ge=1)
     ] = None
-    workers: Annotated[int, option("Speed", "Batches searched at a time, one core each.", ge=1)] = 1
+    workers: Annotated[int, option("Speed", "Number of batches decoded in parallel, one CPU core each.", ge=1)] = 1
     deterministic: Annotated[
-        bool, option("Speed", "Decode each sentence alone: bit-identical whatever else is translated.")
+        bool, option("Speed", "Decode one sentence at a time, so that results are bit-identical in any batch.")
     ] = False
 
     @field_validator("include", "exclude", mode="before")
@@ -189,9 +196,11 @@ class TranslateOptions(Options):
     def _check(self) -> Self:
         for word in (*self.prefixes, *self.include, *self.exclude):
             if any("\ud800" <= character <= "\udfff" for character in word):  # a byte of argv that is not UTF-8
-                raise ValueError(f"{word!r} holds half of a surrogate pair, which is no character: give text in UTF-8")
+                raise ValueError(
+                    f"{word!r} contains an unpaired surrogate, which is not a character: give text in UTF-8"
+                )
         if any("\n" in prefix for prefix in self.prefixes):
-            raise ValueError("the prefix has a line end, and a translation is one line")
+            raise ValueError("the prefix contains a line break, but a translation is a single line")
         if self.deterministic and self.batch_tokens is not None:
             raise ValueError("deterministic decodes each sentence alone: leave it out, or batch_tokens")
         given = [name for name in ("temperature", "top_k", "top_p", "seed") if getattr(self, name) is not None]
@@ -199,9 +208,9 @@ class TranslateOptions(Options):
             raise ValueError(f"{', '.join(given)}: only for sampling; give sample too")
         if self.sample and (self.beam_size is not None or self.patience is not None):
             name = "patience" if self.beam_size is None else "beam_size"
-            raise ValueError(f"sample draws instead of searching, so {name} has no effect: leave out either")
+            raise ValueError(f"sample draws instead of searching, so {name} has no effect: leave out one of them")
         if self.sample and (self.include or self.glossary):
-            raise ValueError("sampling cannot place words that must appear (include, glossary): leave out either")
+            raise ValueError("sampling cannot place words that must appear (include, glossary): leave out one of them")
         return self
 
     @property
@@ -211,7 +220,7 @@ class TranslateOptions(Options):
 
     @property
     def constrains(self) -> bool:
-        """Whether anything is asked of the words of a translation."""
+        """Whether decoding is constrained (prefix, words, glossary, n-grams)."""
         return bool(any(self.prefixes) or self.include or self.exclude or self.glossary or self.no_repeat_ngram)
 
     def refuse_others(self, used: Collection[str], what: str) -> None:

@@ -59,5 +59,5 @@ def _tree(hypothesis: Hypothesis, symbols: str, words: Sequence[str], alpha: flo
 def _unsearched(words: Sequence[str]) -> Translation:
     if not words:
         return Translation("", 0.0, 0)
-    note = Note("too_long", f"too long to be parsed ({len(words):,} words): a right-branching tree stands here")
+    note = Note("too_long", f"too long to be parsed ({len(words):,} words): a right-branching tree is returned")
     return Translation(write_tree(right_branching(words)), 0.0, notes=(note,))

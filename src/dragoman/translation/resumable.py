@@ -1,12 +1,12 @@
-"""A file made from another line by line, that a kill does not lose: begun again, it goes on where it was.
+"""Resumable output: a file made from another line by line; after an interruption it resumes where it was.
 
-Beside OUT, until it is whole, lie
+Until OUT is complete, there are next to it
     OUT.partial     what is made of the first lines
     OUT.journal     one JSON object a line: first a mark and what is made from what, then, after each window of lines,
                     how many lines and bytes are done, the SHA-256 of these bytes, and the warnings
 A window is written and flushed to the disk before the journal names it; what the journal does not name is made again.
 OUT itself appears when all is done, by renaming. Windows begin at the same lines whether or not there was a kill, so
-the result has the same bytes. A file called OUT.journal that does not begin with the mark is somebody's, and stays.
+the result has the same bytes. A file OUT.journal that does not start with the mark is not ours, and is left alone.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dragoman.translation.notes import Note
 logger = logging.getLogger(__name__)
 
 FORM = {"journal of dragoman": 2}
-MARK = json.dumps(FORM).encode()[:-1] + b","  # what a journal begins with
+MARK = json.dumps(FORM).encode()[:-1] + b","  # what a journal starts with
 
 Work = Callable[[list[Line], int, Callable[[Note], None]], list[str]]
 """Takes lines, how many came before them, and where to send warnings; gives the text made of each, without an LF."""
@@ -51,12 +51,12 @@ def make_file(
     src: Path, out: Path, facts: Mapping[str, Any], work: Work, warn: Callable[[Note], object],
     restart: bool = False, window: int = 2048,
 ) -> int:  # fmt: skip
-    """Make ``out`` from the lines of ``src``, or go on with it.
+    """Make ``out`` from the lines of ``src``, or resume it.
 
     Args:
         src: Text, plain, ``.gz`` or ``.zst``; read leniently.
         out: Appears when it is whole; an older one is replaced then.
-        facts: Whatever the result depends on beside ``src``: other ones are refused when an unfinished file goes on.
+        facts: Whatever the result depends on besides ``src``: an unfinished file with other facts is refused.
         work: Called with up to ``window`` lines at a time, in order.
         warn: Called with each warning; those about lines that were done before are repeated.
         restart: Forget an unfinished file.
@@ -66,13 +66,12 @@ def make_file(
 
     Raises:
         DataError: ``src`` cannot be read, is a pipe, or changed meanwhile.
-        DragomanError: ``out`` cannot be written, is being written by another process, or was begun from something else.
+        DragomanError: ``out`` cannot be written, is being written by another process, or was started
+            from something else.
     """
     out = Path(os.path.realpath(out))
     if out.exists() and not out.is_file():
-        raise DragomanError(
-            f"{out}: not a file, so it cannot be put in place when it is whole; redirect stdout instead"
-        )
+        raise DragomanError(f"{out}: not a regular file, so it cannot be replaced atomically; redirect stdout instead")
     for path in (out, _beside(out, "partial"), _beside(out, "journal")):
         refuse_an_input(path, src)
     refuse_a_pipe(src)
@@ -86,13 +85,13 @@ def make_file(
             _beside(out, "journal").unlink()
             return done.lines
         if done.lines:
-            logger.info("%s: going on after line %s, which an earlier process reached", out, f"{done.lines:,}")
+            logger.info("%s: resuming after line %s", out, f"{done.lines:,}")
         lines = read_lines_leniently(stream, str(src))
         for _ in islice(lines, done.lines):
             pass
         n_lines = _go_on(lines, done, partial, journal, work, warn, window)
         if _stamp(src) != before:
-            raise DataError(f"{src}: changed while it was being read; give --restart when it is at rest")
+            raise DataError(f"{src}: changed while it was being read; rerun with --restart when it no longer changes")
         _beside(out, "partial").replace(out)
         flush_folder(out.parent)
         _beside(out, "journal").unlink()
@@ -140,7 +139,7 @@ def _begin(
     if not restart and whole:
         done = _read(out, whole, facts)
         if _digest(partial, done.bytes).hexdigest() != done.sha256 and not _is_renamed(out, partial, done):
-            raise _refusal(out, "was changed, or is damaged")
+            raise _refusal(out, "was changed or is damaged")
         if done.lines:
             journal.truncate(len(whole))
             if partial.seek(0, os.SEEK_END):
@@ -149,7 +148,7 @@ def _begin(
                 warn(warning)
             return done
     elif not restart and partial.seek(0, os.SEEK_END):
-        raise _refusal(out, "has no journal beside it")
+        raise _refusal(out, "has no journal")
     partial.truncate(0)
     journal.truncate(0)
     _append(journal, _record(facts))
@@ -159,17 +158,17 @@ def _begin(
 def _read(out: Path, journal: bytes, facts: dict[str, Any]) -> Done:
     """What a journal says."""
     try:
-        begun, *records = (json.loads(line) for line in journal.split(b"\n")[:-1])
-        if not records:  # nothing is lost if it was begun with something else
+        started, *records = (json.loads(line) for line in journal.split(b"\n")[:-1])
+        if not records:  # nothing is lost if it was started with something else
             return Done()
         warnings = tuple(Note(**note) for record in records for note in record["warnings"])
         last = records[-1]
         done = Done(int(last["lines"]), int(last["bytes"]), str(last["sha256"]), warnings)
-        changed = [name for name in begun.keys() | facts.keys() if begun.get(name) != facts.get(name)]
+        changed = [name for name in started.keys() | facts.keys() if started.get(name) != facts.get(name)]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise _refusal(out, "has a damaged journal") from None
     if changed:
-        raise _refusal(out, f"was begun with another {' and another '.join(sorted(changed))}")
+        raise _refusal(out, f"was started with another {' and another '.join(sorted(changed))}")
     return done
 
 
@@ -180,7 +179,7 @@ def _is_renamed(out: Path, partial: BinaryIO, done: Done) -> bool:
 
 def _refusal(out: Path, what: str) -> DragomanError:
     return DragomanError(
-        f"{_beside(out, 'partial')}: this unfinished file {what}; put back what there was, or begin anew with --restart"
+        f"{_beside(out, 'partial')}: this unfinished file {what}; restore it, or start over with --restart"
     )
 
 
@@ -191,13 +190,15 @@ def _locked(out: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     try:
         descriptor = acquire(path)
     except BlockingIOError:
-        raise DragomanError(f"{out}: another process is writing it; wait for it, or give another name") from None
+        raise DragomanError(
+            f"{out}: another process is writing this file; wait for it or choose another name"
+        ) from None
     with os.fdopen(descriptor, "r+b") as journal:
         first = journal.read(len(MARK))
         if not MARK.startswith(first):
             raise DragomanError(
-                f"{path}: does not begin as a journal of this dragoman; it is somebody's, or of a file that an "
-                "earlier version left unfinished: finish that one with it, move this away, or give another name"
+                f"{path}: exists and is not a journal of this version of dragoman; if an earlier version left it, "
+                "finish the file with that version; otherwise move it away or choose another name"
             )
         try:
             with os.fdopen(acquire(_beside(out, "partial"), wait=True), "r+b") as partial:  # follows no link either

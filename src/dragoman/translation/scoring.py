@@ -78,7 +78,7 @@ class PairReader:
         if not source.strip() or not target.strip():
             return Note("not_scored", "not scored: a side is blank")
         if self.longest is not None and n + 1 > self.longest:
-            return Note("not_scored", f"not scored: {n:,} tokens are more than the model has positions for")
+            return Note("not_scored", f"not scored: {n:,} tokens, more than the model has positions for")
         return None
 
     def _scored(self, one: Read, src_ids: list[int], tgt_ids: list[int], alpha: float, found: Links | None) -> Scored:
@@ -98,7 +98,7 @@ class PairReader:
         return links(one.attention, src_words, tgt_words)
 
     def align(self, parts: Sequence[Sequence[TextPart]], batch_tokens: int) -> list[Links]:
-        """Align the parts of some texts with their translations; a part that finds no memory has no links."""
+        """Align the parts of some texts with their translations; a part that runs out of memory has no links."""
         flat = [part for group in parts for part in group]
         pairs = [(part.src_ids, part.tgt_ids) for part in flat]
         lost: list[int] = []  # have no links

@@ -23,7 +23,7 @@ def translate_segments(segments: Sequence[TextSegment], plan: Plan, events: Even
     found = plan.engine.search([each.search for each in segments], plan.search, wanted, events.progress)
     texts = iter(texts_of([hypothesis for one in found.hypotheses for hypothesis in one], plan.tgt_tokenizer))
     results = [
-        SegmentResult(tuple(one), tuple(next(texts) for _ in one), None if one else Note("dropped", "no longer wanted"))
+        SegmentResult(tuple(one), tuple(next(texts) for _ in one), None if one else Note("dropped", "cancelled"))
         for one in found.hypotheses
     ]
     for i in found.out_of_memory:

@@ -77,13 +77,13 @@ class Translator:
         """
         paths = [path] if isinstance(path, Path | str) else list(path)
         if not paths:
-            raise ConfigError("there is no run to load: name one, or several for an ensemble")
+            raise ConfigError("no run to load: name one, or several for an ensemble")
         bundles = [load_bundle(each, resolve_device(device)) for each in paths]
         for other, bundle in zip(paths[1:], bundles[1:], strict=True):
             if (bundle.src_tokenizer, bundle.tgt_tokenizer) != (bundles[0].src_tokenizer, bundles[0].tgt_tokenizer):
                 raise BundleError(
-                    f"{other}: its subwords are not those of {paths[0]}; an ensemble needs runs that were trained on "
-                    "the same text with the same data.tokenizer"
+                    f"{other}: its subword models differ from those of {paths[0]}; ensemble members must "
+                    "share their subword models (same text, same data.tokenizer)"
                 )
         return cls(*bundles, run=Path(paths[0]))
 
@@ -124,7 +124,7 @@ class Translator:
         options, trees = replace(options, glossary=glossary), self.is_parser
         if trees and (options.constrains or options.alignments):
             what = "alignments" if options.alignments else "prefix, include, exclude, glossary and no_repeat_ngram"
-            raise ConfigError(f"{what}: for translators, and this run is a parser; leave them out")
+            raise ConfigError(f"{what}: not supported by a parser, and this run is one; leave them out")
         self._encoder.check(options)
         decode = self._decode_config(options)
         sampling = None
@@ -204,9 +204,9 @@ class Translator:
         options = TranslateOptions.of(options, changes)
         options.refuse_others(SCORING, "scoring")
         if self.is_parser:
-            raise ConfigError("a parser does not score trees that are given: it is for translators")
+            raise ConfigError("a parser cannot score given trees: scoring is for translation runs")
         if isinstance(sources, str) or isinstance(targets, str) or len(sources) != len(targets):
-            raise DecodeError("score takes two lists of as many texts: target i translates source i")
+            raise DecodeError("score takes two lists of equal length: target i translates source i")
         config = self._decode_config(options)
         return self._reader(options.precision).score(
             sources, targets, config.batch_tokens, config.length_penalty, options.alignments, events.progress
@@ -328,7 +328,7 @@ class Translator:
 
         Raises:
             DataError: ``src`` cannot be read.
-            DragomanError: ``out`` cannot be written, or was begun from another input, model or options.
+            DragomanError: ``out`` cannot be written, or was started from another input, model or options.
             DecodeError: Lines ran out of memory; ``out`` is whole, they are blank, and a warning names each.
         """
         plan = self._plan_of_lines(options, changes)
@@ -361,7 +361,7 @@ def _report(translations: Sequence[Translation], events: Events) -> None:
     """Pass on the notes of some translations; those that ran out of memory come last.
 
     Raises:
-        DecodeError: One did, and nobody is to be told.
+        DecodeError: One did, and ``failed`` is None.
     """
     lost = []
     for number, one in enumerate(translations, 1):

@@ -1,6 +1,6 @@
 """Lexical constraints: the words that a translation must and must not have, encoded for the search, and checked after.
 
-The search (``decoding.constraints``) keeps them wherever it can. What it could not keep is said in a note.
+The search (``decoding.constraints``) satisfies them wherever it can. Violated ones are reported in a note.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class WordConstraints:
 
     rules: Rules
     prefix: str
-    placed: tuple[tuple[str, str], ...]  # each word that must stand in it, and what a note calls it
+    placed: tuple[tuple[str, str], ...]  # each word that must appear in it, and what a note calls it
     excluded: tuple[str, ...]
 
     def violations(self, translation: str) -> tuple[str, ...]:
@@ -34,9 +34,9 @@ class WordConstraints:
             there[word] -= 1
             if there[word] < 0:
                 found.append(f"{name} could not be placed")
-        found += [f"the excluded {word!r} is there" for word in self.excluded if has_word(translation, word)]
+        found += [f"the excluded {word!r} appears" for word in self.excluded if has_word(translation, word)]
         if not translation.startswith(self.prefix):
-            found.append(f"it does not begin with {self.prefix!r}")
+            found.append(f"it does not start with {self.prefix!r}")
         return tuple(dict.fromkeys(found))
 
 
@@ -61,7 +61,7 @@ class ConstraintEncoder:
         different = [prefix for prefix in dict.fromkeys(options.prefixes) if prefix]
         for prefix, ids in zip(different, self.tokenizer.encode(different), strict=True):
             if UNK_ID in ids:
-                raise ConfigError(f"the prefix {prefix!r} has a character that this run's subwords cannot spell")
+                raise ConfigError(f"the prefix {prefix!r} has a character that is not in this run's subword vocabulary")
 
     def encode(self, options: TranslateOptions, prefix: str, terms: Sequence[Match], is_first: bool) -> WordConstraints:
         """The constraints of a translation.

@@ -193,10 +193,10 @@ def test_a_gated_convolution_is_torchs_convolution_and_gate() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        (dict(architecture="lstm", norm="pre"), "norm = 'pre', but model.architecture = 'lstm' has no such thing"),
+        (dict(architecture="lstm", norm="pre"), "norm = 'pre', but model.architecture = 'lstm' has no such setting"),
         (dict(architecture="conv", attention_dropout=0.1), "model.attention_dropout = 0.1, but model.architecture"),
         (dict(architecture="gru", positions="learned"), "model.positions = 'learned', but model.architecture = 'gru'"),
-        (dict(architecture="conv", positions="rotary"), "turns queries of self-attention, which 'conv' has not"),
+        (dict(architecture="conv", positions="rotary"), "needs self-attention, which 'conv' does not have"),
         (dict(architecture="rnn", n_encoder_layers=0), "'rnn' has encoder and decoder: give each 1 layer or more"),
         (dict(architecture="conv", kernel_width=4), "model.kernel_width = 4 must be odd"),
         (dict(architecture="lstm", d_model=13), "d_model = 13 is odd: half of 'lstm' reads each way"),

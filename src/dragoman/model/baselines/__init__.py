@@ -1,10 +1,10 @@
-"""The paper's opponents, behind the interface of the Transformer: what it is measured against, built to be fair.
+"""The paper's baselines, with the interface of the Transformer, built to be fair.
 
 1. ``cells``          the plain recurrent cell, GRU, LSTM: one step, and a sequence of them
-2. ``attention``      additive attention (Bahdanau et al., 2015)
+2. ``additive_attention``  additive attention (Bahdanau et al., 2015)
 3. ``recurrent``      encoder-decoder of these cells, chosen by ``model.architecture = rnn | gru | lstm``
 4. ``convolutional``  gated convolutions with attention in each decoder layer (``conv``)
-5. ``ends``           what both have at either end: embeddings and generator
+5. ``embeddings``     embeddings and generator, shared by all
 
 Each offers ``forward``, ``features``, ``start`` and ``step`` as ``Transformer`` does, and its state ``select``: all
 that training, search and scoring know of a model. ``record`` receives the weights of cross-attention.

@@ -124,7 +124,7 @@ class Recurrence(nn.Module):
 def recurrence(
     kind: str, x: Tensor, state: tuple[Tensor, ...], w_x: Tensor, bias: Tensor, w_h: Tensor
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Fast twin of ``Recurrence.steps``: the same cells in one call, several times as fast in bf16 and on a GPU.
+    """Optimised implementation of ``Recurrence.steps``: one call, several times as fast in bf16 and on a GPU.
 
     Args:
         kind: ``rnn``, ``gru`` or ``lstm``; the order of the gates is torch's.
