@@ -12,7 +12,7 @@ from table_model import TableModel, TableState
 from torch import Tensor
 
 from dragoman.config import DecodeConfig, ModelConfig
-from dragoman.decoding.batches import search_all
+from dragoman.decoding.batches import Hooks, search_all
 from dragoman.decoding.constraints import Rules, Spelling
 from dragoman.decoding.sampling import Sampling
 from dragoman.decoding.search import Hypothesis
@@ -53,7 +53,8 @@ class Stepwise(TableModel):
 
 
 def search(model: Any, config: DecodeConfig, alive: Callable[[int], bool] | None, **how: Any) -> list[list[Hypothesis]]:
-    return search_all(model, SOURCES, config, CPU, alive=alive, **how)
+    hooks = Hooks(alive=alive, progress=how.pop("progress", None))
+    return search_all(model, SOURCES, config, CPU, hooks=hooks, **how)
 
 
 @WAYS

@@ -10,7 +10,7 @@ from table_model import TableModel, TableState
 from torch import Tensor
 
 from dragoman.config import DecodeConfig
-from dragoman.decoding.batches import run_halving, search_all
+from dragoman.decoding.batches import Hooks, run_halving, search_all
 from dragoman.decoding.scoring import read_all
 from dragoman.device import is_out_of_memory
 from dragoman.errors import DecodeError
@@ -54,11 +54,12 @@ def test_x4_a_sentence_that_fails_alone_is_named_after_the_others_are_done(error
     sources = [[4], [5] * 30, [6, 6], [5] * 40, [4, 5]]
     want = search_all(TableModel(1), sources, DecodeConfig(), CPU)
     done: list[int] = []
+    hooks = Hooks(progress=lambda n, total, what: done.append(n))
     with pytest.raises(DecodeError, match=r"^sentence 2: out of memory, even alone in a batch"):
-        search_all(Small(1, 12, error), sources, DecodeConfig(), CPU, progress=lambda n, total, what: done.append(n))
+        search_all(Small(1, 12, error), sources, DecodeConfig(), CPU, hooks=hooks)
     assert done[-1] == 5
     lost: list[int] = []
-    found = search_all(Small(1, 12, error), sources, DecodeConfig(), CPU, failed=lost.append)
+    found = search_all(Small(1, 12, error), sources, DecodeConfig(), CPU, hooks=Hooks(failed=lost.append))
     assert lost == [1, 3]
     assert found == [want[0], [], want[2], [], want[4]]
     print("X4: 2 of 5 sentences fail alone: both reported, 3 translated as ever")

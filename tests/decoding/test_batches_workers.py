@@ -12,7 +12,7 @@ from table_model import TableModel, TableState
 from torch import Tensor
 
 from dragoman.config import DecodeConfig
-from dragoman.decoding.batches import search_all
+from dragoman.decoding.batches import Hooks, search_all
 from dragoman.errors import ConfigError, DecodeError
 
 CPU = torch.device("cpu")
@@ -40,7 +40,13 @@ def test_the_results_are_those_of_one_worker_in_order(workers: int) -> None:
     before = torch.get_num_threads()
     model, told = Watched(1), list[int]()
     found = search_all(
-        model, SOURCES, CONFIG, CPU, 2, workers=workers, progress=lambda done, total, what: told.append(done)
+        model,
+        SOURCES,
+        CONFIG,
+        CPU,
+        2,
+        workers=workers,
+        hooks=Hooks(progress=lambda done, total, what: told.append(done)),
     )
     assert found == search_all(TableModel(1), SOURCES, CONFIG, CPU, 2)
     assert len({name for name, _ in model.starts}) > 1
@@ -52,7 +58,7 @@ def test_the_results_are_those_of_one_worker_in_order(workers: int) -> None:
 
 def test_a_source_without_memory_is_reported_after_the_others() -> None:
     lost: list[int] = []
-    found = search_all(Watched(1, room=7), SOURCES, CONFIG, CPU, workers=2, failed=lost.append)
+    found = search_all(Watched(1, room=7), SOURCES, CONFIG, CPU, workers=2, hooks=Hooks(failed=lost.append))
     want = search_all(TableModel(1), SOURCES, CONFIG, CPU)
     assert lost == [i for i, src in enumerate(SOURCES) if len(src) + 1 > 7]
     assert found == [[] if i in lost else one for i, one in enumerate(want)]

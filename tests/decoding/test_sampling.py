@@ -59,8 +59,8 @@ def test_a_sentence_is_sampled_alike_in_any_batch_and_differently_by_seed_and_li
     def search(which: list[int], batch_tokens: int, seed: int = 1) -> list[list[list[int]]]:
         config = DecodeConfig(max_extra_tokens=10, batch_tokens=batch_tokens)
         found = search_all(
-            model, [sources[i] for i in which], config, CPU, n_best, sampling=Sampling(seed=seed),
-            keys=[keys[i] for i in which],
+            model, [sources[i] for i in which], config, CPU, n_best,
+            sampling=Sampling(seed=seed, keys=[keys[i] for i in which]),
         )  # fmt: skip
         return [[h.ids for h in group] for group in found]
 

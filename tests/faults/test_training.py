@@ -383,7 +383,7 @@ def test_a_second_process_is_refused_while_one_trains_and_a_killed_one_leaves_no
     config, want = ended
     run = tmp_path / "run"
     process = start_slowly(config, "--out", run, "--quiet")
-    wait_for_step(run, 10, process)
+    wait_for_step(run, 15, process)  # by then the checkpoint of step 10 is whole
     for args in (["--resume"], [config]):
         done = command("train", *args, "--out", run)
         assert done.status == 2

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -18,7 +19,7 @@ from torch import Tensor
 from dragoman.config import DecodeConfig
 from dragoman.decoding.constraints import Rules
 from dragoman.decoding.sampling import Sampling, sample_search
-from dragoman.decoding.search import DEFAULT, Hypothesis, Model, Specials, beam_search, greedy_search
+from dragoman.decoding.search import DEFAULT, Hypothesis, Model, beam_search, greedy_search
 from dragoman.device import is_out_of_memory
 from dragoman.errors import ConfigError, DecodeError
 
@@ -103,22 +104,34 @@ def most_tokens(n_src: int, rules: Rules | None, config: DecodeConfig, longest: 
     return min(most, longest or most)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Hooks:
+    """Who is told, and asked, while many sentences are searched; all by the index of a source."""
+
+    progress: Callable[[int, int, str], object] | None = None
+    """Told after each batch how many sentences are done, of how many."""
+    failed: Callable[[int], None] | None = None
+    """Told of each source that found no memory even alone; its list stays empty. None: that is an error."""
+    alive: Callable[[int], bool] | None = None
+    """Asked before a source's batch begins and at each step, by whichever thread searches: one whose translation is no
+    longer wanted leaves, and its list stays empty."""
+
+
+NO_HOOKS = Hooks()
+
+
 def search_all(
     model: Model,
     src_ids: Sequence[Sequence[int]],
     config: DecodeConfig,
     device: torch.device,
     n_best: int = 1,
-    specials: Specials = DEFAULT,
-    progress: Callable[[int, int, str], object] | None = None,
     *,
     rules: Sequence[Rules] | None = None,
     sampling: Sampling | None = None,
-    keys: Sequence[Hashable] | None = None,
     longest: int | None = None,
-    failed: Callable[[int], None] | None = None,
     workers: int = 1,
-    alive: Callable[[int], bool] | None = None,
+    hooks: Hooks = NO_HOOKS,
 ) -> list[list[Hypothesis]]:
     """Translate ids to ids.
 
@@ -126,25 +139,21 @@ def search_all(
         src_ids: Sources without eos; none may be empty.
         config: Beam, length penalty, patience, and how many tokens a translation may have beyond its source's.
         n_best: Number of hypotheses of each; at most the beam size, unless sampling.
-        progress: Told after each batch how many sentences are done, of how many.
         rules: For each source what its translation must and must not be. Words to place are searched for with a beam
             of at least ``CONSTRAINED_BEAM``, and of one more than their tokens.
         sampling: Sample translations instead of searching.
-        keys: What names each source in sampling's random numbers; None: its index.
         longest: No translation may have more tokens, eos counted, whatever ``config`` and ``rules`` say.
-        failed: Called with the index of each source that ran out of memory even alone; its list stays empty.
         workers: Number of batches decoded in parallel, by threads of one core each; 1: by this thread, with as many
             cores as torch has been given.
-        alive: Asked with the index of a source, before its batch begins and at each step, by whichever thread
-            searches: one whose translation is cancelled leaves, and its list stays empty.
+        hooks: Who is told and asked meanwhile.
 
     Returns:
         For each source, in order, its hypotheses, best first.
 
     Raises:
         ConfigError: ``sampling`` or the number of workers is impossible.
-        DecodeError: A source ran out of memory even alone (raised after the others, unless ``failed`` is given);
-            ``n_best`` is more than the beam; sampling is to place words.
+        DecodeError: A source ran out of memory even alone (raised after the others, unless ``hooks.failed`` is
+            given); ``n_best`` is more than the beam; sampling is to place words.
     """
     if n_best < 1:
         raise DecodeError(f"n_best = {n_best} must be 1 or more")
@@ -155,6 +164,7 @@ def search_all(
     elif n_best > config.beam_size:
         raise DecodeError(f"n_best = {n_best} must lie between 1 and beam_size = {config.beam_size}")
     found: list[list[Hypothesis]] = [[] for _ in src_ids]
+    alive, specials = hooks.alive, DEFAULT
 
     def search(batch: list[int], beam_size: int) -> None:
         batch = batch if alive is None else [i for i in batch if alive(i)]
@@ -166,7 +176,7 @@ def search_all(
         max_lens = [most_tokens(len(src_ids[i]), rules[i] if rules else None, config, longest) for i in batch]
         alpha = config.length_penalty
         if sampling is not None:
-            names = [i if keys is None else keys[i] for i in batch]
+            names = [i if sampling.keys is None else sampling.keys[i] for i in batch]
             results = sample_search(model, src, max_lens, sampling, names, n_best, alpha, specials, rule, wanted)
         elif beam_size == 1:
             results = [[h] for h in greedy_search(model, src, max_lens, alpha, specials, rule, alive=wanted)]
@@ -188,9 +198,9 @@ def search_all(
     for (size, _), lost_here in zip(jobs, _run_all([job for _, job in jobs], workers), strict=True):
         lost += lost_here
         done += size
-        if progress is not None:
-            progress(done, len(src_ids), "sentences translated")
-    report_lost(lost, failed)
+        if hooks.progress is not None:
+            hooks.progress(done, len(src_ids), "sentences translated")
+    report_lost(lost, hooks.failed)
     return found
 
 

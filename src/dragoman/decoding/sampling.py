@@ -26,6 +26,7 @@ class Sampling(NamedTuple):
     top_k: int = 0  # only of the likeliest so many; 0: of all
     top_p: float = 1.0  # only of the fewest whose probabilities reach this sum (https://arxiv.org/abs/1904.09751)
     seed: int = 0
+    keys: Sequence[Hashable] | None = None  # what names each source in the random numbers; None: its index
 
     def checked(self) -> Sampling:
         """Itself.

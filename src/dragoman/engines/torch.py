@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import torch
 
-from dragoman.decoding.batches import search_all
+from dragoman.decoding.batches import Hooks, search_all
 from dragoman.decoding.constraints import Rules
 from dragoman.decoding.ensemble import Ensemble, Mean
 from dragoman.decoding.search import Model
@@ -63,14 +63,14 @@ class Torch:
         constrained = [segment.rules for segment in segments if segment.rules is not None]
         free = Rules(constrained[0].spelling) if constrained else None
         rules = [segment.rules or free for segment in segments] if free else None
+        sampling = settings.sampling and settings.sampling._replace(keys=[segment.key for segment in segments])
         lost: list[int] = []
         with autocast(self._precision if self._fast is None else "fp32", self._models.device):
             found = search_all(
                 self._searcher, [segment.ids for segment in segments], settings.decode, self._models.device,
-                settings.n_best, progress=progress, rules=rules, sampling=settings.sampling,
-                keys=[segment.key for segment in segments], longest=self._models.longest, failed=lost.append,
+                settings.n_best, rules=rules, sampling=sampling, longest=self._models.longest,
                 workers=settings.workers if self._fast is not None else 1,  # autocast is one thread's
-                alive=alive,
+                hooks=Hooks(progress=progress, failed=lost.append, alive=alive),
             )  # fmt: skip
         return Found(found, lost)
 
