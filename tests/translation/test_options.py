@@ -141,7 +141,7 @@ def test_a_prefix_may_end_within_a_word_which_then_continues(translator: Transla
     assert [one.text[:3] for one in each] == ["der", "die"]
     with pytest.raises(ConfigError, match="2 prefixes for 1 texts"):
         translator.translate(["a cat"], prefix=["a", "b"])
-    with pytest.raises(ConfigError, match="line end"):
+    with pytest.raises(ConfigError, match="line break"):
         translator.translate(["a cat"], prefix="a\nb")
 
 
