@@ -431,5 +431,5 @@ def test_any_overrides_give_a_mapping_or_a_config_error(overrides: list[str]) ->
 def test_a_key_that_stands_twice_is_refused_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "twice.yaml"
     path.write_text("train:\n  max_steps: 5\nmodel: {}\ntrain:\n  max_steps: 7\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"twice\.yaml:4: not valid YAML \('train' stands twice\)"):
+    with pytest.raises(ConfigError, match=r"twice\.yaml:4: not valid YAML \('train' appears twice\)"):
         read_yaml(path)

@@ -95,7 +95,7 @@ def test_training_refuses_a_truncated_archive(refused: Callable[..., str], folde
     (folder / "train.en.gz").write_bytes(whole[:-20])
     error = refused("train", "--src", "train.en.gz", "--tgt", "train.de", "--out", "x")
     assert "train.en.gz: reading failed" in error
-    assert "cut or damaged" in error
+    assert "truncated or damaged" in error
 
 
 @pytest.mark.parametrize(

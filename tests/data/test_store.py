@@ -136,7 +136,7 @@ def test_a_failure_on_the_way_leaves_nothing_and_keeps_the_older_store(tmp_path:
 
 def test_a_corpus_of_which_nothing_is_left_is_refused(tmp_path: Path) -> None:
     for pairs in ([], [("", "x")] * 3):
-        with pytest.raises(DataError, match=rf"no pair is left.*{len(pairs)} pairs read"):
+        with pytest.raises(DataError, match=rf"no pair left.*{len(pairs)} pairs read"):
             build_store(tmp_path / "s", pairs, SRC, TGT, config())
     assert names(tmp_path) == []
 
@@ -279,10 +279,10 @@ def test_a_store_that_changes_after_it_was_opened_is_an_error_and_no_crash(tmp_p
                 store.pair(row)
         store.pair(11)
     (folder / "src.offsets").write_bytes(offsets[:80])
-    with pytest.raises(DataError, match=r"src\.offsets: was cut"):
+    with pytest.raises(DataError, match=r"src\.offsets: was truncated"):
         store.src_lengths()
     os.truncate(folder / "tgt.text", 100)
-    with pytest.raises(DataError, match=r"tgt\.text: was cut"):
+    with pytest.raises(DataError, match=r"tgt\.text: was truncated"):
         store.texts([56])
 
 

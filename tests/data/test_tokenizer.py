@@ -160,7 +160,7 @@ def test_a_large_text_is_drawn_from_by_chance_and_always_alike(
     caplog.set_level(logging.INFO)
     first = Tokenizer.learn(LINES, TokenizerConfig(vocab_size=500))
     assert Tokenizer.learn(LINES, TokenizerConfig(vocab_size=500)) == first
-    assert "from 500 of 3,000 lines" in caplog.text
+    assert "sample of 500 of 3,000 lines" in caplog.text
 
 
 @kinds
@@ -171,7 +171,7 @@ def test_a_vocabulary_larger_than_the_text_is_lowered_and_said(
     config = TokenizerConfig(kind=kind, vocab_size=5000, byte_fallback=byte_fallback)
     tokenizer = Tokenizer.learn(["the cat sat on the mat"] * 3, config)
     assert tokenizer.vocab_size < 400
-    assert f"has only {tokenizer.vocab_size} subwords" in caplog.text
+    assert f"yields only {tokenizer.vocab_size} subwords" in caplog.text
     assert tokenizer.decode(tokenizer.encode(["the cat sat"])) == ["the cat sat"]
 
 

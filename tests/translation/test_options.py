@@ -141,7 +141,7 @@ def test_a_prefix_may_end_within_a_word_which_then_continues(translator: Transla
     assert [one.text[:3] for one in each] == ["der", "die"]
     with pytest.raises(ConfigError, match="2 prefixes for 1 texts"):
         translator.translate(["a cat"], prefix=["a", "b"])
-    with pytest.raises(ConfigError, match="line end"):
+    with pytest.raises(ConfigError, match="line break"):
         translator.translate(["a cat"], prefix="a\nb")
 
 
@@ -180,11 +180,11 @@ def test_what_cannot_be_kept_is_said(translator: Translator) -> None:
     warnings: list[str] = []
     both = translator.translate(["a dog"], include=["katze"], exclude=["katze"], guard=False, events=told(warnings))[0]
     assert has_word(both.text, "katze")  # what must be wins
-    assert both.notes == (Note("constraint", "the excluded 'katze' is there"),)
-    assert warnings == ["line 1: the excluded 'katze' is there"]
+    assert both.notes == (Note("constraint", "the excluded 'katze' appears"),)
+    assert warnings == ["line 1: the excluded 'katze' appears"]
     begun = translator.translate(["a dog"], prefix="hund ", exclude=["hund"])[0]
     assert begun.text.startswith("hund ")
-    assert begun.notes == (Note("constraint", "the excluded 'hund' is there"),)
+    assert begun.notes == (Note("constraint", "the excluded 'hund' appears"),)
 
 
 def test_a_glossary_speaks_for_the_lines_that_have_its_terms(translator: Translator) -> None:

@@ -257,12 +257,12 @@ def test_places_that_cannot_be_written_are_refused(src: Path, listing: Any) -> N
         with pytest.raises(DragomanError, match=says):
             make_file(src, out, FACTS, Upper(), print)
 
-    refused(src.parent, "not a file")
+    refused(src.parent, "not a regular file")
     refused(src, "is the input; choose another name")
     (src.parent / "link").symlink_to(src)
     refused(src.parent / "link", "is the input")
     refused(src.parent / "no/such/folder", "cannot be written")
-    refused(Path("/dev/full"), "not a file")
+    refused(Path("/dev/full"), "not a regular file")
     assert [name for name in listing(src.parent) if "partial" in name] == []
     with pytest.raises(DataError, match="no such file"):
         make_file(src.parent / "nowhere", src.parent / "out", FACTS, Upper(), print)

@@ -78,7 +78,7 @@ def _config(lab: Lab) -> Config:
     """What is trained: the configuration that was given if it is a parser's, else a parser of the embedded treebank."""
     config = lab.config
     if config is not None and not config.is_parser:
-        lab.say("the configuration is for translation: training a parser on the embedded treebank instead")
+        lab.say("the configuration is for translation: using the embedded treebank instead")
         config = None
     if config is None:
         folder, sizes = lab.out / "treebank", (300, 20) if lab.quick else (8000, 500)

@@ -140,7 +140,7 @@ def ready_to_resume(run: Path, overrides: Sequence[str], accept_changed_text: bo
     """
     if not list_checkpoints(run / "checkpoints"):
         what = "no checkpoint yet; delete it" if (run / "config.yaml").is_file() else "no such run; leave out --resume"
-        raise BundleError(f"{run}: nothing to resume, {what} to start anew")
+        raise BundleError(f"{run}: nothing to resume, {what} to start again")
     saved = Config.from_yaml(run / "config.yaml")
     config = Config.from_yaml(run / "config.yaml", overrides)
     try:
@@ -196,14 +196,14 @@ def _settings(section: Mapping[str, Any], path: str = "") -> dict[str, Any]:
 
 
 def restarted(run: Path, ticker: Ticker) -> bool:
-    """Whether this very call of torchrun began the run and now tries again; without a checkpoint it begins anew."""
+    """Whether this very call of torchrun began the run and now tries again; without a checkpoint it begins again."""
     name, mark = launch_name(), run / LAUNCH
     if name is None or not mark.is_file() or mark.read_text(encoding="utf-8", errors="replace") != name:
         return False
     if list_checkpoints(run / "checkpoints"):
         ticker.say("started again by torchrun: going on from the last checkpoint, as with --resume")
         return True
-    ticker.say("started again by torchrun before the first checkpoint: beginning anew")
+    ticker.say("started again by torchrun before the first checkpoint: beginning again")
     refuse_if_locked(run)
     for left in ("config.yaml", "log.jsonl", "samples.txt"):
         (run / left).unlink(missing_ok=True)
