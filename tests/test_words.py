@@ -43,7 +43,7 @@ DEFINED = {r"\bfast twins?\b": "src/dragoman/fast/", r"\bplain twins?\b": "src/d
 """Where such a word has its meaning."""
 
 
-UNMENDED = ("src/dragoman/fast/", "src/dragoman/training/run.py")
+UNMENDED = ("src/dragoman/fast/",)
 """What is still to be mended."""
 
 
@@ -57,7 +57,8 @@ def texts() -> Iterator[tuple[str, str]]:
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     unreleased = re.search(r"^## .*unreleased.*?(?=^## |\Z)", changes, re.IGNORECASE | re.MULTILINE | re.DOTALL)
     if unreleased:
-        yield "CHANGELOG.md", changes[: unreleased.start()].count("\n") * "\n" + unreleased[0]
+        told = re.sub(r"^  \| `.*$", "", unreleased[0], flags=re.MULTILINE)  # tables of renamed modules quote old names
+        yield "CHANGELOG.md", changes[: unreleased.start()].count("\n") * "\n" + told
 
 
 def banned(name: str, text: str) -> Iterator[str]:

@@ -111,7 +111,7 @@ class Hooks:
     progress: Callable[[int, int, str], object] | None = None
     """Told after each batch how many sentences are done, of how many."""
     failed: Callable[[int], None] | None = None
-    """Told of each source that found no memory even alone; its list stays empty. None: that is an error."""
+    """Told of each source that ran out of memory even alone; its list stays empty. None: that is an error."""
     alive: Callable[[int], bool] | None = None
     """Asked before a source's batch begins and at each step, by whichever thread searches: one whose translation is no
     longer wanted leaves, and its list stays empty."""
