@@ -25,6 +25,14 @@ settings.load_profile("fixed")
 # a script's shell has what it starts in the background ignore this signal, which the tests send
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+LONG = {"faults", "e2e", "benchmarks", "test_docs.py"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take longest, so that no process is left alone with one at the end."""
+    items.sort(key=lambda item: not LONG & set(item.path.parts))
+
+
 DICTIONARY = """
 the=der a=ein dog=hund cat=katze man=mann woman=frau sees=sieht likes=mag finds=findet big=gross small=klein red=rot
 green=gruen house=haus tree=baum runs=rennt sleeps=schlaeft today=heute here=hier

@@ -7,11 +7,13 @@ import functools
 import multiprocessing
 import os
 import runpy
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import traceback
+import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -40,8 +42,9 @@ class Forked:
         cwd: Path | None = None,
         stdin: bytes = b"",
     ) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="forked"))
-        self._files = [self._folder / name for name in ("in", "out", "err")]
+        folder = Path(tempfile.mkdtemp())
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._files = [folder / name for name in ("in", "out", "err")]
         for path, content in zip(self._files, (stdin, b"", b""), strict=True):
             path.write_bytes(content)
         place = (str(cwd or Path.cwd()), {**os.environ, **(environment or {})}, [str(path) for path in self._files])
