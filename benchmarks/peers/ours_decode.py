@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,30 @@ environment.prepare()
 
 import torch  # noqa: E402
 
+from dragoman.bundle import Bundle  # noqa: E402
+from dragoman.engines.choice import Engines  # noqa: E402
+from dragoman.engines.engine import Models  # noqa: E402
 from dragoman.translation.notes import Events  # noqa: E402
 from dragoman.translation.translator import Translation, Translator  # noqa: E402
+
+
+@dataclass(frozen=True)
+class _Endless(Models):
+    """Of which a translation may have exactly as many tokens as asked for."""
+
+    longest = property(lambda self: Stretched.steps)  # type: ignore[assignment]
 
 
 class Stretched(Translator):
     """Searches for exactly ``steps`` tokens where the model itself never ends."""
 
     steps = 0
-    _longest = property(lambda self: self.steps)  # type: ignore[assignment]
+
+    def __init__(self, *bundles: Bundle, run: Path | None = None) -> None:
+        super().__init__(*bundles, run=run)
+        self._models = _Endless(**vars(self._models))
+        self._engines = Engines(self._models)
+
     max_tokens = property(lambda self: 1_000_000)  # type: ignore[assignment]  # no line is split
 
 

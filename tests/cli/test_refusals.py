@@ -187,7 +187,7 @@ def test_a_folder_that_holds_a_run_is_not_written_over(
     assert "runs/new/x already holds a run: go on with --resume, or choose another --out" in refused(*TRAIN)
     shutil.rmtree(folder / "runs/new/x/checkpoints")
     assert "holds a run without a checkpoint: delete it if it has ended" in refused(*TRAIN)
-    assert "nothing to resume, no checkpoint yet; delete it to start anew" in refused(*TRAIN, "--resume")
+    assert "nothing to resume, no checkpoint yet; delete it to start again" in refused(*TRAIN, "--resume")
 
 
 def test_a_run_with_damaged_checkpoints_alone_cannot_be_resumed(command: Command, folder: Path, tiny_run: Path) -> None:

@@ -105,7 +105,7 @@ def test_reading_in_blocks_equals_reading_line_by_line(
 def test_only_lf_ends_a_line(tmp_path: Path) -> None:
     path = write(tmp_path / "x", f"{NOT_LINE_ENDS}\nsecond\n".encode())
     assert list(read_lines(path)) == [NOT_LINE_ENDS, "second"]
-    assert lenient(path.read_bytes()) == [(NOT_LINE_ENDS, None), ("second", None)]
+    assert lenient(path.read_bytes()) == [Line(NOT_LINE_ENDS, None), Line("second", None)]
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,9 @@ def test_lenient_reading_repairs_and_names_the_line() -> None:
     ]  # a U+FFFD that was there is no mistake
     assert lines[1].warning == "in:2:2: not UTF-8, U+FFFD put in 2 places"
     assert lines[3].warning == "in:4:2: NUL, U+FFFD put in 2 places"
-    assert lenient(b"\xef\xbb\xbfa\n") == [("a", "in:1: byte order mark at the start removed")]
+    assert lenient(b"\xef\xbb\xbfa\n") == [
+        Line("a", "in:1: byte order mark at the start removed", ("byte_order_mark",))
+    ]
 
 
 def test_lenient_reading_gives_a_line_as_soon_as_its_lf_arrived() -> None:
@@ -274,7 +276,7 @@ def test_lenient_reading_gives_a_line_as_soon_as_its_lf_arrived() -> None:
         lines = read_lines_leniently(stream, "stdin")
         for text in ("one", "two"):
             pipe.write(f"{text}\n".encode())
-            assert next(lines) == (text, None)
+            assert next(lines) == Line(text, None)
         assert guard.is_alive()
         guard.cancel()
         pipe.close()
@@ -296,7 +298,7 @@ def test_a_line_above_the_cap_is_cut_with_a_warning_in_translation(monkeypatch: 
         assert [line.text for line in lines] == ["x" * min(n, 10), "next"]
         assert (lines[0].warning is None) == (n <= 10)
     (line,) = lenient("xxxxxxxx日本".encode())  # the cap goes through a character
-    assert line == ("x" * 8, "in:1: only the first 8 bytes of the line are used")
+    assert line == Line("x" * 8, "in:1: only the first 8 bytes of the line are used", ("cut",))
 
 
 BOMB = """

@@ -75,8 +75,8 @@ def test_what_cannot_be_compared_is_refused(
     with pytest.raises(dragoman.DataError, match="nothing to compare: no line is translated in one piece"):
         dragoman.certify(run, folder, src=tmp_path / "long", quiet=True)
     with monkeypatch.context() as patch:
-        patch.setattr(Translator, "translate", lambda self, texts, **settings: [Translation("", 0.0)] * len(texts))
-        with pytest.raises(dragoman.DataError, match="nothing to compare: all translations are empty; the model has"):
+        patch.setattr(Translator, "translate_planned", lambda self, texts, *args: [Translation("", 0.0)] * len(texts))
+        with pytest.raises(dragoman.DataError, match="nothing to compare: all translations are empty; the model is"):
             dragoman.certify(run, folder, src=corpus.valid_src, quiet=True)
     with pytest.raises(dragoman.DataError, match="has 20 lines but"):
         dragoman.certify(run, folder, src=corpus.valid_src, ref=corpus.tgt, quiet=True)

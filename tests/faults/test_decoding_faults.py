@@ -63,7 +63,7 @@ def test_X1_as_many_lines_come_out_as_go_in_and_in_order_of_a_stub(n: int, tiny_
     def check(content: bytes) -> None:
         nonlocal tried, lines
         asked = stub.n_rows
-        found = list(echo.translate_stream(io.BytesIO(content), "x", lambda text: None, beam_size=1, guard=False))
+        found = list(echo.translate_stream(io.BytesIO(content), "x", beam_size=1, guard=False))
         assert len(found) == count_lines(content)
         texts = content.removeprefix(BOM_BYTES).decode("utf-8", "replace").replace("\0", "\ufffd").split("\n")
         ended = [text.removesuffix("\r") for text in texts[:-1]] + texts[-1:]
@@ -85,7 +85,7 @@ def test_X1_as_many_lines_come_out_as_go_in_of_a_trained_model(n: int, translato
     lines = 0
     for _ in range(n):
         content = b"".join(chance.choice(PIECES) for _ in range(chance.randint(0, 16)))
-        found = list(translator.translate_stream(io.BytesIO(content), "x", lambda text: None, beam_size=2))
+        found = list(translator.translate_stream(io.BytesIO(content), "x", beam_size=2))
         assert len(found) == count_lines(content)
         assert not any("\n" in translation.text for translation in found)
         lines += len(found)
@@ -248,7 +248,7 @@ def test_X4_a_batch_without_memory_is_halved_down_to_one_sentence(
         assert refused > 0 or limit == 1000, "no batch was refused"
         assert smallest == 1 or limit > 16
         if not whole:
-            assert said[0].startswith(f"warning: {src}:41: there is not enough memory for it, even alone")
+            assert said[0].startswith(f"warning: {src}:41: out of memory, even alone")
             assert said[-3].startswith("error: ")
             assert "1 lines ran out of memory and are blank" in said[-3]
             assert len(said) == 4

@@ -232,7 +232,7 @@ from dragoman import Translator
 translator = Translator.load(sys.argv[1], "cpu")
 texts = ["the dog sees a cat", "a big house"]
 for line in sys.stdin:
-    print([tuple(found[:2]) for found in translator.translate(texts)], flush=True)
+    print([(found.text, found.score) for found in translator.translate(texts)], flush=True)
 """
 
 _LOAD_AGAIN = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from pathlib import Path
 from typing import Any
@@ -128,7 +129,7 @@ def test_the_experiment_examines_a_run(tiny_run: Path, tmp_path: Path) -> None:
     ends = [numbers["together"][kind] for kind in ("by_importance",)] + numbers["together"]["at_random"]
     assert len({curve["loss"][0] for curve in ends}) == len({round(curve["loss"][-1], 6) for curve in ends}) == 1
     assert numbers["together"]["by_importance"]["loss"][-1] > numbers["together"]["by_importance"]["loss"][0] + 0.5
-    page = (tmp_path / "heads/index.html").read_text(encoding="utf-8")
+    page = html.unescape((tmp_path / "heads/index.html").read_text(encoding="utf-8"))
     assert all(re.search(title, page) for title in ("encoder's heads", "Which heads matter", "How many can go"))
 
 

@@ -75,7 +75,7 @@ class World:
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         return [self.hypothesis(text, 0.0).ids for text in texts]
 
-    def search(self, segments: Sequence[Segment], settings: SearchSettings) -> Found:
+    def search(self, segments: Sequence[Segment], settings: SearchSettings, alive: Any = None) -> Found:
         assert self.answers is not None
         assert (settings.n_best, settings.sampling) == (settings.decode.beam_size, None)
         assert settings.decode.batch_tokens * settings.decode.beam_size <= 4096 * 4  # takes no more memory

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,8 +20,10 @@ from dragoman.translation.translator import Translator
 
 
 @pytest.fixture(scope="module")
-def translator(tiny_run: Path) -> Translator:
-    return Translator.load(tiny_run, "cpu")
+def translator(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Translator:
+    run = tmp_path_factory.mktemp("ready") / "run"  # beside which CTranslate2's model is written
+    shutil.copytree(tiny_run / "bundle", run / "bundle")
+    return Translator.load(run, "cpu")
 
 
 def hard_texts(count: int, seed: int) -> list[str]:

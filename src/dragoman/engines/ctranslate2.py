@@ -13,6 +13,7 @@ A hypothesis that reaches the limit of its sentence unfinished is ended there, a
 from __future__ import annotations
 
 import math
+import weakref
 from collections import deque
 from collections.abc import Sequence
 from importlib import import_module
@@ -130,6 +131,8 @@ class CTranslate2:
         translator = open_folder(home.folder, PRECISIONS[precision], device, workers)
         engine = cls(translator, bundle.src_tokenizer, bundle.tgt_tokenizer, models.longest, workers)
         engine._home, engine._versions = home, versions
+        if home.temporary is not None:
+            weakref.finalize(engine, home.temporary.cleanup)
         return engine
 
     def is_of(self, models: Models) -> bool:

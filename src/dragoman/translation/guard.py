@@ -22,7 +22,7 @@ from typing import cast
 from dragoman.decoding.batches import most_tokens
 from dragoman.decoding.constraints import Rules
 from dragoman.decoding.search import Hypothesis
-from dragoman.engines.engine import SearchSettings, Segment
+from dragoman.engines.engine import Alive, SearchSettings, Segment
 from dragoman.translation.faults import faults, neighbours, without_loops
 from dragoman.translation.notes import Kind, Note
 from dragoman.translation.plan import Plan
@@ -39,7 +39,9 @@ class _Candidate:
     faults: tuple[str, ...]
 
 
-def guard(results: Sequence[SegmentResult], segments: Sequence[TextSegment], plan: Plan) -> list[SegmentResult]:
+def guard(
+    results: Sequence[SegmentResult], segments: Sequence[TextSegment], plan: Plan, alive: Alive | None = None
+) -> list[SegmentResult]:
     """Look at the best translation of each segment, and search again for those with a fault.
 
     Returns:
@@ -57,8 +59,9 @@ def guard(results: Sequence[SegmentResult], segments: Sequence[TextSegment], pla
         asked = sorted(bad)
         if not asked:
             break
+        wanted = None if alive is None else lambda j, asked=asked: alive(asked[j])
         again = [_stricter(segments[i], bad[i][0], plan) if strict else segments[i].search for i in asked]
-        for i, hypotheses in zip(asked, _search_again(again, wide, plan), strict=True):
+        for i, hypotheses in zip(asked, _search_again(again, wide, plan, wanted), strict=True):
             texts = texts_of(hypotheses, plan.tgt_tokenizer)
             candidates = [_looked_at(segments[i], *each, plan) for each in zip(hypotheses, texts, strict=True)]
             sound = max((c for c in candidates if not c.faults), key=lambda c: c.hypothesis.score, default=None)
@@ -99,13 +102,15 @@ def _stricter(segment: TextSegment, first: _Candidate, plan: Plan) -> Segment:
     )
 
 
-def _search_again(segments: Sequence[Segment], beam_size: int, plan: Plan) -> list[list[Hypothesis]]:
+def _search_again(
+    segments: Sequence[Segment], beam_size: int, plan: Plan, alive: Alive | None
+) -> list[list[Hypothesis]]:
     """With a wide beam, all of which is returned; where memory is too short for it, nothing."""
     decode = plan.second_search.decode
     fewer = max(1, decode.batch_tokens * decode.beam_size // beam_size)
     decode = decode.model_copy(update={"beam_size": beam_size, "batch_tokens": fewer})
     settings: SearchSettings = replace(plan.second_search, decode=decode, n_best=beam_size)
-    return plan.second_engine.search(segments, settings).hypotheses
+    return plan.second_engine.search(segments, settings, alive).hypotheses
 
 
 def _put_first(result: SegmentResult, hypothesis: Hypothesis, text: str, note: Note, sound: bool) -> SegmentResult:

@@ -28,4 +28,4 @@ def translate_segments(segments: Sequence[TextSegment], plan: Plan, events: Even
     ]
     for i in found.out_of_memory:
         results[i] = SegmentResult(note=Note("memory", OUT_OF_MEMORY))
-    return guard(results, segments, plan) if plan.options.guard and not plan.trees else results
+    return guard(results, segments, plan, wanted) if plan.options.guard and not plan.trees else results
