@@ -265,15 +265,22 @@ def test_measurements_are_those_that_are_described() -> None:
     assert set(re.findall(r"-m benchmarks\.(\w+)", text)) == modules
 
 
-def test_every_module_has_its_line_in_the_architecture() -> None:
+def test_every_module_is_in_the_drawing_of_the_architecture() -> None:
+    """Each package, and each module of the root, has its own line; a package's modules are named below it."""
     drawn = blocks(ARCHITECTURE, "text")[0]
     package = ROOT / "src/dragoman"
-    folders = [path for path in package.iterdir() if path.is_dir() and path.name != "__pycache__"]
-    for path in [*package.glob("*.py"), *folders, *(package / "model").glob("*.py"), *(package / "data").iterdir()]:
-        if path.name in ("__init__.py", "__pycache__") and path.parent != package:
+    for path in package.rglob("*"):
+        if path.name == "__pycache__" or not (path.is_dir() or path.suffix == ".py"):
             continue
-        name = f"{path.name}/" if path.is_dir() else path.name
-        assert re.search(rf"^ +{re.escape(name)} ", drawn, flags=re.MULTILINE), path
+        name = re.escape(f"{path.name}/" if path.is_dir() else path.name)
+        if path.is_dir() or path.parent == package:
+            assert re.search(rf"^ +{name} ", drawn, flags=re.MULTILINE), path
+        elif path.name != "__init__.py":
+            folder = re.search(
+                rf"^( +){re.escape(path.parent.name)}/ .*\n((?:\1 .*\n)*)", drawn + "\n", flags=re.MULTILINE
+            )
+            assert folder, path
+            assert re.search(rf"(?<!\w){name}", folder[2]), path
 
 
 def test_the_levels_are_those_that_import_linter_checks() -> None:

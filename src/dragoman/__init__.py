@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from dragoman.errors import DecodeError as DecodeError
     from dragoman.errors import DragomanError as DragomanError
     from dragoman.errors import ServeError as ServeError
-    from dragoman.evaluation.certificate import certify as certify
     from dragoman.evaluation.evaluate import compare as compare
     from dragoman.evaluation.evaluate import evaluate as evaluate
     from dragoman.evaluation.evaluate import stress as stress
+    from dragoman.evaluation.export_check import certify as certify
     from dragoman.formats.export import export as export
     from dragoman.model.transformer import Transformer as Transformer
     from dragoman.training.options import TrainOptions as TrainOptions
@@ -57,7 +57,7 @@ _HOME = {
     "Transformer": "model.transformer",
     "Translation": "translation.assemble",
     "Translator": "translation.translator",
-    "certify": "evaluation.certificate",
+    "certify": "evaluation.export_check",
     "compare": "evaluation.evaluate",
     "evaluate": "evaluation.evaluate",
     "export": "formats.export",

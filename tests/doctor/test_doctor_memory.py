@@ -13,7 +13,7 @@ import pytest
 from dragoman.config import Config, ModelConfig
 from dragoman.doctor.memory import USABLE, batch_finding, largest_batch, measure
 from dragoman.errors import ConfigError
-from dragoman.fast.attention import LONG, SHORT
+from dragoman.fast.training_attention import LONG, SHORT
 from dragoman.model.transformer import Transformer
 from dragoman.training import memory
 from dragoman.training.memory import GIB, activation_bytes, copy_bytes, estimate, n_parameters, state_bytes

@@ -13,9 +13,9 @@ from dragoman.config import ModelConfig
 from dragoman.data.batching import collate
 from dragoman.errors import ConfigError
 from dragoman.fast import attention as fast_attention
-from dragoman.fast.attention import Heads, padded_keys, written_out
 from dragoman.fast.forward import features
 from dragoman.fast.projection import ROWS, project
+from dragoman.fast.training_attention import Heads, padded_keys, written_out
 from dragoman.model.attention import attend
 from dragoman.model.dropout import add_dropped
 from dragoman.model.transformer import Transformer

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dragoman.cli.options import with_options
+from dragoman.cli.declared_options import with_options
 from dragoman.translation.options import TranslateOptions
 
 if TYPE_CHECKING:

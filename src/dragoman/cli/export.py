@@ -37,7 +37,7 @@ def export(
         return
     from dragoman.device import resolve_device
     from dragoman.engines.ctranslate2 import precisions
-    from dragoman.evaluation.certificate import check_task, compare_export, compared_text
+    from dragoman.evaluation.export_check import check_task, compare_export, compared_text
     from dragoman.translation.options import TranslateOptions
     from dragoman.translation.translator import Translator
 

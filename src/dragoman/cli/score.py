@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dragoman.cli.options import with_options
+from dragoman.cli.declared_options import with_options
 from dragoman.translation.options import TranslateOptions
 
 WINDOW = 2048

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.options import with_options
+from dragoman.cli.declared_options import with_options
 from dragoman.training.options import TrainOptions
 
 

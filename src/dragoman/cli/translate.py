@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
+from dragoman.cli.declared_options import with_options
 from dragoman.cli.environment import importing
-from dragoman.cli.options import with_options
 from dragoman.errors import ConfigError
 from dragoman.translation.options import TranslateOptions
 

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from dragoman.config import unknown
-from dragoman.fast.attention import Heads, columns, fused, is_written_out, padded_keys, written_out
 from dragoman.fast.projection import ROWS, project
+from dragoman.fast.training_attention import Heads, columns, fused, is_written_out, padded_keys, written_out
 from dragoman.model.attention import MultiHeadAttention
 from dragoman.model.dropout import add_dropped, dropout
 from dragoman.model.embedding import rotate
@@ -33,7 +33,7 @@ class Keys(NamedTuple):
     n_rows: int
     n_queries: int
     n_keys: int
-    bias: Tensor | None  # of attention written out: float32, see fast.attention
+    bias: Tensor | None  # of attention written out: float32, see fast.training_attention
     mask: Tensor | None  # of the fused kernel: bool, (B, 1, 1, K)
     causal: bool
 

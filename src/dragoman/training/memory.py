@@ -16,9 +16,9 @@ from typing import NamedTuple
 import torch
 
 from dragoman.config import Config, ModelConfig, TrainConfig
-from dragoman.fast.attention import SHORT, is_written_out, padded_keys
 from dragoman.fast.loss import positions_at_once
 from dragoman.fast.projection import ROWS
+from dragoman.fast.training_attention import SHORT, is_written_out, padded_keys
 from dragoman.model.weights import shapes
 
 GIB = 2**30

@@ -37,7 +37,7 @@ from dragoman.translation.parser import assemble_trees, segment_sentences
 from dragoman.translation.plan import Plan
 from dragoman.translation.resumable import make_file
 from dragoman.translation.scoring import PairReader, Scored
-from dragoman.translation.search import translate_segments
+from dragoman.translation.segment_search import translate_segments
 from dragoman.translation.segments import segment
 from dragoman.translation.streams import windows
 from dragoman.translation.word_constraints import ConstraintEncoder

@@ -14,7 +14,7 @@ import pytest
 from dragoman.translation.assemble import Translation, assemble
 from dragoman.translation.notes import QUIET, Events, Note
 from dragoman.translation.plan import Plan
-from dragoman.translation.search import translate_segments
+from dragoman.translation.segment_search import translate_segments
 from dragoman.translation.segments import TextSegment, segment
 from dragoman.translation.translator import Translator
 

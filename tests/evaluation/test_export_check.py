@@ -13,7 +13,7 @@ import pytest
 
 import dragoman
 from dragoman.errors import BundleError, ConfigError
-from dragoman.evaluation.certificate import CERTIFICATE
+from dragoman.evaluation.export_check import CERTIFICATE
 from dragoman.files import MANIFEST, check_sealed, sealed_folder
 from dragoman.translation.translator import Translation, Translator
 
