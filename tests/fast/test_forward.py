@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from dragoman.config import ModelConfig
 from dragoman.data.batching import collate
 from dragoman.errors import ConfigError
-from dragoman.fast import attention as fast_attention
+from dragoman.fast import training_attention
 from dragoman.fast.forward import features
 from dragoman.fast.projection import ROWS, project
 from dragoman.fast.training_attention import Heads, padded_keys, written_out
@@ -51,7 +51,7 @@ def test_features_and_gradients_are_those_of_the_plain_model(
     changes: dict[str, Any], kernel: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if kernel == "fused":
-        monkeypatch.setattr(fast_attention, "LONG", 0)
+        monkeypatch.setattr(training_attention, "LONG", 0)
     model = a_model(**changes)
     want = model.features(BATCH.src, BATCH.tgt_in)[REAL]
     got = features(model, BATCH.src, BATCH.tgt_in, torch.float64)[REAL]
@@ -146,7 +146,7 @@ def test_one_product_for_several_layers(bias: bool, relu: bool) -> None:
 @pytest.mark.parametrize("short", [0, 96], ids=["in the dtype given", "in float32"])
 @pytest.mark.parametrize("cross", [False, True])
 def test_attention_written_out_is_eq_1(cross: bool, short: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast_attention, "SHORT", short)
+    monkeypatch.setattr(training_attention, "SHORT", short)
     torch.manual_seed(0)
     heads, (n_rows, n_queries, n_keys) = Heads(2, 3, 5), (4, 6, 6 if not cross else 19)
     queries = torch.randn(n_rows * n_queries + 2, 2 * 3 + (0 if cross else 16), dtype=torch.float64, requires_grad=True)
