@@ -176,10 +176,11 @@ def test_the_page_in_docs_is_that_of_the_results() -> None:
             assert (ROOT / "docs/images" / name).is_file(), "python -m benchmarks.page"
 
 
-def test_the_readmes_performance_table_is_of_that_page() -> None:
+def test_the_performance_table_of_the_results_is_of_that_page() -> None:
     measured = set(re.findall(r"\d[\d,.]*\d|\d", (ROOT / "docs/performance.md").read_text(encoding="utf-8")))
-    for name in ("README.md", "README.zh-CN.md"):
+    for name in ("docs/results.md", "docs/results.zh-CN.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
+        assert "<!-- docs/performance.md -->" in text
         for table in re.findall(r"<!-- docs/performance.md -->\n(.*?)\n\n", text, flags=re.DOTALL):
             figures = [cell for row in table.split("\n")[2:] for cell in row.strip("| ").split(" | ")[1:]]
             assert figures

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -32,8 +33,9 @@ RECIPE: dict[str, Any] = {
     },
     "data": {"src_lang": "en", "tokenizer": {"vocab_size": 1600}},
     "train": {
-        "max_steps": 1700, "batch_tokens": 3072, "schedule": "cosine", "lr": 3e-3, "warmup_steps": 200,
-        "clip_norm": 1.0, "ema": 0.998, "average": 0, "validate_every": 500, "save_every": 500, "log_every": 100,
+        "max_minutes": 4, "max_steps": 1700, "batch_tokens": 3072, "schedule": "cosine", "lr": 3e-3,
+        "warmup_steps": 200, "clip_norm": 1.0, "ema": 0.998, "average": 0, "validate_every": 150, "save_every": 300,
+        "log_every": 50,
     },
     "decode": {"beam_size": 4},
 }  # fmt: skip
@@ -83,8 +85,18 @@ def run_demo(tgt_lang: str = "de", out: Path | None = None, overrides: Sequence[
     translator = Translator.load(run)
     report(translator, files, tgt_lang, ticker)
     draw(translator, run, ticker)
-    print(f"\nNow you:  dragoman translate {run} -i")
+    print(what_next(run, tgt_lang))
     return None
+
+
+def what_next(run: Path, tgt_lang: str) -> str:
+    """The commands to try now, each as it can be pasted."""
+    name = shlex.quote(str(run))
+    return f"""
+Now you:
+  dragoman translate {name} -i                          type English, read {LANGUAGES[tgt_lang]}
+  dragoman explain {name} "The clever girl sleeps."     a page: where the model looked, word by word
+  dragoman train --src A.en --tgt A.{tgt_lang} --out runs/mine    your own text, line by line"""
 
 
 def write_corpus(files: Files, tgt_lang: str, ticker: Ticker) -> None:
