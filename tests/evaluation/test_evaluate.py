@@ -27,6 +27,7 @@ def test_a_system_is_a_run_a_translator_or_a_file(tiny_run: Path, corpus: Any, t
     assert run.scores == loaded.scores == read.scores == score(run.translations, _lines(corpus.valid_tgt), "de")
     assert [translation.text for translation in read.translations] == texts
     assert all(math.isnan(translation.score) for translation in read.translations)
+    assert repr(run).startswith(f"<Evaluation of 20 lines: BLEU {run.scores[0].value:.2f}, chrF2 ")
     compared = dragoman.compare(translator, tmp_path / "hyp", n_samples=20, **files)
     assert compared.a.scores == compared.b.scores == run.scores
     assert [one.p_randomisation for one in compared.comparisons] == [1, 1, 1]

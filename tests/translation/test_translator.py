@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import io
+import pickle
 import random
 import threading
 import time
@@ -22,7 +24,7 @@ from dragoman.data.corpus import BOM_BYTES, Line
 from dragoman.decoding.batches import search_all
 from dragoman.errors import ConfigError, DecodeError, DragomanError
 from dragoman.translation.assemble import NOT_ALIGNED
-from dragoman.translation.notes import Events
+from dragoman.translation.notes import Events, Note
 from dragoman.translation.segments import pack, split_text
 from dragoman.translation.streams import windows
 from dragoman.translation.translator import Translation, Translator
@@ -203,8 +205,6 @@ def test_settings_change_the_search_and_impossible_ones_are_refused(translator: 
         translator.translate(text, beam_size=0)
     with pytest.raises(ConfigError, match="length_penalty = -1"):
         translator.translate(text, length_penalty=-1)
-    with pytest.raises(DecodeError, match=r"write translate\(\[text\]\)"):
-        translator.translate("a dog")
     assert translator.translate([]) == []
 
 
@@ -354,3 +354,69 @@ def test_a_stream_that_is_left_lets_its_thread_end(echo: Translator) -> None:
         if thread.name == "read-ahead":
             thread.join(5)
             assert not thread.is_alive()
+
+
+def test_one_text_gives_one_translation_and_a_list_gives_a_list(translator: Translator) -> None:
+    found = translator.translate(SENTENCES[0], beam_size=2)
+    assert isinstance(found, Translation)
+    assert [found] == translator.translate([SENTENCES[0]], beam_size=2) == translator([SENTENCES[0]], beam_size=2)
+    assert translator(SENTENCES[0], beam_size=2) == found
+    assert str(found) == found.text
+    blank = translator.translate("")
+    assert (blank.text, blank.n_parts) == ("", 0)
+
+
+def test_one_pair_gives_one_score(translator: Translator) -> None:
+    one = translator.score(SENTENCES[0], "der hund sieht ein katze")
+    assert [one] == translator.score([SENTENCES[0]], ["der hund sieht ein katze"])
+    for wrong in ((SENTENCES[0], ["der"]), (["the"], "der"), (["the"], [])):
+        with pytest.raises(DecodeError, match="two texts, or two lists of equal length"):
+            translator.score(*wrong)  # type: ignore[call-overload]
+
+
+def _texts(translator: Translator) -> list[str]:
+    return [one.text for one in translator.translate(SENTENCES)]
+
+
+def test_a_pickled_translator_translates_the_same(tiny_run: Path) -> None:
+    whole = Translator.load(tiny_run, "cpu")
+    texts = _texts(whole)  # its engine is loaded, and is not pickled
+    for again in (
+        pickle.loads(pickle.dumps(whole)),
+        pickle.loads(pickle.dumps(Translator.load([tiny_run] * 2, "cpu"))),
+    ):
+        assert _texts(again) == texts
+
+
+def test_a_pickled_translator_keeps_what_was_set_and_changed(tiny_run: Path) -> None:
+    changed = Translator.load(tiny_run, "cpu")
+    changed.confidence = None
+    with torch.no_grad():
+        changed.model.generator.weight.mul_(0.5)
+    again = pickle.loads(pickle.dumps(changed))
+    assert again.confidence is None
+    assert torch.equal(again.model.generator.weight, changed.model.generator.weight)
+    assert again._models.run is None  # where the run's own weights are
+    assert pickle.loads(pickle.dumps(Translator.load(tiny_run, "cpu")))._models.run == tiny_run
+
+
+def test_what_things_are_is_said_in_one_line(tiny_run: Path, translator: Translator) -> None:
+    n = sum(weight.numel() for weight in translator.model.parameters())
+    bleu = translator.manifest["validation"]["bleu"]
+    said = f"<Translator: en to de, {n:,} parameters, cpu, BLEU {bleu:.1f} in validation, step 250>"
+    assert repr(translator) == said
+    assert "ensemble of 2" in repr(Translator.load([tiny_run] * 2, "cpu"))
+    assert repr(translator.model) == (
+        f"<Transformer: 1 + 1 layers, 48 wide, 2 heads, post-norm, sinusoidal positions, {n:,} parameters>"
+    )
+    found = Translation("a 'b'", -0.12345, notes=(Note("loop", "loop"),), confidence=0.5)
+    assert repr(found) == """Translation("a 'b'", score=-0.123, confidence=0.50, notes=['loop'])"""
+    assert repr(Events(warn=print)) == "Events(warn=...)"
+
+
+def test_signatures_show_no_addresses_and_no_names_of_types_as_strings() -> None:
+    for each_method in (Translator.translate, Translator.translate_stream, Translator.translate_file, Translator.score):
+        signature = inspect.signature(each_method)
+        assert "0x" not in str(signature)
+        kinds = [one.annotation for one in signature.parameters.values() if one.name != "self"]
+        assert not any(isinstance(kind, str) for kind in kinds)

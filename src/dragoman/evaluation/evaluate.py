@@ -38,13 +38,18 @@ System = Path | str | Translator
 """A run folder, a bundle, a loaded translator, or a text file of translations."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """Scores of a system on a test set, the translations beside them."""
 
     scores: list[Score]
     translations: list[Translation]  # of a file: their texts, nan for the score
     seconds: float  # of translating
+
+    def __repr__(self) -> str:
+        """One line; signatures and intervals are in ``scores``."""
+        scores = ", ".join(f"{score.name} {score.value:.2f}" for score in self.scores)
+        return f"<Evaluation of {len(self.translations):,} lines: {scores}>"
 
 
 @dataclass(frozen=True)

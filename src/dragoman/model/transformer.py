@@ -111,6 +111,14 @@ class Transformer(nn.Module):
         self.dropout = Dropout(config.dropout)
         self.initialise()
 
+    def __repr__(self) -> str:
+        """One line; ``print(model.encoder)`` and ``print(model.decoder)`` show the modules."""
+        c, n = self.config, sum(weight.numel() for weight in self.parameters())
+        return (
+            f"<Transformer: {c.n_encoder_layers} + {c.n_decoder_layers} layers, {c.d_model} wide, {c.n_heads} heads, "
+            f"{c.norm}-norm, {c.positions} positions, {n:,} parameters>"
+        )
+
     @torch.no_grad()
     def initialise(self) -> None:
         """Xavier uniform for matrices, N(0, d_model^-0.5) for embeddings, zero for biases and the padding row."""

@@ -15,7 +15,7 @@ from dragoman.translation.scoring import TextPart
 from dragoman.translation.segments import SegmentResult, TextSegment, by_text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Translation:
     """One translated line."""
 
@@ -31,6 +31,12 @@ class Translation:
 
     def __str__(self) -> str:
         return self.text
+
+    def __repr__(self) -> str:
+        """One line; the rest is in the attributes."""
+        known = "" if self.confidence is None else f", confidence={self.confidence:.2f}"
+        notes = f", notes={[note.kind for note in self.notes]}" if self.notes else ""
+        return f"Translation({self.text!r}, score={self.score:.3f}{known}{notes})"
 
 
 def assemble(

@@ -32,7 +32,7 @@ class Note:
         return f"{self.where}: {self.text}" if self.where else self.text
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Events:
     """Who is told what, while texts are translated."""
 
@@ -42,6 +42,11 @@ class Events:
     label: Callable[[int], str] = "line {}".format  # what a note calls text number i, from 1
     alive: Callable[[int], bool] | None = None
     """Asked with the index of a text at each step, by whichever thread searches: is it still wanted?"""
+
+    def __repr__(self) -> str:
+        """What is not left at its default."""
+        given = [name for name, field in self.__dataclass_fields__.items() if getattr(self, name) != field.default]
+        return f"Events({', '.join(f'{name}=...' for name in given)})"
 
 
 QUIET = Events()

@@ -82,7 +82,7 @@ def takes(declared: type[Any]) -> Callable[[F], F]:
     """
 
     def decorate(function: F) -> F:
-        own = inspect.signature(function)
+        own = inspect.signature(function, eval_str=True)  # types, as those of the options are, and not their names
         kept = [each for each in own.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
         hints = get_type_hints(declared)
         shown = [

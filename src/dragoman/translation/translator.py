@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, Self, overload
 
 from pydantic import ValidationError
 
@@ -87,15 +87,47 @@ class Translator:
                 )
         return cls(*bundles, run=Path(paths[0]))
 
-    @takes(TranslateOptions)
+    def __reduce__(self) -> Any:
+        """Pickled are its bundles, weights included; engines are loaded anew, when they are first asked for."""
+        unchanged = weight_versions(self.model) == self._models.versions
+        return _unpickled, (type(self), self._bundles, self._models.run if unchanged else None, self.confidence)
+
+    def __repr__(self) -> str:
+        data, n = self.config.data, sum(weight.numel() for weight in self.model.parameters())
+        task = "parser" if self.is_parser else f"{data.src_lang or 'source'} to {data.tgt_lang or 'target'}"
+        what = [task, f"{n:,} parameters", str(self.device), *self._validation()]
+        if len(self._bundles) > 1:
+            what.insert(1, f"ensemble of {len(self._bundles)}")
+        return f"<Translator: {', '.join(what)}>"
+
+    def _validation(self) -> list[str]:
+        """What the manifest says of its quality, and after how many steps."""
+        found, step = self.manifest.get("validation"), self.manifest.get("step")
+        names = {"bleu": "BLEU", "f1": "bracket F1"}
+        said = [f"{names[key]} {found[key]:.1f} in validation" for key in names if found and key in found][:1]
+        return [*said, *([f"step {step:,}"] if isinstance(step, int) else [])]
+
+    @overload
+    def translate(
+        self, texts: str, options: TranslateOptions | Plan | None = None, *, events: Events = QUIET,
+        first_number: int = 0, **changes: Any,
+    ) -> Translation: ...  # fmt: skip
+
+    @overload
     def translate(
         self, texts: Sequence[str], options: TranslateOptions | Plan | None = None, *, events: Events = QUIET,
         first_number: int = 0, **changes: Any,
-    ) -> list[Translation]:  # fmt: skip
-        """Translate ``texts``, one translation for each, in order; a parser's are trees, as in the module ``parser``.
+    ) -> list[Translation]: ...  # fmt: skip
+
+    @takes(TranslateOptions)
+    def translate(
+        self, texts: str | Sequence[str], options: TranslateOptions | Plan | None = None, *, events: Events = QUIET,
+        first_number: int = 0, **changes: Any,
+    ) -> Translation | list[Translation]:  # fmt: skip
+        """Translate a text, or several: one translation for each, in order; a parser's are trees (module ``parser``).
 
         Args:
-            texts: One sentence each, as raw text.
+            texts: One sentence each, as raw text; of a single string the result is a single translation.
             options: How; ``changes`` are options by name, such as ``beam_size=5``. ``TranslateOptions`` says what each
                 one means.
             events: Who is told of warnings, failures and progress.
@@ -103,10 +135,14 @@ class Translator:
 
         Raises:
             ConfigError: An option is unknown or impossible.
-            DecodeError: ``texts`` is a string instead of a sequence of strings; or a text ran out of memory (raised
-                when the others are done, unless ``events.failed`` is given).
+            DecodeError: A text ran out of memory (raised when the others are done, unless ``events.failed`` is given).
         """
-        return self.translate_planned(texts, self.plan(options, **changes), events, first_number)
+        plan = self.plan(options, **changes)
+        if isinstance(texts, str):
+            return self.translate_planned([texts], plan, events, first_number)[0]
+        return self.translate_planned(texts, plan, events, first_number)
+
+    __call__ = translate
 
     @takes(TranslateOptions)
     def plan(self, options: TranslateOptions | Plan | None = None, **changes: Any) -> Plan:
@@ -172,7 +208,7 @@ class Translator:
     ) -> list[Translation]:
         """``translate`` with what ``plan`` decided: text to segments, segments to results, results to text."""
         if isinstance(texts, str):
-            raise DecodeError("translate takes a list of texts: write translate([text])")
+            raise DecodeError("translate_planned takes a list of texts: write [text], or translate(text)")
         if plan.trees:
             segments = segment_sentences(texts, plan, first_number)
             translations = assemble_trees(texts, segments, translate_segments(segments, plan, events), plan)
@@ -182,18 +218,30 @@ class Translator:
         _report(translations, events)
         return translations
 
-    @takes(TranslateOptions)
+    @overload
+    def score(
+        self, sources: str, targets: str, options: TranslateOptions | None = None, *, events: Events = QUIET,
+        **changes: Any,
+    ) -> Scored: ...  # fmt: skip
+
+    @overload
     def score(
         self, sources: Sequence[str], targets: Sequence[str], options: TranslateOptions | None = None, *,
         events: Events = QUIET, **changes: Any,
-    ) -> list[Scored]:  # fmt: skip
-        """Score given translations (forced decoding).
+    ) -> list[Scored]: ...  # fmt: skip
+
+    @takes(TranslateOptions)
+    def score(
+        self, sources: str | Sequence[str], targets: str | Sequence[str], options: TranslateOptions | None = None, *,
+        events: Events = QUIET, **changes: Any,
+    ) -> Scored | list[Scored]:  # fmt: skip
+        """Score a given translation, or several (forced decoding).
 
         A pair with a blank side, or one that runs out of memory, is not scored: its numbers are nan, and a note says
         so.
 
         Args:
-            sources, targets: Raw text; target ``i`` translates source ``i``.
+            sources, targets: Raw text; target ``i`` translates source ``i``. Of two strings the result is one.
             options: Those of ``options.SCORING``; with ``alignments`` also which source word each target word belongs
                 to.
 
@@ -205,8 +253,10 @@ class Translator:
         options.refuse_others(SCORING, "scoring")
         if self.is_parser:
             raise ConfigError("a parser cannot score given trees: scoring is for translation runs")
+        if isinstance(sources, str) and isinstance(targets, str):
+            return self.score([sources], [targets], options, events=events)[0]
         if isinstance(sources, str) or isinstance(targets, str) or len(sources) != len(targets):
-            raise DecodeError("score takes two lists of equal length: target i translates source i")
+            raise DecodeError("score takes two texts, or two lists of equal length: target i translates source i")
         config = self._decode_config(options)
         return self._reader(options.precision).score(
             sources, targets, config.batch_tokens, config.length_penalty, options.alignments, events.progress
@@ -262,7 +312,7 @@ class Translator:
     @takes(TranslateOptions)
     def translate_stream(
         self, stream: BinaryIO, name: str, options: TranslateOptions | Plan | None = None, *, events: Events = QUIET,
-        flush: Callable[[], None] = lambda: None, read_ahead: int = READ_AHEAD, **changes: Any,
+        flush: Callable[[], None] | None = None, read_ahead: int = READ_AHEAD, **changes: Any,
     ) -> Iterator[Translation]:  # fmt: skip
         """Translate line by line as text arrives; yields one translation for each line, in order.
 
@@ -289,7 +339,13 @@ class Translator:
         return plan
 
     def _translated(
-        self, stream: BinaryIO, name: str, plan: Plan, events: Events, flush: Callable[[], None], read_ahead: int
+        self,
+        stream: BinaryIO,
+        name: str,
+        plan: Plan,
+        events: Events,
+        flush: Callable[[], None] | None,
+        read_ahead: int,
     ) -> Iterator[Translation]:
         done, n_failed = 0, 0
         with closing(windows(read_lines_leniently(stream, name), read_ahead)) as arriving:
@@ -300,7 +356,8 @@ class Translator:
                 yield from self.translate_planned([line.text for line in lines], plan, of_window, done)
                 for note in failed:
                     _say(note, events)
-                flush()
+                if flush is not None:
+                    flush()
                 done, n_failed = done + len(lines), n_failed + len(failed)
         _raise_if(n_failed, name)
 
@@ -308,7 +365,7 @@ class Translator:
     def translate_file(
         self, src: Path | str, out: Path | str, options: TranslateOptions | Plan | None = None, *,
         restart: bool = False, events: Events = QUIET, form: str = "text",
-        render: Callable[[int, Translation], str] = lambda number, one: one.text, read_ahead: int = READ_AHEAD,
+        render: Callable[[int, Translation], str] | None = None, read_ahead: int = READ_AHEAD,
         **changes: Any,
     ) -> int:  # fmt: skip
         """Translate a file into another, which appears when it is whole; after a kill the same call resumes.
@@ -319,7 +376,7 @@ class Translator:
             options: As for ``translate``.
             restart: Forget such a partial file.
             events: Warnings of an earlier part are repeated.
-            render: Makes the line to write of a line's number, from 1, and its translation.
+            render: Makes the line to write of a line's number, from 1, and its translation; None: its text.
             form: What ``render`` makes; a partial file of another form is refused.
             read_ahead: How many lines are sorted by length and translated together.
 
@@ -342,7 +399,7 @@ class Translator:
         def work(lines: list[Line], before: int, say: Callable[[Note], None]) -> list[str]:
             told = replace(events, warn=say, failed=say, label=_numbered(src, before))
             found = self.translate_planned([line.text for line in lines], plan, told, before)
-            return [render(before + i, one) for i, one in enumerate(found, 1)]
+            return [one.text if render is None else render(before + i, one) for i, one in enumerate(found, 1)]
 
         n_lines = make_file(Path(src), Path(out), self._facts(plan, form), work, listen, restart, read_ahead)
         _raise_if(n_failed, str(src))
@@ -355,6 +412,13 @@ class Translator:
         options["engine"] = plan.engine.name  # auto may find another in the process that resumes
         models = [bundle.manifest.get("sha256") for bundle in self._bundles]
         return {"models": models, "device": self.device.type, "form": form, **options}
+
+
+def _unpickled(kind: type[Translator], bundles: Sequence[Bundle], run: Path | None, confidence: Any) -> Translator:
+    """What ``Translator.__reduce__`` took apart."""
+    translator = kind(*bundles, run=run)
+    translator.confidence = confidence
+    return translator
 
 
 def _report(translations: Sequence[Translation], events: Events) -> None:
