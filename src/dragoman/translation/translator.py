@@ -88,7 +88,7 @@ class Translator:
         return cls(*bundles, run=Path(paths[0]))
 
     def __reduce__(self) -> Any:
-        """Pickled are its bundles, weights included; engines are loaded anew, when they are first asked for."""
+        """Pickled are its bundles, weights included; engines are loaded again, when they are first used."""
         unchanged = weight_versions(self.model) == self._models.versions
         return _unpickled, (type(self), self._bundles, self._models.run if unchanged else None, self.confidence)
 
