@@ -22,7 +22,7 @@ from dragoman.data.store import Store
 from dragoman.data.tokenizer import EOS_ID
 from dragoman.decoding.batches import search_all
 from dragoman.device import is_out_of_memory, resolve_precision
-from dragoman.fast import attention as fast
+from dragoman.fast import training_attention as fast
 from dragoman.model.attention import attend
 from dragoman.model.transformer import Transformer
 from dragoman.training.update import train_step

@@ -131,6 +131,16 @@ class ModelOptions(Section):
         return self
 
     @property
+    def is_gated(self) -> bool:
+        """Whether the activation is of a third, gating projection, which multiplies what the first one gives."""
+        return self.activation == "swiglu"
+
+    @property
+    def n_positions(self) -> int | None:
+        """The most tokens of a text, eos counted; None: there are positions for any."""
+        return self.max_len if self.positions == "learned" else None
+
+    @property
     def head_d_k(self) -> int:
         """Width of one head's queries and keys."""
         return self.d_k or self.d_model // self.n_heads

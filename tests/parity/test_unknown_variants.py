@@ -13,8 +13,10 @@ from dragoman.config import ModelConfig, TrainConfig
 from dragoman.errors import ConfigError
 from dragoman.fast import forward
 from dragoman.fast.step import FastTransformer
+from dragoman.formats import ctranslate2
 from dragoman.model.build import build
 from dragoman.model.transformer import Transformer
+from dragoman.training.flops import training_flops
 from dragoman.training.schedule import learning_rate
 
 SIZES = dict(d_model=6, n_heads=3, d_ff=11, n_encoder_layers=1, n_decoder_layers=1, src_vocab_size=13,
@@ -61,6 +63,19 @@ def test_a_model_of_it_is_not_built_or_does_not_run(fields: dict[str, Any]) -> N
 def test_a_convolutional_model_refuses_unknown_positions() -> None:
     with pytest.raises(ConfigError, match=r"model\.positions = 'alibi' is unknown"):
         build(with_unknown(architecture="conv", positions="alibi"))(SRC, TGT_IN)
+
+
+@pytest.mark.parametrize("fields", [{"activation": "mish"}, {"positions": "alibi"}, {"architecture": "mamba"}])
+def test_ctranslate2_is_not_given_it(fields: dict[str, Any]) -> None:
+    (name, value), *_ = fields.items()
+    with pytest.raises(ConfigError, match=f"cannot be written for CTranslate2: .*{name}.*") as refused:
+        ctranslate2.check(with_unknown(**fields), "float32")
+    assert value in str(refused.value)
+
+
+def test_operations_are_not_counted_as_those_of_another_architecture() -> None:
+    with pytest.raises(ConfigError, match=r"model\.architecture = 'mamba' is unknown"):
+        training_flops(with_unknown(architecture="mamba"), 2, 3, 4)
 
 
 @pytest.mark.parametrize("fields", [{"activation": "mish"}, {"positions": "alibi"}, {"norm": "sandwich"}])

@@ -83,8 +83,8 @@ class Models:
     @property
     def longest(self) -> int | None:
         """The most tokens that all of them have positions for, eos counted; None where they have them for any."""
-        configs = [bundle.model.config for bundle in self.bundles]
-        return min((config.max_len for config in configs if config.positions == "learned"), default=None)
+        known = (bundle.model.config.n_positions for bundle in self.bundles)
+        return min((n for n in known if n is not None), default=None)
 
 
 class Engine(Protocol):

@@ -16,13 +16,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dragoman.config import unknown
 from dragoman.fast.projection import ROWS, project
 from dragoman.fast.training_attention import Heads, columns, fused, is_written_out, padded_keys, written_out
 from dragoman.model.attention import MultiHeadAttention
 from dragoman.model.dropout import add_dropped, dropout
 from dragoman.model.embedding import rotate
-from dragoman.model.feed_forward import FeedForward
+from dragoman.model.feed_forward import FeedForward, activate
 from dragoman.model.layers import DecoderLayer, EncoderLayer
 from dragoman.model.transformer import Transformer
 
@@ -125,16 +124,12 @@ def _by_kernel(
 
 
 def _feed_forward(layer: FeedForward, x: Tensor) -> Tensor:
-    relu = layer.activation == "relu"
+    relu = layer.activation == "relu"  # which costs nothing within the product
     hidden = _linear(x, layer.w_1, relu=relu)
     if layer.w_3 is not None:
-        hidden = F.silu(_linear(x, layer.w_3)) * hidden
-    elif layer.activation == "gelu":
-        hidden = F.gelu(hidden)
-    elif layer.activation == "swish":
-        hidden = F.silu(hidden)
+        hidden = activate(_linear(x, layer.w_3), layer.activation) * hidden
     elif not relu:
-        raise unknown("model.activation", layer.activation)
+        hidden = activate(hidden, layer.activation)
     return _linear(dropout(hidden, layer.dropout.p), layer.w_2)
 
 

@@ -20,12 +20,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dragoman.config import unknown
 from dragoman.device import check_precision
 from dragoman.errors import ConfigError
 from dragoman.fast.linear import Product, prepared
 from dragoman.fast.private_ops import version
-from dragoman.model.embedding import LearnedPositions, position_angles, rotate, sinusoids
+from dragoman.model.embedding import LearnedPositions, positions, rotate, sinusoids
+from dragoman.model.feed_forward import activate
 from dragoman.model.layers import DecoderLayer, EncoderLayer
 from dragoman.model.transformer import NO_DECODER, Transformer
 
@@ -167,9 +167,8 @@ class FastTransformer:
             self._tgt_positions = model.tgt_positions
             self._generator = prepared(weight, model.generator.bias, precision)
             self._scale = model.tgt_embed.scale
-        sinusoidal = self.config.positions == "sinusoidal"
-        table = sinusoids(0, POSITIONS if sinusoidal else 0, self.config.d_model, self.device)
-        self._sinusoids = table.to(self.dtype)
+        made = POSITIONS if self.config.positions == "sinusoidal" else 0  # the others are at hand, or nothing is added
+        self._sinusoids = sinusoids(0, made, self.config.d_model, self.device).to(self.dtype)
 
     def is_of(self, model: Transformer) -> bool:
         """Whether these are the model's weights as they are now, as far as torch counts their changes."""
@@ -183,8 +182,8 @@ class FastTransformer:
         if config.n_encoder_layers:
             multiple = SOURCES // self.dtype.itemsize
             length = max(LEAST_SOURCE, -(-src.size(1) // multiple) * multiple)
-            if self._src_positions is not None:  # there are no more of them
-                length = max(src.size(1), min(length, config.max_len))
+            if config.n_positions is not None:
+                length = max(src.size(1), min(length, config.n_positions))
             src = F.pad(src, (0, length - src.size(1)), value=config.pad_id)
             padding = src == config.pad_id  # (B, S)
             if bool(padding.any()):
@@ -286,15 +285,11 @@ class FastTransformer:
     def _feed_forward(self, x: Tensor, layer: Layer) -> Tensor:
         y, activation = self._before(x, layer.last_norm), self.config.activation
         hidden = layer.hidden(y, relu=activation == "relu")
-        if activation == "swiglu":
+        if self.config.is_gated:
             hidden, gate = hidden.chunk(2, dim=1)
-            hidden = F.silu(gate) * hidden
-        elif activation == "gelu":
-            hidden = F.gelu(hidden)
-        elif activation == "swish":
-            hidden = F.silu(hidden)
+            hidden = activate(gate, activation) * hidden
         elif activation != "relu":
-            raise unknown("model.activation", activation)
+            hidden = activate(hidden, activation)
         return self._after(layer.out(hidden, plus=x), layer.last_norm)
 
     def _before(self, x: Tensor, norm: Norm) -> Tensor:
@@ -315,18 +310,15 @@ class FastTransformer:
                 of each if ``length`` is 1.
         """
         x = F.embedding(ids, table)
-        if self.config.positions == "rotary":
-            return x * self._scale, position_angles(start, length, self.config.head_d_k, ids.device)
-        if learned is not None:
-            positions = learned.window(start, length).detach().to(self.dtype)
-        elif self.config.positions != "sinusoidal":
-            raise unknown("model.positions", self.config.positions)
+        angles: Tensor | None = None
+        if start + length <= len(self._sinusoids):
+            added: Tensor | None = self._sinusoids[start : start + length]
         else:
-            positions = self._sinusoids[start : start + length]
-            if len(positions) < length:  # far out: made when asked for
-                positions = sinusoids(start, length, self.config.d_model, self.device).to(self.dtype)
-        x = torch.add(positions, x.view(-1, length, x.size(1)), alpha=self._scale)
-        return x.flatten(0, 1), None
+            added, angles = positions(self.config, learned, start, length, self.device)
+        if added is None:
+            return x * self._scale, angles
+        x = torch.add(added.detach().to(self.dtype), x.view(-1, length, x.size(1)), alpha=self._scale)
+        return x.flatten(0, 1), angles
 
     def _layer(self, layer: EncoderLayer | DecoderLayer) -> Layer:
         attention, cross = layer.self_attn, getattr(layer, "cross_attn", None)

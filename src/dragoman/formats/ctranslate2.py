@@ -27,6 +27,7 @@ from dragoman.errors import BundleError, ConfigError
 from dragoman.model.embedding import sinusoids
 
 ACTIVATIONS = {"relu": "RELU", "swish": "SWISH", "swiglu": "SWISH", "gelu": "GELU"}
+POSITIONS = ("sinusoidal", "learned", "rotary")
 MOST_BYTES = 2**32 - 1  # of one variable
 LEAST_POSITIONS = 1024
 QUANTIZATIONS = ("float32", "float16", "bfloat16", "int8", "int8_float32", "int8_float16", "int8_bfloat16")
@@ -41,6 +42,10 @@ def why_not(config: ModelConfig) -> str:
             return f"it has no model without {side} (model.n_{side}_layers = 0)"
     if config.head_d_k != config.head_d_v:
         return f"its heads have one width, and here model.d_k is {config.head_d_k} and model.d_v {config.head_d_v}"
+    if config.activation not in ACTIVATIONS:
+        return f"it has no activation {config.activation} (model.activation)"
+    if config.positions not in POSITIONS:
+        return f"it has no {config.positions} positions (model.positions)"
     widest = max(config.src_vocab_size, config.tgt_vocab_size, config.d_ff, 3 * config.n_heads * config.head_d_k)
     if 4 * widest * config.d_model > MOST_BYTES:
         return "a matrix of this model takes more than 4 GiB, which its format cannot hold"
@@ -117,7 +122,7 @@ def specification(config: ModelConfig, weights: Mapping[str, Tensor], n_position
     variant: dict[str, Any] = dict(
         pre_norm=config.norm == "pre",
         activation=common_spec.Activation[ACTIVATIONS[config.activation]],
-        ffn_glu=config.activation == "swiglu",
+        ffn_glu=config.is_gated,
         head_dim=config.head_d_k if config.head_d_k * config.n_heads != config.d_model else None,
         rotary_dim=config.head_d_k if config.positions == "rotary" else None,
     )

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from dragoman.config import ModelConfig
+from dragoman.config import ModelConfig, unknown
 from dragoman.errors import ConfigError
 
 
@@ -75,3 +75,29 @@ class LearnedPositions(nn.Embedding):
                 "learned positions: shorten the text, or train with a larger max_len or other positions"
             )
         return self.weight[start : start + length]
+
+
+def learned_positions(config: ModelConfig) -> LearnedPositions | None:
+    """The table of one side; None where positions are not learned."""
+    return LearnedPositions(config) if config.positions == "learned" else None
+
+
+def positions(
+    config: ModelConfig, learned: LearnedPositions | None, start: int, length: int, device: torch.device
+) -> tuple[Tensor | None, Tensor | None]:
+    """How the model is told where tokens stand, the first of ``length`` at position ``start``.
+
+    Args:
+        learned: From ``learned_positions``.
+
+    Returns:
+        What is added to the tokens, ``(length, d_model)``, or None; and the angles that self-attention turns queries
+        and keys by, ``(length, d_k / 2)``, or None.
+    """
+    if learned is not None:
+        return learned.window(start, length), None
+    if config.positions == "sinusoidal":
+        return sinusoids(start, length, config.d_model, device), None
+    if config.positions == "rotary":
+        return None, position_angles(start, length, config.head_d_k, device)
+    raise unknown("model.positions", config.positions)

@@ -9,6 +9,17 @@ from dragoman.config import ModelConfig, unknown
 from dragoman.model.dropout import Dropout
 
 
+def activate(x: Tensor, activation: str) -> Tensor:
+    """The activation called ``activation``, elementwise; of a gated one that of the gate."""
+    if activation == "relu":
+        return F.relu(x)
+    if activation == "gelu":
+        return F.gelu(x)
+    if activation in ("swish", "swiglu"):
+        return F.silu(x)
+    raise unknown("model.activation", activation)
+
+
 class FeedForward(nn.Module):
     """``FFN(x) = max(0, x W_1 + b_1) W_2 + b_2``, Eq. (2), at every position alike.
 
@@ -22,20 +33,14 @@ class FeedForward(nn.Module):
         self.activation = config.activation
         self.w_1 = nn.Linear(config.d_model, config.d_ff)
         self.w_2 = nn.Linear(config.d_ff, config.d_model)
-        self.w_3 = nn.Linear(config.d_model, config.d_ff) if config.activation == "swiglu" else None
+        self.w_3 = nn.Linear(config.d_model, config.d_ff) if config.is_gated else None
         self.dropout = Dropout(config.activation_dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map ``(B, L, d_model)`` to ``(B, L, d_model)``."""
         hidden = self.w_1(x)  # (B, L, d_ff)
-        if self.w_3 is not None:
-            hidden = F.silu(self.w_3(x)) * hidden
-        elif self.activation == "relu":
-            hidden = F.relu(hidden)
-        elif self.activation == "gelu":
-            hidden = F.gelu(hidden)
-        elif self.activation == "swish":
-            hidden = F.silu(hidden)
+        if self.w_3 is None:
+            hidden = activate(hidden, self.activation)
         else:
-            raise unknown("model.activation", self.activation)
+            hidden = activate(self.w_3(x), self.activation) * hidden
         return self.w_2(self.dropout(hidden))

@@ -8,11 +8,11 @@ from typing import NamedTuple, Self, cast
 import torch
 from torch import Tensor, nn
 
-from dragoman.config import ModelConfig, unknown
+from dragoman.config import ModelConfig
 from dragoman.errors import ConfigError
 from dragoman.model.attention import KeysValues, Record
 from dragoman.model.dropout import Dropout
-from dragoman.model.embedding import LearnedPositions, TokenEmbedding, position_angles, sinusoids
+from dragoman.model.embedding import LearnedPositions, TokenEmbedding, learned_positions, positions
 from dragoman.model.layers import DecoderLayer, EncoderLayer
 from dragoman.model.masks import padding_mask, target_mask
 
@@ -97,11 +97,11 @@ class Transformer(nn.Module):
         self.config = config
         if config.n_encoder_layers:
             self.src_embed = TokenEmbedding(config.src_vocab_size, config)
-            self.src_positions = LearnedPositions(config) if config.positions == "learned" else None
+            self.src_positions = learned_positions(config)
             self.encoder = Encoder(config)
         if config.n_decoder_layers:
             self.tgt_embed = TokenEmbedding(config.tgt_vocab_size, config)
-            self.tgt_positions = LearnedPositions(config) if config.positions == "learned" else None
+            self.tgt_positions = learned_positions(config)
             self.decoder = Decoder(config)
             self.generator = nn.Linear(config.d_model, config.tgt_vocab_size, bias=config.generator_bias)
             if config.n_encoder_layers and config.share_embeddings == "all":
@@ -229,11 +229,5 @@ class Transformer(nn.Module):
             ``(B, L, d_model)`` with positions added, or unchanged beside the angles that rotary attention turns by;
             dropout is on the sum (section 5.4).
         """
-        length = x.size(1)
-        if self.config.positions == "rotary":
-            return self.dropout(x), position_angles(start, length, self.config.head_d_k, x.device)
-        if learned is not None:
-            return self.dropout(x + learned.window(start, length)), None
-        if self.config.positions != "sinusoidal":
-            raise unknown("model.positions", self.config.positions)
-        return self.dropout(x + sinusoids(start, length, self.config.d_model, x.device).to(x.dtype)), None
+        added, angles = positions(self.config, learned, start, x.size(1), x.device)
+        return self.dropout(x if added is None else x + added.to(x.dtype)), angles

@@ -78,7 +78,8 @@ def activation_bytes(
     def self_attention(n: int, length: int) -> float:
         return n * (low * (2 * qk + 2 * v) + around) + attention(length, length, True)
 
-    n_inner = {"relu": 1, "gelu": 2, "swish": 2, "swiglu": 4}[config.activation]
+    # what w_2 reads; what an activation read, unless relu within the product; the product with a gate reads two
+    n_inner = 4 if config.is_gated else 1 if config.activation == "relu" else 2
     if config.activation_dropout:
         n_inner += 2 if config.activation == "relu" else 1
     feed_forward = low * n_inner * f + around
@@ -95,7 +96,7 @@ def copy_bytes(config: ModelConfig, precision: str) -> float:
     own, cross = (2 * qk + v) * d, (qk + v) * d
     if precision != "bf16":
         return 4.0 * (config.n_encoder_layers * own + config.n_decoder_layers * (own + cross))
-    feed_forward = (3 if config.activation == "swiglu" else 2) * d * config.d_ff
+    feed_forward = (3 if config.is_gated else 2) * d * config.d_ff
     return 2.0 * (
         config.n_encoder_layers * (own + v * d + feed_forward)
         + config.n_decoder_layers * (2 * (own + v * d) + feed_forward)

@@ -90,7 +90,7 @@ def check_trainable(config: Config) -> None:
             "set model.share_embeddings to decoder or none, or data.tokenizer.joint to true"
         )
     longest = config.data.max_tokens + config.decode.max_extra_tokens
-    if model.positions == "learned" and longest > model.max_len:
+    if model.n_positions is not None and longest > model.n_positions:
         raise ConfigError(
             f"model.max_len = {model.max_len} binds learned positions, but data.max_tokens + decode.max_extra_tokens = "
             f"{longest}: raise model.max_len, or lower data.max_tokens"

@@ -19,7 +19,7 @@ from dragoman.config import ModelConfig, unknown
 from dragoman.model.attention import Record, attend
 from dragoman.model.baselines.embeddings import ends
 from dragoman.model.dropout import Dropout
-from dragoman.model.embedding import LearnedPositions, sinusoids
+from dragoman.model.embedding import LearnedPositions, learned_positions, positions
 from dragoman.model.masks import padding_mask
 
 HALF = math.sqrt(0.5)
@@ -151,12 +151,10 @@ class ConvolutionalModel(nn.Module):
         super().__init__()
         self.config = config
         self.src_embed, self.tgt_embed, self.generator = ends(config)
-        learned = config.positions == "learned"
-        self.src_positions = LearnedPositions(config) if learned else None
-        self.tgt_positions = LearnedPositions(config) if learned else None
-        for positions in (self.src_positions, self.tgt_positions):
-            if positions is not None:
-                nn.init.normal_(positions.weight, std=config.d_model**-0.5)
+        self.src_positions, self.tgt_positions = learned_positions(config), learned_positions(config)
+        for table in (self.src_positions, self.tgt_positions):
+            if table is not None:
+                nn.init.normal_(table.weight, std=config.d_model**-0.5)
         self.encoder, self.decoder = Encoder(config), Decoder(config)
         self.dropout = Dropout(config.dropout)
 
@@ -200,8 +198,7 @@ class ConvolutionalModel(nn.Module):
 
     def _place(self, x: Tensor, learned: LearnedPositions | None, start: int) -> Tensor:
         """Add positions to the tokens ``x`` (B, L, d_model), the first of which stands at ``start``."""
-        length, d = x.size(1), self.config.d_model
-        if learned is None and self.config.positions != "sinusoidal":
+        added, _ = positions(self.config, learned, start, x.size(1), x.device)
+        if added is None:
             raise unknown("model.positions", self.config.positions)
-        where = learned.window(start, length) if learned is not None else sinusoids(start, length, d, x.device)
-        return self.dropout(x + where.to(x.dtype))
+        return self.dropout(x + added.to(x.dtype))
