@@ -35,3 +35,8 @@ class DecodeError(DragomanError):
 
 class ServeError(DragomanError):
     """The server cannot do what was asked."""
+
+
+def not_installed(what: str, package: str) -> str:
+    """The message where an optional package is missing: its name on any index, wherever dragoman came from."""
+    return f"{what} needs {package}, which is not installed: pip install {package}"

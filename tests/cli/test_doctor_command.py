@@ -183,15 +183,17 @@ def test_the_same_findings_make_the_same_page(command: Command, tiny_run: Path, 
     assert (tmp_path / "a/doctor.html").read_bytes() == (tmp_path / "b/doctor.html").read_bytes()
 
 
-def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tiny_run: Path, tmp_path: Path) -> None:
-    from dragoman.doctor.diagnosis import of_run
-    from dragoman.doctor.page import write_page
-    from dragoman.errors import ConfigError
-
+def test_without_matplotlib_the_page_has_no_figures_and_says_so(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tiny_run: Path, tmp_path: Path
+) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ConfigError, match=r"pip install '\.\[plot\]'"):
-        write_page(of_run(tiny_run), tmp_path / "new")
-    assert not (tmp_path / "new").exists()
+    done = command("doctor", tiny_run, "--out", tmp_path / "new")
+    assert done.status == 0
+    missing = "drawing figures needs matplotlib, which is not installed: pip install matplotlib"
+    assert f"the page has no figures: {missing}" in done.err
+    page = (tmp_path / "new/doctor.html").read_text(encoding="utf-8")
+    assert f"Figures are left out: {missing}" in page
+    assert "<figure>" not in page
 
 
 @pytest.mark.parametrize(

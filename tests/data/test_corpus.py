@@ -236,7 +236,7 @@ def test_missing_file_folder_and_unreadable_file_are_told_apart(tmp_path: Path) 
 def test_zst_without_zstandard_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "x.zst", b"a\n")
     monkeypatch.setitem(sys.modules, "zstandard", None)
-    with pytest.raises(DataError, match=r"pip install '\.\[zst\]'"):
+    with pytest.raises(DataError, match="pip install zstandard"):
         list(read_lines(path))
 
 

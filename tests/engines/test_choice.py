@@ -139,7 +139,7 @@ def test_an_unknown_engine_is_refused(tiny_run: Path) -> None:
 
 def test_without_the_package_nothing_is_written(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
-    with pytest.raises(ConfigError, match=r"pip install '\.\[ctranslate2\]'"):
+    with pytest.raises(ConfigError, match="pip install ctranslate2"):
         Translator.load(run, "cpu").translate(["the dog"], engine="ctranslate2")
     assert [path.name for path in run.iterdir()] == ["bundle"]
 

@@ -215,7 +215,9 @@ def test_scores_that_are_not_finite_are_refused(both: Both) -> None:
 def test_without_the_package_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
     assert not ctranslate2_engine.is_installed()
-    with pytest.raises(ConfigError, match=r"CTranslate2 is not installed: pip install '\.\[ctranslate2\]'"):
+    with pytest.raises(
+        ConfigError, match="ctranslate2' needs ctranslate2, which is not installed: pip install ctranslate2"
+    ):
         open_folder(tmp_path, "float32")
 
 

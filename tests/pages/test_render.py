@@ -11,7 +11,7 @@ from markupsafe import Markup
 from dragoman.pages.render import checksum, file, render
 
 NASTY = "</style><script>alert(1)</script>"
-EMPTY = {"summary": "", "findings": [], "columns": [], "rows": [], "figures": []}
+EMPTY = {"summary": "", "findings": [], "columns": [], "rows": [], "figures": [], "missing": ""}
 
 
 def test_text_is_escaped_and_markup_is_not() -> None:
@@ -31,7 +31,7 @@ def test_every_page_has_a_policy_that_lets_nothing_in() -> None:
 
 def test_a_value_that_was_forgotten_is_an_error() -> None:
     with pytest.raises(UndefinedError, match="summary"):
-        render("doctor.html", title="x", findings=[], columns=[], rows=[], figures=[])
+        render("doctor.html", title="x", findings=[], columns=[], rows=[], figures=[], missing="")
 
 
 def test_scripts_and_styles_cannot_end_their_element() -> None:

@@ -37,6 +37,7 @@ def doctor(
     from dragoman.doctor.diagnosis import of_run, of_text
     from dragoman.doctor.page import check_page, write_page
     from dragoman.errors import ConfigError
+    from dragoman.explanation.style import no_figures
 
     if out is not None:
         check_page(out)
@@ -48,8 +49,9 @@ def doctor(
         files = {"train": (src, tgt), "valid": (valid_src, valid_tgt), "test": (test_src, test_ref)}
         diagnosis = of_text(what, files, overrides or (), memory, quiet)
     if out is not None:
-        page = write_page(diagnosis, out)
-        print(page, file=sys.stderr)
+        print(write_page(diagnosis, out), file=sys.stderr)
+        if missing := no_figures():
+            print(f"the page has no figures: {missing}", file=sys.stderr)
     if as_json:
         print(json.dumps(diagnosis.as_json(), ensure_ascii=False, indent=2))
     else:

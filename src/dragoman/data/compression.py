@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from dragoman.errors import DataError
+from dragoman.errors import DataError, not_installed
 
 _ARCHIVES = [  # place, bytes there, what it is
     (0, b"PK\x03\x04", "a zip archive"),
@@ -98,7 +98,7 @@ class _ZstdFile(io.RawIOBase):
         try:
             import zstandard
         except ImportError:
-            raise DataError(f"{path}: reading .zst needs an extra: pip install '.[zst]' in the checkout") from None
+            raise DataError(f"{path}: {not_installed('reading .zst', 'zstandard')}") from None
         self._new_frame = zstandard.ZstdDecompressor().decompressobj
         self._error = zstandard.ZstdError
         self._file = path.open("rb")

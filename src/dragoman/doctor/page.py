@@ -23,7 +23,7 @@ from dragoman.doctor.findings import Finding
 from dragoman.doctor.text_checks import Examination, log_ratio
 from dragoman.errors import ConfigError
 from dragoman.explanation.figures import matplotlib_for
-from dragoman.explanation.style import BLUE, INK, ORANGE
+from dragoman.explanation.style import BLUE, INK, ORANGE, no_figures
 from dragoman.files import explained, write_text
 from dragoman.pages.render import render
 from dragoman.training.record import Record
@@ -36,20 +36,12 @@ def write_page(found: Diagnosis, folder: Path) -> Path:
     """Write ``folder/doctor.html`` and return its path.
 
     Raises:
-        ConfigError: matplotlib is not installed.
         DragomanError: The folder cannot be written.
     """
-    pyplot = matplotlib_for([])
-    figures = []
-    with pyplot.rc_context(_look()):
-        if found.text is not None:
-            figures += corpus_figures(pyplot, found.text)
-        if found.run is not None:
-            figures += run_figures(pyplot, found.run)
-    path = folder / "doctor.html"
+    path, text = folder / "doctor.html", page(found)
     with explained(path):
         folder.mkdir(parents=True, exist_ok=True)
-    write_text(path, page(found, figures))
+    write_text(path, text)
     return path
 
 
@@ -57,21 +49,22 @@ def check_page(folder: Path) -> None:
     """Refuse now what could only fail after the examination.
 
     Raises:
-        ConfigError: matplotlib is not installed, or the folder cannot be written.
+        ConfigError: The folder cannot be written.
     """
-    matplotlib_for([])
     nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
         raise ConfigError(f"{folder}: cannot be written; choose another --out")
 
 
-def page(found: Diagnosis, figures: Sequence[Figure]) -> str:
-    """The whole HTML."""
+def page(found: Diagnosis) -> str:
+    """The whole HTML; where matplotlib is missing, without figures, which the page says."""
     counts = {level: sum(f.level == level for f in found.findings) for level in ("error", "warning", "note")}
     said = ", ".join(f"{n} {level}{'s' * (n != 1)}" for level, n in counts.items() if n) or "no problems found"
     columns, rows = fact_rows(found.facts)
+    missing = no_figures()
+    figures = [] if missing else figures_of(found)
     return render("doctor.html", title=found.title, summary=said, findings=found.findings, columns=columns, rows=rows,
-                  figures=figures)  # fmt: skip
+                  figures=figures, missing=missing)  # fmt: skip
 
 
 class Figure(NamedTuple):
@@ -110,6 +103,18 @@ def _figure(pyplot: Any, draw: Any, title: str, about: str) -> Figure:
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\1{ids}-", svg)
     svg = svg.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)
     return Figure(title, about, Markup(svg))
+
+
+def figures_of(found: Diagnosis) -> list[Figure]:
+    """All that can be drawn of what was found.
+
+    Raises:
+        ConfigError: matplotlib is not installed.
+    """
+    pyplot = matplotlib_for([])
+    with pyplot.rc_context(_look()):
+        of_text = [] if found.text is None else corpus_figures(pyplot, found.text)
+        return of_text + ([] if found.run is None else run_figures(pyplot, found.run))
 
 
 def corpus_figures(pyplot: Any, found: Examination) -> list[Figure]:

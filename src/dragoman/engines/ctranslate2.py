@@ -28,7 +28,7 @@ from dragoman.decoding.batches import length_batches, most_tokens, report_lost, 
 from dragoman.decoding.search import NOT_FINITE, Hypothesis, penalised
 from dragoman.device import is_out_of_memory
 from dragoman.engines.engine import Alive, Found, Models, Needs, Progress, SearchSettings, Segment
-from dragoman.errors import ConfigError, DecodeError
+from dragoman.errors import ConfigError, DecodeError, not_installed
 from dragoman.fast.step import weight_versions
 from dragoman.formats.ctranslate2 import why_not
 from dragoman.formats.export import Kept, kept
@@ -56,9 +56,7 @@ def precisions(device: str) -> set[str]:
     try:
         ctranslate2 = import_module("ctranslate2")
     except ImportError:
-        raise ConfigError(
-            "engine = 'ctranslate2', but CTranslate2 is not installed: pip install '.[ctranslate2]' in the checkout"
-        ) from None
+        raise ConfigError(not_installed("engine = 'ctranslate2'", "ctranslate2")) from None
     if device == "cuda" and not ctranslate2.get_cuda_device_count():
         raise ConfigError("engine = 'ctranslate2' sees no GPU here: use engine torch, or device cpu")
     return set(ctranslate2.get_supported_compute_types(device))

@@ -14,7 +14,7 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from dragoman.data.languages import CHINESE, UNSPACED, primary
-from dragoman.errors import ConfigError, DataError
+from dragoman.errors import ConfigError, DataError, not_installed
 
 BOOTSTRAP_SAMPLES = 1000
 OLD_STYLE = "old-style BLEU (lower-cased Moses tokens)"
@@ -155,7 +155,7 @@ def moses_tokens(texts: Sequence[str], lang: str) -> list[str]:
     try:
         from sacremoses import MosesPunctNormalizer, MosesTokenizer
     except ImportError:
-        raise ConfigError("the old-style BLEU needs an extra: pip install '.[moses]' in the checkout") from None
+        raise ConfigError(not_installed("the old-style BLEU", "sacremoses")) from None
     lang = primary(lang)  # to Moses de-DE is unknown, and what is unknown is English
     normalizer, tokenizer = MosesPunctNormalizer(lang), MosesTokenizer(lang)
     return [tokenizer.tokenize(normalizer.normalize(text.lower()), escape=True, return_str=True) for text in texts]

@@ -13,13 +13,14 @@ import io
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, not_installed
 from dragoman.files import explained, write_bytes
 
 INK, QUIET, PALE, PAPER = "#1a1a1a", "#6b6b6b", "#d9d9d9", "#ffffff"
@@ -103,11 +104,14 @@ def _families() -> tuple[str, ...]:
     return ("DejaVu Sans", *(name for name in CJK_FONTS if name in known))
 
 
+def no_figures() -> str:
+    """Why no figure can be drawn, as matplotlib is missing; "" where it is installed."""
+    return "" if find_spec("matplotlib") else not_installed("drawing figures", "matplotlib")
+
+
 def _need_matplotlib() -> None:
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise ConfigError("figures need an extra: pip install '.[plot]' in the checkout") from None
+    if missing := no_figures():
+        raise ConfigError(missing)
 
 
 def check_letters(texts: Iterable[str]) -> None:

@@ -23,7 +23,7 @@ from torch import Tensor
 from dragoman.bundle import Bundle
 from dragoman.config import ModelConfig
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, UNK_ID
-from dragoman.errors import BundleError, ConfigError
+from dragoman.errors import BundleError, ConfigError, not_installed
 from dragoman.model.embedding import sinusoids
 
 ACTIVATIONS = {"relu": "RELU", "swish": "SWISH", "swiglu": "SWISH", "gelu": "GELU"}
@@ -65,7 +65,7 @@ def check(config: ModelConfig, quantization: str) -> None:
     try:
         import ctranslate2.specs  # noqa: F401
     except ImportError:
-        raise ConfigError("CTranslate2 is not installed, which writes its format: pip install ctranslate2") from None
+        raise ConfigError(not_installed("writing the format of CTranslate2", "ctranslate2")) from None
 
 
 def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:

@@ -12,13 +12,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, not_installed
 from dragoman.files import explained, write_text
 
 EARLY_TOKENS = 3_000_000
 """Up to so many target tokens translations that make no sense are no cause for concern."""
 
-NO_TENSORBOARD = "train.tensorboard needs an extra: pip install '.[tensorboard]' in the checkout"
+NO_TENSORBOARD = not_installed("train.tensorboard", "tensorboard")
 
 
 class RunLog:

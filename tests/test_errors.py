@@ -1,0 +1,24 @@
+"""What is said where an optional package is missing."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+from dragoman.errors import not_installed
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_a_missing_package_is_named_as_pip_knows_it_wherever_dragoman_came_from() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    known = {re.split(r"[<>=\[]", entry)[0] for entries in extras.values() for entry in entries}
+    sources = {path: path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")}
+    calls = [call for text in sources.values() for call in re.findall(r'not_installed\([^)]*["\'](\w+)["\']\)', text)]
+    assert len(calls) >= 6
+    assert set(calls) <= known
+    assert not_installed("drawing", "x") == "drawing needs x, which is not installed: pip install x"
+    for path, text in sources.items():
+        assert "in the checkout" not in text, path
+        assert "pip install" not in text or path.name == "errors.py", path
