@@ -17,6 +17,7 @@ import torch
 
 import dragoman
 from dragoman.bundle import load_bundle
+from dragoman.engines import NAMES
 from dragoman.engines import choice as engines
 from dragoman.engines.ctranslate2 import CTranslate2
 from dragoman.engines.engine import Alive, Found, Models, Needs, Progress, SearchSettings, Segment
@@ -25,6 +26,7 @@ from dragoman.errors import BundleError, ConfigError, DragomanError
 from dragoman.files import check_sealed
 from dragoman.formats import export as exports
 from dragoman.formats.export import kept
+from dragoman.translation.options import TranslateOptions, json_schema
 from dragoman.translation.translator import Translator
 
 
@@ -366,9 +368,10 @@ def test_options_count_where_there_is_nothing_to_translate(run: Path) -> None:
 
 
 class Shouting:
-    """A third engine: Torch's translations, of which it takes the last word twice. It cannot sample."""
+    """A third engine: Torch's translations, of which it takes the last word twice. It cannot sample, nor constrain."""
 
     name: ClassVar[str] = "shouting"
+    loads_workers: ClassVar[bool] = True
     loaded: ClassVar[list[tuple[str, int]]] = []
     closed: ClassVar[list[str]] = []
 
@@ -377,7 +380,7 @@ class Shouting:
 
     @classmethod
     def obstacle(cls, models: Models, needs: Needs) -> str:
-        return "sampling" if needs.sampling else ""
+        return "sampling" if needs.sampling else "constrained decoding" if needs.constraints else ""
 
     @classmethod
     def load(cls, models: Models, precision: str, workers: int) -> Self:
@@ -432,6 +435,20 @@ def test_a_third_engine_has_the_guard_search_again_with_torch(tiny_run: Path, sh
     plan = translator.plan(engine="shouting")
     assert isinstance(plan.engine, shouting)
     assert isinstance(plan.second_engine, Torch)
+
+
+def test_a_third_engine_that_can_constrain_is_asked_by_the_guard_itself(
+    tiny_run: Path, shouting: type[Shouting], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shouting, "obstacle", classmethod(lambda cls, models, needs: ""))
+    plan = Translator.load(tiny_run, "cpu").plan(engine="shouting", precision="bf16")
+    assert plan.second_engine is plan.engine
+    assert plan.second_search.precision == "bf16"
+
+
+def test_the_help_names_all_engines() -> None:
+    assert tuple(engines.ENGINES) == NAMES
+    assert "torch, ctranslate2 or auto" in json_schema(TranslateOptions)["properties"]["engine"]["description"]
 
 
 def test_a_third_engine_is_refused_what_it_cannot_do(tiny_run: Path, shouting: type[Shouting]) -> None:

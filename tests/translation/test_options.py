@@ -292,6 +292,16 @@ def test_pairs_that_cannot_be_scored_are_said(translator: Translator) -> None:
         translator.score(["a"], [])
 
 
+def test_scoring_is_planned_once_and_what_is_impossible_is_refused_then(translator: Translator) -> None:
+    pairs = ["the dog", "a cat"], ["der hund", "ein katze"]
+    plan = translator.plan_scoring(alignments=True, length_penalty=0.0)
+    assert plan.score(*pairs) == translator.score(*pairs, alignments=True, length_penalty=0.0)
+    with pytest.raises(ConfigError, match="precision = 'int8' is unknown: use fp32 or bf16"):
+        translator.plan_scoring(precision="int8")
+    with pytest.raises(ConfigError, match="beam_size has no effect on scoring"):
+        translator.plan_scoring(beam_size=2)
+
+
 def test_words_are_aligned_with_those_they_translate(translator: Translator) -> None:
     """The toy language is translated word by word, so the truth is the diagonal."""
     sources = texts(60, seed=9)

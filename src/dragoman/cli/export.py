@@ -7,10 +7,12 @@ from typing import Annotated
 
 import typer
 
+from dragoman.formats import FORMATS
+
 
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder or bundle.")],
-    to: Annotated[str, typer.Option(help="Target format: ctranslate2.")],
+    to: Annotated[str, typer.Option(help=f"Target format: {' or '.join(FORMATS)}.")],
     out: Annotated[Path | None, typer.Option(help="Output folder (default: a folder in RUN/exports).")] = None,
     quantization: Annotated[
         str, typer.Option(help="Quantization: float32, float16, bfloat16, int8, int8_float16 or int8_bfloat16.")

@@ -46,14 +46,14 @@ def score(
     pairs = list(read_pairs(src, tgt))
     translator = Translator.load([run, *(ensemble or ())], device)
     options = replace(options, alignments=alignments is not None)
-    translator.score([], [], options)  # what is impossible is refused before a file is opened
+    plan = translator.plan_scoring(options)  # what is impossible is refused before a file is opened
     ticker = Ticker()
     n_lines = n_tokens = 0
     nats = 0.0
     with contextlib.nullcontext() if alignments is None else alignments.open("wb") as links:
         for start in range(0, len(pairs), WINDOW):
             sources, targets = zip(*pairs[start : start + WINDOW], strict=True)
-            found = translator.score(sources, targets, options)
+            found = plan.score(sources, targets)
             for number, one in enumerate(found, start + 1):
                 for note in one.notes:
                     print(f"warning: {tgt}:{number}: {note}", file=sys.stderr)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from dataclasses import replace
 
 from dragoman.decoding.batches import checked_workers
 from dragoman.engines import ctranslate2
@@ -53,6 +54,12 @@ class Engines:
                 f"engine = {engine.name!r} cannot do {obstacle}: use engine torch (or auto), or leave it out"
             )
 
+    def constrained(self, name: str, needs: Needs) -> tuple[str, str]:
+        """Name and precision of who does constrained decoding in its place: itself if it can, or torch in fp32."""
+        if ENGINES[name].obstacle(self._models, replace(needs, sampling=False, constraints=True)):
+            return Torch.name, "fp32"
+        return name, needs.precision
+
     def get(self, name: str, precision: str, workers: int) -> Engine:
         """The engine of this name, ready to search.
 
@@ -60,7 +67,7 @@ class Engines:
             ConfigError: As ``Engine.load``, or there are no workers.
         """
         checked_workers(workers)
-        key = (name, precision, 1 if name == Torch.name else workers)  # torch's workers are of each search
+        key = (name, precision, workers if ENGINES[name].loads_workers else 1)
         with self._lock:
             for stale in [each for each, engine in self._loaded.items() if not engine.is_of(self._models)]:
                 self._loaded.pop(stale).close()

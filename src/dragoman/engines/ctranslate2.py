@@ -75,6 +75,7 @@ class CTranslate2:
     """A model that CTranslate2 has loaded."""
 
     name: ClassVar[str] = "ctranslate2"
+    loads_workers: ClassVar[bool] = True
 
     def __init__(
         self, translator: Any, src_tokenizer: Tokenizer, tgt_tokenizer: Tokenizer, longest: int | None = None,

@@ -1,6 +1,6 @@
 """What an engine receives, what it gives back, and what it is asked before: one Protocol for all that search.
 
-A new engine is one file with a class that fits ``Engine``, and its line in ``choice.py``.
+A new engine is one file with a class that fits ``Engine``, its line in ``choice.py``, and its name in ``NAMES``.
 """
 
 from __future__ import annotations
@@ -91,6 +91,7 @@ class Engine(Protocol):
     """Searches for translations: ids in, hypotheses out."""
 
     name: ClassVar[str]
+    loads_workers: ClassVar[bool]  # whether it is loaded for a number of workers, and again for another one
 
     @classmethod
     def obstacle(cls, models: Models, needs: Needs) -> str:

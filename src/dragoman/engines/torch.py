@@ -26,6 +26,7 @@ class Torch:
     """Searches with the weights themselves."""
 
     name: ClassVar[str] = "torch"
+    loads_workers: ClassVar[bool] = False
 
     def __init__(self, models: Models, precision: str, fast: Sequence[FastTransformer] | None) -> None:
         """``fast``: the members' optimised implementations; None where a model has none."""

@@ -1,1 +1,7 @@
-"""Foreign formats: conversion only, one file each."""
+"""Foreign formats: conversion only. A format is one file here that fits ``format.Format``, and its name in ``FORMATS``.
+
+``export`` writes any of them, and knows where it lies and whether it still is the bundle's.
+"""
+
+FORMATS = ("ctranslate2",)
+"""Of each the name of its file here, which is imported when it is asked for."""

@@ -19,12 +19,11 @@ from dragoman import __version__
 from dragoman.bundle import Bundle, find_bundle, load_bundle
 from dragoman.errors import BundleError, ConfigError, DragomanError
 from dragoman.files import MANIFEST, check_sealed, explained, one_at_a_time, sealed_folder
-from dragoman.formats import ctranslate2
+from dragoman.formats.format import format_of
 from dragoman.model.weights import n_bytes, untied
 
 logger = logging.getLogger(__name__)
 
-FORMATS = ("ctranslate2",)
 CERTIFICATE = "certificate.json"
 """What an export holds beside its own files, if it was compared with the original."""
 EXPORT_VERSION = 1
@@ -45,10 +44,10 @@ def export(
 
     Args:
         run: A run folder or a bundle.
-        to: ``ctranslate2``.
+        to: One of ``formats.FORMATS``, such as ``ctranslate2``.
         out: The folder to write; an earlier export there is replaced. None: ``exports/FORMAT-QUANTIZATION`` in the run.
-        quantization: How numbers are rounded: ``float32``, ``float16``, ``bfloat16``, ``int8``, and ``int8_float16`` or
-            ``int8_bfloat16``, which say what the rest is beside int8 matrices.
+        quantization: How numbers are rounded. ctranslate2 has ``float32``, ``float16``, ``bfloat16``, ``int8``, and
+            ``int8_float16`` or ``int8_bfloat16``, which say what the rest is beside int8 matrices.
 
     Returns:
         The folder.
@@ -59,14 +58,13 @@ def export(
             something else.
         DragomanError: The folder cannot be written.
     """
-    if to not in FORMATS:
-        raise ConfigError(f"--to {to!r} is unknown: use {' or '.join(FORMATS)}")
+    form = format_of(to)
     folder = home(run, to, quantization) if out is None else Path(out)
     _refuse_what_is_no_export(folder)
     if folder.name in ("", ".."):
         raise ConfigError(f"{out}: --out must name a folder, not '.' or '..'")
     bundle = load_bundle(run)
-    ctranslate2.check(bundle.model.config, quantization)
+    form.check(bundle.model.config, quantization)
     with explained(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with one_at_a_time(folder.parent):
@@ -90,9 +88,10 @@ def home(run: Path | str, to: str, quantization: str) -> Path:
 
 def write(bundle: Bundle, folder: Path, to: str, quantization: str) -> None:
     """Write a bundle's export into ``folder``, whole or not at all; see ``export``."""
-    ctranslate2.check(bundle.model.config, quantization)
+    form = format_of(to)
+    form.check(bundle.model.config, quantization)
     with sealed_folder(folder, _facts(bundle, to, quantization), n_bytes(untied(bundle.model))) as aside:
-        ctranslate2.write(bundle, aside, quantization)
+        form.write(bundle, aside, quantization)
 
 
 def kept(bundle: Bundle, run: Path | None, to: str, quantization: str) -> Kept:

@@ -10,15 +10,17 @@ import dataclasses
 import difflib
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from typing import Annotated, Any, Literal, Self, TypeVar, get_type_hints
+from typing import Annotated, Any, Literal, Self, TypeVar, get_args, get_type_hints
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, WithJsonSchema, field_validator, model_validator
 from pydantic.dataclasses import dataclass
 
+from dragoman.engines import NAMES
 from dragoman.errors import ConfigError
 from dragoman.translation.notes import Events
 
 Precision = Literal["fp32", "bf16", "int8"]
+PRECISIONS = get_args(Precision)
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -168,8 +170,10 @@ class TranslateOptions(Options):
     guard: Annotated[
         bool, option("Checks", "Detect and re-decode degenerate translations (loops, copies, empty, far too long).")
     ] = True
-    engine: Annotated[str, option("Speed", "Decoding engine: torch, ctranslate2 or auto.")] = "torch"
-    precision: Annotated[Precision, option("Speed", "Precision: fp32, bf16 or int8.")] = "fp32"
+    engine: Annotated[str, option("Speed", f"Decoding engine: {', '.join(NAMES)} or auto.")] = "torch"
+    precision: Annotated[
+        Precision, option("Speed", f"Precision: {', '.join(PRECISIONS[:-1])} or {PRECISIONS[-1]}.")
+    ] = "fp32"
     batch_tokens: Annotated[
         int | None, option("Speed", "Batch size in tokens, padding included (default: the run's).", ge=1)
     ] = None

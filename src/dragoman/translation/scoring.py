@@ -124,6 +124,22 @@ class PairReader:
 
 
 @dataclass(frozen=True)
+class ScoringPlan:
+    """How given translations will be scored; made by ``Translator.plan_scoring``."""
+
+    reader: PairReader
+    batch_tokens: int
+    length_penalty: float
+    alignments: bool
+
+    def score(
+        self, sources: Sequence[str], targets: Sequence[str], progress: Callable[[int, int, str], object] | None = None
+    ) -> list[Scored]:
+        """Score each target as the translation of its source; see ``Translator.score``."""
+        return self.reader.score(sources, targets, self.batch_tokens, self.length_penalty, self.alignments, progress)
+
+
+@dataclass(frozen=True)
 class TextPart:
     """A text, or a part of one, and its translation."""
 

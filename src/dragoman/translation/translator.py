@@ -24,6 +24,7 @@ from dragoman.decoding.sampling import Sampling
 from dragoman.device import resolve_device
 from dragoman.engines.choice import Engines
 from dragoman.engines.engine import Engine, Models, Needs, SearchSettings
+from dragoman.engines.torch import autocast
 from dragoman.errors import BundleError, ConfigError, DecodeError
 from dragoman.fast.step import weight_versions
 from dragoman.model.build import EncoderDecoder
@@ -36,7 +37,7 @@ from dragoman.translation.options import SCORING, TranslateOptions, takes
 from dragoman.translation.parser import assemble_trees, segment_sentences
 from dragoman.translation.plan import Plan
 from dragoman.translation.resumable import make_file
-from dragoman.translation.scoring import PairReader, Scored
+from dragoman.translation.scoring import PairReader, Scored, ScoringPlan
 from dragoman.translation.segment_search import translate_segments
 from dragoman.translation.segments import segment
 from dragoman.translation.streams import windows
@@ -180,12 +181,12 @@ class Translator:
         search = SearchSettings(
             decode=decode, n_best=n_best, sampling=sampling, precision=options.precision, workers=options.workers
         )
-        second = options.precision if name == "torch" else "fp32"
+        second, second_precision = self._engines.constrained(name, needs)
         return Plan(
             options=options, needs=needs, engine=engine, search=search,
-            second_engine=engine if name == "torch" else self._engines.get("torch", second, options.workers),
-            second_search=replace(search, sampling=None, precision=second),
-            reader=self._reader("bf16" if name == "torch" and options.precision == "bf16" else "fp32"),
+            second_engine=self._engines.get(second, second_precision, options.workers),
+            second_search=replace(search, sampling=None, precision=second_precision),
+            reader=self._reader("bf16" if options.precision == "bf16" else "fp32"),
             src_tokenizer=self.src_tokenizer, tgt_tokenizer=self.tgt_tokenizer,
             src_lang=self.config.data.src_lang, tgt_lang=self.config.data.tgt_lang,
             between="" if self._encoder.unspaced else " ",
@@ -249,17 +250,28 @@ class Translator:
             ConfigError: An option is unknown, impossible, or has no effect here.
             DecodeError: There are not as many targets as sources.
         """
+        plan = self.plan_scoring(options, **changes)
+        if isinstance(sources, str) and isinstance(targets, str):
+            return plan.score([sources], [targets], events.progress)[0]
+        if isinstance(sources, str) or isinstance(targets, str) or len(sources) != len(targets):
+            raise DecodeError("score takes two texts, or two lists of equal length: target i translates source i")
+        return plan.score(sources, targets, events.progress)
+
+    @takes(TranslateOptions)
+    def plan_scoring(self, options: TranslateOptions | None = None, **changes: Any) -> ScoringPlan:
+        """Decide how to score, once for all pairs; ``score`` of the plan does it, and what is impossible is refused.
+
+        Raises:
+            ConfigError: As ``score``.
+        """
         options = TranslateOptions.of(options, changes)
         options.refuse_others(SCORING, "scoring")
         if self.is_parser:
             raise ConfigError("a parser cannot score given trees: scoring is for translation runs")
-        if isinstance(sources, str) and isinstance(targets, str):
-            return self.score([sources], [targets], options, events=events)[0]
-        if isinstance(sources, str) or isinstance(targets, str) or len(sources) != len(targets):
-            raise DecodeError("score takes two texts, or two lists of equal length: target i translates source i")
         config = self._decode_config(options)
-        return self._reader(options.precision).score(
-            sources, targets, config.batch_tokens, config.length_penalty, options.alignments, events.progress
+        autocast(options.precision, self.device)  # refused now
+        return ScoringPlan(
+            self._reader(options.precision), config.batch_tokens, config.length_penalty, options.alignments
         )
 
     @property
