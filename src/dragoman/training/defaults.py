@@ -1,11 +1,11 @@
-"""Settings for those who give none: sizes chosen from the corpus, languages from file names."""
+"""Settings for those who give none: sizes chosen from the corpus and the time, languages from file names."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,17 +16,37 @@ from dragoman.data.languages import language_of
 from dragoman.data.store import Store
 from dragoman.errors import ConfigError
 from dragoman.progress import Ticker
+from dragoman.training.budget import Text, all_is_said, in_time, updates_in
 from dragoman.training.options import File, TrainOptions
+from dragoman.training.speed import tokens_per_second
 from dragoman.training.task import task_of
+
+VALIDATIONS = 4
+"""About so many in a limit of minutes, where each takes of the time for training."""
+
+SPARE = 1.25
+"""The steps that fit into a limit of minutes are multiplied by this: the speed is only about known."""
 
 SLACK = 1.05
 """The estimated steps of the epochs asked for are multiplied by this, as epochs differ in their number of batches."""
 
 
+UNKNOWN_STEPS = 10**9
+"""Of a run whose length has not been chosen yet."""
+
+
+class Resolved(NamedTuple):
+    """One configuration from all that was given, and how it came about."""
+
+    config: Config
+    chosen: bool  # whether the sizes were left to us
+    tokens_per_second: float | None = None  # at which they were chosen; None: they do not depend on it
+
+
 def resolve(
     config: Config | Path | str | None, options: TrainOptions, ticker: Ticker, parent: Config | None = None
-) -> tuple[Config, bool]:
-    """One configuration from all that was given; also whether sizes were left to us.
+) -> Resolved:
+    """One configuration from all that was given.
 
     Args:
         parent: The configuration of the run to start from: what is not given is taken from there.
@@ -40,9 +60,10 @@ def resolve(
         raise ConfigError("give both sides of the training text: --src and --tgt")
     if (valid_src is None) != (valid_tgt is None):
         raise ConfigError("give both sides of the validation text: --valid-src and --valid-tgt")
+    overrides, speed = options.settings, None
     given: dict[str, Any]
     if config is None:
-        given = _chosen(src, tgt, options.overrides, ticker, parent)
+        given, speed = _chosen(src, tgt, overrides, ticker, parent)
     elif isinstance(config, Config):
         given = config.model_dump(exclude_unset=parent is not None)
     else:
@@ -54,35 +75,53 @@ def resolve(
         if valid_src is not None:
             data["valid"] = {"src": valid_src, "tgt": valid_tgt}
     where = str(config) if isinstance(config, str | Path) else "configuration"
-    given = with_overrides(given, options.overrides)
+    given = with_overrides(given, overrides)
     resolved = Config.from_mapping(given if parent is None else inherit(given, parent), where)
     if parent is not None:
         refuse_another_shape(resolved, parent, options.new_subwords)
     if not task_of(resolved).translates:  # one language, which nothing asks for
-        return resolved, config is None
+        return Resolved(resolved, config is None, speed)
     data_config = resolved.data
     langs = {
         "src_lang": data_config.src_lang or language_of(data_config.train.src),
         "tgt_lang": data_config.tgt_lang or language_of(data_config.train.tgt),
     }
-    return resolved.model_copy(update={"data": data_config.model_copy(update=langs)}), config is None
+    resolved = resolved.model_copy(update={"data": data_config.model_copy(update=langs)})
+    return Resolved(resolved, config is None, speed)
 
 
-def _chosen(src: File, tgt: File, overrides: Sequence[str], ticker: Ticker, parent: Config | None) -> dict[str, Any]:
-    """The settings of those who give none: by the size of the corpus, or by the run to start from."""
+def _chosen(
+    src: File, tgt: File, overrides: Sequence[str], ticker: Ticker, parent: Config | None
+) -> tuple[dict[str, Any], float | None]:
+    """The settings of those who give none: by the corpus and the time there is, or by the run to start from.
+
+    Also the speed they were chosen at, if they were.
+    """
     if src is None or tgt is None:
         raise ConfigError("nothing to train on: give a configuration, or --src and --tgt")
     said = with_overrides({}, overrides)
+    train = said["train"] if isinstance(said.get("train"), dict) else {}  # what else it is, the schema refuses
+    provisional: dict[str, Any] = {"warmup_steps": 1, "max_steps": UNKNOWN_STEPS}  # until choose_steps knows better
+    if train.get("max_steps") == 1:
+        provisional["schedule"] = "inverse_sqrt"  # a cosine has two steps or more
+    speed = None
     if parent is not None:
         given: dict[str, Any] = {"train": fine_tuning(parent)}
     else:
         with ticker.task("counting the pairs"):
-            n_pairs = sum(1 for _ in read_pairs(src, tgt))
-        given = choose_sizes(n_pairs, said.get("model"))
-    given["train"]["warmup_steps"] = 1  # until choose_steps knows better
-    if isinstance(said.get("train"), dict) and said["train"].get("schedule") == "noam":
+            text = Text.of(read_pairs(src, tgt))
+        given = choose_sizes(text.n_pairs, said.get("model"))
+        given["data"]["train"] = {"src": src, "tgt": tgt}
+        if "max_minutes" in train and not all_is_said(said):
+            given["train"] |= provisional
+            with ticker.task("timing a few steps"):
+                choice = in_time(given, overrides, text, lambda config: tokens_per_second(config, text.length))
+            given, speed = choice.settings, choice.tokens_per_second
+            ticker.say(choice.reason)
+    given["train"] |= provisional
+    if train.get("schedule") == "noam":
         del given["train"]["lr"]  # a rate, and noam's is a factor
-    return given
+    return given, speed
 
 
 def choose_sizes(n_pairs: int, model: Any = None) -> dict[str, Any]:
@@ -157,15 +196,18 @@ def refuse_another_shape(config: Config, parent: Config, new_subwords: bool) -> 
 
 
 def choose_steps(
-    config: Config, store: Store, overrides: Sequence[str], fine_tuning: bool = False, n_ranks: int = 1
-) -> Config:
+    config: Config, store: Store, overrides: Sequence[str], fine_tuning: bool = False, n_ranks: int = 1,
+    tokens_per_second: float | None = None,
+) -> Config:  # fmt: skip
     """How long to train when nobody says otherwise: about 30 epochs, fewer of a large corpus, at least 2,000 steps.
 
     Fine-tuning takes a third of the epochs, and at least 500 steps. ``train.max_epochs`` counts instead of all this.
+    With ``train.max_minutes`` and a known speed there are no more steps than fit, and some to spare: the clock ends it.
 
     Args:
         overrides: What was said; it is not chosen.
         n_ranks: So many processes learn from a batch each in every step.
+        tokens_per_second: What a step takes of one side, padding counted; None: not known.
     """
     lengths, train = (store.src_lengths(), store.tgt_lengths()), config.train
     if train.max_epochs is None:
@@ -181,7 +223,15 @@ def choose_steps(
         epochs, least = SLACK * train.max_epochs, 2  # else the schedule were at its peak when they are over
     said = with_overrides({}, overrides).get("train") or {}
     steps = train.max_steps if "max_steps" in said else max(least, math.ceil(epochs * steps_an_epoch))
-    every, warmup = max(100, min(2000, steps // 12)), max(1, min(4000, steps // 10))
+    every = max(100, min(2000, steps // 12))
+    if tokens_per_second is not None and train.max_minutes is not None:
+        updates = updates_in(train.max_minutes, tokens_per_second, train.batch_tokens * train.accumulate)
+        every = max(1, min(2000, updates // VALIDATIONS))
+        if "max_steps" not in said:
+            steps = max(2, min(steps, math.ceil(SPARE * updates)))
+    if "warmup_steps" in said and "max_steps" not in said:
+        steps = max(steps, train.warmup_steps + 1)
+    warmup = max(1, min(4000, steps // 10))
     chosen = {"max_steps": steps, "warmup_steps": warmup, "validate_every": every, "save_every": every}
     update = {name: value for name, value in chosen.items() if name not in said}
     settings = {**config.model_dump(), "train": {**train.model_dump(), **update}}

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Self
 from pydantic import ConfigDict, field_validator, model_validator
 from pydantic.dataclasses import dataclass
 
+from dragoman.errors import ConfigError
 from dragoman.translation.options import Options, option
 
 File = Path | str | None
@@ -30,6 +31,10 @@ class TrainOptions(Options):
         option("Data", "Source side of the validation text (default: 1% of the training text is held out)."),
     ] = None
     valid_tgt: Annotated[Path | str | None, option("Data", "Target side of the validation text.")] = None
+    minutes: Annotated[
+        float | None,
+        option("Settings", "Train for so many minutes; sizes left to us are chosen to fit (train.max_minutes).", gt=0),
+    ] = None
     overrides: Annotated[
         tuple[str, ...],
         option("Settings", "Override a setting, as train.max_steps=2000; may be repeated.", flag="--set"),
@@ -61,6 +66,23 @@ class TrainOptions(Options):
         if self.accept_changed_text and not self.resume:
             raise ValueError("--accept-changed-text belongs to --resume: a new run reads the text as it is")
         return self
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """``overrides``, and the settings that have an option of their own.
+
+        Raises:
+            ConfigError: An override contradicts an option, or is none.
+        """
+        if self.minutes is None:
+            return self.overrides
+        from dragoman.config import with_overrides  # here, for --help is quicker without YAML
+
+        train = with_overrides({}, self.overrides).get("train")
+        said = train.get("max_minutes", self.minutes) if isinstance(train, dict) else self.minutes
+        if said != self.minutes:
+            raise ConfigError(f"--minutes {self.minutes:g}, but --set train.max_minutes={said}: give one of them")
+        return (*self.overrides, f"train.max_minutes={self.minutes!r}")
 
     @property
     def texts(self) -> tuple[File, File, File, File]:

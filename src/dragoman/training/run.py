@@ -42,6 +42,7 @@ from dragoman.training.log import RunLog, duration
 from dragoman.training.loop import Outcome, Validation, fit
 from dragoman.training.options import TrainOptions
 from dragoman.training.preparation import check_trainable, load_lexicon, prepare
+from dragoman.training.speed import tokens_per_second
 from dragoman.training.task import task_of
 from dragoman.training.validation import confidence_facts, kept_weights, validator
 from dragoman.translation.options import takes
@@ -92,7 +93,7 @@ def train(
         if options.resume:
             _check_resuming(run, config, out, options, ticker)
         if options.resume or restarted(run, ticker):
-            overrides = options.overrides if options.resume else ()
+            overrides = options.settings if options.resume else ()
             ready = ready_to_resume(run, overrides, options.accept_changed_text, ticker)
             held.enter_context(reopened(run, ready.config))
         else:
@@ -128,13 +129,14 @@ class _Plan(NamedTuple):
 
     config: Config
     chosen: bool  # whether the sizes were left to us
+    tokens_per_second: float | None  # at which they were chosen
     parent: Bundle | None  # the run to start from
 
 
 def _plan(config: Config | Path | str | None, options: TrainOptions, ticker: Ticker) -> _Plan:
     """Resolve the settings of a new run and refuse what cannot be trained."""
     parent = None if options.from_run is None else load_bundle(options.from_run)
-    resolved, chosen = resolve(config, options, ticker, parent and parent.config)
+    resolved, chosen, speed = resolve(config, options, ticker, parent and parent.config)
     device = resolve_device(resolved.train.device)
     settings = {"device": device.type, "precision": resolve_precision(resolved.train.precision, device)}
     resolved = resolved.model_copy(update={"train": resolved.train.model_copy(update=settings)})
@@ -145,7 +147,7 @@ def _plan(config: Config | Path | str | None, options: TrainOptions, ticker: Tic
         ticker.say(f"languages: {langs}{unknown}")
     if resolved.train.ema and resolved.train.average > 1:
         ticker.say("both train.ema and train.average are set: the bundle will hold the average of checkpoints")
-    return _Plan(resolved, chosen, parent)
+    return _Plan(resolved, chosen, speed, parent)
 
 
 def _prepared(plan: _Plan, run: Path, options: TrainOptions, ticker: Ticker, n_ranks: int) -> Ready:
@@ -157,13 +159,29 @@ def _prepared(plan: _Plan, run: Path, options: TrainOptions, ticker: Ticker, n_r
     config, tokenizers = prepare(config, run, ticker, kept)
     if plan.chosen:
         store = Store.open(run / "store/train")
-        config = choose_steps(config, store, options.overrides, parent is not None, n_ranks)
+        config = choose_steps(config, store, options.settings, parent is not None, n_ranks, plan.tokens_per_second)
+        _say_if_it_takes_long(config, store, ticker)
     start = None
     if parent is not None and options.from_run is not None:
         start, said = adapt(parent, Path(options.from_run).resolve().name, tokenizers, run)
         ticker.say(f"starting from {options.from_run}; {said}")
     write_text(run / "config.yaml", config.to_yaml())
     return Ready(config, tokenizers, start=start)
+
+
+def _say_if_it_takes_long(config: Config, store: Store, ticker: Ticker) -> None:
+    """Where nothing limits the time and it is an hour or more: how long the steps take on this machine."""
+    train = config.train
+    if train.max_minutes is not None:
+        return
+    lengths = np.maximum(store.src_lengths(), store.tgt_lengths())
+    speed = tokens_per_second(config, int(lengths.mean()) + 1)
+    hours = train.max_steps * train.accumulate * train.batch_tokens / speed / 3600
+    if hours >= 1:
+        ticker.say(
+            f"{train.max_steps:,} steps take about {hours:,.0f} hours on this machine; --minutes N chooses what fits "
+            "into N minutes"
+        )
 
 
 def _fit(ready: Ready, run: Path, quiet: bool, world: World, build: Build | None) -> Trained:
