@@ -22,6 +22,7 @@ from dragoman import reference
 from dragoman.cli import app
 from dragoman.config import PRESETS, Config
 from dragoman.data import phrasebook
+from dragoman.training import budget
 from dragoman.training.defaults import choose_sizes
 from dragoman.training.folder import RESUMABLE
 
@@ -224,6 +225,9 @@ def test_presets_and_chosen_sizes_are_as_the_guide_says() -> None:
         preset, dropout = chosen["model"]["preset"], chosen["model"]["dropout"]
         vocab_size = chosen["data"]["tokenizer"]["vocab_size"]
         assert f"| {what} | {preset} | {vocab_size:,} | {dropout} |" in GUIDE
+    for d_model, layers, most in budget.SIZES:
+        rate = f"{budget.RATE_TIMES_WIDTH / d_model:.1e}".replace("e-0", "e-").replace(".0e", "e")
+        assert f"| {d_model} | {layers} + {layers} | {most:,} | {rate} |" in GUIDE
 
 
 def _size(shape: tuple[int, ...]) -> int:

@@ -14,6 +14,8 @@ SIZES: tuple[tuple[int, int, int], ...] = ((128, 2, 2000), (192, 3, 4000), (256,
 TOKENS_A_PARAMETER = 0.5
 """Of the layers, embeddings not counted. A model that sees less text is worse than a smaller one in the same time."""
 
+RATE_TIMES_WIDTH = 0.384
+
 UPDATES = 1000
 """So many come before larger batches."""
 
@@ -78,10 +80,9 @@ def in_time(
 ) -> Choice:
     """Model, subwords, batch, rate and dropout for ``train.max_minutes``, which is among ``overrides``.
 
-    The larger of two models is taken where it still sees ``TOKENS_A_PARAMETER``; a peak rate of 0.384 / d_model is
-    right for these small batches, of which as many as give ``UPDATES`` are better than fewer large ones. The numbers
-    are from trainings of 2.5 and 10 minutes on two corpora (benchmarks/automatic.py); more minutes never choose a
-    smaller model.
+    The larger of two models is taken where it still sees ``TOKENS_A_PARAMETER``. Of these small batches as many as
+    give ``UPDATES`` are better than fewer large ones, at a peak rate of ``RATE_TIMES_WIDTH / d_model``. More minutes
+    never choose a smaller model.
 
     Args:
         settings: Those that suit the corpus whatever the time; the model chosen is no larger.
@@ -131,7 +132,7 @@ def _candidates(settings: Mapping[str, Any], overrides: Sequence[str]) -> Iterat
                 **settings,
                 "model": {**model, **sizes},
                 "data": {**settings["data"], "tokenizer": subwords},
-                "train": {**settings["train"], "lr": round(0.384 / d_model, 6)},
+                "train": {**settings["train"], "lr": RATE_TIMES_WIDTH / d_model},
             }
 
 
