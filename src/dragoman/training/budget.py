@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 from dragoman.config import PRESETS, Config, ModelConfig, with_overrides
 from dragoman.training.memory import n_parameters
 
-SIZES: tuple[tuple[int, int, int], ...] = ((128, 2, 2000), (192, 3, 4000), (256, 3, 8000), (512, 6, 32000))
+SIZES: tuple[tuple[int, int, int], ...] = ((128, 2, 4000), (192, 3, 4000), (256, 3, 8000), (512, 6, 32000))
 """Width, layers of each stack, and the most subwords: what is tried, from the smallest up to what suits the corpus."""
 
 TOKENS_A_PARAMETER = 0.5
