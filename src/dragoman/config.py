@@ -1,7 +1,7 @@
 """Configuration: four sections, frozen, in and out of YAML; unknown keys are refused with the nearest name.
 
     model:  {preset: small, dropout: 0.3}
-    data:   {train: {src: train.en, tgt: train.de}, tokenizer: {vocab_size: 8000}}
+    data:   {train: {src: train.en, tgt: train.de}, tokenizer: {vocab_size: 8000}}  # or {file: pairs.tsv}, or a list
     train:  {max_steps: 8000, batch_tokens: 4096}
     decode: {beam_size: 4, length_penalty: 0.6}
 
@@ -14,10 +14,10 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, field_validator, model_validator
 
 from dragoman.errors import ConfigError
 
@@ -188,6 +188,47 @@ class PairOfFiles(Section):
     tgt: Path
 
 
+class OneFile(Section):
+    """A table (.tsv, .csv) or a translation memory (.tmx), which has both sides in it; also .gz or .zst."""
+
+    file: Path
+    columns: tuple[str, str] | None = None  # source and target: headings or numbers of a table, languages of a memory
+
+    @field_validator("columns", mode="before")
+    @classmethod
+    def _two(cls, columns: Any) -> Any:
+        """``en,de`` and ``[1, 3]`` are two columns, as ``[en, de]`` is."""
+        parts = columns.split(",") if isinstance(columns, str) else columns
+        return [str(part).strip() for part in parts] if isinstance(parts, list | tuple) else parts
+
+
+TextFiles = PairOfFiles | OneFile
+
+_TAGGED: dict[str, type[Section]] = {"<pair>": PairOfFiles, "<file>": OneFile}
+
+
+def _tag(given: Any) -> str:
+    """Which form of text a value of ``data.train`` is meant to be."""
+    if isinstance(given, list | tuple):
+        return "<several>"
+    return "<file>" if isinstance(given, OneFile) or (isinstance(given, Mapping) and "file" in given) else "<pair>"
+
+
+OneText = Annotated[Annotated[PairOfFiles, Tag("<pair>")] | Annotated[OneFile, Tag("<file>")], Discriminator(_tag)]
+Texts = Annotated[
+    Annotated[PairOfFiles, Tag("<pair>")]
+    | Annotated[OneFile, Tag("<file>")]
+    | Annotated[tuple[OneText, ...], Tag("<several>"), Field(min_length=1)],
+    Discriminator(_tag),
+]
+"""One text, or a list of them that are read one after the other."""
+
+
+def each(texts: TextFiles | tuple[TextFiles, ...]) -> tuple[TextFiles, ...]:
+    """The texts of a setting that has one or several."""
+    return texts if isinstance(texts, tuple) else (texts,)
+
+
 class TokenizerConfig(Section):
     """How subwords are learned and used."""
 
@@ -216,8 +257,8 @@ class NoiseConfig(Section):
 class DataConfig(Section):
     """Where the text is, how it is cleaned and cut."""
 
-    train: PairOfFiles
-    valid: PairOfFiles | None = None  # None: 1% of train (at most 2,000 pairs) is held out, and said
+    train: Texts
+    valid: Texts | None = None  # None: 1% of train (at most 2,000 pairs) is held out, and said
     src_lang: str | None = None
     tgt_lang: str | None = None
     tokenizer: TokenizerConfig = TokenizerConfig()
@@ -318,7 +359,7 @@ class Config(Section):
         if not self.is_parser:
             return self
         for name, files in (("train", self.data.train), ("valid", self.data.valid)):
-            if files is not None and files.src != files.tgt:
+            if files is not None and not (isinstance(files, PairOfFiles) and files.src == files.tgt):
                 raise ValueError(f"task = 'parsing' takes one file of trees: give data.{name}.trees, not src and tgt")
         if self.data.tokenizer.joint or self.model.share_embeddings == "all":
             raise ValueError(
@@ -467,7 +508,7 @@ def _readable(error: ValidationError, root: type[BaseModel], prefix: str) -> Con
     lines = []
     for problem in error.errors(include_url=False):
         path = [str(part) if str(part).isprintable() else repr(part) for part in problem["loc"]]
-        name = ".".join(path)
+        name = ".".join(part for part in path if part not in (*_TAGGED, "<several>"))
         if problem["type"] == "extra_forbidden":
             known = _fields_at(root, path[:-1])
             lines.append(f"unknown setting {name}{_nearest(path[-1], known)}")
@@ -487,6 +528,9 @@ def _fields_at(root: type[BaseModel], path: Sequence[str]) -> list[str]:
     """The names that may stand at ``path`` below ``root``."""
     model: type[BaseModel] | None = root
     for key in path:
+        if key in _TAGGED or key == "<several>" or key.isdecimal():
+            model = _TAGGED.get(key, model)
+            continue
         if model is None or key not in model.model_fields:
             return []
         model = next(_models_in(model.model_fields[key].annotation), None)

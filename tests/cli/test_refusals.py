@@ -168,7 +168,7 @@ def test_training_refuses_an_invalid_configuration(
 
 
 def test_training_without_anything_to_train_on_says_what_to_give(refused: Callable[..., str]) -> None:
-    assert "nothing to train on: give a configuration, or --src and --tgt" in refused("train")
+    assert "nothing to train on: give a configuration, or two text files (train.en train.de)" in refused("train")
     assert "give both sides of the training text: --src and --tgt" in refused("train", "--src", "train.en")
     assert "to resume, name the run" in refused("train", "--resume")
 

@@ -17,19 +17,25 @@ from dragoman.training.options import TrainOptions
 @with_options(TrainOptions)
 def train(
     options: TrainOptions,
-    config: Annotated[Path | None, typer.Argument(metavar="[CONFIG.yaml]", help="A configuration.")] = None,
-    out: Annotated[Path | None, typer.Option(help="The run folder (default: runs/NAME-OF-CONFIG).")] = None,
+    what: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[CONFIG.yaml] [TEXT...]",
+            help="A configuration; text, as train.en train.de, or train en de, or a .tsv, .csv or .tmx, or several.",
+        ),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The run folder (default: runs/NAME of the first file).")] = None,
 ) -> None:
-    """Train a translator from two text files.
+    """Train a translator from parallel text.
 
-    With --src and --tgt alone, sizes are chosen from the corpus and written to OUT/config.yaml. With --from, sizes,
+    Without a configuration, sizes are chosen from the corpus and written to OUT/config.yaml. With --from, sizes,
     subwords and first weights are those of another run.
     """
     from dragoman.training import run as api
 
     if options.quiet:
         logging.getLogger("dragoman").setLevel(logging.ERROR)
-    trained = api.train(config, out=out, options=options)
+    trained = api.train(what, out=out, options=options)
     if trained.signal is not None:
         raise typer.Exit(128 + trained.signal)
     if trained.rank == 0:

@@ -240,6 +240,7 @@ class Report:
     too_long: int = 0  # a side has more than max_tokens subwords
     ratio: int = 0  # one side has more than max_ratio times the subwords of the other
     duplicates: int = 0  # the same pair was kept before
+    line_break: int = 0  # a side has one, from a quoted cell: it would be no line to translate
 
     def __add__(self, other: Report) -> Report:
         return Report(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
@@ -250,6 +251,7 @@ class Report:
             "too long": self.too_long,
             "with too large a length ratio": self.ratio,
             "duplicates": self.duplicates,
+            "with a line break": self.line_break,
         }
         dropped = ", ".join(f"{n:,} {reason}" for reason, n in reasons.items() if n)
         return f"{self.read:,} pairs read, {self.kept:,} kept" + (f"; dropped: {dropped}" if dropped else "")
@@ -289,6 +291,7 @@ class Cleaner:
             return n
 
         empty = drop(np.fromiter((not src.strip() or not tgt.strip() for src, tgt in pairs), bool, len(pairs)))
+        line_break = drop(np.fromiter(("\n" in src or "\n" in tgt for src, tgt in pairs), bool, len(pairs)))
         too_long = drop(longer > self._max_tokens)
         ratio = 0 if self._max_ratio is None else drop(longer > self._max_ratio * np.maximum(shorter, 1))
         duplicates = 0
@@ -297,7 +300,7 @@ class Cleaner:
             repeated = np.zeros(len(pairs), dtype=bool)
             repeated[left] = self._seen.add(_digests([pairs[i] for i in left.tolist()]))
             duplicates = drop(repeated)
-        self.report += Report(len(pairs), int(keep.sum()), empty, too_long, ratio, duplicates)
+        self.report += Report(len(pairs), int(keep.sum()), empty, too_long, ratio, duplicates, line_break)
         return keep
 
 

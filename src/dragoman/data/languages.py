@@ -32,6 +32,12 @@ def primary(lang: str | None) -> str:
     return _TWO_LETTERS.get(first, first)
 
 
+def is_known(code: str) -> bool:
+    """Whether ``en``, ``deu`` or ``zh-CN`` is a code of a language that is known here, in small letters."""
+    first = re.split("[-_]", code)[0]
+    return first in _TWO_LETTERS or first in _TWO_LETTERS.values()
+
+
 def language_of(path: Path) -> str | None:
     """``en`` from ``train.en`` or ``train.en.gz``, ``zh-CN`` from ``train.zh-CN``; None where the name has none."""
     parts = [part for part in path.name.split(".") if part.lower() not in _ENDINGS]

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.bundle import load_bundle
-from dragoman.config import Config
+from dragoman.config import Config, each
 from dragoman.data import phrasebook
+from dragoman.data.texts import paths_of
 from dragoman.errors import ConfigError, DataError
 from dragoman.evaluation.bracket_f1 import PAPER_F1, bracket_scores
 from dragoman.explanation.figures import Bar, Bars, Chart, Curve, bars, curves
@@ -64,7 +65,7 @@ def run(lab: Lab) -> Findings:
         found = lab.done("given", lambda: _of_run(lab, given), weights)
     else:
         config = _config(lab)
-        is_embedded = config.data.train.src.parent == lab.out / "treebank"
+        is_embedded = paths_of(each(config.data.train))[0].parent == lab.out / "treebank"
 
         def measure(folder: Path, done: Trained, config: Config) -> dict[str, Any]:
             lab.say(f"  {done.step:,} steps in {done.seconds:.0f} s; now parsing")
@@ -115,11 +116,12 @@ def _of_run(lab: Lab, folder: Path, deeper: bool = False) -> dict[str, Any]:
 
 
 def _gold_trees(parser: Translator, folder: Path) -> list[Tree]:
-    valid = parser.config.data.valid
-    if valid is not None and valid.src.exists():
-        return list(read_trees(valid.src))
+    texts = parser.config.data.valid
+    valid = None if texts is None else paths_of(each(texts))[0]
+    if valid is not None and valid.exists():
+        return list(read_trees(valid))
     if not (folder / "store/valid").is_dir():
-        raise ConfigError(f"{folder}: its validation trees are neither in {valid and valid.src} nor in store/valid")
+        raise ConfigError(f"{folder}: its validation trees are neither in {valid} nor in store/valid")
     pairs = zip(*validation_texts(folder), strict=True)
     return [from_symbols(symbols.split(" "), sentence.split(" ")).tree for sentence, symbols in pairs]
 

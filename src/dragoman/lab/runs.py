@@ -19,11 +19,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dragoman.config import Config, DataConfig
+from dragoman.config import Config, DataConfig, each
 from dragoman.data import phrasebook
-from dragoman.data.corpus import read_pairs
-from dragoman.data.languages import language_of
 from dragoman.data.store import Store
+from dragoman.data.texts import languages_of, read_texts
 from dragoman.errors import ConfigError, DragomanError
 from dragoman.evaluation.metrics import bleu, chrf
 from dragoman.explanation.figures import Bar
@@ -137,14 +136,12 @@ def of_last_step(config: Config) -> Config:
 
 def _first_lines(data: DataConfig, folder: Path) -> dict[str, Any]:
     """The text of a quick run: 300 pairs of ``data``, and 12 to validate on."""
-    found: dict[str, Any] = {
-        "src_lang": data.src_lang or language_of(data.train.src),
-        "tgt_lang": data.tgt_lang or language_of(data.train.tgt),
-    }
+    src_lang, tgt_lang = languages_of(each(data.train))
+    found: dict[str, Any] = {"src_lang": data.src_lang or src_lang, "tgt_lang": data.tgt_lang or tgt_lang}
     with explained(folder):
         folder.mkdir(parents=True, exist_ok=True)
     for name, whole, count in (("train", data.train, 300), ("valid", data.valid or data.train, 12)):
-        pairs = list(itertools.islice(read_pairs(whole.src, whole.tgt), count))
+        pairs = list(itertools.islice(read_texts(each(whole)), count))
         found[name] = {side: folder / f"{name}.{side}" for side in ("src", "tgt")}
         for i, path in enumerate(found[name].values()):
             write_text(path, "".join(f"{pair[i]}\n" for pair in pairs))

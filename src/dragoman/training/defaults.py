@@ -9,15 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dragoman.config import PRESETS, Config, read_yaml, with_overrides
+from dragoman.config import PRESETS, Config, OneFile, PairOfFiles, TextFiles, each, read_yaml, with_overrides
 from dragoman.data.batching import epoch_batches
-from dragoman.data.corpus import read_pairs
-from dragoman.data.languages import language_of
 from dragoman.data.store import Store
+from dragoman.data.texts import FORMS, languages_of, read_texts, texts_named
 from dragoman.errors import ConfigError
 from dragoman.progress import Ticker
 from dragoman.training.budget import Text, all_is_said, in_time, updates_in
-from dragoman.training.options import File, TrainOptions
+from dragoman.training.options import TrainOptions
 from dragoman.training.speed import tokens_per_second
 from dragoman.training.task import task_of
 
@@ -43,9 +42,50 @@ class Resolved(NamedTuple):
     tokens_per_second: float | None = None  # at which they were chosen; None: they do not depend on it
 
 
-def resolve(
-    config: Config | Path | str | None, options: TrainOptions, ticker: Ticker, parent: Config | None = None
-) -> Resolved:
+What = Config | Path | str | Sequence[Path | str] | None
+"""What ``train`` is given first: a configuration, text in one of the forms, or both."""
+
+
+class Given(NamedTuple):
+    """What was named: a configuration, and text that replaces its own."""
+
+    config: Config | Path | None = None
+    train: tuple[TextFiles, ...] = ()
+    valid: tuple[TextFiles, ...] = ()
+
+
+def told_apart(what: What, options: TrainOptions) -> Given:
+    """The configuration and the text among what was named.
+
+    Raises:
+        ConfigError: A side is missing, a text is named twice, or something is none of the forms that text may have.
+    """
+    config: Config | Path | None = None
+    words: list[Path] = []
+    if isinstance(what, Config):
+        config = what
+    elif what is not None:
+        words = [Path(what)] if isinstance(what, str | Path) else list(map(Path, what))
+    if words and words[0].suffix.lower() in (".yaml", ".yml"):
+        config = words.pop(0)
+    columns = None if options.columns is None else OneFile(file=Path(), columns=options.columns).columns
+    found = []
+    for src, tgt, named, sides in (
+        (options.src, options.tgt, words, "the training text: --src and --tgt"),
+        (options.valid_src, options.valid_tgt, options.valid, "the validation text: --valid-src and --valid-tgt"),
+    ):
+        if (src is None) != (tgt is None):
+            raise ConfigError(f"give both sides of {sides}")
+        pair = () if src is None or tgt is None else (PairOfFiles(src=Path(src), tgt=Path(tgt)),)
+        if pair and named:
+            raise ConfigError(f"{named[0]}: name the text once, so or by {sides.partition(': ')[2]}")
+        found.append((*pair, *texts_named(named, columns)))
+    if columns is not None and not any(isinstance(text, OneFile) for texts in found for text in texts):
+        raise ConfigError("--columns belongs to a table or a translation memory, and none was given")
+    return Given(config, *found)
+
+
+def resolve(what: What, options: TrainOptions, ticker: Ticker, parent: Config | None = None) -> Resolved:
     """One configuration from all that was given.
 
     Args:
@@ -55,26 +95,19 @@ def resolve(
         ConfigError: Something is missing, one side is, or the result does not fit the schema or ``parent``.
         DataError: The text cannot be read (without a configuration, it is read once to count it).
     """
-    src, tgt, valid_src, valid_tgt = options.texts
-    if (src is None) != (tgt is None):
-        raise ConfigError("give both sides of the training text: --src and --tgt")
-    if (valid_src is None) != (valid_tgt is None):
-        raise ConfigError("give both sides of the validation text: --valid-src and --valid-tgt")
+    config, train, valid = told_apart(what, options)
     overrides, speed = options.settings, None
     given: dict[str, Any]
     if config is None:
-        given, speed = _chosen(src, tgt, overrides, ticker, parent)
+        given, speed = _chosen(train, overrides, ticker, parent)
     elif isinstance(config, Config):
         given = config.model_dump(exclude_unset=parent is not None)
     else:
         given = read_yaml(config)
     data = given.setdefault("data", {})
     if isinstance(data, dict):
-        if src is not None:
-            data["train"] = {"src": src, "tgt": tgt}
-        if valid_src is not None:
-            data["valid"] = {"src": valid_src, "tgt": valid_tgt}
-    where = str(config) if isinstance(config, str | Path) else "configuration"
+        data |= {name: _as_setting(texts) for name, texts in (("train", train), ("valid", valid)) if texts}
+    where = str(config) if isinstance(config, Path) else "configuration"
     given = with_overrides(given, overrides)
     resolved = Config.from_mapping(given if parent is None else inherit(given, parent), where)
     if parent is not None:
@@ -82,44 +115,48 @@ def resolve(
     if not task_of(resolved).translates:  # one language, which nothing asks for
         return Resolved(resolved, config is None, speed)
     data_config = resolved.data
-    langs = {
-        "src_lang": data_config.src_lang or language_of(data_config.train.src),
-        "tgt_lang": data_config.tgt_lang or language_of(data_config.train.tgt),
-    }
+    src_lang, tgt_lang = languages_of(each(data_config.train))
+    langs = {"src_lang": data_config.src_lang or src_lang, "tgt_lang": data_config.tgt_lang or tgt_lang}
     resolved = resolved.model_copy(update={"data": data_config.model_copy(update=langs)})
     return Resolved(resolved, config is None, speed)
 
 
+def _as_setting(texts: Sequence[TextFiles]) -> Any:
+    """The value of ``data.train``: one as it is, several as a list."""
+    settings = [text.model_dump() for text in texts]
+    return settings[0] if len(settings) == 1 else settings
+
+
 def _chosen(
-    src: File, tgt: File, overrides: Sequence[str], ticker: Ticker, parent: Config | None
+    train: Sequence[TextFiles], overrides: Sequence[str], ticker: Ticker, parent: Config | None
 ) -> tuple[dict[str, Any], float | None]:
     """The settings of those who give none: by the corpus and the time there is, or by the run to start from.
 
     Also the speed they were chosen at, if they were.
     """
-    if src is None or tgt is None:
-        raise ConfigError("nothing to train on: give a configuration, or --src and --tgt")
+    if not train:
+        raise ConfigError(f"nothing to train on: give a configuration, or {FORMS}")
     said = with_overrides({}, overrides)
-    train = said["train"] if isinstance(said.get("train"), dict) else {}  # what else it is, the schema refuses
+    limits = said["train"] if isinstance(said.get("train"), dict) else {}  # what else it is, the schema refuses
     provisional: dict[str, Any] = {"warmup_steps": 1, "max_steps": UNKNOWN_STEPS}  # until choose_steps knows better
-    if train.get("max_steps") == 1:
+    if limits.get("max_steps") == 1:
         provisional["schedule"] = "inverse_sqrt"  # a cosine has two steps or more
     speed = None
     if parent is not None:
         given: dict[str, Any] = {"train": fine_tuning(parent)}
     else:
         with ticker.task("counting the pairs"):
-            text = Text.of(read_pairs(src, tgt))
+            text = Text.of(read_texts(train))
         given = choose_sizes(text.n_pairs, said.get("model"))
-        given["data"]["train"] = {"src": src, "tgt": tgt}
-        if "max_minutes" in train and not all_is_said(said):
+        given["data"]["train"] = _as_setting(train)
+        if "max_minutes" in limits and not all_is_said(said):
             given["train"] |= provisional
             with ticker.task("timing a few steps"):
                 choice = in_time(given, overrides, text, lambda config: tokens_per_second(config, text.length))
             given, speed = choice.settings, choice.tokens_per_second
             ticker.say(choice.reason)
     given["train"] |= provisional
-    if train.get("schedule") == "noam":
+    if limits.get("schedule") == "noam":
         del given["train"]["lr"]  # a rate, and noam's is a factor
     return given, speed
 

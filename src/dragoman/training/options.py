@@ -31,6 +31,14 @@ class TrainOptions(Options):
         option("Data", "Source side of the validation text (default: 1% of the training text is held out)."),
     ] = None
     valid_tgt: Annotated[Path | str | None, option("Data", "Target side of the validation text.")] = None
+    valid: Annotated[
+        tuple[Path | str, ...],
+        option("Data", "Validation text in any form that TEXT may have; repeat it to name two files."),
+    ] = ()
+    columns: Annotated[
+        str | None,
+        option("Data", "Of a table or a .tmx: source and target, as en,de (headings, languages) or 1,3 (numbers)."),
+    ] = None
     minutes: Annotated[
         float | None,
         option("Settings", "Train for so many minutes; sizes left to us are chosen to fit (train.max_minutes).", gt=0),
@@ -59,10 +67,17 @@ class TrainOptions(Options):
             raise ValueError(f"overrides takes a list of settings: write overrides=[{overrides!r}]")
         return tuple(overrides)
 
+    @field_validator("valid", mode="before")
+    @classmethod
+    def _one_or_several(cls, valid: Any) -> Any:
+        return (valid,) if isinstance(valid, str | Path) else tuple(valid)
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.new_subwords and self.from_run is None:
             raise ValueError("--new-subwords belongs to fine-tuning: name the run to start from with --from")
+        if self.columns is not None and len([part for part in self.columns.split(",") if part.strip()]) != 2:
+            raise ValueError(f"--columns {self.columns!r}: give two, source and target, as en,de")
         if self.accept_changed_text and not self.resume:
             raise ValueError("--accept-changed-text belongs to --resume: a new run reads the text as it is")
         return self
@@ -83,8 +98,3 @@ class TrainOptions(Options):
         if said != self.minutes:
             raise ConfigError(f"--minutes {self.minutes:g}, but --set train.max_minutes={said}: give one of them")
         return (*self.overrides, f"train.max_minutes={self.minutes!r}")
-
-    @property
-    def texts(self) -> tuple[File, File, File, File]:
-        """The training text and the validation text, source and target each."""
-        return self.src, self.tgt, self.valid_src, self.valid_tgt

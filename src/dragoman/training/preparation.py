@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 
-from dragoman.config import Config, DataConfig, ModelConfig
+from dragoman.config import Config, DataConfig, ModelConfig, TextFiles, each
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import open_corpus
 from dragoman.data.noise import Lexicon, noised_pairs, sure_translations
 from dragoman.data.store import Store, build_store, check_store, fingerprint
+from dragoman.data.texts import paths_of
 from dragoman.data.tokenizer import Tokenizer, learn_tokenizers
 from dragoman.errors import BundleError, ConfigError, DataError
 from dragoman.files import explained, write_text
@@ -61,12 +63,12 @@ def prepare(
     for tokenizer, side in zip(tokenizers, ("joint" if joint else "src", "joint" if joint else "tgt"), strict=True):
         with explained(folder):
             tokenizer.save(folder / f"{side}.spm")
-    for name, pairs, files, keep_text in (
+    for name, pairs, texts, keep_text in (
         ("train", train_pairs, data.train, data.tokenizer.sampling > 0 or data.noise.is_on),
         ("valid", valid_pairs, data.valid or data.train, True),
     ):
         report = build_store(
-            folder / name, pairs(), *tokenizers, data, keep_text=keep_text, sources=(files.src, files.tgt),
+            folder / name, pairs(), *tokenizers, data, keep_text=keep_text, sources=paths_of(each(texts)),
             total=n_pairs if name == "train" else None, progress=ticker,
         )  # fmt: skip
         ticker.say(f"{name}: {report}")
@@ -115,30 +117,36 @@ def check_trainable(config: Config) -> None:
 
 def check_readable(data: DataConfig) -> None:
     """Open each file once, so that a wrong name is an error now and not in an hour."""
-    for files in (data.train, data.valid):
-        for path in () if files is None else (files.src, files.tgt):
-            refuse_a_pipe(path)
-            open_corpus(path).close()
+    for path in paths_of([*each(data.train), *(() if data.valid is None else each(data.valid))]):
+        refuse_a_pipe(path)
+        open_corpus(path).close()
 
 
 def _split_off_validation(config: Config, ticker: Ticker) -> tuple[Pairs, Pairs, int]:
     """The training and the validation text, and the number of training pairs."""
-    files, valid = config.data.train, config.data.valid
+    texts, valid = each(config.data.train), config.data.valid
     read = task_of(config).read
+
+    def pairs_of(texts: Sequence[TextFiles]) -> Iterator[tuple[str, str]]:
+        return chain.from_iterable(map(read, texts))
+
     with ticker.task("reading the corpus"):
-        n_pairs = sum(1 for _ in read(files))
+        counts = [sum(1 for _ in read(text)) for text in texts]
+    for text, count in zip(texts, counts, strict=True) if len(texts) > 1 else ():
+        ticker.say(f"{' and '.join(map(str, paths_of([text])))}: {count:,} pairs")
+    n_pairs = sum(counts)
     if valid is not None:
-        return lambda: read(files), lambda: read(valid), n_pairs
+        return lambda: pairs_of(texts), lambda: pairs_of(each(valid)), n_pairs
     every = max(100, -(-n_pairs // 2000))
     if n_pairs < every:
         raise DataError(
-            f"{files.src}: {n_pairs} pairs are too few to hold out 1% for validation: give a validation set"
+            f"{paths_of(texts)[0]}: {n_pairs} pairs are too few to hold out 1% for validation: give a validation set"
         )
     ticker.say(f"no validation set: every {every}th pair, {n_pairs // every:,} of {n_pairs:,}, is held out")
 
     def part(held_out: bool) -> Pairs:
         def pairs() -> Iterator[tuple[str, str]]:
-            for i, pair in enumerate(read(files), start=1):
+            for i, pair in enumerate(pairs_of(texts), start=1):
                 if (i % every == 0) == held_out:
                     yield pair
 

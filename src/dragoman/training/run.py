@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from dragoman.bundle import Bundle, load_bundle, save_bundle
-from dragoman.config import Config, ModelConfig
+from dragoman.config import Config, ModelConfig, each
 from dragoman.data.batching import BatchStream, Regularisation
 from dragoman.data.store import Store
 from dragoman.data.tokenizer import Tokenizer
@@ -34,7 +34,7 @@ from dragoman.model import build as architectures
 from dragoman.model.build import EncoderDecoder
 from dragoman.model.weights import load_into
 from dragoman.progress import Ticker
-from dragoman.training.defaults import choose_steps, resolve
+from dragoman.training.defaults import What, choose_steps, resolve, told_apart
 from dragoman.training.distributed import World, joined, launch_name, of_rank_0, on_rank_0, open_group
 from dragoman.training.finetune import adapt, parent_of
 from dragoman.training.folder import LAUNCH, Ready, claimed, follow, ready_to_resume, reopened, restarted
@@ -65,15 +65,16 @@ class Trained(NamedTuple):
 
 @takes(TrainOptions)
 def train(
-    config: Config | Path | str | None = None, *, out: Path | str | None = None, options: TrainOptions | None = None,
+    config: What = None, *, out: Path | str | None = None, options: TrainOptions | None = None,
     build: Build | None = None, **changes: Any,
 ) -> Trained:  # fmt: skip
     """Train a model from a configuration, or from two text files alone.
 
     Args:
-        config: A ``Config`` or the path of a YAML file. Without one, ``src`` and ``tgt`` are needed and all sizes are
-            chosen from the corpus.
-        out: The run folder; ``runs/NAME`` by default, NAME being the configuration's.
+        config: A ``Config``, the path of a YAML file, or text: ``["train.en", "train.de"]``, the path of a table or a
+            translation memory, or several of these in a list. Without a configuration text is needed, here or by
+            ``src`` and ``tgt``, and all sizes are chosen.
+        out: The run folder; ``runs/NAME`` by default, NAME being what the first file's name begins with.
         options: How; ``changes`` are options by name: ``src``, ``tgt``, ``valid_src`` and ``valid_tgt``, which replace
             those of ``config``, ``resume=True``, ``overrides=["train.max_steps=2000"]`` and others. ``TrainOptions``
             says what each one means.
@@ -84,8 +85,7 @@ def train(
     """
     options = TrainOptions.of(options, changes)
     ticker = Ticker(options.quiet)
-    name = Path(config).stem if isinstance(config, str | Path) else "train"
-    run = Path(out) if out is not None else Path("runs") / name
+    run = Path(out) if out is not None else Path("runs") / _name(config)
     with joined() as world, contextlib.ExitStack() as held:  # until all is done, nobody else trains in the folder
         if world.rank:
             _until_rank_0_is_ready(world)
@@ -109,9 +109,7 @@ def _until_rank_0_is_ready(world: World) -> None:
     on_rank_0(world, lambda: None)
 
 
-def _check_resuming(
-    run: Path, config: Config | Path | str | None, out: Path | str | None, options: TrainOptions, ticker: Ticker
-) -> None:
+def _check_resuming(run: Path, config: What, out: Path | str | None, options: TrainOptions, ticker: Ticker) -> None:
     """See that a run is named, and say what of the arguments of ``train`` is not looked at.
 
     Raises:
@@ -119,7 +117,7 @@ def _check_resuming(
     """
     if out is None and config is None:
         raise ConfigError("to resume, name the run: --out runs/NAME --resume")
-    if any(given is not None for given in (config, *options.texts, options.from_run)):
+    if not _is_as_it_was(run, config, options):
         ticker.say(f"resuming by {run}/config.yaml and --set alone; other files that were named are not read again")
     refuse_if_locked(run)
 
@@ -133,7 +131,25 @@ class _Plan(NamedTuple):
     parent: Bundle | None  # the run to start from
 
 
-def _plan(config: Config | Path | str | None, options: TrainOptions, ticker: Ticker) -> _Plan:
+def _is_as_it_was(run: Path, what: What, options: TrainOptions) -> bool:
+    """Whether nothing was named beside the run, or only its own text: people press the up arrow."""
+    if options.from_run is not None:
+        return False
+    try:
+        given, data = told_apart(what, options), Config.from_yaml(run / "config.yaml").data
+    except ConfigError:  # text that is no longer there, a run that never was
+        return False
+    valid = () if data.valid is None else each(data.valid)
+    return given.config is None and given.train in ((), each(data.train)) and given.valid in ((), valid)
+
+
+def _name(what: What) -> str:
+    """The default name of a run."""
+    first = what[0] if isinstance(what, Sequence) and not isinstance(what, str) and what else what
+    return Path(first).name.split(".")[0] or "train" if isinstance(first, str | Path) else "train"
+
+
+def _plan(config: What, options: TrainOptions, ticker: Ticker) -> _Plan:
     """Resolve the settings of a new run and refuse what cannot be trained."""
     parent = None if options.from_run is None else load_bundle(options.from_run)
     resolved, chosen, speed = resolve(config, options, ticker, parent and parent.config)

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from dragoman.config import Config, PairOfFiles
-from dragoman.data.corpus import read_pairs
+from dragoman.config import Config, TextFiles
+from dragoman.data.texts import files_of, read_one
 from dragoman.evaluation.metrics import bleu, chrf
 from dragoman.parsing.brackets import symbols_f1
 from dragoman.parsing.trees import tree_pairs
@@ -22,7 +22,7 @@ class Task:
     translates: bool  # from one language to another, with a confidence; its target is cut into subwords, not words
     quality: str  # the score by which the best weights are chosen, under its name in the log
     metric: str  # the same in words
-    read: Callable[[PairOfFiles], Iterator[tuple[str, str]]]
+    read: Callable[[TextFiles], Iterator[tuple[str, str]]]
     measure: Callable[[Lines, Lines, Lines, str | None], dict[str, float]]
     """Scores of sources, references and what was found for them, in a language; under their names in the log."""
 
@@ -32,21 +32,17 @@ def task_of(config: Config) -> Task:
     return PARSING if config.is_parser else TRANSLATION
 
 
-def _pairs(files: PairOfFiles) -> Iterator[tuple[str, str]]:
-    return read_pairs(files.src, files.tgt)
-
-
 def _bleu_and_chrf(_: Lines, references: Lines, hyps: Lines, lang: str | None) -> dict[str, float]:
     return {"bleu": bleu(hyps, references, lang).value, "chrf": chrf(hyps, references).value}
 
 
-def _trees(files: PairOfFiles) -> Iterator[tuple[str, str]]:
-    return tree_pairs(files.src)
+def _trees(text: TextFiles) -> Iterator[tuple[str, str]]:
+    return tree_pairs(files_of(text)[0])
 
 
 def _bracket_f1(sources: Lines, references: Lines, hyps: Lines, _: str | None) -> dict[str, float]:
     return {"bleu": math.nan, "chrf": math.nan, "f1": symbols_f1(sources, references, hyps)}
 
 
-TRANSLATION = Task(translates=True, quality="bleu", metric="BLEU", read=_pairs, measure=_bleu_and_chrf)
+TRANSLATION = Task(translates=True, quality="bleu", metric="BLEU", read=read_one, measure=_bleu_and_chrf)
 PARSING = Task(translates=False, quality="f1", metric="bracket F1", read=_trees, measure=_bracket_f1)

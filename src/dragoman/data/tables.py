@@ -1,0 +1,111 @@
+"""Parallel text in two columns of a table: ``.tsv`` and ``.csv``, each plain, ``.gz`` or ``.zst``.
+
+A ``.tsv`` has no quotes: a tab ends a cell and LF a row. A ``.csv`` has commas, quotes as in RFC 4180, and in quotes
+line breaks; a pair with one is yielded with it, and left out where pairs are cleaned. The file is read as any text
+(``read_lines``), and every row has as many cells as the first one.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+from dragoman.data.corpus import MAX_LINE_BYTES, read_lines
+from dragoman.data.languages import is_known, primary
+from dragoman.errors import DataError
+
+SIDES = ({"src", "source"}, {"tgt", "target", "trg"})
+"""Headings of the two columns that are no languages."""
+
+Columns = tuple[str, str]
+
+
+def read_table(path: Path, columns: Columns | None) -> Iterator[tuple[str, str]]:
+    """Yield source and target of each row.
+
+    Args:
+        columns: Source and target by their headings, or by their numbers from 1; None: the first two.
+
+    Raises:
+        DataError: As ``read_lines``; or a row has more or fewer cells than the first, a quote does not end, or there is
+            no such column. The file and the line are named.
+    """
+    rows = _rows(path)
+    first_line, first = next(rows)
+    src, tgt = _places(path, first, columns)
+    rest: Iterator[tuple[int, list[str]]] = rows
+    if not _has_headings(first, src, tgt, columns):
+        rest = chain([(first_line, first)], rows)
+    for line, row in rest:
+        if not any(row):  # a blank line
+            yield "", ""
+            continue
+        if len(row) != len(first):
+            raise DataError(
+                f"{path}:{line}: {_cells(row)}, but the first row has {len(first)}; each row needs all its cells"
+            )
+        yield row[src], row[tgt]
+
+
+def table_languages(path: Path, columns: Columns | None) -> tuple[str | None, str | None]:
+    """The languages that the headings name, if there are headings and they do.
+
+    Raises:
+        DataError: As ``read_table``, of the first row.
+    """
+    first = next(_rows(path))[1]
+    src, tgt = _places(path, first, columns)
+    if not _has_headings(first, src, tgt, columns):
+        return None, None
+    named = [first[place].strip() for place in (src, tgt)]
+    return tuple(name if is_known(name) else None for name in named)  # type: ignore[return-value]  # two
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The cells of each row, and the line it ends in."""
+    lines = read_lines(path)
+    if ".tsv" in path.suffixes:
+        for number, line in enumerate(lines, start=1):
+            yield number, line.split("\t")
+        return
+    csv.field_size_limit(MAX_LINE_BYTES)
+    reader = csv.reader((f"{line}\n" for line in lines), strict=True)
+    while True:
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise DataError(f"{path}:{reader.line_num}: not a row of a .csv ({error})") from None
+        yield reader.line_num, row
+
+
+def _places(path: Path, first: list[str], columns: Columns | None) -> tuple[int, int]:
+    """Where source and target stand in a row, from 0."""
+    found = []
+    for column in columns or ("1", "2"):
+        if column in first:
+            found.append(first.index(column))
+        elif column.isdecimal() and 1 <= int(column) <= len(first):
+            found.append(int(column) - 1)
+        elif column.isdecimal():
+            raise DataError(f"{path}:1: {_cells(first)}, so there is no column {column}; tabs part those of a .tsv, "
+                            "commas those of a .csv")  # fmt: skip
+        else:
+            shown = ", ".join(cell[:40] for cell in first[:10])
+            raise DataError(f"{path}:1: no column has the heading {column!r}; the first row is: {shown}")
+    return found[0], found[1]
+
+
+def _has_headings(first: list[str], src: int, tgt: int, columns: Columns | None) -> bool:
+    """Whether the first row names the columns: it was asked by name, or holds two languages, or the two sides."""
+    cells = first[src].strip(), first[tgt].strip()
+    by_name = any(column in cells for column in columns or ())
+    two_languages = all(map(is_known, cells)) and primary(cells[0]) != primary(cells[1])
+    return by_name or two_languages or all(cell.lower() in side for cell, side in zip(cells, SIDES, strict=True))
+
+
+def _cells(row: list[str]) -> str:
+    return f"{len(row)} cell" + ("" if len(row) == 1 else "s")

@@ -1,0 +1,175 @@
+"""Parallel text of a translation memory, ``.tmx`` (plain, ``.gz`` or ``.zst``), read as it streams by.
+
+A unit (``tu``) has variants (``tuv``) in several languages, each with a segment (``seg``). Of a segment its text is
+kept; inline tags and the foreign code in them are left out and counted, and white space that XML wraps lines with
+becomes one space. What a document could attack its reader with is refused: declared entities, and a document type of
+its own. Nothing else is ever opened.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import zlib
+from collections import Counter, deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+
+from dragoman.data.compression import broken_off, open_corpus
+from dragoman.data.corpus import MAX_LINE_BYTES
+from dragoman.data.languages import primary
+from dragoman.errors import DataError
+
+logger = logging.getLogger(__name__)
+
+BLOCK_BYTES = 2**16
+KEPT_INSIDE = ("seg", "hi")
+"""Elements of a segment whose text is text; that of bpt, ept, it, ph, ut and sub is the code of other formats."""
+
+Languages = tuple[str, str]
+Unit = list[tuple[str, str]]
+"""The variants of one unit: language and text."""
+
+
+def read_tmx(path: Path, languages: Languages) -> Iterator[tuple[str, str]]:
+    """Yield source and target of each unit that has both; how many have not is logged.
+
+    Args:
+        languages: Of source and target. "en" is also en-US; "en-GB" is also plain en, but no other region's.
+
+    Raises:
+        DataError: The file cannot be read, is no TMX, declares entities, or no unit has both languages.
+    """
+    memory = _Memory(path)
+    pairs = left_out = 0
+    seen: Counter[str] = Counter()
+    for unit in memory.units():
+        seen.update(primary(lang) for lang, _ in unit)
+        src, tgt = (_variant(unit, lang) for lang in languages)
+        if src is None or tgt is None:
+            left_out += 1
+            continue
+        pairs += 1
+        yield src, tgt
+    if not pairs:
+        there = ", ".join(sorted(seen)[:20]) or "no unit at all"
+        raise DataError(f"{path}: no unit has both {languages[0]} and {languages[1]}; there is: {there}")
+    if left_out:
+        there = f"{pairs + left_out:,}"
+        logger.info("%s: %s of %s units left out: they lack %s or %s", path, f"{left_out:,}", there, *languages)
+    if memory.tags:
+        logger.info("%s: %s inline tags left out of the text", path, f"{memory.tags:,}")
+
+
+def tmx_languages(path: Path) -> Languages:
+    """Source and target of a memory of two languages: the header's source first, else in the order of its first unit.
+
+    Raises:
+        DataError: As ``read_tmx``; or there are more or fewer than two.
+    """
+    memory = _Memory(path)
+    found: dict[str, str] = {}
+    for unit in memory.units():
+        for lang, _ in unit:
+            found.setdefault(primary(lang), lang)
+        if len(found) >= 2:
+            break
+    if len(found) != 2:
+        there = f"{len(found)} languages" + (f" ({', '.join(found.values())})" if found else "")
+        raise DataError(f"{path}: {there}; choose source and target, for example --columns en,de")
+    first, second = found.values()
+    return (second, first) if primary(memory.source) == primary(second) else (first, second)
+
+
+def _variant(unit: Unit, wanted: str) -> str | None:
+    """The text of the first variant in a language; None where there is none."""
+    for lang, text in unit:
+        same = lang.replace("_", "-").lower() == wanted.replace("_", "-").lower()
+        regional = re.search("[-_]", lang) and re.search("[-_]", wanted)
+        if same or (primary(lang) == primary(wanted) and not regional):
+            return text
+    return None
+
+
+class _Memory:
+    """One pass over a file; what is known of its header, and how many inline tags there were so far."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.source, self.tags = path, "", 0
+        self._units: deque[Unit] = deque()
+        self._unit: Unit = []
+        self._lang = ""
+        self._inside: list[str] = []  # of a segment: the elements that are open
+        self._text: list[str] = []
+        self._size = 0
+        self._is_tmx = False
+
+    def units(self) -> Iterator[Unit]:
+        """Yield each unit when its end has been read."""
+        parser = self._parser = expat.ParserCreate()
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._characters
+        parser.StartDoctypeDeclHandler = self._doctype
+        parser.EntityDeclHandler = lambda *_: self._refuse("it declares entities")
+        parser.SkippedEntityHandler = lambda name, _: self._refuse(f"&{name}; is not declared")
+        with open_corpus(self.path) as stream:
+            while True:
+                try:
+                    block = stream.read(BLOCK_BYTES)
+                except (EOFError, OSError, zlib.error) as error:
+                    raise broken_off(str(self.path), error) from None
+                try:
+                    parser.Parse(block, not block)
+                except expat.ExpatError as error:
+                    where = f"{self.path}:{error.lineno}:{error.offset + 1}"
+                    what = expat.errors.messages.get(error.code, str(error))
+                    raise DataError(f"{where}: not well-formed XML ({what}); is it a whole TMX?") from None
+                yield from self._units
+                self._units.clear()
+                if not block:
+                    return
+
+    def _refuse(self, what: str) -> Any:
+        where = f"{self.path}:{self._parser.CurrentLineNumber}"
+        raise DataError(f"{where}: {what}; a translation memory needs no such thing: take it out, or export it again")
+
+    def _doctype(self, _name: str, _system: str | None, _public: str | None, has_internal_subset: int) -> None:
+        if has_internal_subset:
+            self._refuse("it declares a document type of its own")
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        if not self._is_tmx:
+            if name != "tmx":
+                self._refuse(f"it begins with <{name}>, not with <tmx>")
+            self._is_tmx = True
+        if self._inside:
+            self._inside.append(name)
+            self.tags += 1
+        elif name == "seg":
+            self._inside, self._text, self._size = ["seg"], [], 0
+        elif name == "tuv":
+            self._lang = attributes.get("xml:lang") or attributes.get("lang") or ""
+        elif name == "tu":
+            self._unit = []
+        elif name == "header":
+            self.source = attributes.get("srclang", "")
+
+    def _end(self, name: str) -> None:
+        if self._inside:
+            self._inside.pop()
+            if not self._inside:
+                self._unit.append((self._lang, re.sub("[ \t\r\n]+", " ", "".join(self._text)).strip(" ")))
+        elif name == "tu":
+            self._units.append(self._unit)
+            self._unit = []
+
+    def _characters(self, text: str) -> None:
+        if self._inside and all(name in KEPT_INSIDE for name in self._inside):
+            self._text.append(text)
+            self._size += len(text)
+            if self._size > MAX_LINE_BYTES:
+                self._refuse(f"a segment is longer than {MAX_LINE_BYTES:,} characters")

@@ -1,0 +1,91 @@
+"""Tables of pairs: cells, headings, and what is wrong with a row."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from dragoman.data.tables import read_table, table_languages
+from dragoman.errors import DataError
+
+
+def table(folder: Path, text: str | bytes, name: str = "pairs.tsv") -> Path:
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def test_the_first_two_columns_are_source_and_target(tmp_path: Path) -> None:
+    path = table(tmp_path, 'a dog\tein Hund\tCC-BY\na "cat"\teine Katze\tCC-BY\n')
+    assert list(read_table(path, None)) == [("a dog", "ein Hund"), ('a "cat"', "eine Katze")]
+    assert list(read_table(path, ("2", "1"))) == [("ein Hund", "a dog"), ("eine Katze", 'a "cat"')]
+    assert table_languages(path, None) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("head", "columns", "langs"),
+    [
+        ("en\tde\tnote", None, ("en", "de")),
+        ("en\tde\tnote", ("de", "en"), ("de", "en")),
+        ("zh-CN\tde\tnote", None, ("zh-CN", "de")),
+        ("Source\tTarget\tnote", None, (None, None)),
+        ("English\tGerman\tnote", ("English", "German"), (None, None)),
+        ("en\tde\tnote", ("1", "2"), ("en", "de")),
+    ],
+)
+def test_headings_are_no_pair(
+    tmp_path: Path, head: str, columns: tuple[str, str] | None, langs: tuple[str | None, str | None]
+) -> None:
+    path = table(tmp_path, f"{head}\na dog\tein Hund\tx\n")
+    swapped = columns == ("de", "en")
+    assert list(read_table(path, columns)) == [("ein Hund", "a dog") if swapped else ("a dog", "ein Hund")]
+    assert table_languages(path, columns) == langs
+
+
+def test_short_words_are_no_headings(tmp_path: Path) -> None:
+    """Two words of two letters in a dictionary are a pair, unless both are languages."""
+    assert list(read_table(table(tmp_path, "go\tgeh\nno\tnein\n"), None)) == [("go", "geh"), ("no", "nein")]
+
+
+def test_quotes_of_a_csv(tmp_path: Path) -> None:
+    text = 'en,de\r\n"yes, a ""dog""","ja, ein Hund"\r\n"two\nlines",zwei\r\n\r\nend,Ende\r\n'
+    path = table(tmp_path, text, "pairs.csv")
+    assert list(read_table(path, None)) == [
+        ('yes, a "dog"', "ja, ein Hund"), ("two\nlines", "zwei"), ("", ""), ("end", "Ende"),
+    ]  # fmt: skip
+    packed = table(tmp_path, gzip.compress(text.encode()), "pairs.csv.gz")
+    assert list(read_table(packed, None)) == list(read_table(path, None))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "columns", "message"),
+    [
+        ("a.tsv", "x\ty\nx\n", None, "a.tsv:2: 1 cell, but the first row has 2"),
+        ("a.tsv", "x\ty\nx\ty\tz\n", None, "a.tsv:2: 3 cells, but the first row has 2"),
+        ("a.tsv", "x\nx\n", None, "a.tsv:1: 1 cell, so there is no column 2"),
+        ("a.tsv", "x\ty\n", ("1", "3"), "a.tsv:1: 2 cells, so there is no column 3"),
+        ("a.tsv", "x\ty\n", ("0", "1"), "so there is no column 0"),
+        ("a.tsv", "en\tde\nx\ty\n", ("en", "fr"), "no column has the heading 'fr'; the first row is: en, de"),
+        ("a.tsv", b"x\ty\nx\t\xff\n", None, "a.tsv:2:3: byte 0xff is not UTF-8"),
+        ("a.tsv", b"x\ty\nx\t\0\n", None, "a.tsv:2:3: NUL byte"),
+        ("a.tsv", "", None, "the file is empty"),
+        ("a.csv", "", None, "the file is empty"),
+        ("a.csv", 'x,y\n"x,y\n', None, "a.csv:2: not a row of a .csv (unexpected end of data)"),
+        ("a.csv", 'x,y\n"x"z,y\n', None, "a.csv:2: not a row of a .csv"),
+        ("a.csv", "x;y\nx;y\n", None, "a.csv:1: 1 cell, so there is no column 2"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_line(
+    tmp_path: Path, name: str, text: str | bytes, columns: tuple[str, str] | None, message: str
+) -> None:
+    path = table(tmp_path, text, name)
+    with pytest.raises(DataError) as refusal:
+        list(read_table(path, columns))
+    assert message in str(refusal.value)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_heading(tmp_path: Path) -> None:
+    path = table(tmp_path, b"\xef\xbb\xbfen\tde\na\tb\n")
+    assert list(read_table(path, ("en", "de"))) == [("a", "b")]

@@ -1,0 +1,117 @@
+"""Which form of text somebody means, and texts in several forms read as one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dragoman.config import Config, OneFile, PairOfFiles, each
+from dragoman.data.texts import languages_of, paths_of, read_texts, texts_named
+from dragoman.errors import ConfigError
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.en", "a.de", "three.en", "three.de", "three.fr", "one.en", "notes.xlsx"):
+        Path(name).write_text(f"{name}\n", encoding="utf-8")
+    Path("t.tsv").write_text("en\tde\nx\ty\n", encoding="utf-8")
+    Path("fr.tsv").write_text("en\tfr\nx\ty\n", encoding="utf-8")
+    Path("m.tmx").write_text(
+        '<tmx><body><tu><tuv xml:lang="en"><seg>p</seg></tuv><tuv xml:lang="de"><seg>q</seg></tuv></tu></body></tmx>',
+        encoding="utf-8",
+    )
+    (tmp_path / "dir").mkdir()
+    return tmp_path
+
+
+def pair(src: str, tgt: str) -> PairOfFiles:
+    return PairOfFiles(src=Path(src), tgt=Path(tgt))
+
+
+def test_forms_are_told_apart(folder: Path) -> None:
+    assert texts_named([]) == []
+    assert texts_named(["a.en", "a.de"]) == [pair("a.en", "a.de")]
+    assert texts_named(["three", "fr", "en"]) == [pair("three.fr", "three.en")]
+    assert texts_named(["a"]) == [pair("a.de", "a.en")]
+    assert texts_named([folder / "a", "en", "de"]) == [PairOfFiles(src=folder / "a.en", tgt=folder / "a.de")]
+    assert texts_named(["m.tmx"]) == [OneFile(file=Path("m.tmx"))]
+    mixed = ["a.en", "a.de", "t.tsv", "three", "en", "de", "m.tmx"]
+    found = texts_named(mixed, ("en", "de"))
+    assert found == [
+        pair("a.en", "a.de"), OneFile(file=Path("t.tsv"), columns=("en", "de")), pair("three.en", "three.de"),
+        OneFile(file=Path("m.tmx"), columns=("en", "de")),
+    ]  # fmt: skip
+    assert list(read_texts(found)) == [("a.en", "a.de"), ("x", "y"), ("three.en", "three.de"), ("p", "q")]
+    assert languages_of(found) == ("en", "de")
+    assert paths_of([*found, *found]) == [Path(name) for name in
+                                          ("a.en", "a.de", "t.tsv", "three.en", "three.de", "m.tmx")]  # fmt: skip
+
+
+def test_which_direction_a_common_beginning_takes_is_said(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "dragoman"):
+        texts_named(["a"])
+    assert [record.getMessage() for record in caplog.records] == ["a.de to a.en; for the other direction give a en de"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["notes.xlsx"], "notes.xlsx: one side alone, or no form of text that is known here; give two text files"),
+        (["a.en"], "a.en: one side alone"),
+        (["a.en", "t.tsv"], "a.en: one side alone"),
+        (["a.en", "missing.de"], "a.en: one side alone"),
+        (["dir"], "dir is a folder; give two text files"),
+        (["nothing"], "nothing: no such file; give two text files"),
+        (["one"], "one: no such file, only one.en; give two"),
+        (["three"], "three: there is de, en, fr; say from which to which: three de en"),
+        (["three", "en", "it"], "three: there is de, en, fr"),
+    ],
+)
+def test_what_is_none_of_the_forms_is_refused_with_those_there_are(
+    folder: Path, words: list[str], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"^{re.escape(message)}"):
+        texts_named(words)
+
+
+def test_texts_of_different_languages_are_refused(folder: Path) -> None:
+    with pytest.raises(ConfigError, match=r"a\.en and a\.de is de, but fr\.tsv is fr: give one pair of languages"):
+        languages_of(texts_named(["a.en", "a.de", "fr.tsv"]))
+
+
+@pytest.mark.parametrize(
+    ("given", "texts"),
+    [
+        ({"src": "a", "tgt": "b"}, (pair("a", "b"),)),
+        ({"file": "a.tsv"}, (OneFile(file=Path("a.tsv")),)),
+        ({"file": "a.tsv", "columns": [1, 3]}, (OneFile(file=Path("a.tsv"), columns=("1", "3")),)),
+        ({"file": "a.tmx", "columns": "en, de"}, (OneFile(file=Path("a.tmx"), columns=("en", "de")),)),
+        ([{"src": "a", "tgt": "b"}, {"file": "a.tmx"}], (pair("a", "b"), OneFile(file=Path("a.tmx")))),
+    ],
+)
+def test_a_configuration_has_one_text_or_a_list(tmp_path: Path, given: object, texts: tuple[object, ...]) -> None:
+    config = Config.from_mapping({"data": {"train": given, "valid": given}})
+    assert each(config.data.train) == texts
+    path = tmp_path / "config.yaml"
+    path.write_text(config.to_yaml(), encoding="utf-8")
+    assert Config.from_yaml(path) == config
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([], "data.train = []"),
+        ([7], "data.train.0 = 7: this must be a section"),
+        ([{"src": "a"}], "data.train.0.tgt is missing"),
+        ({"file": "a.tsv", "colums": "en,de"}, "unknown setting data.train.colums. Did you mean columns?"),
+        ({"file": "a.tsv", "columns": "en"}, "data.train.columns"),
+        ({"file": "a.tsv", "weight": 2}, "unknown setting data.train.weight"),
+    ],
+)
+def test_a_text_that_is_none_is_refused_under_its_name(given: object, message: str) -> None:
+    with pytest.raises(ConfigError) as refusal:
+        Config.from_mapping({"data": {"train": given}})
+    assert message in str(refusal.value)
