@@ -24,7 +24,7 @@ class Echo(nn.Module):
 
     def __init__(self, vocab_size: int) -> None:
         super().__init__()
-        self.config = SimpleNamespace(positions="sinusoidal")
+        self.config = SimpleNamespace(positions="sinusoidal", n_positions=None)
         self.device_tag = nn.Parameter(torch.zeros(1))
         self.vocab_size, self.n_rows = vocab_size, 0
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dragoman.evaluation.evaluate import evaluate as evaluate
     from dragoman.evaluation.evaluate import stress as stress
     from dragoman.evaluation.export_check import certify as certify
+    from dragoman.explanation.trace import explain as explain
     from dragoman.formats.export import export as export
     from dragoman.model.transformer import Transformer as Transformer
     from dragoman.training.options import TrainOptions as TrainOptions
@@ -60,6 +61,7 @@ _HOME = {
     "certify": "evaluation.export_check",
     "compare": "evaluation.evaluate",
     "evaluate": "evaluation.evaluate",
+    "explain": "explanation.trace",
     "export": "formats.export",
     "stress": "evaluation.evaluate",
     "train": "training.run",

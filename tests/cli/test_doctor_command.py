@@ -16,6 +16,7 @@ import torch
 import yaml
 
 from dragoman.data import phrasebook
+from dragoman.doctor.diagnosis import of_run
 
 Command = Callable[..., Any]
 
@@ -193,6 +194,7 @@ def test_without_matplotlib_the_page_has_no_figures_and_says_so(
     assert f"the page has no figures: {missing}" in done.err
     page = (tmp_path / "new/doctor.html").read_text(encoding="utf-8")
     assert f"Figures are left out: {missing}" in page
+    assert of_run(tiny_run)._repr_html_().startswith("<iframe srcdoc=")
     assert "<figure>" not in page
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from dragoman.explanation.attention import FIGURES
 from dragoman.explanation.outputs import write
-from dragoman.explanation.trace import Trace, trace
+from dragoman.explanation.trace import Trace, explain
 from dragoman.translation.translator import Translator
 
 TEXT = "the big dog sees a cat"
@@ -18,7 +18,7 @@ TEXT = "the big dog sees a cat"
 
 @pytest.fixture(scope="module")
 def found(tiny_run: Path) -> Trace:
-    return trace(Translator.load(tiny_run, "cpu"), TEXT)
+    return explain(Translator.load(tiny_run, "cpu"), TEXT)
 
 
 def test_it_prints_the_translation_and_what_it_wrote(

@@ -11,7 +11,7 @@ import yaml
 
 import dragoman
 from dragoman.bundle import load_bundle
-from dragoman.explanation.trace import trace
+from dragoman.explanation.trace import explain
 
 Command = Callable[..., Any]
 
@@ -36,7 +36,7 @@ def test_a_toy_language_is_learned(tmp_path: Path, tiny: Callable[..., Any], kin
     assert one.alignment == tuple((i, i) for i in range(6))
     [scored] = translator.score(["the dog sees a red house"], [one.text])
     assert scored.log_prob == pytest.approx(one.log_prob, abs=1e-4)  # step by step as all at once
-    found = trace(translator, "the dog sees a red house")
+    found = explain(translator, "the dog sees a red house")
     assert found.alignment().shape == (len(found.tgt.tokens), len(found.src.tokens))
     assert found.layers("encoder") == found.layers("decoder") == []
 

@@ -28,8 +28,10 @@ def test_a_system_is_a_run_a_translator_or_a_file(tiny_run: Path, corpus: Any, t
     assert [translation.text for translation in read.translations] == texts
     assert all(math.isnan(translation.score) for translation in read.translations)
     assert repr(run).startswith(f"<Evaluation of 20 lines: BLEU {run.scores[0].value:.2f}, chrF2 ")
+    assert f'<td style="text-align: left">{run.scores[1].value:.2f}</td>' in run._repr_html_()
     compared = dragoman.compare(translator, tmp_path / "hyp", n_samples=20, **files)
     assert compared.a.scores == compared.b.scores == run.scores
+    assert "no difference shown between A and B" in compared._repr_html_()
     assert [one.p_randomisation for one in compared.comparisons] == [1, 1, 1]
     assert {(one.n_samples, one.seed) for one in compared.comparisons} == {(20, 12345)}
 

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 import torch
 
+import dragoman
 from dragoman.bundle import Bundle
 from dragoman.config import Config, ModelConfig
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, Tokenizer
 from dragoman.errors import ConfigError, DecodeError
 from dragoman.explanation.outputs import write
-from dragoman.explanation.trace import Trace, trace
+from dragoman.explanation.page import page
+from dragoman.explanation.trace import Trace, explain
 from dragoman.explanation.words import END, START
 from dragoman.model.build import build
 from dragoman.parsing import trees
@@ -30,7 +32,7 @@ def translator(tiny_run: Path) -> Translator:
 
 @pytest.fixture(scope="module")
 def found(translator: Translator) -> Trace:
-    return trace(translator, TEXT)
+    return explain(translator, TEXT)
 
 
 def test_it_explains_the_translation_that_the_run_gives(translator: Translator, found: Trace) -> None:
@@ -87,7 +89,7 @@ def test_steps_have_the_probabilities_that_scoring_gives(translator: Translator,
 
 
 def test_words_keep_rows_that_sum_to_1_and_leave_subwords_alone(translator: Translator) -> None:
-    found = trace(translator, "greenish house-trees")  # words that the toy language has not
+    found = explain(translator, "greenish house-trees")  # words that the toy language has not
     words = found.by_words()
     assert words.src.tokens == ("greenish", "house-trees", END)
     assert len(found.src.tokens) > 3
@@ -100,7 +102,7 @@ def test_words_keep_rows_that_sum_to_1_and_leave_subwords_alone(translator: Tran
 
 
 def test_a_given_translation_is_explained_as_it_is(translator: Translator) -> None:
-    found = trace(translator, TEXT, "haus katze")
+    found = explain(translator, TEXT, "haus katze")
     assert found.translation == "haus katze"
     assert found.tgt.words == ("haus", "katze", END)
 
@@ -112,7 +114,7 @@ def test_what_cannot_be_explained_is_refused(
     translator: Translator, text: str, target: str | None, message: str
 ) -> None:
     with pytest.raises(DecodeError, match=message):
-        trace(translator, text, target)
+        explain(translator, text, target)
 
 
 def test_a_parser_is_explained_by_its_words_and_symbols() -> None:
@@ -126,7 +128,7 @@ def test_a_parser_is_explained_by_its_words_and_symbols() -> None:
     small = {"d_model": 16, "n_heads": 2, "d_ff": 16, "n_encoder_layers": 1, "n_decoder_layers": 1}
     model = build(ModelConfig(share_embeddings="none", **small, **sizes))
     translator = Translator(Bundle(config, model.eval(), tokenizers[0], tokenizers[1], {}))
-    found = trace(translator, "The dog barks, doesn't it?", tree)
+    found = explain(translator, "The dog barks, doesn't it?", tree)
     words = found.by_words()
     assert words.src.tokens == ("The", "dog", "barks,", "doesn't", "it?", END)  # what stands between spaces
     assert words.tgt.tokens == (*symbols, END)
@@ -137,8 +139,19 @@ def test_a_parser_is_explained_by_its_words_and_symbols() -> None:
 
 def test_an_ensemble_is_refused_and_any_number_of_candidates_has_names(tiny_run: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="one by one"):
-        trace(Translator.load([tiny_run, tiny_run], "cpu"), TEXT)
-    found = trace(Translator.load(tiny_run, "cpu"), TEXT, n_best=7)
+        explain(Translator.load([tiny_run, tiny_run], "cpu"), TEXT)
+    found = explain(Translator.load(tiny_run, "cpu"), TEXT, n_best=7)
     write(found, tmp_path / "page.html")
     write(found, tmp_path / "candidates.svg", "candidates")
     assert '<th scope="col">7th</th>' in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_it_is_shown_saved_and_named(found: Trace, tmp_path: Path) -> None:
+    assert repr(found) == f"<Trace: {TEXT!r} to {found.translation!r}, 6 heads in 3 attentions>"
+    assert found.page() == page(found)
+    assert found.save(str(tmp_path / "x.html")) == [tmp_path / "x.html"]
+    assert (tmp_path / "x.html").read_text(encoding="utf-8") == found.page()
+    assert found._repr_html_().startswith("<iframe srcdoc=")
+    nasty = found._replace(source="</script><script>alert(1)</script>")._repr_html_()
+    assert "<script" not in nasty
+    assert dragoman.explain is explain

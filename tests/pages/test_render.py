@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import html
+import re
 from importlib import resources
 
 import pytest
 from jinja2 import UndefinedError
 from markupsafe import Markup
 
-from dragoman.pages.render import checksum, file, render
+from dragoman.pages.render import checksum, file, framed, render
 
 NASTY = "</style><script>alert(1)</script>"
 EMPTY = {"summary": "", "findings": [], "columns": [], "rows": [], "figures": [], "missing": ""}
@@ -41,3 +43,20 @@ def test_scripts_and_styles_cannot_end_their_element() -> None:
     assert sorted(names) == ["doctor.css", "explanation.css", "explanation.js", "lab.css"]
     for name in names:
         assert "</s" not in file(name)
+
+
+def test_a_page_in_a_frame_is_text_to_the_page_around_it() -> None:
+    inner = render("doctor.html", **EMPTY, title=NASTY)
+    frame = framed(inner, 300)
+    assert "<script" not in frame
+    assert frame.count("<") == 2  # the frame, and its end
+    assert 'sandbox="allow-scripts"' in frame
+    [source] = re.findall(r'srcdoc="([^"]*)"', frame)
+    assert html.unescape(source) == inner
+
+
+def test_a_table_shows_text_as_text() -> None:
+    table = render("table.html", text=NASTY, columns=[NASTY], rows=[(NASTY, "<b>")])
+    assert "<script" not in table
+    assert "<b>" not in table
+    assert table.count("&lt;script&gt;alert(1)") == 3

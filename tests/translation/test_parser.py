@@ -14,7 +14,7 @@ import pytest
 import dragoman
 from dragoman.errors import ConfigError
 from dragoman.evaluation.bracket_f1 import bracket_scores
-from dragoman.explanation.trace import trace
+from dragoman.explanation.trace import explain
 from dragoman.parsing.trees import Tree, read_trees, right_branching, tree_of, words_of, write_tree
 from dragoman.translation.notes import Events
 
@@ -190,7 +190,7 @@ def test_an_export_of_a_parser_is_not_compared_and_nothing_is_written(
 
 
 def test_attention_of_a_parser_is_traced(parser: dragoman.Translator) -> None:
-    seen = trace(parser, "the dog sees a cat .")
+    seen = explain(parser, "the dog sees a cat .")
     assert seen.by_words().src.tokens == ("the", "dog", "sees", "a", "cat", ".", "(end)")
     assert seen.translation.startswith("(S (NP DT NN )NP (VP VBZ (NP DT NN )NP")
 

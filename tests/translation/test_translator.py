@@ -420,3 +420,13 @@ def test_signatures_show_no_addresses_and_no_names_of_types_as_strings() -> None
         assert "0x" not in str(signature)
         kinds = [one.annotation for one in signature.parameters.values() if one.name != "self"]
         assert not any(isinstance(kind, str) for kind in kinds)
+
+
+def test_a_notebook_shows_a_translation_with_what_to_know_of_it() -> None:
+    other = Translation("<i>", -0.2)
+    nasty = "<script>alert(1)</script>"
+    shown = Translation(nasty, -0.1, notes=(Note("loop", nasty),), alternatives=(other,), confidence=0.5)._repr_html_()
+    assert "<script" not in shown
+    assert "<i>" not in shown
+    for words in ("&lt;script&gt;", "&lt;i&gt;", "confidence", "0.50", "-0.100", "alternative, -0.200"):
+        assert words in shown

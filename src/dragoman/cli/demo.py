@@ -136,11 +136,11 @@ def draw(translator: Translator, run: Path, ticker: Ticker) -> None:
     """Save an attention map of one sentence, where matplotlib (and a font) is there."""
     from dragoman.explanation.attention import alignment
     from dragoman.explanation.style import save
-    from dragoman.explanation.trace import trace
+    from dragoman.explanation.trace import explain
 
     text = "Yesterday the clever girl did not open the white box."
     try:
-        found = trace(translator, text)
+        found = explain(translator, text)
         save(alignment(found.by_words()), run / "attention.svg", run / "attention.png")
         print(f"\nattention map: {run / 'attention.svg'}")
     except ConfigError as error:

@@ -25,12 +25,12 @@ def explain(
     device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")] = "auto",
 ) -> None:
     """Visualise a translation: word alignment, attention of every head, candidates at each step."""
+    from dragoman.explanation import trace
     from dragoman.explanation.outputs import check, write
-    from dragoman.explanation.trace import trace
     from dragoman.translation.translator import Translator
 
     check(out, show)
-    found = trace(Translator.load(run, device), text, target)
+    found = trace.explain(Translator.load(run, device), text, target)
     print(found.translation)
     for path in write(found, out, show, subwords):
         print(path)

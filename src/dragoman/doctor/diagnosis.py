@@ -15,6 +15,7 @@ from dragoman.doctor.repeats import overlap
 from dragoman.doctor.run_checks import diagnose
 from dragoman.doctor.text_checks import Examination, examine, quantiles, summary
 from dragoman.errors import ConfigError
+from dragoman.pages.render import framed
 from dragoman.progress import Ticker
 from dragoman.training.defaults import choose_sizes
 from dragoman.training.memory import device_memory
@@ -38,6 +39,12 @@ class Diagnosis(NamedTuple):
     def as_json(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {"of": self.title, "facts": self.facts, "findings": [finding.as_json() for finding in self.findings]}
+
+    def _repr_html_(self) -> str:
+        """The page, in a notebook."""
+        from dragoman.doctor.page import page  # which shows diagnoses, and so imports this module
+
+        return framed(page(self), 600)
 
     def as_text(self) -> str:
         """For people."""

@@ -26,6 +26,7 @@ from dragoman.evaluation.significance import N_SAMPLES, SEED, Comparison
 from dragoman.evaluation.significance import compare as compare_texts
 from dragoman.evaluation.stress import SEED as STRESS_SEED
 from dragoman.evaluation.stress import Stressed, measure, variants
+from dragoman.pages.render import render
 from dragoman.parsing.trees import read_trees, right_branching, tree_of
 from dragoman.progress import Ticker
 from dragoman.translation.assemble import Translation
@@ -51,6 +52,17 @@ class Evaluation:
         scores = ", ".join(f"{score.name} {score.value:.2f}" for score in self.scores)
         return f"<Evaluation of {len(self.translations):,} lines: {scores}>"
 
+    def _repr_html_(self) -> str:
+        """For a notebook: a row for each metric."""
+        text = f"{len(self.translations):,} lines" + (f" in {self.seconds:.1f} s" if self.seconds else "")
+        columns = ["metric", "score", "95% interval", "signature"]
+        rows = [(score.name, f"{score.value:.2f}", _interval(score), score.signature) for score in self.scores]
+        return render("table.html", text=text, columns=columns, rows=rows)
+
+
+def _interval(score: Score) -> str:
+    return "" if score.low is None else f"{score.low:.2f} to {score.high:.2f}"
+
 
 @dataclass(frozen=True)
 class Compared:
@@ -59,6 +71,12 @@ class Compared:
     a: Evaluation
     b: Evaluation
     comparisons: list[Comparison]
+
+    def _repr_html_(self) -> str:
+        """For a notebook: a row for each metric."""
+        columns = ["metric", "A", "B", "verdict"]
+        rows = [(one.metric, f"{one.a:.2f}", f"{one.b:.2f}", one.verdict()) for one in self.comparisons]
+        return render("table.html", text=f"{len(self.a.translations):,} lines", columns=columns, rows=rows)
 
 
 @dataclass(frozen=True)

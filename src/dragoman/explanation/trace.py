@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from dragoman.decoding.batches import search_all
 from dragoman.decoding.ensemble import Ensemble
 from dragoman.errors import ConfigError, DecodeError
 from dragoman.explanation.words import END, START, Span, between_words, word_names, word_spans
+from dragoman.pages.render import framed
 from dragoman.parsing import trees
 from dragoman.translation.segments import one_line
 from dragoman.translation.translator import Translator
@@ -54,6 +56,14 @@ class Trace(NamedTuple):
     weights: dict[str, NDArray[np.float32]]  # module path -> (H, Q, K)
     steps: tuple[Step, ...]  # of each subword, also where tokens are words
 
+    def __repr__(self) -> str:
+        heads = sum(len(weights) for weights in self.weights.values())
+        return f"<Trace: {self.source!r} to {self.translation!r}, {heads} heads in {len(self.weights)} attentions>"
+
+    def _repr_html_(self) -> str:
+        """The page, in a notebook."""
+        return framed(self.page(), 760)
+
     def layers(self, kind: str) -> list[NDArray[np.float32]]:
         """The attention of each layer, first to last: ``(H, Q, K)`` each; none where a model has none of the kind.
 
@@ -92,6 +102,31 @@ class Trace(NamedTuple):
         mean: NDArray[np.float32] = (layers[-2] if len(layers) > 1 else layers[0]).mean(axis=0)
         return mean
 
+    def page(self) -> str:
+        """One HTML file to explore: point at a word, choose a head, see what each step chose among."""
+        from dragoman.explanation.page import page  # which shows traces, and so imports this module
+
+        return page(self)
+
+    def save(self, out: Path | str, show: str = "alignment", subwords: bool = False) -> list[Path]:
+        """Write the page (``.html``), one figure (``.svg``, ``.png``, ``.pdf``) or, into a folder, all of them.
+
+        Args:
+            show: Which figure: alignment, cross, encoder, decoder or candidates.
+            subwords: Draw tokens as the model has them; the page has both.
+
+        Returns:
+            What was written.
+
+        Raises:
+            ConfigError: The path ends in something else; there is no such figure; matplotlib or a font is missing.
+            DecodeError: The model has no such attention.
+            DragomanError: A file cannot be written.
+        """
+        from dragoman.explanation.outputs import write
+
+        return write(self, Path(out), show, subwords)
+
     def by_words(self) -> Self:
         """The same trace with words for tokens; steps stay those of subwords."""
         so_far = ((0, 1), *((start + 1, stop + 1) for start, stop in self.tgt.spans[:-1]))  # behind the start
@@ -104,8 +139,11 @@ class Trace(NamedTuple):
 
 
 @torch.inference_mode()
-def trace(translator: Translator, text: str, target: str | None = None, n_best: int = 5) -> Trace:
+def explain(translator: Translator, text: str, target: str | None = None, n_best: int = 5) -> Trace:
     """Translate ``text`` with the run's own beam, then run the model once more on the result with a recorder.
+
+    What comes back holds every attention as an array (``alignment()``, ``layers("cross")``; ``by_words()`` merges
+    subwords), what each step chose among (``steps``), and a page (``save("x.html")``; shown in a notebook).
 
     Of a parser the translation is the symbols of a tree, and words are what stands between spaces.
 

@@ -13,7 +13,7 @@ from dragoman.data.store import Store
 from dragoman.errors import ConfigError
 from dragoman.explanation import attention
 from dragoman.explanation.figures import Chart, Curve, HeatMap, curves, heat_maps
-from dragoman.explanation.trace import Trace, trace
+from dragoman.explanation.trace import Trace, explain
 from dragoman.lab.pruning import (
     HABITS,
     Head,
@@ -61,7 +61,7 @@ def run(lab: Lab) -> Findings:
     }
     order = [Head(row["attention"], row["head"]) for row in sorted(found["alone"], key=lambda row: row["increase"])]
     found["together"] = lab.done("together", lambda: one_after_another(examined, order, lab.quick), weights)
-    example = trace(examined.translator, *_example(examined))
+    example = explain(examined.translator, *_example(examined))
     return Findings(found | {"example": example.source}, _sections(found, example), verdict(found))
 
 

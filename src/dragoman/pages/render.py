@@ -23,6 +23,17 @@ def render(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(values)
 
 
+def framed(page: str, height: int) -> str:
+    """A whole page as HTML that can be part of another, such as a notebook's, with nothing in common but the window.
+
+    Args:
+        page: As ``render`` made it; its scripts run, and see nothing of the page around it.
+        height: In pixels.
+    """
+    style = f"width: 100%; height: {height}px; border: 0"
+    return f'<iframe srcdoc="{escape(page)}" sandbox="allow-scripts" style="{style}"></iframe>'
+
+
 @functools.cache
 def _environment() -> Environment:
     found = Environment(

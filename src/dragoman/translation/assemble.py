@@ -38,6 +38,15 @@ class Translation:
         notes = f", notes={[note.kind for note in self.notes]}" if self.notes else ""
         return f"Translation({self.text!r}, score={self.score:.3f}{known}{notes})"
 
+    def _repr_html_(self) -> str:
+        """For a notebook: the text, how good it is likely to be, what the reader should know."""
+        from dragoman.pages.render import render  # not needed to translate
+
+        rows = [] if self.confidence is None else [("confidence", f"{self.confidence:.2f}")]
+        rows += [("score", f"{self.score:.3f}"), *(("note", note.text) for note in self.notes)]
+        rows += [(f"alternative, {other.score:.3f}", other.text) for other in self.alternatives]
+        return render("table.html", text=self.text, columns=[], rows=rows)
+
 
 def assemble(
     texts: Sequence[str], segments: Sequence[TextSegment], results: Sequence[SegmentResult], plan: Plan
