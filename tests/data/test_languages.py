@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.data.languages import _TWO_LETTERS, UNSPACED, language_of, primary
 from dragoman.doctor.characters import _SCRIPTS_OF
-from dragoman.doctor.stopwords import profiles
+from dragoman.data.stopwords import profiles
 
 
 @pytest.mark.parametrize(

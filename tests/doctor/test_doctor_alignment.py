@@ -27,7 +27,7 @@ from dragoman.doctor.alignment import (
 )
 from dragoman.doctor.characters import CLASSES, SCRIPTS, count_classes
 from dragoman.doctor.paired_lines import Sample
-from dragoman.doctor.stopwords import words_of
+from dragoman.data.stopwords import words_of
 
 PAIRS = list(dict.fromkeys(phrasebook.pairs(600)))
 TEXTS = [src for src, _ in PAIRS], [tgt for _, tgt in PAIRS]

@@ -15,7 +15,7 @@ from typing import Any
 
 import typer
 
-from dragoman.cli import demo, doctor, environment, evaluate, explain, export, lab, score, train, translate
+from dragoman.cli import demo, doctor, environment, evaluate, explain, export, lab, score, serve, train, translate
 from dragoman.errors import DragomanError
 
 app = typer.Typer(
@@ -34,6 +34,7 @@ app.command("explain")(explain.explain)
 app.command("doctor")(doctor.doctor)
 app.command("lab")(lab.lab)
 app.command("export")(export.export)
+app.command("serve")(serve.serve)
 
 
 @app.callback(invoke_without_command=True)

@@ -6,7 +6,6 @@ kinds.py        what may be wrong with text: words, advice, and from which share
 
 paired_lines.py two files side by side, whatever they hold; a sample of them
 characters.py   scripts and odd characters, of a chunk at once
-stopwords.py    words, and the few that tell languages apart
 alignment.py    word translations learned from the sample: does line i belong to line i, or to another?
 repeats.py      duplicates, within a corpus and between training and test text
 first_pass.py   each pair by itself

@@ -12,7 +12,7 @@ import numpy as np
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import BOM_BYTES, Line, open_corpus, read_lines_leniently
 from dragoman.doctor.findings import Tally
-from dragoman.doctor.stopwords import words_of
+from dragoman.data.stopwords import words_of
 
 CHUNK_PAIRS = 5_000
 CHUNK_CHARACTERS = 2**20

@@ -52,6 +52,28 @@ _WORDS = profiles()
 _LANGUAGE_OF = {word: lang for lang, words in _WORDS.items() for word in words}
 
 
+_SCRIPTS = {  # characters that one language (or, of several, the most spoken) is written in
+    "zh": "\u3400-\u9fff", "ja": "\u3040-\u30ff", "ko": "\uac00-\ud7af", "ru": "\u0400-\u04ff",
+    "el": "\u0370-\u03ff", "ar": "\u0600-\u06ff", "he": "\u0590-\u05ff", "hi": "\u0900-\u097f",
+    "th": "\u0e00-\u0e7f", "ka": "\u10a0-\u10ff", "hy": "\u0530-\u058f",
+}  # fmt: skip
+_SCRIPT_OF = {lang: re.compile(f"[{characters}]") for lang, characters in _SCRIPTS.items()}
+
+
+def language_scores(text: str) -> dict[str, float]:
+    """How much in a text speaks for each language: its telling words, and the characters of its script.
+
+    Kana make Japanese of Chinese characters. A text with neither has no scores at all.
+    """
+    scores: Counter[str] = Counter(_LANGUAGE_OF[word] for word in words_of(text) if word in _LANGUAGE_OF)
+    for lang, pattern in _SCRIPT_OF.items():
+        if n := len(pattern.findall(text)):
+            scores[lang] += n
+    if scores["ja"]:
+        scores["ja"] += scores.pop("zh", 0)
+    return {lang: float(n) for lang, n in scores.items() if n}
+
+
 def main_language(lines: Iterable[Sequence[str]], lang: str | None) -> str | None:
     """The language of most telling words of a sample, if these are many, ``lang`` is known, and it is another."""
     expected = primary(lang)

@@ -1,0 +1,44 @@
+"""``dragoman serve``."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.cli.declared_options import with_options
+from dragoman.cli.environment import importing
+from dragoman.errors import ConfigError
+from dragoman.serving.keys import make_key
+from dragoman.serving.options import ServeOptions
+
+
+@with_options(ServeOptions)
+def serve(
+    options: ServeOptions,
+    runs: Annotated[list[Path] | None, typer.Argument(metavar="RUN...", help="Run folders or bundles.")] = None,
+    new_key: Annotated[
+        str | None, typer.Option("--make-key", metavar="NAME", help="Add an API key to the file of --keys, and exit.")
+    ] = None,
+    log_requests: Annotated[
+        bool, typer.Option("--log-requests", help="Log each request (no text, no key) as a line of JSON on stderr.")
+    ] = False,
+) -> None:
+    """Serve runs over HTTP: dragoman's API, LibreTranslate's and DeepL's v2."""
+    if new_key is not None:
+        if options.keys is None:
+            raise ConfigError("--make-key adds to a file of keys: name it with --keys")
+        print(make_key(options.keys, new_key))
+        return
+    if not runs:
+        raise ConfigError("no run to serve: name one or several")
+    logging.getLogger("dragoman.serving").setLevel(logging.INFO if log_requests else logging.WARNING)
+    with importing():
+        try:
+            from dragoman.serving.server import serve as run_server
+        except ImportError as error:
+            raise ConfigError(f"serving needs packages ({error.name}): pip install fastapi uvicorn prometheus-client "
+                              "python-multipart") from None  # fmt: skip
+    run_server(runs, options)

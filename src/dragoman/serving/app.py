@@ -1,0 +1,131 @@
+"""The application: every API's routes, what each error is answered with, and the routes of operation."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from typing import Any
+
+import anyio.to_thread
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+
+from dragoman.errors import DragomanError
+from dragoman.serving import deepl, libretranslate, native
+from dragoman.serving.batcher import Batcher, Busy
+from dragoman.serving.glossaries import Glossaries, Unknown
+from dragoman.serving.http import Denied, Malformed, State, check_key, state_of
+from dragoman.serving.keys import Keys
+from dragoman.serving.limits import Limits, TooMuch
+from dragoman.serving.metrics import Metrics
+from dragoman.serving.options import LOOPBACK, ServeOptions
+from dragoman.serving.pairs import Pairs, Unserved
+from dragoman.serving.service import Service
+from dragoman.serving.transport import ClientLeft, Gate, error_body
+from dragoman.translation.options import TranslateOptions
+
+logger = logging.getLogger("dragoman.serving")
+
+STATUS: dict[type[Exception], int] = {Unserved: 400, Malformed: 400, TooMuch: 413, Unknown: 404, Busy: 429}
+"""What errors of ours are answered with; the rest of ``DragomanError`` is the request's fault: 400."""
+
+
+def build(pairs: Pairs, options: ServeOptions) -> tuple[Any, State]:
+    """The ASGI application for some pairs, and its parts.
+
+    Raises:
+        ConfigError: An option cannot be met: a file of keys, a folder, an engine.
+    """
+    batcher = Batcher(longest_wait_s=options.max_wait, owners=options.batches)
+    limits = Limits(chars=options.max_chars, texts=options.max_texts, body=options.max_body, beam=options.max_beam)
+    defaults = TranslateOptions(
+        engine=options.engine, precision=options.precision, batch_tokens=options.batch_tokens
+    )  # fmt: skip
+    service = Service(pairs, batcher, limits, defaults)
+    keys = None if options.keys is None else Keys.load(options.keys)
+    stored = None if options.glossaries is None else Glossaries(options.glossaries)
+    state = State(service, Metrics(batcher), keys, stored)
+    app = FastAPI(
+        title="dragoman", docs_url=None, redoc_url=None, openapi_url="/spec", lifespan=_lifespan,
+        description="Translation by a Transformer: dragoman's own API, LibreTranslate's and DeepL's v2.",
+    )  # fmt: skip
+    app.state.dragoman = state
+    for router in (native.router, libretranslate.router, deepl.router):
+        app.include_router(router)
+    _operations(app)
+    _errors(app)
+    if options.cors_origin:
+        app.add_middleware(
+            CORSMiddleware, allow_origins=list(options.cors_origin), allow_methods=["GET", "POST"],
+            allow_headers=["authorization", "content-type", "x-api-key"],
+        )  # fmt: skip
+    hosts = [*LOOPBACK, options.host, *options.allow_host]
+    if options.host in ("0.0.0.0", "::") and not options.allow_host:  # noqa: S104  (any address of this machine)
+        hosts = ["*"]
+    return Gate(app, most_bytes=options.max_body, hosts=hosts, metrics=state.metrics), state
+
+
+@contextlib.asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """More threads than anyio's 40 wait for nothing here: encoding and joining are short."""
+    anyio.to_thread.current_default_thread_limiter().total_tokens = 40
+    yield
+
+
+def _operations(app: FastAPI) -> None:
+    @app.get("/livez", tags=["operation"], summary="Whether the process answers")
+    async def livez() -> PlainTextResponse:
+        return PlainTextResponse("ok")
+
+    @app.get("/readyz", tags=["operation"], summary="Whether the server takes requests")
+    async def readyz(request: Request) -> PlainTextResponse:
+        ready = state_of(request).service.ready
+        return PlainTextResponse("ok" if ready else "not ready", status_code=200 if ready else 503)
+
+    @app.get("/metrics", tags=["operation"], summary="Figures for Prometheus")
+    async def metrics(request: Request) -> Response:
+        check_key(request, None, missing=401, wrong=403)
+        return Response(state_of(request).metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _errors(app: FastAPI) -> None:
+    """Each error as the API that was asked would say it; nothing of ours in any but the log."""
+
+    def answer(request: Request, status: int, message: str, headers: Any = None) -> JSONResponse:
+        return JSONResponse(error_body(request.url.path, message), status_code=status, headers=headers)
+
+    @app.exception_handler(DragomanError)
+    async def ours(request: Request, error: DragomanError) -> JSONResponse:
+        if isinstance(error, Denied):
+            return answer(request, error.status, str(error))
+        if isinstance(error, Busy):
+            return answer(request, 429, str(error), {"retry-after": str(round(error.retry_after_s + 0.5))})
+        if not state_of(request).service.ready:
+            return answer(request, 503, "the server is starting or shutting down: try again later")
+        status = next((status for kind, status in STATUS.items() if isinstance(error, kind)), 400)
+        return answer(request, status, str(error))
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
+        said = "; ".join(
+            f"{'.'.join(str(part) for part in problem['loc'] if part != 'body') or 'body'}: {problem['msg']}"
+            for problem in error.errors()[:5]
+        )
+        return answer(request, 400, said)
+
+    @app.exception_handler(HTTPException)
+    async def http(request: Request, error: HTTPException) -> JSONResponse:
+        return answer(request, error.status_code, str(error.detail), error.headers)
+
+    @app.exception_handler(ClientLeft)
+    async def left(request: Request, error: ClientLeft) -> Response:
+        return Response(status_code=499)  # nobody reads it
+
+    @app.exception_handler(Exception)
+    async def bug(request: Request, error: Exception) -> JSONResponse:
+        logger.error("a request failed", exc_info=error)
+        return answer(request, 500, "internal error; the log has its traceback")

@@ -1,0 +1,242 @@
+"""DeepL's API v2, as its libraries and Weblate use it: text, tags, languages, usage, glossaries.
+
+Requests come as JSON or as a form. https://developers.deepl.com/docs/api-reference/translate
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from pydantic import BaseModel, Field
+
+from dragoman.data.languages import primary
+from dragoman.serving.glossaries import Glossaries, Stored, Unknown
+from dragoman.serving.http import (
+    Malformed,
+    check_key,
+    fields_of,
+    one_text,
+    plain_text,
+    state_of,
+    text_list,
+    translate_markup,
+)
+from dragoman.serving.pairs import Pair, match, name_of
+from dragoman.serving.transport import unless_gone
+
+router = APIRouter(prefix="/v2", tags=["DeepL"])
+
+UNLIMITED = 1_000_000_000_000
+"""What ``/usage`` gives as the limit: there is none."""
+
+
+class DeepLRequest(BaseModel):
+    """What ``/v2/translate`` reads; other fields of DeepL's are accepted and have no effect."""
+
+    text: list[str] = Field(description="Texts to translate.")
+    target_lang: str = Field(description="Target language, such as DE.")
+    source_lang: str | None = Field(None, description="Source language; detected if it is left out.")
+    tag_handling: str | None = Field(None, description="xml or html.")
+    ignore_tags: list[str] | None = None
+    splitting_tags: list[str] | None = None
+    non_splitting_tags: list[str] | None = None
+    formality: str | None = Field(None, description="default, prefer_more or prefer_less; others are not supported.")
+    glossary_id: str | None = None
+    show_billed_characters: bool | None = None
+
+
+_SCHEMA = DeepLRequest.model_json_schema()
+_BODY = {
+    "requestBody": {
+        "content": {kind: {"schema": _SCHEMA} for kind in ("application/json", "application/x-www-form-urlencoded")}
+    }
+}
+
+
+@router.post("/translate", openapi_extra=_BODY, summary="Translate texts")
+async def translate(request: Request) -> Any:
+    """Translate; empty texts stay empty and are not billed."""
+    state, fields = state_of(request), await _checked(request)
+    if fields.get("text") is None:
+        raise Malformed("Parameter 'text' not specified.")
+    texts = text_list(fields["text"], "text")
+    state.service.limits.check_texts(texts)
+    target, source = one_text(fields, "target_lang"), one_text(fields, "source_lang")
+    if not target:
+        raise Malformed("Parameter 'target_lang' not specified.")
+    if one_text(fields, "formality", "default").lower() not in ("default", "prefer_more", "prefer_less", ""):
+        raise Malformed(f"'formality' is not supported for given 'target_lang': {target}")
+    handling = one_text(fields, "tag_handling").lower()
+    if handling not in ("", "xml", "html"):
+        raise Malformed(f"Value for 'tag_handling' not supported: {handling}; use xml or html")
+    said = [plain_text(text, handling) for text in texts] if handling else texts  # type: ignore[arg-type]
+    pair = state.service.pair(source, target, said)
+    options = state.service.options(**_glossary_of(state.glossaries, one_text(fields, "glossary_id"), pair, source))
+    state.metrics.translated(pair.name, sum(map(len, texts)))
+    if handling:
+        elements = {
+            name: _names(fields.get(key))
+            for name, key in (
+                ("ignored", "ignore_tags"), ("splitting", "splitting_tags"), ("non_splitting", "non_splitting_tags"),
+            )
+        }  # fmt: skip
+        work = translate_markup(state.service, texts, pair, options, handling, **elements)  # type: ignore[arg-type]
+        translated = [text for text, _ in await unless_gone(request.receive, work)]
+    else:
+        answers = await unless_gone(request.receive, state.service.translate(texts, pair, options))
+        translated = [answer.text for answer in answers]
+    shown = (source or pair.src).split("-")[0].upper()
+    found = [
+        {"detected_source_language": shown, "text": out, "billed_characters": len(text)}
+        for text, out in zip(texts, translated, strict=True)
+    ]
+    return JSONResponse({"translations": found})
+
+
+def _names(value: Any) -> list[str]:
+    """Names of elements: a list, or one text with commas."""
+    if value is None:
+        return []
+    found = [value] if isinstance(value, str) else value
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        raise Malformed("tags must be names")
+    return [name.strip().lower() for each in found for name in each.split(",") if name.strip()]
+
+
+async def _checked(request: Request) -> dict[str, Any]:
+    fields = await fields_of(request)
+    check_key(request, fields, missing=403, wrong=403)
+    return fields
+
+
+@router.get("/languages", summary="The languages that are served")
+async def languages(request: Request) -> Any:
+    """Source languages, or target languages with ``type=target`` (in the query or in a form)."""
+    fields, pairs = await _checked(request), state_of(request).service.pairs
+    if one_text(fields, "type", "source") == "target":
+        return [
+            {"language": _code(code), "name": name_of(code), "supports_formality": False} for code in pairs.targets
+        ]
+    return [{"language": _code(code), "name": name_of(code)} for code in pairs.sources]
+
+
+def _code(code: str) -> str:
+    return code.replace("_", "-").upper()
+
+
+@router.get("/usage", summary="How much has been translated")
+async def usage(request: Request) -> dict[str, int]:
+    """Characters since the server began; there is no limit."""
+    await _checked(request)
+    return {"character_count": state_of(request).metrics.n_characters, "character_limit": UNLIMITED}
+
+
+# --- glossaries -------------------------------------------------------------------------------------------------------
+
+
+@router.get("/glossary-language-pairs", summary="The pairs that glossaries can be for")
+async def glossary_pairs(request: Request) -> dict[str, Any]:
+    """All that are served."""
+    await _checked(request)
+    pairs = state_of(request).service.pairs
+    return {
+        "supported_languages": [
+            {"source_lang": primary(pair.src), "target_lang": primary(pair.tgt)} for pair in pairs
+        ]
+    }
+
+
+@router.post("/glossaries", status_code=201, summary="Store a glossary")
+async def make_glossary(request: Request) -> Any:
+    """Store terms as TSV or CSV; they bind the search."""
+    fields, stored = await _checked(request), _stored(request)
+    name, entries = one_text(fields, "name"), one_text(fields, "entries")
+    if not name.strip() or not entries.strip():
+        raise Malformed("name and entries must not be empty")
+    pair = state_of(request).service.pairs.find(one_text(fields, "source_lang"), one_text(fields, "target_lang"))
+    terms = _terms(entries, one_text(fields, "entries_format", "tsv").lower())
+    return JSONResponse(_shown(stored.add(name, primary(pair.src), primary(pair.tgt), terms)), status_code=201)
+
+
+@router.get("/glossaries", summary="All glossaries")
+async def list_glossaries(request: Request) -> dict[str, Any]:
+    """Without their entries."""
+    await _checked(request)
+    stored = state_of(request).glossaries
+    return {"glossaries": [_shown(each) for each in (stored.list() if stored else [])]}
+
+
+@router.get("/glossaries/{glossary_id}", summary="One glossary")
+async def get_glossary(glossary_id: str, request: Request) -> dict[str, Any]:
+    """Without its entries."""
+    await _checked(request)
+    return _shown(_stored(request).get(glossary_id))
+
+
+@router.delete("/glossaries/{glossary_id}", status_code=204, summary="Delete a glossary")
+async def delete_glossary(glossary_id: str, request: Request) -> Response:
+    """For good."""
+    await _checked(request)
+    _stored(request).delete(glossary_id)
+    return Response(status_code=204)
+
+
+@router.get("/glossaries/{glossary_id}/entries", summary="The entries of a glossary")
+async def glossary_entries(glossary_id: str, request: Request) -> PlainTextResponse:
+    """As lines of source TAB target."""
+    await _checked(request)
+    entries = _stored(request).get(glossary_id).entries
+    text = "\n".join(f"{src}\t{tgt}" for src, tgt in entries.items())
+    return PlainTextResponse(text, media_type="text/tab-separated-values")
+
+
+def _stored(request: Request) -> Glossaries:
+    stored = state_of(request).glossaries
+    if stored is None:
+        raise Unknown("this server stores no glossaries: start it with --glossaries FOLDER")
+    return stored
+
+
+def _terms(entries: str, form: str) -> dict[str, str]:
+    if form not in ("tsv", "csv"):
+        raise Malformed(f"entries_format = {form}: use tsv or csv")
+    if form == "csv":
+        rows = [row[:2] for row in csv.reader(io.StringIO(entries)) if row]
+    else:
+        rows = [line.split("\t") for line in entries.replace("\r\n", "\n").split("\n") if line.strip()]
+    terms: dict[str, str] = {}
+    for number, row in enumerate(rows, 1):
+        if len(row) != 2 or not all(field.strip() for field in row):
+            raise Malformed(f"entry {number} of the glossary is not a source term and a target term")
+        src, tgt = row[0].strip(), row[1].strip()
+        if terms.get(src, tgt) != tgt:
+            raise Malformed(f"entry {number} of the glossary gives {src!r} another translation than before")
+        terms[src] = tgt
+    if len(terms) > 10_000:
+        raise Malformed("a glossary may have at most 10,000 entries")
+    return terms
+
+
+def _shown(one: Stored) -> dict[str, Any]:
+    return {
+        "glossary_id": one.id, "name": one.name, "ready": True, "source_lang": one.src, "target_lang": one.tgt,
+        "creation_time": one.created, "entry_count": len(one.entries),
+    }  # fmt: skip
+
+
+def _glossary_of(stored: Glossaries | None, id_: str, pair: Pair, source: str) -> Mapping[str, Any]:
+    if not id_:
+        return {}
+    if not source:
+        raise Malformed("'glossary_id' needs 'source_lang'")
+    if stored is None:
+        raise Unknown("glossary not found")
+    one = stored.get(id_)
+    if match(one.src, [pair.src]) is None or match(one.tgt, [pair.tgt]) is None:
+        raise Malformed(f"the glossary is for {one.src} to {one.tgt}, not for {pair.src} to {pair.tgt}")
+    return {"glossary": dict(one.entries)}

@@ -1,0 +1,101 @@
+"""Glossaries that clients store: a JSON file each, in one folder, so that they survive a restart."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+import threading
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from dragoman.errors import ConfigError, ServeError
+from dragoman.files import explained, write_text
+
+MOST = 1000
+"""Glossaries in one folder."""
+
+
+class Unknown(ServeError):
+    """There is no glossary of that name: HTTP 404."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A glossary of a client."""
+
+    id: str
+    name: str
+    src: str
+    tgt: str
+    created: str  # ISO 8601, UTC
+    entries: Mapping[str, str]
+
+
+class Glossaries:
+    """The glossaries of one server."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read those that are there.
+
+        Raises:
+            ConfigError: The folder cannot be made, or a file in it is damaged.
+        """
+        self.folder, self._changing = folder, threading.Lock()
+        with explained(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        self._all: dict[str, Stored] = {}
+        for path in sorted(folder.glob("*.json")):
+            try:
+                found = Stored(**json.loads(path.read_text(encoding="utf-8")))
+            except (OSError, ValueError, TypeError) as error:
+                raise ConfigError(f"{path}: no glossary of a server ({error}); mend or delete it") from None
+            self._all[found.id] = found
+
+    def list(self) -> list[Stored]:
+        """All, oldest first."""
+        return sorted(self._all.values(), key=lambda each: each.created)
+
+    def get(self, id_: str) -> Stored:
+        """One by its id.
+
+        Raises:
+            Unknown: There is none.
+        """
+        if id_ not in self._all:
+            raise Unknown("glossary not found")
+        return self._all[id_]
+
+    def add(self, name: str, src: str, tgt: str, entries: Mapping[str, str]) -> Stored:
+        """Store a new one.
+
+        Raises:
+            ConfigError: There are too many, or it cannot be written.
+        """
+        now = datetime.datetime.now(datetime.UTC).isoformat().replace("+00:00", "Z")
+        made = Stored(str(uuid.uuid4()), name, src, tgt, now, dict(entries))
+        with self._changing:
+            if len(self._all) >= MOST:
+                raise ConfigError(f"there are {MOST:,} glossaries already: delete one")
+            write_text(self._path(made.id), json.dumps(asdict(made), ensure_ascii=False))
+            self._all[made.id] = made
+        return made
+
+    def delete(self, id_: str) -> None:
+        """Forget one.
+
+        Raises:
+            Unknown: There is none.
+        """
+        with self._changing:
+            self.get(id_)
+            with explained(self._path(id_)):
+                self._path(id_).unlink(missing_ok=True)
+            del self._all[id_]
+
+    def _path(self, id_: str) -> Path:
+        if not re.fullmatch(r"[0-9a-f-]{36}", id_):  # what a client sends never becomes a path
+            raise Unknown("glossary not found")
+        return self.folder / f"{id_}.json"

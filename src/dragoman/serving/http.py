@@ -1,0 +1,179 @@
+"""What routes need of a request: the server's parts, fields however they were sent, the key, texts with tags."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import parse_qsl
+
+from fastapi import Request
+from starlette.datastructures import FormData
+
+from dragoman.data.languages import UNSPACED, primary
+from dragoman.errors import ServeError
+from dragoman.serving import markup
+from dragoman.serving.glossaries import Glossaries
+from dragoman.serving.keys import Keys
+from dragoman.serving.metrics import Metrics
+from dragoman.serving.pairs import Pair
+from dragoman.serving.service import Answer, Service
+from dragoman.translation.options import TranslateOptions
+
+
+@dataclass(frozen=True)
+class State:
+    """The parts of a running server."""
+
+    service: Service
+    metrics: Metrics
+    keys: Keys | None
+    glossaries: Glossaries | None
+
+
+class Malformed(ServeError):
+    """A request that cannot be read: HTTP 400."""
+
+
+class Denied(ServeError):
+    """No key, or one that is not known."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def state_of(request: Request) -> State:
+    """The parts of the server that a request came to."""
+    return request.app.state.dragoman  # type: ignore[no-any-return]
+
+
+async def fields_of(request: Request) -> dict[str, Any]:
+    """The fields of a request, from its query, a form or a JSON object; a field given several times is a list.
+
+    Raises:
+        Malformed: The body is not what its content type says.
+    """
+    fields: dict[str, Any] = {}
+    for name, value in request.query_params.multi_items():
+        _add(fields, name, value)
+    body, kind = await request.body(), request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if not body.strip():
+        return fields
+    if kind == "application/x-www-form-urlencoded":
+        try:
+            pairs = parse_qsl(body.decode("utf-8"), keep_blank_values=True, errors="strict")
+        except UnicodeDecodeError:
+            raise Malformed("the form is not UTF-8") from None
+        for name, value in pairs:
+            _add(fields, name, value.replace("\r\n", "\n"))  # as forms send line ends
+        return fields
+    if kind == "multipart/form-data":
+        form: FormData = await request.form(max_files=1, max_fields=1000)
+        for name, value in form.multi_items():
+            if not isinstance(value, str):
+                raise Malformed(f"{name} is a file: this route takes text")
+            _add(fields, name, value.replace("\r\n", "\n"))
+        return fields
+    return {**fields, **_json_object(body)}
+
+
+def _json_object(body: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(body.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise Malformed(f"the body is no valid JSON in UTF-8: {str(error)[:200]}") from None
+    if not isinstance(found, dict):
+        raise Malformed("the body must be a JSON object")
+    return found
+
+
+def _add(fields: dict[str, Any], name: str, value: str) -> None:
+    if name in fields:
+        known = fields[name]
+        fields[name] = [*known, value] if isinstance(known, list) else [known, value]
+    else:
+        fields[name] = value
+
+
+def text_list(value: Any, name: str) -> list[str]:
+    """A field that is a text or a list of them.
+
+    Raises:
+        Malformed: It is something else, or holds what is no character.
+    """
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise Malformed(f"{name} must be a text or a list of texts")
+    if any("\ud800" <= character <= "\udfff" for text in texts for character in text):
+        raise Malformed(f"{name} has an unpaired surrogate, which is no character")
+    return texts
+
+
+def one_text(fields: Mapping[str, Any], name: str, default: str = "") -> str:
+    """A field that is one text.
+
+    Raises:
+        Malformed: It is something else.
+    """
+    value = fields.get(name, default)
+    if value is None:
+        return default
+    if not isinstance(value, str):
+        raise Malformed(f"{name} must be a text")
+    return text_list(value, name)[0]
+
+
+async def translate_markup(
+    service: Service, texts: Sequence[str], pair: Pair, options: TranslateOptions, kind: markup.Kind,
+    **elements: Sequence[str],
+) -> list[tuple[str, list[Answer]]]:  # fmt: skip
+    """Translate texts with tags, which keep their number, order and bytes.
+
+    Returns:
+        Each text, and the answers for its units.
+    """
+    documents = [markup.parse(text, kind, **elements) for text in texts]
+    units = [markup.plain(unit) for document in documents for unit in document.units]
+    has_tags = any(unit.tags for document in documents for unit in document.units)
+    answers = iter(await service.translate(units, pair, replace(options, alignments=has_tags)))
+    found = []
+    for document in documents:
+        own = [next(answers) for _ in document.units]
+        text = markup.rebuild(
+            document, [answer.lines[0] for answer in own], src_unspaced=primary(pair.src) in UNSPACED,
+            tgt_unspaced=primary(pair.tgt) in UNSPACED,
+        )  # fmt: skip
+        found.append((text, own))
+    return found
+
+
+def plain_text(text: str, kind: markup.Kind) -> str:
+    """What a text with tags says, for telling its language."""
+    return " ".join(markup.plain(unit) for unit in markup.parse(text, kind).units)
+
+
+def key_of(request: Request, fields: Mapping[str, Any] | None = None) -> str:
+    """The API key that a request brings, in a header or a field; "" if none."""
+    scheme, _, key = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() in ("bearer", "deepl-auth-key") and key.strip():
+        return key.strip()
+    given = request.headers.get("x-api-key") or (fields or {}).get("api_key") or (fields or {}).get("auth_key")
+    return given if isinstance(given, str) else ""
+
+
+def check_key(request: Request, fields: Mapping[str, Any] | None, *, missing: int, wrong: int) -> None:
+    """Let a request pass, or not; the statuses are those that the clients of each API understand.
+
+    Raises:
+        Denied: It has no key, or a wrong one.
+    """
+    keys = state_of(request).keys
+    if keys is None:
+        return
+    key = key_of(request, fields)
+    if not key:
+        raise Denied("an API key is required", missing)
+    if keys.owner(key) is None:
+        raise Denied("this API key is not known", wrong)

@@ -1,0 +1,145 @@
+"""The API of LibreTranslate 1.9, as its clients use it: Weblate, Mastodon, Discourse, Subtitle Edit and others.
+
+Requests come as JSON, as a form or in the query. https://docs.libretranslate.com/api/operations/translate/
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+
+from dragoman.serving.http import (
+    Malformed,
+    check_key,
+    fields_of,
+    one_text,
+    plain_text,
+    state_of,
+    text_list,
+    translate_markup,
+)
+from dragoman.serving.pairs import Detected, name_of
+from dragoman.serving.transport import unless_gone
+
+router = APIRouter(tags=["LibreTranslate"])
+
+
+class LibreRequest(BaseModel):
+    """What ``/translate`` reads."""
+
+    q: str | list[str] = Field(description="Text or texts to translate.")
+    source: str = Field("auto", description="Source language, or auto.")
+    target: str = Field(description="Target language.")
+    format: Literal["text", "html"] = "text"
+    alternatives: int = Field(0, ge=0, description="Number of other translations.")
+    api_key: str = ""
+
+
+def _body(model: type[BaseModel]) -> dict[str, Any]:
+    schema = model.model_json_schema()
+    kinds = ("application/json", "application/x-www-form-urlencoded")
+    return {"requestBody": {"content": {kind: {"schema": schema} for kind in kinds}}}
+
+
+@router.post("/translate", openapi_extra=_body(LibreRequest), summary="Translate text or HTML")
+async def translate(request: Request) -> Any:
+    """Translate; a list is answered by lists."""
+    state, fields = state_of(request), await fields_of(request)
+    check_key(request, fields, missing=400, wrong=403)
+    for name in ("q", "target"):
+        if fields.get(name) is None:
+            raise Malformed(f"Invalid request: missing {name} parameter")
+    texts = text_list(fields["q"], "q")
+    state.service.limits.check_texts(texts)
+    format_ = one_text(fields, "format", "text")
+    if format_ not in ("text", "html"):
+        raise Malformed(f"{format_} format is not supported: use text or html")
+    source, target = one_text(fields, "source", "auto"), one_text(fields, "target")
+    said = [plain_text(text, "html") for text in texts] if format_ == "html" else texts
+    detected = [state.service.pairs.detect(text[:5000], target) for text in said]
+    pair = state.service.pair(source, target, said)
+    n_others = _number(fields.get("alternatives", 0))
+    options = state.service.options(**({"n_best": n_others + 1} if n_others and format_ == "text" else {}))
+    options = _wide_enough(state, options, n_others)
+    state.metrics.translated(pair.name, sum(map(len, texts)))
+    if format_ == "html":
+        pages = await unless_gone(request.receive, translate_markup(state.service, texts, pair, options, "html"))
+        translated, others = [text for text, _ in pages], [[] for _ in pages]
+    else:
+        answers = await unless_gone(request.receive, state.service.translate(texts, pair, options))
+        translated = [answer.text for answer in answers]
+        others = [
+            [one.text for one in answer.lines[0].alternatives] if len(answer.lines) == 1 else [] for answer in answers
+        ]
+    answer: dict[str, Any] = {"translatedText": translated}
+    if source.lower() == "auto":
+        answer["detectedLanguage"] = [_detected(one) for one in detected]
+    if n_others:
+        answer["alternatives"] = others
+    return JSONResponse(answer if isinstance(fields["q"], list) else {name: each[0] for name, each in answer.items()})
+
+
+def _wide_enough(state: Any, options: Any, n_others: int) -> Any:
+    """With a beam that holds as many translations as were asked for."""
+    if n_others:
+        beams = [pair.translator.config.decode.beam_size for pair in state.service.pairs]
+        return state.service.options(n_best=options.n_best, beam_size=max(options.n_best, *beams))
+    return options
+
+
+def _number(value: Any) -> int:
+    try:
+        return max(0, int(value))
+    except (TypeError, ValueError):
+        raise Malformed("alternatives must be a number") from None
+
+
+def _detected(found: Detected) -> dict[str, Any]:
+    return {"language": found.code, "confidence": round(100 * found.confidence, 1)}
+
+
+@router.post("/detect", summary="Tell the language of a text")
+async def detect(request: Request) -> list[dict[str, Any]]:
+    """The most likely of the languages that are served."""
+    state, fields = state_of(request), await fields_of(request)
+    check_key(request, fields, missing=400, wrong=403)
+    if fields.get("q") is None:
+        raise Malformed("Invalid request: missing q parameter")
+    return [_detected(state.service.pairs.detect(one_text(fields, "q")[:5000]))]
+
+
+@router.get("/languages", summary="The languages that are served")
+async def languages(request: Request) -> list[dict[str, Any]]:
+    """Every language with its targets; one that is only a target has none."""
+    pairs = state_of(request).service.pairs
+    codes = dict.fromkeys([*pairs.sources, *pairs.targets])
+    return [{"code": code, "name": name_of(code), "targets": pairs.targets_of(code)} for code in codes]
+
+
+@router.get("/frontend/settings", summary="What a web page of LibreTranslate asks for")
+async def settings(request: Request) -> dict[str, Any]:
+    """Limits and the first pair."""
+    state = state_of(request)
+    first = next(iter(state.service.pairs))
+    return {
+        "charLimit": state.service.limits.chars,
+        "frontendTimeout": 500,
+        "apiKeys": state.keys is not None,
+        "keyRequired": state.keys is not None,
+        "suggestions": False,
+        "filesTranslation": False,
+        "supportedFilesFormat": [],
+        "language": {
+            "source": {"code": "auto", "name": "Auto Detect"},
+            "target": {"code": first.tgt, "name": name_of(first.tgt)},
+        },
+    }
+
+
+@router.get("/health", summary="Whether the server is up")
+async def health() -> dict[str, str]:
+    """Always the same, as long as there is an answer."""
+    return {"status": "ok"}

@@ -1,0 +1,48 @@
+"""How much one request may ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dragoman.errors import ConfigError, ServeError
+from dragoman.translation.options import TranslateOptions
+
+
+class TooMuch(ServeError):
+    """A request is beyond a limit: HTTP 413."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What a server takes of one request."""
+
+    chars: int  # in all its texts
+    texts: int
+    body: int  # bytes
+    beam: int  # hypotheses, and translations of a line
+
+    def check_texts(self, texts: Sequence[str]) -> None:
+        """Refuse texts that are too many or too long.
+
+        Raises:
+            TooMuch: They are.
+        """
+        if len(texts) > self.texts:
+            raise TooMuch(f"{len(texts):,} texts are more than the {self.texts:,} that one request may have")
+        n_chars = sum(map(len, texts))
+        if n_chars > self.chars:
+            raise TooMuch(f"{n_chars:,} characters are more than the {self.chars:,} that one request may have")
+
+    def check_options(self, options: TranslateOptions) -> None:
+        """Refuse a search that is too wide.
+
+        Raises:
+            ConfigError: It is.
+        """
+        for name in ("beam_size", "n_best"):
+            if (getattr(options, name) or 0) > self.beam:
+                raise ConfigError(f"{name} = {getattr(options, name)} must be at most {self.beam} on this server")
+        n_words = len(options.include) + len(options.exclude)
+        if n_words > 100:
+            raise ConfigError(f"{n_words} words to include and exclude: at most 100 on this server")

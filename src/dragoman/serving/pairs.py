@@ -1,0 +1,146 @@
+"""Which languages are served: the pairs, the names and codes that clients use for them, and detection among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from dragoman.data.languages import primary
+from dragoman.data.stopwords import language_scores
+from dragoman.errors import ConfigError, ServeError
+
+_NAMES = (
+    "af Afrikaans|ar Arabic|az Azerbaijani|be Belarusian|bg Bulgarian|bn Bengali|bs Bosnian|ca Catalan|cs Czech|"
+    "cy Welsh|da Danish|de German|el Greek|en English|eo Esperanto|es Spanish|et Estonian|eu Basque|fa Persian|"
+    "fi Finnish|fr French|ga Irish|gl Galician|gu Gujarati|he Hebrew|hi Hindi|hr Croatian|hu Hungarian|hy Armenian|"
+    "id Indonesian|is Icelandic|it Italian|ja Japanese|ka Georgian|kk Kazakh|km Khmer|kn Kannada|ko Korean|ky Kyrgyz|"
+    "la Latin|lo Lao|lt Lithuanian|lv Latvian|mk Macedonian|ml Malayalam|mn Mongolian|mr Marathi|ms Malay|mt Maltese|"
+    "my Burmese|nb Norwegian Bokmål|ne Nepali|nl Dutch|nn Norwegian Nynorsk|no Norwegian|pa Punjabi|pl Polish|"
+    "ps Pashto|pt Portuguese|ro Romanian|ru Russian|sk Slovak|sl Slovenian|sq Albanian|sr Serbian|sv Swedish|"
+    "sw Swahili|ta Tamil|te Telugu|th Thai|tl Tagalog|tr Turkish|uk Ukrainian|ur Urdu|uz Uzbek|vi Vietnamese|zh Chinese"
+)
+NAMES: Mapping[str, str] = {code: name for code, _, name in (each.partition(" ") for each in _NAMES.split("|"))}
+"""English names of languages by their primary code."""
+
+ALIASES: Mapping[str, str] = {
+    "iw": "he", "in": "id", "ji": "yi", "nb": "no", "nn": "no", "no": "nb", "pb": "pt-br", "zt": "zh-hant", "cn": "zh"
+}  # fmt: skip
+"""What clients call a language otherwise: the old ISO codes, and those of LibreTranslate and Subtitle Edit."""
+
+
+def name_of(code: str) -> str:
+    """``German`` of ``de``; the code itself where no name is known."""
+    return NAMES.get(primary(code), code)
+
+
+class Detected(NamedTuple):
+    """A language, and how sure that is."""
+
+    code: str
+    confidence: float  # 0 to 1
+
+
+class Unserved(ServeError):
+    """A language or a pair is not served."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A translator and the languages it is for."""
+
+    src: str
+    tgt: str
+    translator: Any  # a Translator
+
+    @property
+    def name(self) -> str:
+        """``en-de``: what metrics and logs call it."""
+        return f"{self.src}-{self.tgt}"
+
+
+class Pairs:
+    """All pairs that a server has, by language."""
+
+    def __init__(self, translators: Iterable[Any]) -> None:
+        """Take translators; each says its languages itself.
+
+        Raises:
+            ConfigError: One says none, is a parser, or two have the same languages.
+        """
+        self._pairs: dict[tuple[str, str], Pair] = {}
+        for translator in translators:
+            src, tgt = translator.config.data.src_lang, translator.config.data.tgt_lang
+            if translator.is_parser:
+                raise ConfigError("a parser cannot be served: serve runs of translation")
+            if not src or not tgt:
+                raise ConfigError(
+                    "the run does not say its languages: set data.src_lang and data.tgt_lang when it is trained"
+                )
+            pair = Pair(src, tgt, translator)
+            if (src.lower(), tgt.lower()) in self._pairs:
+                raise ConfigError(f"two runs translate {src} to {tgt}: leave out one of them")
+            self._pairs[src.lower(), tgt.lower()] = pair
+        if not self._pairs:
+            raise ConfigError("no run to serve: name one or several")
+
+    def __iter__(self) -> Any:
+        return iter(self._pairs.values())
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    @property
+    def sources(self) -> list[str]:
+        """Each source language once."""
+        return list(dict.fromkeys(pair.src for pair in self))
+
+    @property
+    def targets(self) -> list[str]:
+        """Each target language once."""
+        return list(dict.fromkeys(pair.tgt for pair in self))
+
+    def targets_of(self, src: str) -> list[str]:
+        """The targets of one source language."""
+        return [pair.tgt for pair in self if pair.src == src]
+
+    def find(self, src: str, tgt: str) -> Pair:
+        """The pair for two codes as a client writes them: ``EN``, ``de-AT``, ``zh_Hans``, ``pb``.
+
+        Raises:
+            Unserved: There is none; what there is, is named.
+        """
+        source, target = match(src, self.sources), match(tgt, self.targets)
+        if source is None:
+            raise Unserved(f"{src} is not a source language here: use {', '.join(self.sources)}")
+        if target is None:
+            raise Unserved(f"{tgt} is not a target language here: use {', '.join(self.targets)}")
+        pair = self._pairs.get((source.lower(), target.lower()))
+        if pair is None:
+            raise Unserved(f"{source} to {target} is not served: from {source} there is {', '.join(self.targets_of(source))}")
+        return pair
+
+    def detect(self, text: str, tgt: str | None = None) -> Detected:
+        """The source language that a text most likely is in, among those served (that have the target ``tgt``).
+
+        With one candidate it is that one, with the confidence that the text is in no other language known.
+        """
+        wanted = None if tgt is None else match(tgt, self.targets)
+        among = [pair.src for pair in self if wanted is None or pair.tgt == wanted] or self.sources
+        scores = language_scores(text)
+        best = max(dict.fromkeys(among), key=lambda code: scores.get(primary(code), 0.0))
+        total = sum(scores.values())
+        return Detected(best, scores.get(primary(best), 0.0) / total if total else 0.0)
+
+
+def match(code: str, among: Sequence[str]) -> str | None:
+    """The one of ``among`` that a client means by ``code``: the same, an alias, or the same primary language."""
+    asked = code.strip().lower().replace("_", "-")
+    known = {each.lower().replace("_", "-"): each for each in among}
+    for candidate in (asked, ALIASES.get(asked, asked)):
+        if candidate in known:
+            return known[candidate]
+        for each, own in known.items():
+            if primary(each) == primary(candidate):
+                return own
+    return None

@@ -1,0 +1,82 @@
+"""Run the application: load, listen, be ready, and at SIGTERM finish what is in flight."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from dragoman.errors import ConfigError
+from dragoman.serving.app import build
+from dragoman.serving.options import ServeOptions
+from dragoman.serving.pairs import Pairs
+from dragoman.translation.translator import Translator
+
+logger = logging.getLogger("dragoman.serving")
+
+
+def serve(runs: Sequence[Path | str], options: ServeOptions | None = None, **changes: Any) -> None:
+    """Serve runs until SIGINT or SIGTERM.
+
+    Raises:
+        ConfigError, BundleError: A run or an option cannot be used, or the port is taken.
+    """
+    options = ServeOptions.of(options, changes)
+    listener = _listen(options.host, options.port)  # before minutes of loading
+    try:
+        app, state = build(Pairs(Translator.load(run) for run in runs), options)
+        asyncio.run(_run(app, state, options, listener))
+    finally:
+        listener.close()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        found = socket.socket(family, kind, protocol)
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(address)
+    except (OSError, OverflowError) as error:
+        raise ConfigError(f"cannot listen on {host}:{port} ({error}): choose another --port or --host") from None
+    return found
+
+
+async def _run(app: Any, state: Any, options: ServeOptions, listener: socket.socket) -> None:
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, server_header=False, h11_max_incomplete_event_size=16 * 1024,
+        timeout_keep_alive=5, timeout_graceful_shutdown=int(options.grace) or None, lifespan="on",
+    )  # fmt: skip
+    server = _Server(config, state)
+    running = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        await asyncio.to_thread(state.service.warm)
+    except BaseException:
+        server.should_exit = True
+        await running
+        raise
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    pairs = ", ".join(pair.name for pair in state.service.pairs)
+    print(f"serving {pairs} on http://{shown}:{port}  (Ctrl-C ends)", file=sys.stderr, flush=True)
+    await running
+    if not await asyncio.to_thread(state.service.batcher.close, options.grace):
+        logger.warning("some requests did not finish within %g s", options.grace)
+
+
+class _Server(uvicorn.Server):
+    """Says that it is not ready any more before it stops listening."""
+
+    def __init__(self, config: uvicorn.Config, state: Any) -> None:
+        super().__init__(config)
+        self._state = state
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """SIGINT or SIGTERM."""
+        self._state.service.ready = False
+        super().handle_exit(sig, frame)

@@ -1,0 +1,187 @@
+"""What all APIs share: texts to sentences, sentences through the batcher, and back to texts of the same lines."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from dragoman.errors import ConfigError
+from dragoman.serving.batcher import Batcher, Ticket
+from dragoman.serving.limits import Limits
+from dragoman.serving.pairs import Pair, Pairs, Unserved, match
+from dragoman.translation.assemble import Translation, assemble
+from dragoman.translation.notes import Events, Note
+from dragoman.translation.options import TranslateOptions
+from dragoman.translation.plan import Plan
+from dragoman.translation.segments import SegmentResult, TextSegment, segment
+
+OF_THE_SERVER = ("engine", "precision", "batch_tokens", "workers", "deterministic")
+"""Options that the operator chooses for all; a request does not."""
+
+KEPT_PLANS = 64
+"""Plans kept for the next request with the same options."""
+
+_LINE_END = re.compile(r"(\r?\n)")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of a text."""
+
+    text: str
+    lines: tuple[Translation, ...]  # of each of its lines
+    notes: tuple[Note, ...]  # of all of them
+
+    @property
+    def confidence(self) -> float | None:
+        """That of its least sure line; None: not known."""
+        known = [line.confidence for line in self.lines if line.n_tokens and line.confidence is not None]
+        return min(known, default=None)
+
+
+class Service:
+    """Translates the texts of requests; one for each server."""
+
+    def __init__(self, pairs: Pairs, batcher: Batcher, limits: Limits, defaults: TranslateOptions) -> None:
+        """``defaults``: the operator's options, such as the engine."""
+        self.pairs, self.batcher, self.limits, self.defaults = pairs, batcher, limits, defaults
+        self._plans: OrderedDict[tuple[str, str], Plan] = OrderedDict()
+        self._planning = threading.Lock()
+        self.ready = False
+
+    def warm(self) -> None:
+        """Load every engine and translate a word with it; only then is the server ready."""
+        for pair in self.pairs:
+            plan = self.plan(pair, self.defaults)
+            segments = segment(["1"], plan, Events())
+            for future in self.batcher.submit(plan, segments)[1]:
+                future.result()
+        self.ready = True
+
+    def pair(self, source: str, target: str | None, texts: Sequence[str]) -> Pair:
+        """The pair that a request means; ``auto`` (or nothing) as its source is detected in its texts.
+
+        Raises:
+            Unserved: There is none, or it must be named.
+        """
+        if not source or source.lower() == "auto":
+            source = self.pairs.detect(" ".join(texts)[:5000], target).code
+        if not target:
+            targets = self.pairs.targets_of(match(source, self.pairs.sources) or source)
+            if len(targets) > 1:
+                raise Unserved(f"target is missing: from {source} there is {', '.join(targets)}")
+            target = targets[0] if targets else ""
+        return self.pairs.find(source, target)
+
+    def options(self, **asked: Any) -> TranslateOptions:
+        """The operator's options with those of a request.
+
+        Raises:
+            ConfigError: One is unknown, the operator's, impossible, or beyond the limits.
+        """
+        for name in asked:
+            if name in OF_THE_SERVER:
+                raise ConfigError(f"{name} is set for the whole server: leave it out")
+        options = TranslateOptions.of(self.defaults, asked)
+        self.limits.check_options(options)
+        return options
+
+    def plan(self, pair: Pair, options: TranslateOptions) -> Plan:
+        """The plan of a request; those of equal options are one, so that their sentences can be searched together.
+
+        Raises:
+            ConfigError: The model or the engine cannot do what is asked.
+        """
+        key = pair.name, repr(options)
+        with self._planning:
+            plan = self._plans.pop(key, None)
+            if plan is None:
+                plan = pair.translator.plan(options)
+            self._plans[key] = plan
+            while len(self._plans) > KEPT_PLANS:
+                self._plans.popitem(last=False)
+        return plan
+
+    async def translate(self, texts: Sequence[str], pair: Pair, options: TranslateOptions) -> list[Answer]:
+        """Translate texts, each with its own line ends again.
+
+        If this is cancelled, its sentences leave the queue, and those being searched for stop at the next step.
+
+        Raises:
+            Busy: The queue is full.
+            ConfigError: See ``plan``.
+        """
+        work = await asyncio.to_thread(self._begin, texts, pair, options)
+        try:
+            results = await asyncio.gather(*(asyncio.wrap_future(future) for future in work.futures))
+        finally:
+            if not all(future.done() for future in work.futures):
+                self.batcher.forget(work.ticket)
+        return await asyncio.to_thread(work.finish, results)
+
+    async def stream(
+        self, texts: Sequence[str], pair: Pair, options: TranslateOptions
+    ) -> AsyncIterator[tuple[int, str] | list[Answer]]:
+        """Sentence by sentence, in order, as (text number, its translation); then all answers."""
+        work = await asyncio.to_thread(self._begin, texts, pair, options)
+        results = []
+        try:
+            for one, future in zip(work.segments, work.futures, strict=True):
+                result = await asyncio.wrap_future(future)
+                results.append(result)
+                yield work.text_of_line[one.owner], result.texts[0] if result.texts else ""
+        finally:
+            if not all(future.done() for future in work.futures):
+                self.batcher.forget(work.ticket)
+        yield await asyncio.to_thread(work.finish, results)
+
+    def _begin(self, texts: Sequence[str], pair: Pair, options: TranslateOptions) -> _Work:
+        plan = self.plan(pair, options)
+        pieces = [_LINE_END.split(text) for text in texts]
+        lines = [line for parts in pieces for line in parts[::2]]
+        text_of_line = [number for number, parts in enumerate(pieces) for _ in parts[::2]]
+        warned: list[Note] = []
+        events = Events(warn=warned.append, label=lambda i: f"line {i}")
+        segments = segment(lines, plan, events)
+        ticket, futures = self.batcher.submit(plan, segments)
+        return _Work(plan, pieces, lines, text_of_line, segments, ticket, futures)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A request between its sentences and their translations."""
+
+    plan: Plan
+    pieces: list[list[str]]  # of each text: line, line end, line, ...
+    lines: list[str]
+    text_of_line: list[int]
+    segments: list[TextSegment]
+    ticket: Ticket
+    futures: list[Future[SegmentResult]]
+
+    def finish(self, results: Sequence[SegmentResult]) -> list[Answer]:
+        """The answer for each text."""
+        translations = iter(assemble(self.lines, self.segments, results, self.plan))
+        answers = []
+        for parts in self.pieces:
+            own = [next(translations) for _ in parts[::2]]
+            ends = [*parts[1::2], ""]
+            text = "".join(line.text + end for line, end in zip(own, ends, strict=True))
+            notes = tuple(
+                replace(note, where=f"line {number}") if len(own) > 1 else note
+                for number, line in enumerate(own, 1)
+                for note in line.notes
+            )
+            answers.append(Answer(text, tuple(own), notes))
+        return answers
+
+
+def request_options() -> list[Any]:
+    """The declared options that a request may give: their dataclass fields."""
+    return [each for each in fields(TranslateOptions) if each.name not in OF_THE_SERVER]

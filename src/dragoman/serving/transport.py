@@ -1,0 +1,164 @@
+"""What stands before the routes, as plain ASGI: body limits, the Host list, security headers, request logs, metrics.
+
+Bodies are read here, whole, within a limit of bytes and of time, so that no route waits for a slow or endless one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+import time
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from typing import Any
+
+from dragoman.serving.metrics import Metrics
+
+logger = logging.getLogger("dragoman.serving")
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Message, Receive, Send], Awaitable[None]]
+
+BODY_S = 15.0
+"""Seconds in which the body of a request must have come."""
+
+HEADERS = {
+    b"x-content-type-options": b"nosniff",
+    b"x-frame-options": b"DENY",
+    b"referrer-policy": b"no-referrer",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+}
+"""Of every answer; a page brings a content security policy of its own."""
+
+
+def error_body(path: str, message: str) -> dict[str, Any]:
+    """An error as the clients of each API expect it."""
+    if path.startswith(("/v2/", "/v3/")):
+        return {"message": message}
+    if path.startswith("/v1/"):
+        return {"error": {"message": message}}
+    return {"error": message}
+
+
+class Gate:
+    """The outermost layer: nothing passes that is too long, too slow, or for another host."""
+
+    def __init__(self, app: App, *, most_bytes: int, hosts: Sequence[str], metrics: Metrics) -> None:
+        self.app, self.most_bytes, self.metrics = app, most_bytes, metrics
+        self.hosts = frozenset(host.lower() for host in hosts)
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started, status = time.perf_counter(), 0
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                own = {name for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *(h for h in HEADERS.items() if h[0] not in own)]
+            await send(message)
+
+        try:
+            await self._pass(scope, receive, answer)
+        finally:
+            seconds = time.perf_counter() - started
+            route = getattr(scope.get("route"), "path", None)  # of the route, so that labels are few
+            self.metrics.request(scope["method"], route or "other", status, seconds)
+            logger.info(
+                "%s",
+                json.dumps({"method": scope["method"], "route": route, "status": status or 499,
+                            "ms": round(1000 * seconds, 1)}),
+            )  # fmt: skip
+
+    async def _pass(self, scope: Message, receive: Receive, send: Send) -> None:
+        headers = {name.lower(): value for name, value in scope["headers"]}
+        if not self._is_for_us(headers.get(b"host", b"").decode("latin-1")):
+            await refuse(scope, send, 421, "this server is not known by that name: see --allow-host")
+            return
+        length = headers.get(b"content-length", b"0")
+        if length.isdigit() and int(length) > self.most_bytes:
+            await refuse(scope, send, 413, f"the body is longer than {self.most_bytes:,} bytes")
+            return
+        try:
+            body = await asyncio.wait_for(self._body(receive), BODY_S)
+        except ClientLeft:
+            return
+        except TimeoutError:
+            await refuse(scope, send, 408, f"the body did not come within {BODY_S:.0f} seconds")
+            return
+        if body is None:
+            await refuse(scope, send, 413, f"the body is longer than {self.most_bytes:,} bytes")
+            return
+        given = False
+
+        async def replay() -> Message:
+            nonlocal given
+            if given:
+                return await receive()  # the client's leaving
+            given = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        await self.app(scope, replay, send)
+
+    def _is_for_us(self, host: str) -> bool:
+        """A name that leads elsewhere is refused: a page could have it point here (DNS rebinding)."""
+        name = re.sub(r":\d+$", "", host).strip("[]").lower()
+        return "*" in self.hosts or name in self.hosts
+
+    async def _body(self, receive: Receive) -> bytes | None:
+        chunks, size = [], 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientLeft
+            chunks.append(message.get("body", b""))
+            size += len(chunks[-1])
+            if size > self.most_bytes:
+                return None
+            if not message.get("more_body"):
+                return b"".join(chunks)
+
+
+async def refuse(scope: Message, send: Send, status: int, message: str) -> None:
+    """Answer with an error, in the shape of the API that was asked, and close the connection."""
+    body = json.dumps(error_body(scope["path"], message)).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()),
+               (b"connection", b"close")]  # fmt: skip
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+class ClientLeft(Exception):  # noqa: N818  (no error of ours or of anybody)
+    """The client closed the connection; nobody reads an answer."""
+
+
+async def unless_gone(receive: Receive, work: Awaitable[Any]) -> Any:
+    """The result of ``work``; cancels it as soon as the client closes the connection.
+
+    Raises:
+        ClientLeft: It did.
+    """
+
+    async def left() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    task, watch = asyncio.ensure_future(work), asyncio.ensure_future(left())
+    try:
+        await asyncio.wait({task, watch}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise ClientLeft
+        return task.result()
+    finally:
+        for each in (task, watch):
+            if not each.done():
+                each.cancel()
+        await asyncio.gather(task, watch, return_exceptions=True)
