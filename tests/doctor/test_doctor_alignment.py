@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from dragoman.data import phrasebook
+from dragoman.data.stopwords import words_of
 from dragoman.doctor import alignment
 from dragoman.doctor.alignment import (
     CLIP,
@@ -27,7 +28,6 @@ from dragoman.doctor.alignment import (
 )
 from dragoman.doctor.characters import CLASSES, SCRIPTS, count_classes
 from dragoman.doctor.paired_lines import Sample
-from dragoman.data.stopwords import words_of
 
 PAIRS = list(dict.fromkeys(phrasebook.pairs(600)))
 TEXTS = [src for src, _ in PAIRS], [tgt for _, tgt in PAIRS]

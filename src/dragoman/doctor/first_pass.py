@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.data.stopwords import words_of
 from dragoman.doctor.alignment import last_mark
 from dragoman.doctor.characters import (
     CLASSES,
@@ -20,7 +21,6 @@ from dragoman.doctor.characters import (
 from dragoman.doctor.findings import Tally, pair_text
 from dragoman.doctor.paired_lines import Corpus, Sample
 from dragoman.doctor.repeats import Digests, digests_of
-from dragoman.data.stopwords import words_of
 
 NEARLY = 0.8  # share of the words of both sides that are the same
 CASED = ("latin", "cyrillic", "greek")

@@ -11,8 +11,8 @@ import numpy as np
 
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import BOM_BYTES, Line, open_corpus, read_lines_leniently
-from dragoman.doctor.findings import Tally
 from dragoman.data.stopwords import words_of
+from dragoman.doctor.findings import Tally
 
 CHUNK_PAIRS = 5_000
 CHUNK_CHARACTERS = 2**20

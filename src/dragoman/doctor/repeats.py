@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.data.stopwords import words_of
 from dragoman.doctor.findings import N_EXAMPLES, Finding, Kind, Tally, findings_of, pair_text
 from dragoman.doctor.paired_lines import Corpus, Side, chunks
-from dragoman.data.stopwords import words_of
 
 Digests = NDArray[np.int64]
 """``(pairs, 4)``: of source, target, and of the words of both."""

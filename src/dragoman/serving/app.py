@@ -16,21 +16,27 @@ from starlette.middleware.cors import CORSMiddleware
 
 from dragoman.errors import DragomanError
 from dragoman.serving import deepl, libretranslate, native
-from dragoman.serving.batcher import Batcher, Busy
-from dragoman.serving.glossaries import Glossaries, Unknown
-from dragoman.serving.http import Denied, Malformed, State, check_key, state_of
+from dragoman.serving.batcher import Batcher, BusyError
+from dragoman.serving.glossaries import Glossaries, UnknownError
+from dragoman.serving.http import DeniedError, MalformedError, State, check_key, state_of
 from dragoman.serving.keys import Keys
-from dragoman.serving.limits import Limits, TooMuch
+from dragoman.serving.limits import Limits, TooMuchError
 from dragoman.serving.metrics import Metrics
 from dragoman.serving.options import LOOPBACK, ServeOptions
-from dragoman.serving.pairs import Pairs, Unserved
+from dragoman.serving.pairs import Pairs, UnservedError
 from dragoman.serving.service import Service
 from dragoman.serving.transport import ClientLeft, Gate, error_body
 from dragoman.translation.options import TranslateOptions
 
 logger = logging.getLogger("dragoman.serving")
 
-STATUS: dict[type[Exception], int] = {Unserved: 400, Malformed: 400, TooMuch: 413, Unknown: 404, Busy: 429}
+STATUS: dict[type[Exception], int] = {
+    UnservedError: 400,
+    MalformedError: 400,
+    TooMuchError: 413,
+    UnknownError: 404,
+    BusyError: 429,
+}
 """What errors of ours are answered with; the rest of ``DragomanError`` is the request's fault: 400."""
 
 
@@ -64,7 +70,7 @@ def build(pairs: Pairs, options: ServeOptions) -> tuple[Any, State]:
             allow_headers=["authorization", "content-type", "x-api-key"],
         )  # fmt: skip
     hosts = [*LOOPBACK, options.host, *options.allow_host]
-    if options.host in ("0.0.0.0", "::") and not options.allow_host:  # noqa: S104  (any address of this machine)
+    if options.host in ("0.0.0.0", "::") and not options.allow_host:
         hosts = ["*"]
     return Gate(app, most_bytes=options.max_body, hosts=hosts, metrics=state.metrics), state
 
@@ -100,9 +106,9 @@ def _errors(app: FastAPI) -> None:
 
     @app.exception_handler(DragomanError)
     async def ours(request: Request, error: DragomanError) -> JSONResponse:
-        if isinstance(error, Denied):
+        if isinstance(error, DeniedError):
             return answer(request, error.status, str(error))
-        if isinstance(error, Busy):
+        if isinstance(error, BusyError):
             return answer(request, 429, str(error), {"retry-after": str(round(error.retry_after_s + 0.5))})
         if not state_of(request).service.ready:
             return answer(request, 503, "the server is starting or shutting down: try again later")

@@ -1,8 +1,8 @@
 """Sentences of many requests searched together: a bounded queue, fair turns, one owner thread (or a few).
 
-Routes put sentences in, each with a future. An owner takes up to one batch of tokens, a sentence of each request in
-turn, at most ``window_s`` after the first has come, and searches for them together. What a sentence is translated to
-does not depend on its company (``Engine.search``), so batching is a matter of speed alone.
+Routes put the sentences of a request in, and get a ticket. An owner takes up to one batch of tokens, a sentence of each
+request in turn, at most ``WINDOW_S`` after the first has come, and searches for them together. What a sentence is
+translated to does not depend on its company (``Engine.search``), so batching is a matter of speed alone.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -25,7 +25,7 @@ from dragoman.translation.segments import SegmentResult, TextSegment
 WINDOW_S = 0.005
 
 
-class Busy(ServeError):
+class BusyError(ServeError):
     """The queue is full: try again after ``retry_after_s`` seconds."""
 
     def __init__(self, retry_after_s: float) -> None:
@@ -33,19 +33,50 @@ class Busy(ServeError):
         self.retry_after_s = retry_after_s
 
 
-@dataclass(eq=False)
 class Ticket:
-    """One request's place in the queue."""
+    """One request: what of it waits, and what was found so far."""
 
-    plan: Plan
-    waiting: deque[_Job] = field(default_factory=deque)
-    gone: bool = False  # nobody waits for it any more
+    def __init__(
+        self, plan: Plan, segments: Sequence[TextSegment],
+        on_found: Callable[[int, SegmentResult], object] = lambda i, result: None,
+    ) -> None:  # fmt: skip
+        """``on_found`` is called by an owner thread with each sentence's index and result, in whatever order."""
+        self.plan, self.on_found = plan, on_found
+        self.found: Future[list[SegmentResult]] = Future()
+        """All results, once they are there; an exception: what went wrong."""
+        self.gone = False  # nobody waits for it any more
+        self.waiting = deque(_Job(i, segment, self) for i, segment in enumerate(segments))
+        self._results: list[SegmentResult | None] = [None] * len(segments)
+        self._n_left = len(segments)
+        if not segments:
+            self.found.set_result([])
+
+    def take(self, i: int, result: SegmentResult) -> None:
+        """Keep a sentence's result; with the last one the request is done."""
+        with _TAKING:
+            self._results[i] = result
+            self._n_left -= 1
+            is_last = self._n_left == 0
+        self.on_found(i, result)
+        if is_last and not self.found.done():
+            self.found.set_result([each for each in self._results if each is not None])
+
+    def fail(self, error: BaseException) -> None:
+        """End the request with an error."""
+        with _TAKING:
+            if not self.found.done():
+                self.found.set_exception(error)
+
+
+_TAKING = threading.Lock()
 
 
 @dataclass(frozen=True)
 class _Job:
+    """A sentence of a request."""
+
+    number: int
     segment: TextSegment
-    future: Future[SegmentResult]
     ticket: Ticket
 
     @property
@@ -100,31 +131,24 @@ class Batcher:
         """Sentences that are being searched for."""
         return self._n_running
 
-    def submit(self, plan: Plan, segments: Sequence[TextSegment]) -> tuple[Ticket, list[Future[SegmentResult]]]:
-        """Put the sentences of a request into the queue.
-
-        Returns:
-            Its ticket, for ``forget``, and a future for each sentence.
+    def submit(self, ticket: Ticket) -> None:
+        """Put the sentences of a request into the queue; its ``found`` is what they will come to.
 
         Raises:
-            Busy: Those before it would take too long.
+            BusyError: Those before it would take too long.
             ServeError: The server is shutting down.
         """
-        ticket = Ticket(plan)
-        jobs = [_Job(segment, Future(), ticket) for segment in segments]
         with self._changed:
             if self._closing:
                 raise ServeError("the server is shutting down")
             expected = self.expected_wait_s
             if expected > self.longest_wait_s or self._n_waiting >= self.most_waiting:
-                raise Busy(max(1.0, expected - self.longest_wait_s))
-            ticket.waiting.extend(jobs)
-            if jobs:
+                raise BusyError(max(1.0, expected - self.longest_wait_s))
+            if ticket.waiting:
                 self._tickets.append(ticket)
-                self._n_waiting += len(jobs)
-                self._tokens_waiting += sum(job.n_tokens for job in jobs)
+                self._n_waiting += len(ticket.waiting)
+                self._tokens_waiting += sum(job.n_tokens for job in ticket.waiting)
                 self._changed.notify_all()
-        return ticket, [job.future for job in jobs]
 
     @property
     def expected_wait_s(self) -> float:
@@ -136,17 +160,12 @@ class Batcher:
         """Drop what is left of a request: what waits goes at once, what is being searched for at the next step."""
         with self._changed:
             ticket.gone = True
-            for job in ticket.waiting:
-                self._drop(job)
             if ticket.waiting:
                 self._tickets.remove(ticket)
+            self._n_waiting -= len(ticket.waiting)
+            self._tokens_waiting -= sum(job.n_tokens for job in ticket.waiting)
+            self.done.dropped += len(ticket.waiting)
             ticket.waiting.clear()
-
-    def _drop(self, job: _Job) -> None:
-        job.future.cancel()
-        self._n_waiting -= 1
-        self._tokens_waiting -= job.n_tokens
-        self.done.dropped += 1
 
     def close(self, grace_s: float) -> bool:
         """Take nothing in any more, and finish what has been taken in.
@@ -161,12 +180,11 @@ class Batcher:
         for thread in self._owners:
             thread.join(max(0.0, deadline - time.monotonic()))
         with self._changed:
-            left = [job for ticket in self._tickets for job in ticket.waiting]
-            for ticket in self._tickets:
-                ticket.gone = True
+            left = list(self._tickets)
             self._tickets.clear()
-            for job in left:
-                job.future.set_exception(ServeError("the server has shut down"))
+        for ticket in left:
+            ticket.gone = True
+            ticket.fail(ServeError("the server has shut down"))
         return not left and not any(thread.is_alive() for thread in self._owners)
 
     # --- what an owner does -------------------------------------------------------------------------------------------
@@ -228,14 +246,12 @@ class Batcher:
         events = Events(alive=lambda i: not jobs[i].ticket.gone)
         try:
             results = translate_segments(segments, jobs[0].ticket.plan, events)
-        except BaseException as error:  # noqa: BLE001  (each request is told; the owner lives on)
+        except BaseException as error:
             for job in jobs:
-                if not job.future.cancelled():
-                    job.future.set_exception(error)
+                job.ticket.fail(error)
             return
         for job, result in zip(jobs, results, strict=True):
-            if not job.future.cancelled():
-                job.future.set_result(result)
+            job.ticket.take(job.number, result)
 
     def _count(self, jobs: Sequence[_Job], seconds: float) -> None:
         tokens = sum(job.n_tokens for job in jobs)
@@ -246,8 +262,10 @@ class Batcher:
             self.done.dropped += sum(job.ticket.gone for job in jobs)
             self.done.tokens += tokens
             self.done.busy_s += seconds
-            now = tokens / max(seconds, 1e-9)
-            self._tokens_per_s = now if not self._tokens_per_s else 0.8 * self._tokens_per_s + 0.2 * now
+            # what a small batch reaches says little of what a full one will
+            if 2 * tokens >= jobs[0].ticket.plan.search.decode.batch_tokens:
+                now = tokens / max(seconds, 1e-9)
+                self._tokens_per_s = now if not self._tokens_per_s else 0.8 * self._tokens_per_s + 0.2 * now
 
 
 def kind_of(plan: Plan) -> Hashable:

@@ -15,9 +15,9 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from pydantic import BaseModel, Field
 
 from dragoman.data.languages import primary
-from dragoman.serving.glossaries import Glossaries, Stored, Unknown
+from dragoman.serving.glossaries import Glossaries, Stored, UnknownError
 from dragoman.serving.http import (
-    Malformed,
+    MalformedError,
     check_key,
     fields_of,
     one_text,
@@ -63,17 +63,17 @@ async def translate(request: Request) -> Any:
     """Translate; empty texts stay empty and are not billed."""
     state, fields = state_of(request), await _checked(request)
     if fields.get("text") is None:
-        raise Malformed("Parameter 'text' not specified.")
+        raise MalformedError("Parameter 'text' not specified.")
     texts = text_list(fields["text"], "text")
     state.service.limits.check_texts(texts)
     target, source = one_text(fields, "target_lang"), one_text(fields, "source_lang")
     if not target:
-        raise Malformed("Parameter 'target_lang' not specified.")
+        raise MalformedError("Parameter 'target_lang' not specified.")
     if one_text(fields, "formality", "default").lower() not in ("default", "prefer_more", "prefer_less", ""):
-        raise Malformed(f"'formality' is not supported for given 'target_lang': {target}")
+        raise MalformedError(f"'formality' is not supported for given 'target_lang': {target}")
     handling = one_text(fields, "tag_handling").lower()
     if handling not in ("", "xml", "html"):
-        raise Malformed(f"Value for 'tag_handling' not supported: {handling}; use xml or html")
+        raise MalformedError(f"Value for 'tag_handling' not supported: {handling}; use xml or html")
     said = [plain_text(text, handling) for text in texts] if handling else texts  # type: ignore[arg-type]
     pair = state.service.pair(source, target, said)
     options = state.service.options(**_glossary_of(state.glossaries, one_text(fields, "glossary_id"), pair, source))
@@ -104,7 +104,7 @@ def _names(value: Any) -> list[str]:
         return []
     found = [value] if isinstance(value, str) else value
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-        raise Malformed("tags must be names")
+        raise MalformedError("tags must be names")
     return [name.strip().lower() for each in found for name in each.split(",") if name.strip()]
 
 
@@ -119,9 +119,7 @@ async def languages(request: Request) -> Any:
     """Source languages, or target languages with ``type=target`` (in the query or in a form)."""
     fields, pairs = await _checked(request), state_of(request).service.pairs
     if one_text(fields, "type", "source") == "target":
-        return [
-            {"language": _code(code), "name": name_of(code), "supports_formality": False} for code in pairs.targets
-        ]
+        return [{"language": _code(code), "name": name_of(code), "supports_formality": False} for code in pairs.targets]
     return [{"language": _code(code), "name": name_of(code)} for code in pairs.sources]
 
 
@@ -145,9 +143,7 @@ async def glossary_pairs(request: Request) -> dict[str, Any]:
     await _checked(request)
     pairs = state_of(request).service.pairs
     return {
-        "supported_languages": [
-            {"source_lang": primary(pair.src), "target_lang": primary(pair.tgt)} for pair in pairs
-        ]
+        "supported_languages": [{"source_lang": primary(pair.src), "target_lang": primary(pair.tgt)} for pair in pairs]
     }
 
 
@@ -157,7 +153,7 @@ async def make_glossary(request: Request) -> Any:
     fields, stored = await _checked(request), _stored(request)
     name, entries = one_text(fields, "name"), one_text(fields, "entries")
     if not name.strip() or not entries.strip():
-        raise Malformed("name and entries must not be empty")
+        raise MalformedError("name and entries must not be empty")
     pair = state_of(request).service.pairs.find(one_text(fields, "source_lang"), one_text(fields, "target_lang"))
     terms = _terms(entries, one_text(fields, "entries_format", "tsv").lower())
     return JSONResponse(_shown(stored.add(name, primary(pair.src), primary(pair.tgt), terms)), status_code=201)
@@ -198,13 +194,13 @@ async def glossary_entries(glossary_id: str, request: Request) -> PlainTextRespo
 def _stored(request: Request) -> Glossaries:
     stored = state_of(request).glossaries
     if stored is None:
-        raise Unknown("this server stores no glossaries: start it with --glossaries FOLDER")
+        raise UnknownError("this server stores no glossaries: start it with --glossaries FOLDER")
     return stored
 
 
 def _terms(entries: str, form: str) -> dict[str, str]:
     if form not in ("tsv", "csv"):
-        raise Malformed(f"entries_format = {form}: use tsv or csv")
+        raise MalformedError(f"entries_format = {form}: use tsv or csv")
     if form == "csv":
         rows = [row[:2] for row in csv.reader(io.StringIO(entries)) if row]
     else:
@@ -212,13 +208,13 @@ def _terms(entries: str, form: str) -> dict[str, str]:
     terms: dict[str, str] = {}
     for number, row in enumerate(rows, 1):
         if len(row) != 2 or not all(field.strip() for field in row):
-            raise Malformed(f"entry {number} of the glossary is not a source term and a target term")
+            raise MalformedError(f"entry {number} of the glossary is not a source term and a target term")
         src, tgt = row[0].strip(), row[1].strip()
         if terms.get(src, tgt) != tgt:
-            raise Malformed(f"entry {number} of the glossary gives {src!r} another translation than before")
+            raise MalformedError(f"entry {number} of the glossary gives {src!r} another translation than before")
         terms[src] = tgt
     if len(terms) > 10_000:
-        raise Malformed("a glossary may have at most 10,000 entries")
+        raise MalformedError("a glossary may have at most 10,000 entries")
     return terms
 
 
@@ -233,10 +229,10 @@ def _glossary_of(stored: Glossaries | None, id_: str, pair: Pair, source: str) -
     if not id_:
         return {}
     if not source:
-        raise Malformed("'glossary_id' needs 'source_lang'")
+        raise MalformedError("'glossary_id' needs 'source_lang'")
     if stored is None:
-        raise Unknown("glossary not found")
+        raise UnknownError("glossary not found")
     one = stored.get(id_)
     if match(one.src, [pair.src]) is None or match(one.tgt, [pair.tgt]) is None:
-        raise Malformed(f"the glossary is for {one.src} to {one.tgt}, not for {pair.src} to {pair.tgt}")
+        raise MalformedError(f"the glossary is for {one.src} to {one.tgt}, not for {pair.src} to {pair.tgt}")
     return {"glossary": dict(one.entries)}

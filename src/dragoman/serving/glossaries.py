@@ -18,7 +18,7 @@ MOST = 1000
 """Glossaries in one folder."""
 
 
-class Unknown(ServeError):
+class UnknownError(ServeError):
     """There is no glossary of that name: HTTP 404."""
 
 
@@ -62,10 +62,10 @@ class Glossaries:
         """One by its id.
 
         Raises:
-            Unknown: There is none.
+            UnknownError: There is none.
         """
         if id_ not in self._all:
-            raise Unknown("glossary not found")
+            raise UnknownError("glossary not found")
         return self._all[id_]
 
     def add(self, name: str, src: str, tgt: str, entries: Mapping[str, str]) -> Stored:
@@ -87,7 +87,7 @@ class Glossaries:
         """Forget one.
 
         Raises:
-            Unknown: There is none.
+            UnknownError: There is none.
         """
         with self._changing:
             self.get(id_)
@@ -97,5 +97,5 @@ class Glossaries:
 
     def _path(self, id_: str) -> Path:
         if not re.fullmatch(r"[0-9a-f-]{36}", id_):  # what a client sends never becomes a path
-            raise Unknown("glossary not found")
+            raise UnknownError("glossary not found")
         return self.folder / f"{id_}.json"

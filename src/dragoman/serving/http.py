@@ -32,11 +32,11 @@ class State:
     glossaries: Glossaries | None
 
 
-class Malformed(ServeError):
+class MalformedError(ServeError):
     """A request that cannot be read: HTTP 400."""
 
 
-class Denied(ServeError):
+class DeniedError(ServeError):
     """No key, or one that is not known."""
 
     def __init__(self, message: str, status: int) -> None:
@@ -46,14 +46,15 @@ class Denied(ServeError):
 
 def state_of(request: Request) -> State:
     """The parts of the server that a request came to."""
-    return request.app.state.dragoman  # type: ignore[no-any-return]
+    found: State = request.app.state.dragoman
+    return found
 
 
 async def fields_of(request: Request) -> dict[str, Any]:
     """The fields of a request, from its query, a form or a JSON object; a field given several times is a list.
 
     Raises:
-        Malformed: The body is not what its content type says.
+        MalformedError: The body is not what its content type says.
     """
     fields: dict[str, Any] = {}
     for name, value in request.query_params.multi_items():
@@ -65,16 +66,16 @@ async def fields_of(request: Request) -> dict[str, Any]:
         try:
             pairs = parse_qsl(body.decode("utf-8"), keep_blank_values=True, errors="strict")
         except UnicodeDecodeError:
-            raise Malformed("the form is not UTF-8") from None
+            raise MalformedError("the form is not UTF-8") from None
         for name, value in pairs:
             _add(fields, name, value.replace("\r\n", "\n"))  # as forms send line ends
         return fields
     if kind == "multipart/form-data":
         form: FormData = await request.form(max_files=1, max_fields=1000)
-        for name, value in form.multi_items():
-            if not isinstance(value, str):
-                raise Malformed(f"{name} is a file: this route takes text")
-            _add(fields, name, value.replace("\r\n", "\n"))
+        for name, part in form.multi_items():
+            if not isinstance(part, str):
+                raise MalformedError(f"{name} is a file: this route takes text")
+            _add(fields, name, part.replace("\r\n", "\n"))
         return fields
     return {**fields, **_json_object(body)}
 
@@ -83,9 +84,9 @@ def _json_object(body: bytes) -> dict[str, Any]:
     try:
         found = json.loads(body.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise Malformed(f"the body is no valid JSON in UTF-8: {str(error)[:200]}") from None
+        raise MalformedError(f"the body is no valid JSON in UTF-8: {str(error)[:200]}") from None
     if not isinstance(found, dict):
-        raise Malformed("the body must be a JSON object")
+        raise MalformedError("the body must be a JSON object")
     return found
 
 
@@ -101,13 +102,13 @@ def text_list(value: Any, name: str) -> list[str]:
     """A field that is a text or a list of them.
 
     Raises:
-        Malformed: It is something else, or holds what is no character.
+        MalformedError: It is something else, or holds what is no character.
     """
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise Malformed(f"{name} must be a text or a list of texts")
+        raise MalformedError(f"{name} must be a text or a list of texts")
     if any("\ud800" <= character <= "\udfff" for text in texts for character in text):
-        raise Malformed(f"{name} has an unpaired surrogate, which is no character")
+        raise MalformedError(f"{name} has an unpaired surrogate, which is no character")
     return texts
 
 
@@ -115,13 +116,13 @@ def one_text(fields: Mapping[str, Any], name: str, default: str = "") -> str:
     """A field that is one text.
 
     Raises:
-        Malformed: It is something else.
+        MalformedError: It is something else.
     """
     value = fields.get(name, default)
     if value is None:
         return default
     if not isinstance(value, str):
-        raise Malformed(f"{name} must be a text")
+        raise MalformedError(f"{name} must be a text")
     return text_list(value, name)[0]
 
 
@@ -167,13 +168,13 @@ def check_key(request: Request, fields: Mapping[str, Any] | None, *, missing: in
     """Let a request pass, or not; the statuses are those that the clients of each API understand.
 
     Raises:
-        Denied: It has no key, or a wrong one.
+        DeniedError: It has no key, or a wrong one.
     """
     keys = state_of(request).keys
     if keys is None:
         return
     key = key_of(request, fields)
     if not key:
-        raise Denied("an API key is required", missing)
+        raise DeniedError("an API key is required", missing)
     if keys.owner(key) is None:
-        raise Denied("this API key is not known", wrong)
+        raise DeniedError("this API key is not known", wrong)

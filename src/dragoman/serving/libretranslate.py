@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from dragoman.serving.http import (
-    Malformed,
+    MalformedError,
     check_key,
     fields_of,
     one_text,
@@ -51,12 +51,12 @@ async def translate(request: Request) -> Any:
     check_key(request, fields, missing=400, wrong=403)
     for name in ("q", "target"):
         if fields.get(name) is None:
-            raise Malformed(f"Invalid request: missing {name} parameter")
+            raise MalformedError(f"Invalid request: missing {name} parameter")
     texts = text_list(fields["q"], "q")
     state.service.limits.check_texts(texts)
     format_ = one_text(fields, "format", "text")
     if format_ not in ("text", "html"):
-        raise Malformed(f"{format_} format is not supported: use text or html")
+        raise MalformedError(f"{format_} format is not supported: use text or html")
     source, target = one_text(fields, "source", "auto"), one_text(fields, "target")
     said = [plain_text(text, "html") for text in texts] if format_ == "html" else texts
     detected = [state.service.pairs.detect(text[:5000], target) for text in said]
@@ -65,9 +65,10 @@ async def translate(request: Request) -> Any:
     options = state.service.options(**({"n_best": n_others + 1} if n_others and format_ == "text" else {}))
     options = _wide_enough(state, options, n_others)
     state.metrics.translated(pair.name, sum(map(len, texts)))
+    others: list[list[str]] = [[] for _ in texts]
     if format_ == "html":
         pages = await unless_gone(request.receive, translate_markup(state.service, texts, pair, options, "html"))
-        translated, others = [text for text, _ in pages], [[] for _ in pages]
+        translated = [text for text, _ in pages]
     else:
         answers = await unless_gone(request.receive, state.service.translate(texts, pair, options))
         translated = [answer.text for answer in answers]
@@ -94,7 +95,7 @@ def _number(value: Any) -> int:
     try:
         return max(0, int(value))
     except (TypeError, ValueError):
-        raise Malformed("alternatives must be a number") from None
+        raise MalformedError("alternatives must be a number") from None
 
 
 def _detected(found: Detected) -> dict[str, Any]:
@@ -107,7 +108,7 @@ async def detect(request: Request) -> list[dict[str, Any]]:
     state, fields = state_of(request), await fields_of(request)
     check_key(request, fields, missing=400, wrong=403)
     if fields.get("q") is None:
-        raise Malformed("Invalid request: missing q parameter")
+        raise MalformedError("Invalid request: missing q parameter")
     return [_detected(state.service.pairs.detect(one_text(fields, "q")[:5000]))]
 
 

@@ -9,7 +9,7 @@ from dragoman.errors import ConfigError, ServeError
 from dragoman.translation.options import TranslateOptions
 
 
-class TooMuch(ServeError):
+class TooMuchError(ServeError):
     """A request is beyond a limit: HTTP 413."""
 
 
@@ -26,13 +26,13 @@ class Limits:
         """Refuse texts that are too many or too long.
 
         Raises:
-            TooMuch: They are.
+            TooMuchError: They are.
         """
         if len(texts) > self.texts:
-            raise TooMuch(f"{len(texts):,} texts are more than the {self.texts:,} that one request may have")
+            raise TooMuchError(f"{len(texts):,} texts are more than the {self.texts:,} that one request may have")
         n_chars = sum(map(len, texts))
         if n_chars > self.chars:
-            raise TooMuch(f"{n_chars:,} characters are more than the {self.chars:,} that one request may have")
+            raise TooMuchError(f"{n_chars:,} characters are more than the {self.chars:,} that one request may have")
 
     def check_options(self, options: TranslateOptions) -> None:
         """Refuse a search that is too wide.

@@ -30,17 +30,23 @@ _TOKEN = re.compile(
 _NAME = re.compile(r"</?([A-Za-z_:][^\s/>\"'<]*)")
 _NOT_TRANSLATED = re.compile(r"\btranslate\s*=\s*[\"']?no\b|\bclass\s*=\s*[\"'][^\"']*\bnotranslate\b", re.IGNORECASE)
 
-_OPAQUE = frozenset("script style code pre kbd samp var textarea svg math noscript template".split())
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_OPAQUE = _names("script style code pre kbd samp var textarea svg math noscript template")
 """HTML elements whose content is no text to translate."""
 
-_BLOCKS = frozenset(
-    "address article aside base blockquote body br caption center col colgroup dd details dialog dir div dl dt fieldset "
-    "figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html iframe legend li link "
-    "main menu meta nav ol optgroup option p section summary table tbody td tfoot th thead title tr ul".split()
+_BLOCKS = _names(
+    "address article aside base blockquote body br caption center col colgroup dd details dialog dir div dl dt "
+    "fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html iframe "
+    "legend li link main menu meta nav ol optgroup option p section summary table tbody td tfoot th thead "
+    "title tr ul"
 )
 """HTML elements that end a sentence; all others, unknown ones too, are inside one."""
 
-_VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
+_VOID = _names("area base br col embed hr img input link meta source track wbr")
 
 
 @dataclass
@@ -117,6 +123,8 @@ def parse(
         elif named and _ends_sentence(name, kind, splitting, non_splitting):
             close()
             parts.append(tag)
+        elif closes and not before and unit.tags and _is_opening(unit.tags[-1][1], name):
+            unit.tags[-1] = unit.tags[-1][0], unit.tags[-1][1] + tag  # an empty element: a placeholder
         else:
             unit.tags.append((len(unit.text), tag))
     if skipped:  # never closed: all of it stays
@@ -125,6 +133,11 @@ def parse(
         text(source[at:])
     close()
     return Document(parts)
+
+
+def _is_opening(tag: str, name: str) -> bool:
+    named = _NAME.fullmatch(tag.rstrip(">").split()[0]) if tag.count("<") == 1 and not tag.endswith("/>") else None
+    return named is not None and not tag.startswith("</") and named[1].lower() == name
 
 
 def _ends_sentence(name: str, kind: Kind, splitting: Collection[str], non_splitting: Collection[str]) -> bool:
@@ -177,12 +190,28 @@ def _with_tags(unit: Unit, translation: Translation, src_unspaced: bool, tgt_uns
     head = unit.text[: len(unit.text) - len(unit.text.lstrip())]
     tail = unit.text[len(unit.text.rstrip()) :]
     places = _places(unit, translation, src_unspaced, tgt_unspaced)
-    out, at = [], 0
-    for place, (_, tag) in zip(places, unit.tags, strict=True):
+    out, at, headed = [""], 0, False
+    last = len(unit.text)
+    for place, (origin, tag) in zip(places, unit.tags, strict=True):
         place = max(place, at)  # their order is kept, and with it their nesting
-        out += [escape(text[at:place]), tag]
+        if not headed and (origin > 0 or place > 0):
+            out, headed = [*out, escape(head)], True
+        out.append(escape(text[at:place]))
         at = place
-    return escape(head) + "".join([*out, escape(text[at:])]) + escape(tail)
+        if place == len(text) and origin == last and tail:
+            out, tail = [*out, escape(tail)], ""
+        alone = _encloses_nothing(tag)
+        if alone and unit.text[origin - 1 : origin].isspace() and out[-1] and not out[-1][-1].isspace():
+            out.append(" ")
+        out.append(tag)
+        if alone and unit.text[origin : origin + 1].isspace() and text[at : at + 1].strip() and headed:
+            out.append(" ")
+    return "".join([*out, escape(text[at:]) if headed else escape(head + text[at:])]) + escape(tail)
+
+
+def _encloses_nothing(tag: str) -> bool:
+    """A comment, an empty element, or one whose content stays as it is; not a tag of an element with text."""
+    return tag.count("<") > 1 or tag.endswith("/>") or _NAME.match(tag) is None
 
 
 def _places(unit: Unit, translation: Translation, src_unspaced: bool, tgt_unspaced: bool) -> list[int]:
@@ -209,10 +238,12 @@ def _of_point(
     place: int, src: str, words: Sequence[tuple[int, int]], text: str, target: Sequence[tuple[int, int]],
     partners: dict[int, list[int]],
 ) -> int:  # fmt: skip
-    """The place of a tag that encloses nothing: before the translation of the word that follows it."""
+    """The place of a tag that encloses nothing: where the word that it is attached to went, else the word after it."""
     if not src[:place].strip():
         return 0
-    for i, (begin, _) in enumerate(words):
+    for i, (begin, end) in enumerate(words):
+        if begin < place <= end and partners.get(i):
+            return _inward(src, place, text, target[max(partners[i])][1], -1)
         if begin >= place and partners.get(i):
             return target[min(partners[i])][0]
     return len(text)

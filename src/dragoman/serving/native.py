@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from dragoman.errors import ConfigError
-from dragoman.serving.http import state_of
+from dragoman.serving.http import check_key, state_of
 from dragoman.serving.pairs import Pair, name_of
 from dragoman.serving.service import Answer, Service, request_options
 from dragoman.serving.transport import unless_gone
@@ -94,6 +94,7 @@ class Language(BaseModel):
 @router.get("/languages", summary="The languages that are served")
 def languages(request: Request) -> list[Language]:
     """Each source language with its targets."""
+    check_key(request, None, missing=401, wrong=403)
     pairs = state_of(request).service.pairs
     return [Language(code=code, name=name_of(code), targets=pairs.targets_of(code)) for code in pairs.sources]
 
@@ -101,6 +102,7 @@ def languages(request: Request) -> list[Language]:
 @router.post("/translate", summary="Translate one text or several", response_model=TranslateResponse)
 async def translate(asked: TranslateRequest, request: Request) -> Any:
     """Translate; with ``stream`` the answer is ``text/event-stream``."""
+    check_key(request, None, missing=401, wrong=403)
     state = state_of(request)
     service: Service = state.service
     texts = [asked.text] if isinstance(asked.text, str) else asked.text

@@ -41,7 +41,7 @@ class Detected(NamedTuple):
     confidence: float  # 0 to 1
 
 
-class Unserved(ServeError):
+class UnservedError(ServeError):
     """A language or a pair is not served."""
 
 
@@ -108,16 +108,18 @@ class Pairs:
         """The pair for two codes as a client writes them: ``EN``, ``de-AT``, ``zh_Hans``, ``pb``.
 
         Raises:
-            Unserved: There is none; what there is, is named.
+            UnservedError: There is none; what there is, is named.
         """
         source, target = match(src, self.sources), match(tgt, self.targets)
         if source is None:
-            raise Unserved(f"{src} is not a source language here: use {', '.join(self.sources)}")
+            raise UnservedError(f"{src} is not a source language here: use {', '.join(self.sources)}")
         if target is None:
-            raise Unserved(f"{tgt} is not a target language here: use {', '.join(self.targets)}")
+            raise UnservedError(f"{tgt} is not a target language here: use {', '.join(self.targets)}")
         pair = self._pairs.get((source.lower(), target.lower()))
         if pair is None:
-            raise Unserved(f"{source} to {target} is not served: from {source} there is {', '.join(self.targets_of(source))}")
+            raise UnservedError(
+                f"{source} to {target} is not served: from {source} there is {', '.join(self.targets_of(source))}"
+            )
         return pair
 
     def detect(self, text: str, tgt: str | None = None) -> Detected:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Sequence
-from concurrent.futures import Future
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from dragoman.errors import ConfigError
 from dragoman.serving.batcher import Batcher, Ticket
 from dragoman.serving.limits import Limits
-from dragoman.serving.pairs import Pair, Pairs, Unserved, match
+from dragoman.serving.pairs import Pair, Pairs, UnservedError, match
 from dragoman.translation.assemble import Translation, assemble
 from dragoman.translation.notes import Events, Note
 from dragoman.translation.options import TranslateOptions
@@ -60,22 +60,23 @@ class Service:
         for pair in self.pairs:
             plan = self.plan(pair, self.defaults)
             segments = segment(["1"], plan, Events())
-            for future in self.batcher.submit(plan, segments)[1]:
-                future.result()
+            ticket = Ticket(plan, segments)
+            self.batcher.submit(ticket)
+            ticket.found.result()
         self.ready = True
 
     def pair(self, source: str, target: str | None, texts: Sequence[str]) -> Pair:
         """The pair that a request means; ``auto`` (or nothing) as its source is detected in its texts.
 
         Raises:
-            Unserved: There is none, or it must be named.
+            UnservedError: There is none, or it must be named.
         """
         if not source or source.lower() == "auto":
             source = self.pairs.detect(" ".join(texts)[:5000], target).code
         if not target:
             targets = self.pairs.targets_of(match(source, self.pairs.sources) or source)
             if len(targets) > 1:
-                raise Unserved(f"target is missing: from {source} there is {', '.join(targets)}")
+                raise UnservedError(f"target is missing: from {source} there is {', '.join(targets)}")
             target = targets[0] if targets else ""
         return self.pairs.find(source, target)
 
@@ -114,43 +115,59 @@ class Service:
         If this is cancelled, its sentences leave the queue, and those being searched for stop at the next step.
 
         Raises:
-            Busy: The queue is full.
+            BusyError: The queue is full.
             ConfigError: See ``plan``.
         """
-        work = await asyncio.to_thread(self._begin, texts, pair, options)
-        try:
-            results = await asyncio.gather(*(asyncio.wrap_future(future) for future in work.futures))
-        finally:
-            if not all(future.done() for future in work.futures):
-                self.batcher.forget(work.ticket)
+        work = await asyncio.to_thread(self._prepare, texts, pair, options)
+        ticket = Ticket(work.plan, work.segments)
+        with self._queued(ticket):
+            results = await asyncio.wrap_future(ticket.found)
         return await asyncio.to_thread(work.finish, results)
 
     async def stream(
         self, texts: Sequence[str], pair: Pair, options: TranslateOptions
     ) -> AsyncIterator[tuple[int, str] | list[Answer]]:
-        """Sentence by sentence, in order, as (text number, its translation); then all answers."""
-        work = await asyncio.to_thread(self._begin, texts, pair, options)
-        results = []
-        try:
-            for one, future in zip(work.segments, work.futures, strict=True):
-                result = await asyncio.wrap_future(future)
-                results.append(result)
-                yield work.text_of_line[one.owner], result.texts[0] if result.texts else ""
-        finally:
-            if not all(future.done() for future in work.futures):
-                self.batcher.forget(work.ticket)
+        """Sentence by sentence, in order, as (text number, its translation); then all answers.
+
+        Raises:
+            BusyError, ConfigError: As ``translate``; before the first sentence.
+        """
+        work = await asyncio.to_thread(self._prepare, texts, pair, options)
+        loop, news = asyncio.get_running_loop(), asyncio.Queue[tuple[int, SegmentResult] | None]()
+        ticket = Ticket(
+            work.plan, work.segments,
+            lambda i, result: loop.call_soon_threadsafe(news.put_nowait, (i, result)),
+        )  # fmt: skip
+        early: dict[int, SegmentResult] = {}
+        with self._queued(ticket):
+            found = asyncio.wrap_future(ticket.found)
+            found.add_done_callback(lambda _: news.put_nowait(None))  # an end, also where there is no more news
+            for number, each in enumerate(work.segments):
+                while number not in early and (new := await news.get()) is not None:
+                    early[new[0]] = new[1]
+                if number not in early:
+                    break
+                said = early.pop(number).texts
+                yield work.text_of_line[each.owner], said[0] if said else ""
+            results = await found
         yield await asyncio.to_thread(work.finish, results)
 
-    def _begin(self, texts: Sequence[str], pair: Pair, options: TranslateOptions) -> _Work:
+    @contextlib.contextmanager
+    def _queued(self, ticket: Ticket) -> Iterator[None]:
+        """In the queue while this is open; whatever is not done then is dropped."""
+        self.batcher.submit(ticket)
+        try:
+            yield
+        finally:
+            if not ticket.found.done() or ticket.found.cancelled():
+                self.batcher.forget(ticket)
+
+    def _prepare(self, texts: Sequence[str], pair: Pair, options: TranslateOptions) -> _Work:
         plan = self.plan(pair, options)
         pieces = [_LINE_END.split(text) for text in texts]
         lines = [line for parts in pieces for line in parts[::2]]
         text_of_line = [number for number, parts in enumerate(pieces) for _ in parts[::2]]
-        warned: list[Note] = []
-        events = Events(warn=warned.append, label=lambda i: f"line {i}")
-        segments = segment(lines, plan, events)
-        ticket, futures = self.batcher.submit(plan, segments)
-        return _Work(plan, pieces, lines, text_of_line, segments, ticket, futures)
+        return _Work(plan, pieces, lines, text_of_line, segment(lines, plan, Events()))
 
 
 @dataclass(frozen=True)
@@ -162,8 +179,6 @@ class _Work:
     lines: list[str]
     text_of_line: list[int]
     segments: list[TextSegment]
-    ticket: Ticket
-    futures: list[Future[SegmentResult]]
 
     def finish(self, results: Sequence[SegmentResult]) -> list[Answer]:
         """The answer for each text."""

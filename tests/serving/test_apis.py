@@ -1,0 +1,249 @@
+"""The three APIs: what they answer, in which shape, and what each error looks like."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman.errors import ConfigError
+from dragoman.serving.keys import Keys, make_key
+from dragoman.translation.translator import Translator
+
+Json = Any
+
+
+def test_the_native_api_gives_what_the_translator_gives(live: Any, served: Translator) -> None:
+    texts = ["the dog sees a cat", "a man"]
+    expected = served.translate(texts, n_best=2, alignments=True)
+    answer = live("/v1/translate", {"text": texts, "n_best": 2, "alignments": True})
+    assert answer.status == 200
+    assert (answer.json["source"], answer.json["target"]) == ("en", "de")
+    for one, other in zip(answer.json["translations"], expected, strict=True):
+        assert one["text"] == other.text
+        assert one["score"] == pytest.approx(other.score, abs=1e-5)
+        assert [each["text"] for each in one["alternatives"]] == [each.text for each in other.alternatives]
+        assert [tuple(link) for link in one["alignment"][0]] == list(other.alignment or ())
+
+
+def test_lines_stay_lines(live: Any, served: Translator) -> None:
+    text = "the dog\r\n\n  \na cat\n"
+    found = live("/v1/translate", {"text": text}).json["translations"][0]["text"]
+    dog, cat = served.translate(["the dog", "a cat"])
+    assert found == f"{dog.text}\r\n\n\n{cat.text}\n"
+
+
+def test_streaming_sends_each_sentence_and_then_all(live: Any) -> None:
+    plain = live("/v1/translate", {"text": "the dog\na cat"}).json
+    answer = live("/v1/translate", {"text": "the dog\na cat", "stream": True})
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    events = re.findall(r"event: (\w+)\ndata: (.*)\n\n", answer.body.decode())
+    assert [name for name, _ in events] == ["sentence", "sentence", "done"]
+    assert json.loads(events[-1][1])["translations"][0]["text"] == plain["translations"][0]["text"]
+
+
+def test_every_option_of_translating_is_an_option_of_a_request(live: Any) -> None:
+    from dragoman.serving.service import OF_THE_SERVER
+    from dragoman.translation.options import TranslateOptions, json_schema
+
+    spec = live("/spec").json
+    request = spec["components"]["schemas"]["TranslateRequest"]["properties"]
+    declared = json_schema(TranslateOptions)["properties"]
+    assert set(declared) - set(OF_THE_SERVER) <= set(request)
+    assert not set(OF_THE_SERVER) & set(request)
+    assert request["beam_size"]["description"] == declared["beam_size"]["description"]
+
+
+def test_constraints_reach_the_search(live: Any) -> None:
+    asked = {"text": "the dog sees a cat", "include": ["baum"], "prefix": "der"}
+    text = live("/v1/translate", asked).json["translations"][0]["text"]
+    assert text.startswith("der")
+    assert "baum" in text.split()
+    text = live("/v1/translate", {"text": "the dog", "glossary": {"dog": "haus"}}).json["translations"][0]["text"]
+    assert "haus" in text.split()
+
+
+@pytest.mark.parametrize("how", ["json", "form", "query"])
+def test_libretranslate_takes_json_forms_and_queries(live: Any, served: Translator, how: str) -> None:
+    asked = {"q": "the dog", "source": "en", "target": "de", "format": "text"}
+    expected = served.translate("the dog").text
+    if how == "json":
+        answer = live("/translate", {**asked, "q": [asked["q"]]})
+        expected = [expected]  # a list for a list
+    elif how == "form":
+        answer = live("/translate", form=asked)
+    else:
+        answer = live("/translate?q=the%20dog&source=en&target=de", method="POST")
+    assert answer.json == {"translatedText": expected}
+
+
+def test_libretranslate_detects_lists_alternatives_and_aliases(live: Any) -> None:
+    answer = live("/translate", {"q": "the dog", "source": "auto", "target": "DE", "alternatives": 2}).json
+    assert answer["detectedLanguage"]["language"] == "en"
+    assert len(answer["alternatives"]) == 2
+    assert live("/detect", form={"q": "the dog and the cat"}).json[0]["language"] == "en"
+    languages = live("/languages").json
+    assert {"code": "en", "name": "English", "targets": ["de"]} in languages
+    assert live("/frontend/settings").json["language"]["target"]["code"] == "de"
+    assert live("/health").json == {"status": "ok"}
+
+
+def test_html_keeps_its_tags(live: Any) -> None:
+    page = '<p>the <b class="x">dog</b> sees</p>\n<ul><li>a cat</li></ul>'
+    found = live("/translate", {"q": page, "source": "en", "target": "de", "format": "html"}).json["translatedText"]
+    assert re.findall(r"<[^>]*>", found) == re.findall(r"<[^>]*>", page)
+
+
+def test_deepl_takes_json_and_forms(live: Any, served: Translator) -> None:
+    expected = [one.text for one in served.translate(["the dog", "", "a cat"])]
+    for answer in (
+        live("/v2/translate", {"text": ["the dog", "", "a cat"], "target_lang": "DE", "show_billed_characters": True}),
+        live("/v2/translate", form={"text": ["the dog", "", "a cat"], "target_lang": "de", "source_lang": "en"}),
+    ):
+        found = answer.json["translations"]
+        assert [one["text"] for one in found] == expected
+        assert [one["billed_characters"] for one in found] == [7, 0, 5]
+        assert {one["detected_source_language"] for one in found} == {"EN"}
+
+
+def test_deepl_says_its_languages_and_usage(live: Any) -> None:
+    assert live("/v2/languages").json == [{"language": "EN", "name": "English"}]
+    targets = live("/v2/languages", form={"type": "target"}, method="GET").json
+    assert targets == [{"language": "DE", "name": "German", "supports_formality": False}]
+    assert set(live("/v2/usage").json) == {"character_count", "character_limit"}
+    pairs = live("/v2/glossary-language-pairs").json["supported_languages"]
+    assert pairs == [{"source_lang": "en", "target_lang": "de"}]
+
+
+def test_a_placeholder_in_xml_comes_back_byte_for_byte(live: Any) -> None:
+    asked = {"text": ['the <x id="7"></x> dog'], "target_lang": "DE", "tag_handling": "xml", "ignore_tags": ["x"]}
+    assert '<x id="7"></x>' in live("/v2/translate", asked).json["translations"][0]["text"]
+
+
+def test_a_glossary_is_stored_used_listed_and_deleted(live: Any, served: Translator) -> None:
+    asked = {"name": "mine", "source_lang": "en", "target_lang": "de", "entries_format": "tsv", "entries": "dog\tbaum"}
+    made = live("/v2/glossaries", asked)
+    assert made.status == 201
+    id_ = made.json["glossary_id"]
+    assert (made.json["entry_count"], made.json["ready"]) == (1, True)
+    assert live(f"/v2/glossaries/{id_}/entries").body.decode() == "dog\tbaum"
+    asked = {"text": ["the dog"], "source_lang": "EN", "target_lang": "DE", "glossary_id": id_}
+    assert "baum" in live("/v2/translate", asked).json["translations"][0]["text"].split()
+    assert [each["glossary_id"] for each in live("/v2/glossaries").json["glossaries"]] == [id_]
+    assert live(f"/v2/glossaries/{id_}", method="DELETE").status == 204
+    assert live(f"/v2/glossaries/{id_}").status == 404
+
+
+def test_glossaries_survive_a_restart(serving: Callable[..., Any], tmp_path: Path) -> None:
+    asked = {"name": "a", "source_lang": "EN", "target_lang": "DE", "entries_format": "csv", "entries": 'dog,"a, b"\n'}
+    made = serving(glossaries=tmp_path / "kept")("/v2/glossaries", asked).json
+    assert serving(glossaries=tmp_path / "kept")("/v2/glossaries").json["glossaries"] == [made]
+
+
+BAD: list[tuple[str, Json, int]] = [
+    ("/v1/translate", {"text": "a", "target": "fr"}, 400),
+    ("/v1/translate", {"text": "a", "beam_sise": 3}, 400),
+    ("/v1/translate", {"text": "a", "beam_size": 0}, 400),
+    ("/v1/translate", {"text": "a", "beam_size": 900}, 400),
+    ("/v1/translate", {"text": "a", "workers": 2}, 400),
+    ("/v1/translate", {"text": 7}, 400),
+    ("/v1/translate", {"text": "a" * 60_000}, 413),
+    ("/v1/translate", {"text": ["a"] * 100_000}, 413),
+    ("/v1/translate", b'{"text": "a"', 400),
+    ("/v1/translate", b"\xff\xfe", 400),
+    ("/v1/translate", b'{"text": "\\ud800"}', 400),
+    ("/v1/translate", {"text": "a", "n_best": 3, "beam_size": 2}, 400),
+    ("/translate", {"source": "en", "target": "de"}, 400),
+    ("/translate", {"q": "a", "source": "xx", "target": "de"}, 400),
+    ("/translate", {"q": "a", "source": "en", "target": "de", "format": "pdf"}, 400),
+    ("/translate", {"q": {"a": 1}, "source": "en", "target": "de"}, 400),
+    ("/translate", b"[1, 2]", 400),
+    ("/translate", b'{"q": "a" "api_key": "k"}', 400),
+    ("/translate", b"[" * 100_000, 400),
+    ("/v2/translate", {"text": ["a"]}, 400),
+    ("/v2/translate", {"text": ["a"], "target_lang": "FR"}, 400),
+    ("/v2/translate", {"text": ["a"], "target_lang": "DE", "formality": "more"}, 400),
+    ("/v2/translate", {"text": ["a"], "target_lang": "DE", "tag_handling": "md"}, 400),
+    ("/v2/translate", {"text": ["a"], "target_lang": "DE", "source_lang": "EN", "glossary_id": "../../etc"}, 404),
+    ("/v2/glossaries", {"name": "x", "source_lang": "en", "target_lang": "de", "entries": "no tab here"}, 400),
+    ("/v2/write/rephrase", {"text": ["a"]}, 404),
+]
+
+
+@pytest.mark.parametrize(("path", "asked", "status"), BAD)
+def test_a_bad_request_is_one_clear_error_in_the_shape_of_its_api(
+    live: Any, path: str, asked: Json, status: int
+) -> None:
+    answer = live(path, asked)
+    assert answer.status == status
+    found = answer.json
+    if path.startswith("/v2"):
+        message = found["message"]
+    elif path.startswith("/v1"):
+        message = found["error"]["message"]
+    else:
+        message = found["error"]
+    assert message
+    assert "Traceback" not in message
+    assert live("/translate", {"q": "the dog", "source": "en", "target": "de"}).status == 200
+
+
+@pytest.mark.parametrize("text", ["\x00", "a\x00b", "\x1b[31m", "\u2028", "\u202e", "\U0010ffff", " ", "\t\n", "🙂"])
+def test_odd_text_is_translated_like_any_other(live: Any, text: str) -> None:
+    assert live("/v1/translate", {"text": text}).status == 200
+
+
+def test_keys(serving: Callable[..., Any], tmp_path: Path) -> None:
+    key = make_key(tmp_path / "keys", "ann")
+    assert key not in (tmp_path / "keys").read_text(encoding="ascii")
+    assert (tmp_path / "keys").stat().st_mode & 0o77 == 0
+    server = serving(keys=tmp_path / "keys")
+    asked = {"q": "the dog", "source": "en", "target": "de"}
+    assert server("/translate", asked).status == 400
+    assert server("/translate", {**asked, "api_key": "wrong"}).status == 403
+    assert server("/translate", {**asked, "api_key": key}).status == 200
+    deepl = {"text": ["the dog"], "target_lang": "DE"}
+    assert server("/v2/translate", deepl).status == 403
+    assert server("/v2/translate", deepl, authorization=f"DeepL-Auth-Key {key}").status == 200
+    assert server("/v1/translate", {"text": "the dog"}).status == 401
+    assert server("/v1/translate", {"text": "the dog"}, authorization=f"Bearer {key}").status == 200
+    assert server("/metrics").status == 401
+    assert server("/readyz").status == 200
+    with pytest.raises(ConfigError, match="already"):
+        make_key(tmp_path / "keys", "ann")
+    assert Keys.load(tmp_path / "keys").owner(key) == "ann"
+
+
+def test_other_hosts_long_bodies_and_framing_are_refused(serving: Callable[..., Any]) -> None:
+    server = serving(max_body=1000)
+    assert server("/livez", host="evil.example").status == 421
+    assert server("/translate", b"x" * 1001).status == 413
+    answer = server("/livez")
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+    assert answer.headers.get("access-control-allow-origin") is None
+    host, port = server.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as raw:  # chunks of six bytes, without an end
+        raw.sendall(b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n")
+        raw.sendall(b"6\r\nabcdef\r\n" * 200)
+        assert b" 413 " in raw.recv(100)
+
+
+def test_cors_is_for_named_origins(serving: Callable[..., Any]) -> None:
+    server = serving(cors_origin=("https://a.org",))
+    assert server("/health", origin="https://a.org").headers["access-control-allow-origin"] == "https://a.org"
+    assert server("/health", origin="https://b.org").headers.get("access-control-allow-origin") is None
+
+
+def test_metrics_count_and_name_no_text(live: Any) -> None:
+    live("/v1/translate", {"text": "the dog"})
+    live("/no/such/route/of/mine")
+    text = live("/metrics").body.decode()
+    assert 'dragoman_requests_total{method="POST",route="/v1/translate",status="200"}' in text
+    assert "dragoman_search_seconds_total" in text
+    assert "such" not in text

@@ -1,0 +1,181 @@
+"""Sentences of several requests share batches, fairly; what nobody waits for goes; the queue is bounded."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dragoman.engines.engine import Found
+from dragoman.errors import ServeError
+from dragoman.serving.batcher import Batcher, BusyError, Ticket
+from dragoman.translation.notes import QUIET
+from dragoman.translation.plan import Plan
+from dragoman.translation.segment_search import translate_segments
+from dragoman.translation.segments import TextSegment, segment
+from dragoman.translation.translator import Translator
+
+
+class Slow:
+    """An engine that searches when it is let, and notes what it was given."""
+
+    name = "slow"
+
+    def __init__(self, inner: Any) -> None:
+        self.inner, self.go, self.batches = inner, threading.Event(), []
+        self.entered = threading.Event()
+
+    def search(self, segments: Any, settings: Any, alive: Any = None, progress: Any = None) -> Found:
+        self.batches.append([list(each.ids) for each in segments])
+        self.entered.set()
+        assert self.go.wait(20)
+        return self.inner.search(segments, settings, alive, progress)
+
+
+@pytest.fixture
+def batcher() -> Iterator[Batcher]:
+    made = Batcher()
+    yield made
+    made.close(10)
+
+
+def submit(batcher: Batcher, texts: list[str], plan: Plan) -> Ticket:
+    ticket = Ticket(plan, segment(texts, plan, QUIET))
+    batcher.submit(ticket)
+    return ticket
+
+
+def sentences(texts: list[str], plan: Plan) -> list[TextSegment]:
+    return segment(texts, plan, QUIET)
+
+
+def slow(served: Translator, **changes: Any) -> tuple[Plan, Slow]:
+    plan = served.plan(guard=False, **changes)
+    engine = Slow(plan.engine)
+    return replace(plan, engine=engine), engine
+
+
+def test_what_is_found_is_what_is_found_without_it(served: Translator, batcher: Batcher) -> None:
+    plan = served.plan()
+    texts = [f"the {noun} sees a {other}" for noun in ("dog", "cat", "man") for other in ("house", "tree", "woman")]
+    alone = [translate_segments(sentences([text], plan), plan)[0].texts for text in texts]
+    tickets = [submit(batcher, [text], plan) for text in texts]
+    assert [ticket.found.result(20)[0].texts for ticket in tickets] == alone
+    assert batcher.done.sentences == len(texts)
+    assert batcher.done.batches < len(texts)
+
+
+def test_requests_take_turns(served: Translator, batcher: Batcher) -> None:
+    plan, engine = slow(served, batch_tokens=16)
+    submit(batcher, ["the dog"], plan)  # keeps the owner busy
+    assert engine.entered.wait(10)
+    long = submit(batcher, ["the cat sleeps"] * 12, plan)
+    short = submit(batcher, ["a man runs"], plan)
+    engine.go.set()
+    short.found.result(20)
+    assert len(long.found.result(20)) == 12
+    wanted = plan.src_tokenizer.encode(["a man runs"])[0]
+    assert wanted in engine.batches[1]  # the first batch after the one that ran, not after all twelve
+
+
+def test_what_nobody_waits_for_leaves_the_queue_at_once(served: Translator, batcher: Batcher) -> None:
+    plan, engine = slow(served)
+    submit(batcher, ["the dog"], plan)
+    assert engine.entered.wait(10)
+    ticket = submit(batcher, ["the cat sleeps"] * 5, plan)
+    assert batcher.n_waiting == 5
+    batcher.forget(ticket)
+    assert batcher.n_waiting == 0
+    engine.go.set()
+    submit(batcher, ["a man"], plan).found.result(20)
+    assert len(engine.batches) == 2  # and none of the five
+    assert not ticket.found.done()
+
+
+def test_what_is_being_searched_for_stops_at_the_next_step(served: Translator, batcher: Batcher) -> None:
+    plan, engine = slow(served)
+    ticket = submit(batcher, ["the dog"], plan)
+    assert engine.entered.wait(10)
+    batcher.forget(ticket)
+    engine.go.set()
+    found = ticket.found.result(20)[0]
+    assert found.hypotheses == ()
+    assert found.note is not None
+    assert found.note.kind == "dropped"
+
+
+def test_a_full_queue_refuses_and_says_when_to_come_again(served: Translator) -> None:
+    batcher = Batcher(most_waiting=3)
+    plan, engine = slow(served)
+    submit(batcher, ["the dog"], plan)
+    assert engine.entered.wait(10)
+    submit(batcher, ["the cat"] * 3, plan)
+    with pytest.raises(BusyError) as refused:
+        submit(batcher, ["a man"], plan)
+    assert refused.value.retry_after_s >= 1
+    engine.go.set()
+    assert batcher.close(20)
+
+
+def test_the_queue_is_bounded_by_the_time_it_takes(served: Translator) -> None:
+    batcher = Batcher(longest_wait_s=1.0)
+    plan, engine = slow(served)
+    batcher._tokens_per_s = 10.0
+    submit(batcher, ["the dog"], plan)
+    assert engine.entered.wait(10)
+    submit(batcher, ["the cat sleeps here"] * 8, plan)  # well over ten tokens: more than a second
+    assert batcher.expected_wait_s > 1
+    with pytest.raises(BusyError):
+        submit(batcher, ["a man"], plan)
+    engine.go.set()
+    assert batcher.close(20)
+
+
+def test_closing_finishes_what_was_taken_in_and_takes_nothing_more(served: Translator) -> None:
+    batcher = Batcher()
+    plan, engine = slow(served)
+    tickets = [submit(batcher, ["the dog sees a cat"], plan) for _ in range(20)]
+    assert engine.entered.wait(10)
+    closing = threading.Thread(target=batcher.close, args=(20,))
+    closing.start()
+    while not batcher._closing:
+        time.sleep(0.001)
+    with pytest.raises(ServeError, match="shutting down"):
+        submit(batcher, ["a man"], plan)
+    engine.go.set()
+    closing.join(20)
+    assert all(ticket.found.result(0)[0].texts for ticket in tickets)
+
+
+def test_what_was_not_finished_in_time_is_told_so(served: Translator) -> None:
+    batcher = Batcher()
+    plan, engine = slow(served)
+    submit(batcher, ["the dog"], plan)
+    assert engine.entered.wait(10)
+    left = submit(batcher, ["the cat"], plan)
+    assert not batcher.close(0.1)
+    with pytest.raises(ServeError, match="shut down"):
+        left.found.result(0)
+    engine.go.set()
+
+
+def test_an_error_of_a_batch_reaches_its_requests_and_the_owner_lives_on(
+    served: Translator, batcher: Batcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, engine = slow(served)
+    engine.go.set()
+    found: Callable[..., Found] = engine.inner.search
+
+    def fails(*args: Any) -> Found:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(engine, "inner", type("Inner", (), {"search": staticmethod(fails)}))
+    broken = submit(batcher, ["the dog"], plan)
+    with pytest.raises(ZeroDivisionError):
+        broken.found.result(20)
+    monkeypatch.setattr(engine, "inner", type("Inner", (), {"search": staticmethod(found)}))
+    assert submit(batcher, ["the dog"], plan).found.result(20)[0].texts

@@ -1,0 +1,43 @@
+"""The clients that people have, unchanged, against a live server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dragoman.translation.translator import Translator
+
+
+def test_deepls_python_library(live: Any, served: Translator) -> None:
+    deepl = pytest.importorskip("deepl")
+    client = deepl.DeepLClient("a-key", server_url=live.url)
+    found = client.translate_text(["the dog", "a cat"], target_lang="DE")
+    assert [one.text for one in found] == [one.text for one in served.translate(["the dog", "a cat"])]
+    assert found[0].detected_source_lang == "EN"
+    assert found[0].billed_characters == 7
+    tagged = client.translate_text('the <x id="1"/>dog', target_lang="DE", tag_handling="xml", ignore_tags=["x"])
+    assert '<x id="1"/>' in tagged.text
+    assert [each.code for each in client.get_source_languages()] == ["EN"]
+    assert [each.code for each in client.get_target_languages()] == ["DE"]
+    assert client.get_usage().character.count > 0
+    made = client.create_glossary("mine", "en", "de", {"dog": "baum"})
+    assert client.get_glossary_entries(made) == {"dog": "baum"}
+    assert "baum" in client.translate_text("the dog", source_lang="EN", target_lang="DE", glossary=made).text.split()
+    client.delete_glossary(made)
+    assert client.list_glossaries() == []
+    with pytest.raises(deepl.DeepLException, match="FR"):
+        client.translate_text("the dog", target_lang="FR")
+
+
+def test_libretranslatepy(live: Any, served: Translator) -> None:
+    api = pytest.importorskip("libretranslatepy").LibreTranslateAPI(live.url + "/")
+    assert api.translate("the dog", "en", "de") == served.translate("the dog").text
+    assert api.detect("the dog and the cat")[0]["language"] == "en"
+    assert {each["code"] for each in api.languages()} == {"en", "de"}
+
+
+def test_deep_translator(live: Any, served: Translator) -> None:
+    module = pytest.importorskip("deep_translator")
+    client = module.LibreTranslator(source="en", target="de", custom_url=live.url + "/", api_key="any")
+    assert client.translate("the dog sees") == served.translate("the dog sees").text

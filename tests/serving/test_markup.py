@@ -1,0 +1,91 @@
+"""Tags keep their number, order and bytes; only text is translated."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.serving import markup
+from dragoman.translation.assemble import Translation
+
+
+def upper(source: str, kind: markup.Kind, links: str = "", **elements: list[str]) -> str:
+    """The text "translated" to capitals, word by word, or with the words as ``links`` orders them ("1 0")."""
+    document = markup.parse(source, kind, **elements)
+    translations = []
+    for unit in document.units:
+        words = markup.plain(unit).upper().split()
+        order = [int(i) for i in links.split()] if links else list(range(len(words)))
+        text = " ".join(words[i] for i in order)
+        translations.append(Translation(text, 0.0, alignment=tuple(sorted((i, n) for n, i in enumerate(order)))))
+    return markup.rebuild(document, translations, src_unspaced=False, tgt_unspaced=False)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("plain", "PLAIN"),
+        ("a <b>red</b> cat", "A <b>RED</b> CAT"),
+        ("<p>One.</p>\n<p class='x'>Two</p>", "<p>ONE.</p>\n<p class='x'>TWO</p>"),
+        ("a &amp; b &lt; c", "A &amp; B &lt; C"),
+        ("a<br>b", "A<br>B"),
+        ("<b>Hi</b>!", "<b>HI</b>!"),
+        ("see (<i>this</i>), now", "SEE (<i>THIS</i>), NOW"),
+        ("x <code>a < b</code> y", "X <code>a < b</code> Y"),
+        ('keep <span translate="no">this one</span> please', 'KEEP <span translate="no">this one</span> PLEASE'),
+        ("<script>if (a<b) c()</script>text", "<script>if (a<b) c()</script>TEXT"),
+        ("<!-- no --> yes", "<!-- no --> YES"),
+        ("1 < 2 and 3 > 2", "1 &lt; 2 AND 3 &gt; 2"),
+        ("<ul><li>one</li><li> two </li></ul>", "<ul><li>ONE</li><li> TWO </li></ul>"),
+        ("<b> </b>", "<b> </b>"),
+        ("", ""),
+    ],
+)
+def test_html(source: str, expected: str) -> None:
+    assert upper(source, "html") == expected
+
+
+def test_elements_go_where_their_words_went() -> None:
+    assert upper("the <b>red cat</b> sleeps", "html", "3 1 2 0") == "SLEEPS <b>RED CAT</b> THE"
+    assert upper("the <b>red</b> cat", "html", "0 2 1") == "THE CAT <b>RED</b>"
+
+
+def test_a_placeholder_comes_back_byte_for_byte_before_the_word_it_stood_before() -> None:
+    assert upper('a <x id="7"></x> cat', "xml") == 'A <x id="7"></x> CAT'
+    assert upper('a<x id="7"></x>, cat', "xml") == 'A<x id="7"></x>, CAT'
+    assert upper("a <x>not me</x> cat", "xml", ignored=["x"]) == "A <x>not me</x> CAT"
+
+
+def test_xml_keeps_lines_and_splits_where_it_is_told() -> None:
+    assert upper("one\ntwo", "xml") == "ONE\nTWO"
+    assert len(markup.parse("<a>x</a><c>y</c>", "xml", splitting=["a", "c"]).units) == 2
+    assert len(markup.parse("<a>x</a><c>y</c>", "xml").units) == 1
+    assert len(markup.parse("<p>x</p><p>y</p>", "html", non_splitting=["p"]).units) == 1
+
+
+PIECES = st.lists(
+    st.sampled_from(
+        ["a", "cat ", " sees", "\n", "<b>", "</b>", "<i class='u<v'>", "</i>", "<br/>", '<x id="7"></x>', "<p>", "</p>",
+         "&amp;", "&nbsp;", "<", ">", "<code>", "</code>", "<!-- c -->", "{0}", "é", "<td\n>", "</"]
+    ),
+    max_size=12,
+).map("".join)  # fmt: skip
+
+
+@given(PIECES, st.sampled_from(["html", "xml"]), st.randoms())
+def test_any_mix_keeps_its_tags_in_order(source: str, kind: markup.Kind, chance: object) -> None:
+    document = markup.parse(source, kind)
+    translations = []
+    for unit in document.units:
+        words = markup.plain(unit).split()
+        order = list(range(len(words)))
+        chance.shuffle(order)  # type: ignore[attr-defined]
+        links = tuple((i, n) for n, i in enumerate(order) if n % 3)  # some words have no partner
+        translations.append(Translation(" ".join(words[i] for i in order), 0.0, alignment=tuple(sorted(links))))
+    out = markup.rebuild(document, translations, src_unspaced=False, tgt_unspaced=False)
+    assert [m[0] for m in markup._TOKEN.finditer(out)] == [m[0] for m in markup._TOKEN.finditer(source)]
+    kept = [re.sub(r"\s+", "", markup._TOKEN.sub("", text)) for text in (source, out)]
+    assert len(kept[0].replace("<", "&lt;")) <= len(kept[1]) + 8 * source.count("&")  # no text is lost

@@ -1,0 +1,115 @@
+"""``dragoman serve`` as a process: it is ready, serves, and finishes what is in flight before it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., tuple[subprocess.Popen[str], str]]]:
+    """A function that starts a server and waits until it says where it listens."""
+    started = []
+
+    def begin(*arguments: Any) -> tuple[subprocess.Popen[str], str]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "dragoman", "serve", *map(str, arguments), "--port", "0"],
+            stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )  # fmt: skip
+        started.append(process)
+        assert process.stderr is not None
+        said = []
+        for line in process.stderr:
+            said.append(line)
+            if found := re.search(r"on (http://\S+)", line):
+                return process, found[1]
+        raise AssertionError("".join(said))
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def post(url: str, asked: Any) -> Any:
+    request = urllib.request.Request(url, json.dumps(asked).encode(), {"content-type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return json.load(answer)
+
+
+def test_what_is_in_flight_at_sigterm_finishes(start: Callable[..., Any], tiny_run: Path) -> None:
+    process, url = start(tiny_run)
+    text = "the dog sees a cat\n" * 40
+    expected = post(url + "/v1/translate", {"text": text})
+    with ThreadPoolExecutor(20) as pool:
+        answers = [pool.submit(post, url + "/v1/translate", {"text": text}) for _ in range(20)]
+        deadline = time.monotonic() + 20
+        while _waiting(url) == 0 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        assert [answer.result(60) for answer in answers] == [expected] * 20
+    assert process.wait(30) == 0
+
+
+def _waiting(url: str) -> float:
+    with urllib.request.urlopen(url + "/metrics", timeout=10) as answer:
+        found = re.search(r"^dragoman_queue_sentences (\S+)", answer.read().decode(), re.MULTILINE)
+    return float(found[1]) if found else 0.0
+
+
+def test_the_work_of_clients_that_leave_is_dropped(start: Callable[..., Any], tiny_run: Path) -> None:
+    _, url = start(tiny_run, "--max-chars", 10_000_000, "--max-body", 10_000_000)
+    host, port = url.removeprefix("http://").split(":")
+    body = json.dumps({"text": "the dog sees a cat and a tree\n" * 3000}).encode()
+    head = f"POST /v1/translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n"
+    clients = []
+    for _ in range(5):
+        client = socket.create_connection((host, int(port)), timeout=10)
+        client.sendall(head.encode() + b"Content-Type: application/json\r\n\r\n" + body)
+        clients.append(client)
+        deadline = time.monotonic() + 30
+        before = len(clients) - 1
+        while _waiting(url) <= 2500 * before and time.monotonic() < deadline:
+            time.sleep(0.02)
+    for client in clients:
+        client.close()
+    left = time.monotonic()
+    while _waiting(url) and time.monotonic() < left + 10:
+        time.sleep(0.02)
+    assert _waiting(url) == 0
+    assert time.monotonic() - left < 5  # 1 s on a quiet machine
+    assert post(url + "/translate", {"q": "the dog", "source": "en", "target": "de"})["translatedText"]
+
+
+def test_a_server_open_to_the_network_needs_keys(command: Callable[..., Any], tiny_run: Path, tmp_path: Path) -> None:
+    refused = command("serve", tiny_run, "--host", "0.0.0.0")
+    assert refused.status == 2
+    assert "--keys" in refused.err
+    made = command("serve", "--keys", tmp_path / "keys", "--make-key", "ann")
+    assert len(made.out.decode().strip()) > 40
+    assert made.out.decode().strip() not in (tmp_path / "keys").read_text(encoding="ascii")
+
+
+def test_a_taken_port_and_a_run_that_cannot_be_served_are_refused(
+    command: Callable[..., Any], tiny_run: Path, tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        refused = command("serve", tiny_run, "--port", taken.getsockname()[1])
+    assert (refused.status, refused.err.count("\n")) == (2, 1)
+    assert "--port" in refused.err
+    assert command("serve", tiny_run, tiny_run, "--port", "0").status == 2  # two runs for one pair
+    assert command("serve").status == 2
+    assert command("serve", tmp_path / "none", "--port", "0").status == 2
