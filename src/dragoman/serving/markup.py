@@ -3,7 +3,7 @@
 Tags are never shown to the model. A unit is the text between two tags that end a sentence (a paragraph's, a cell's; in
 XML only those named, and line ends); inside it, inline tags are taken out with their places and put back by the word
 alignment: an element encloses the translations of the words that it enclosed. The tags of a unit keep their number and
-their order, hence their nesting, and every byte. Only translated text is written anew, with ``&``, ``<`` and ``>``
+their order, hence their nesting, and every byte. Only translated text is rewritten, with ``&``, ``<`` and ``>``
 escaped.
 """
 
