@@ -31,7 +31,7 @@ def test_a_heat_map_holds_the_matrix_first_row_on_top_and_its_legend() -> None:
 
 def test_maps_share_one_scale_and_names_stand_once() -> None:
     maps = [HeatMap(np.full((2, 2), -1 + i), f"map {i}", ["a", "b"], ["c", "d"]) for i in range(3)]
-    figure = heat_maps(maps, "row", "column", "value", low=-1, n_columns=2)
+    figure = heat_maps(maps, "row", "column", "value", limits=(-1, 1), n_columns=2)
     spots = [axes for axes in figure.axes[:4] if axes.get_visible()]
     assert len(spots) == 3
     assert {axes.collections[0].get_clim() for axes in spots} == {(-1, 1.0)}

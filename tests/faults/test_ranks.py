@@ -135,7 +135,7 @@ def test_T2_a_signal_to_torchrun_saves_and_the_resumed_run_ends_as_the_uninterru
     seconds = time.monotonic() - asked
     assert seconds < 10, done.err
     assert done.status == 1, done.err  # that of torchrun, whatever the signal
-    assert f"saved. Go on: torchrun ... -m dragoman train --out {run} --resume" in done.err
+    assert f"saved. To resume: torchrun ... -m dragoman train --out {run} --resume" in done.err
     assert not done.errors
     assert not (run / "bundle").exists()
     assert train(forked(2), "--out", run, "--resume").statuses == [0, 0]

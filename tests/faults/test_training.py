@@ -159,7 +159,7 @@ def test_T2_a_signal_saves_says_how_to_go_on_and_the_resumed_run_equals_the_unin
     assert out == b""  # no bundle, so no run to go on with in a pipe
     last = step_of(latest_checkpoint(run / "checkpoints"))
     assert 5 <= last < LAST
-    assert f"stopped at step {last}, saved. Go on: dragoman train --out {run} --resume" in err.decode()
+    assert f"stopped at step {last}, saved. To resume: dragoman train --out {run} --resume" in err.decode()
     assert not (run / "bundle").exists()
     dragoman.train(out=run, resume=True, quiet=True)
     assert outcome(run) == want

@@ -1,4 +1,4 @@
-"""Defects that were mended, or that somebody might make: each is put back, and the test that is named must fail.
+"""Defects that were mended, and some that somebody might make: each is put back, and the test that is named must fail.
 
 To add one, add a tuple: the file below ``src/dragoman``, a text that stands in it once, what stands there instead, and
 the test. Choose a test of seconds; one that takes ``tiny_run`` trains it first.
@@ -19,7 +19,88 @@ class Mutation(NamedTuple):
     test: str
 
 
-MUTATIONS = [
+MENDED = [
+    Mutation(
+        "a perfect translation into Japanese or Thai has BLEU 0",
+        "evaluation/metrics.py",
+        'return "char" if primary(lang) in UNSPACED else "13a"',
+        'return "13a"',
+        "tests/evaluation/test_metrics.py::test_the_same_text_scores_100_in_languages_without_spaces",
+    ),
+    Mutation(
+        "while BLEU is 0 the first validation stays the best",
+        "training/loop.py",
+        "better = (found.quality, -loss) > (before, -best_loss)",
+        "better = found.quality > before",
+        "tests/training/test_loop.py::test_of_equal_quality_the_lower_loss_is_better_and_at_0_patience_does_not_count",
+    ),
+    Mutation(
+        "translate --out destroys somebody's OUT.journal",
+        "translation/resumable.py",
+        "if not MARK.startswith(first):",
+        "if not first:",
+        "tests/translation/test_resumable.py::test_a_journal_that_is_not_ours_is_refused_and_kept",
+    ),
+    Mutation(
+        "two writers of one name destroy each other's work",
+        "files.py",
+        'f".{path.name}.{secrets.token_hex(4)}.tmp"',
+        'f".{path.name}.tmp"',
+        "tests/test_files.py::test_two_processes_that_write_one_name_do_not_meet_and_a_reader_never_sees_half",
+    ),
+    Mutation(
+        "a link at the name of a temporary file is followed",
+        "files.py",
+        "os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | (os.O_EXCL if new else 0)",
+        "os.O_RDWR | os.O_CREAT",
+        "tests/test_files.py::test_a_link_that_lies_in_wait_is_not_followed",
+    ),
+    Mutation(
+        "decode.max_extra_tokens may ask for more memory than there is",
+        "config.py",
+        "max_extra_tokens: int = Field(50, ge=1, le=10_000)",
+        "max_extra_tokens: int = Field(50, ge=1)",
+        "tests/test_config.py::test_what_cannot_be_is_refused_in_one_line_with_its_value_and_the_rule",
+    ),
+    Mutation(
+        "a wrong usual_src_tokens in a manifest ends in a traceback",
+        "bundle.py",
+        "if type(usual) is not int or usual < 1:",
+        "if usual == 0:",
+        "tests/test_bundle.py::test_facts_that_do_not_fit_are_refused",
+    ),
+    Mutation(
+        "Norwegian cannot be said: no is a switch",
+        "config.py",
+        "for tag, pattern in resolvers if tag != _BOOL]",
+        "for tag, pattern in resolvers]",
+        "tests/test_config.py::test_norwegian_is_a_language_and_switches_take_yes_and_no",
+    ),
+    Mutation(
+        "the doctor's advice ignores train.max_minutes",
+        "doctor/run_checks.py",
+        'if train.max_minutes is not None and (reason == "max_minutes" or minutes > train.max_minutes):',
+        "if False:",
+        "tests/doctor/test_run_checks.py::test_to_train_longer_is_to_raise_what_ended_the_run",
+    ),
+    Mutation(
+        "export --check blames long lines where the model says nothing",
+        "evaluation/export_check.py",
+        "if not any(text.strip() for text in translations):",
+        "if not translations:",
+        "tests/evaluation/test_export_check.py::test_what_cannot_be_compared_is_refused",
+    ),
+    Mutation(
+        "export --check of a parser is refused when the export has been written",
+        "cli/export.py",
+        "    check_task(translator)\n",
+        "",
+        "tests/translation/test_parser.py::test_an_export_of_a_parser_is_not_compared_and_nothing_is_written",
+    ),
+]
+"""Defects that users met, or that were found in search of them, and that were mended."""
+
+POSSIBLE = [
     Mutation(
         "the length penalty is another's than GNMT's",
         "decoding/search.py",
@@ -91,3 +172,6 @@ MUTATIONS = [
         "tests/data/test_corpus.py::test_any_text_without_lf_and_nul_is_read_back_but_for_the_mark_and_cr",
     ),
 ]
+"""Defects that somebody might make."""
+
+MUTATIONS = MENDED + POSSIBLE

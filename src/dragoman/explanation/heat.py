@@ -26,8 +26,7 @@ def heat_maps(
     row_label: str,
     column_label: str,
     legend: str,
-    low: float = 0.0,
-    high: float = 1.0,
+    limits: tuple[float, float] = (0.0, 1.0),
     n_columns: int | None = None,
     cell: float | None = None,
     numbers: str = "",
@@ -40,8 +39,8 @@ def heat_maps(
         maps: At least one; names of rows and columns are written once where all maps have the same.
         row_label: What the rows are, with its unit if it has one; ``column_label`` likewise.
         legend: What a colour means, with its unit.
-        low: The value that is paper; below 0, the scale has two arms and 0 is paper.
-        high: The value that is deepest.
+        limits: The value that is paper and the one that is deepest; where the first is below 0, the scale has two arms
+            and 0 is paper.
         n_columns: Maps in a row; None: up to four.
         cell: Side of a cell in inches; None: chosen from their number. Where ``numbers`` are written, 0.4 is enough.
         numbers: How to write the values into the cells, such as ``.2f``; empty: not.
@@ -66,10 +65,10 @@ def heat_maps(
         figure, axes = new_figure(n_rows, n_columns)
         for i, (spot, one) in enumerate(zip(axes.flat, maps, strict=False)):
             first, top = i % n_columns == 0, i < n_columns
-            picture = _cells(spot, one, low, high, framed, bool(missing))
+            picture = _cells(spot, one, limits, framed, bool(missing))
             _name_cells(spot, one, not shared or first, not shared or top, tall, wide)
             if numbers:
-                _write_values(spot, one, numbers, max(abs(low), abs(high)))
+                _write_values(spot, one, numbers, max(map(abs, limits)))
             spot.set_ylabel(row_label if first else "")
             last = i + n_columns >= len(maps)
             spot.set_xlabel(column_label if (top if one.columns is not None else last) else "")
@@ -102,10 +101,10 @@ def _cell(heights: int, widths: int, n_maps: int) -> tuple[float, float]:
     return (short, room / widths) if heights < widths else (room / heights, short)
 
 
-def _cells(axes: Any, one: HeatMap, low: float, high: float, framed: bool, show_missing: bool) -> Any:
+def _cells(axes: Any, one: HeatMap, limits: tuple[float, float], framed: bool, show_missing: bool) -> Any:
     """Draw the matrix; the first row is on top, and cell ``(0, 0)`` has its centre there."""
     values = np.asarray(one.values, dtype=float)
-    height, width = values.shape
+    (height, width), (low, high) = values.shape, limits
     small = max(height, width) <= MAX_EDGED
     edge = {"edgecolor": QUIET if framed else PAPER, "linewidth": 0.6} if small else {"rasterized": True}
     picture = axes.pcolormesh(np.arange(width + 1) - 0.5, np.arange(height + 1) - 0.5, values,

@@ -30,14 +30,14 @@ from dragoman.model.layers import DecoderLayer, EncoderLayer
 from dragoman.model.transformer import NO_DECODER, Transformer
 
 LEAST_SOURCE = 16
-"""Shorter sources are padded to so many tokens: softmax of fewer is many times slower on a CPU."""
+"""Shorter sources are padded to this number of tokens: softmax of fewer is many times slower on a CPU."""
 
 SOURCES = 32
-"""Sources are padded to multiples of so many bytes, which are 8 float32 or 16 bfloat16: there are few lengths then, of
-which oneDNN compiles each anew, and softmax of bfloat16 is slow for 8 more than a multiple of 16."""
+"""Bytes: sources are padded to multiples of 8 float32 or 16 bfloat16. There are few lengths then, for each of which
+oneDNN compiles a kernel; and softmax of bfloat16 is slow for 8 more than a multiple of 16."""
 
 STEPS = 6
-"""Room for so many steps is made at a time."""
+"""Steps that room is made for at a time."""
 
 ROOM = 32
 """Rooms are multiples of this."""
@@ -46,7 +46,7 @@ FUSED_FROM = 256
 """From this source length on the encoder never holds all weights of an attention."""
 
 POSITIONS = 1024
-"""Sinusoids of so many positions are made once."""
+"""Positions whose sinusoids are made once."""
 
 Pair = tuple[Tensor, Tensor]
 """Keys ``(G, H, d_k, n)`` and values ``(G, H, n, d_v)`` of G sentences."""

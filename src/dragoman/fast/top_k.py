@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 BLOCK = 64
-"""Tokens of a block: so many maxima are taken, and so many tokens of a winning block are looked at."""
+"""Tokens of a block."""
 
 CPU_ROWS = 32
 """Rows that are worked on at once, so that they stay in the cache of one core from the maxima to the sum."""

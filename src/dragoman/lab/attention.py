@@ -181,7 +181,7 @@ def _sections(steps: Steps, lookup: Array, order: dict[str, dict[str, float]], n
     peak = float(np.ceil(np.abs(steps.products).max()))
     scores = heat_maps(
         [HeatMap(steps.products, "products  Q Kᵀ", names, names), HeatMap(steps.scores, "÷ √8", names, names)],
-        "query of", "key of", "score", low=-peak, high=peak, numbers=".1f",
+        "query of", "key of", "score", limits=(-peak, peak), numbers=".1f",
     )  # fmt: skip
     weights = heat_maps(
         [HeatMap(steps.weights, "", names, names)], "query of", "key of", "weight (each row sums to 1)", numbers=".2f"

@@ -282,7 +282,7 @@ def _importance(found: Mapping[str, Any]) -> Section:
         "The table cuts off whole attentions, and leaves of each only its best head; all in nats a token.",
         heat_maps(
             [HeatMap(values, "", [_place(name) for name in names], [str(i + 1) for i in range(width)])],
-            "attention", "head", "rise of the loss (nats a token)", high=most,
+            "attention", "head", "rise of the loss (nats a token)", limits=(0.0, most),
             cell=0.5, numbers=".2f",
         ),
         "importance",

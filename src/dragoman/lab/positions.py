@@ -197,7 +197,7 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
     table = sinusoidal_positions(LENGTH, WIDTH)
     matrix = heat_maps(
         [HeatMap(table[:, 0::2], "sines: channels 2i"), HeatMap(table[:, 1::2], "cosines: channels 2i + 1")],
-        "position", "i", "value", low=-1.0, high=1.0, cell=0.042,
+        "position", "i", "value", limits=(-1.0, 1.0), cell=0.042,
     )  # fmt: skip
     places = list(range(LENGTH))
     waves = [

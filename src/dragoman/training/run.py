@@ -258,7 +258,7 @@ def _say_how_to_resume(config: Config, run: Path, step: int, world: World, log: 
     """A signal stopped training: the command that goes on, and the one that ends it here."""
     program = "dragoman" if world.size == 1 else "torchrun ... -m dragoman"
     again = f"{program} train --out {shlex.quote(str(run))}"
-    log.say(f"stopped at step {step:,}, saved. Go on: {again} --resume")
+    log.say(f"stopped at step {step:,}, saved. To resume: {again} --resume")
     if config.train.schedule != "cosine" or step > config.train.warmup_steps:
         log.say(f"Or end it here: {again} --resume --set train.max_steps={step}")
 
