@@ -83,9 +83,8 @@ def _join(parts: Sequence[tuple[TextSegment, SegmentResult]], plan: Plan) -> Tra
         for violation in segment.constraints.violations(result.texts[0])
     ]
     for number, (_, result) in enumerate(parts, 1):
-        if result.note is not None:
-            where = f" (part {number} of {len(parts)})" if len(parts) > 1 else ""
-            notes.append(replace(result.note, text=result.note.text + where))
+        where = f" (part {number} of {len(parts)})" if len(parts) > 1 else ""
+        notes += [replace(note, text=note.text + where) for note in (result.note, result.lost) if note is not None]
     return replace(best, alternatives=tuple(others), notes=tuple(notes))
 
 

@@ -10,6 +10,7 @@ Kind = Literal[
     "input",  # bytes that are not UTF-8, a line that is too long to read
     "split",  # a line was translated in parts
     "loop", "copy", "empty", "long",  # what the guard saw; in its words what became of it
+    "number", "placeholder",  # one that must arrive unchanged is missing: see ``protected``
     "constraint",  # a word is missing, or there although it is excluded
     "alignment",  # there is none
     "memory",  # out of memory, so there is no translation

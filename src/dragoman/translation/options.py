@@ -170,6 +170,12 @@ class TranslateOptions(Options):
     guard: Annotated[
         bool, option("Checks", "Detect and re-decode degenerate translations (loops, copies, empty, far too long).")
     ] = True
+    protect: Annotated[
+        bool,
+        option(
+            "Checks", "Carry over numbers, addresses, placeholders, markup and emoji unchanged; name what is missing."
+        ),
+    ] = True
     engine: Annotated[str, option("Speed", f"Decoding engine: {', '.join(NAMES)} or auto.")] = "torch"
     precision: Annotated[
         Precision, option("Speed", f"Precision: {', '.join(PRECISIONS[:-1])} or {PRECISIONS[-1]}.")

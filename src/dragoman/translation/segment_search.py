@@ -1,10 +1,13 @@
-"""Segments to results: the engine searches, and the guard looks at what it found."""
+"""Segments to results: the engine searches; then come what must arrive unchanged and what the guard has to say."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dragoman.decoding.batches import OUT_OF_MEMORY
+from dragoman.engines.engine import Alive, Progress
+from dragoman.translation.carrying import put_in, search_without
 from dragoman.translation.guard import guard
 from dragoman.translation.notes import QUIET, Events, Note
 from dragoman.translation.plan import Plan
@@ -12,15 +15,33 @@ from dragoman.translation.segments import SegmentResult, TextSegment, texts_of
 
 
 def translate_segments(segments: Sequence[TextSegment], plan: Plan, events: Events = QUIET) -> list[SegmentResult]:
-    """Search for segments that are ready, and let the guard look at what was found: the way in for a server's batches.
+    """Search for segments that are ready, and look at what was found: the way in for a server's batches.
+
+    What lacks something that must arrive unchanged is searched for again (``carrying``), then what has a fault
+    (``guard``).
 
     Args:
         segments: As ``segment`` makes them, of whichever texts.
         events: Of these ``progress`` and ``alive`` count; the latter is asked with a segment's ``owner``.
     """
-    alive = events.alive
-    wanted = None if alive is None else lambda i: alive(segments[i].owner)
-    found = plan.engine.search([each.search for each in segments], plan.search, wanted, events.progress)
+
+    def search(some: Sequence[TextSegment], progress: Progress | None = None) -> list[SegmentResult]:
+        return _search(some, plan, replace(events, progress=progress))
+
+    results = search(segments, events.progress)
+    if plan.trees:
+        return results
+    changed = search_without(results, segments, plan, search) if plan.options.protect else {}
+    if plan.options.guard:
+        used = [changed[i].segment if i in changed else segment for i, segment in enumerate(segments)]
+        results = guard(results, used, plan, _wanted(used, events))
+    return put_in(results, segments, changed, plan) if plan.options.protect else results
+
+
+def _search(segments: Sequence[TextSegment], plan: Plan, events: Events) -> list[SegmentResult]:
+    found = plan.engine.search(
+        [each.search for each in segments], plan.search, _wanted(segments, events), events.progress
+    )
     texts = iter(texts_of([hypothesis for one in found.hypotheses for hypothesis in one], plan.tgt_tokenizer))
     results = [
         SegmentResult(tuple(one), tuple(next(texts) for _ in one), None if one else Note("dropped", "cancelled"))
@@ -28,4 +49,10 @@ def translate_segments(segments: Sequence[TextSegment], plan: Plan, events: Even
     ]
     for i in found.out_of_memory:
         results[i] = SegmentResult(note=Note("memory", OUT_OF_MEMORY))
-    return guard(results, segments, plan, wanted) if plan.options.guard and not plan.trees else results
+    return results
+
+
+def _wanted(segments: Sequence[TextSegment], events: Events) -> Alive | None:
+    """Asked by the engine with the index of a segment; the text that it is of is what others know."""
+    alive = events.alive
+    return None if alive is None else lambda i: alive(segments[i].owner)

@@ -37,6 +37,7 @@ class SegmentResult:
     texts: tuple[str, ...] = ()  # of each hypothesis, on one line
     note: Note | None = None  # what the guard saw and did; or why there is nothing
     sound: bool = True  # no fault is left
+    lost: Note | None = None  # what must have arrived unchanged, and did not
 
 
 def segment(texts: Sequence[str], plan: Plan, events: Events, first_number: int = 0) -> list[TextSegment]:

@@ -1,0 +1,124 @@
+"""What must arrive is cut out where the model loses it, and put back into its place; what is missing is named."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dragoman.translation.carrying import put_back, put_in, without
+from dragoman.translation.notes import QUIET
+from dragoman.translation.protected import find
+from dragoman.translation.segment_search import translate_segments
+from dragoman.translation.segments import segment
+from dragoman.translation.translator import Translator
+
+
+@pytest.fixture(scope="module")
+def translator(tiny_run: Path) -> Translator:
+    return Translator.load(tiny_run, "cpu")
+
+
+@pytest.mark.parametrize(
+    ("text", "bare"),
+    [
+        ("🙂 A dog runs.", "A dog runs."),
+        ("A dog runs. 🙂", "A dog runs."),
+        ("A dog 🙂 runs.", "A dog runs."),
+        ("A dog runs (https://a.org/b).", "A dog runs."),
+        ("Mail info@example.org, please.", "Mail, please."),
+        ("A <b>big</b> dog", "A big dog"),
+        ("A 21-year-old man", "A year-old man"),
+        ("https://a.org/b", ""),
+    ],
+)
+def test_a_span_is_cut_out_with_its_space_and_brackets(text: str, bare: str) -> None:
+    assert without(text, find(text))[0] == bare
+
+
+@pytest.mark.parametrize(
+    ("src", "tgt", "links", "expected"),
+    [
+        ("🙂 A dog runs.", "Ein Hund rennt.", ((0, 0), (1, 1), (2, 2)), "🙂 Ein Hund rennt."),
+        ("A dog runs. 🙂", "Ein Hund rennt.", ((0, 0), (1, 1), (2, 2)), "Ein Hund rennt. 🙂"),
+        ("A dog runs 🙂.", "Ein Hund rennt.", ((0, 0), (1, 1), (2, 2)), "Ein Hund rennt 🙂."),
+        ("A dog 🙂 runs.", "Ein Hund rennt.", ((0, 0), (1, 1), (2, 2)), "Ein Hund 🙂 rennt."),
+        ("Today the 12 dogs run.", "12er Die Hunde rennen heute.", ((0, 4), (1, 1), (2, 2), (3, 3)),
+         "12er Die 12 Hunde rennen heute."),
+        ("A dog (https://a.org/b) runs, %s.", "Ein Hund rennt.", ((0, 0), (1, 1), (2, 2)),
+         "Ein Hund (https://a.org/b) rennt %s."),
+        ("A <b>big</b> dog", "Ein großer Hund", ((0, 0), (1, 1), (2, 2)), "Ein <b>großer</b> Hund"),
+        ("A dog 🙂 runs", "Ein Hund rennt", (), "Ein Hund 🙂 rennt"),  # no links: where it is by length
+    ],
+)  # fmt: skip
+def test_a_span_is_put_where_the_alignment_says(src: str, tgt: str, links: tuple, expected: str) -> None:
+    bare, cuts = without(src, find(src))
+    assert put_back(bare, cuts, tgt, links, (False, False)) == expected
+
+
+def test_there_are_no_spaces_where_a_language_has_none_and_nothing_comes_into_a_prefix() -> None:
+    bare, cuts = without("A dog 🙂 runs", find("A dog 🙂 runs"))
+    assert put_back(bare, cuts, "狗跑", ((1, 0), (2, 1)), (False, True)) == "狗🙂跑"
+    bare, cuts = without("🙂 A dog runs", find("🙂 A dog runs"))
+    assert put_back(bare, cuts, "Der Hund rennt", (), (False, False), first=3) == "Der 🙂 Hund rennt"
+
+
+LINES = [
+    "the dog sees a cat https://www.example.org/a?b=1", "🙂 the man sleeps here", "the woman %s finds {name} the house",
+    "<b>the</b> dog runs &amp; sleeps", "the man sees 4711 red cat", "mail info@example.org today",
+]  # fmt: skip
+
+
+def test_what_a_model_never_saw_arrives_and_the_rest_is_translated_as_if_it_were_not_there(
+    translator: Translator,
+) -> None:
+    for line, one in zip(LINES, translator.translate(LINES), strict=True):
+        bare, _ = without(line, find(line))
+        assert all(span.text in one.text for span in find(line))
+        assert without(one.text, find(one.text))[0] == translator.translate([bare])[0].text
+        assert [note for note in one.notes if note.kind in ("number", "placeholder")] == []
+    unprotected = translator.translate(LINES, protect=False)
+    assert any(find(line)[0].text not in one.text for line, one in zip(LINES, unprotected, strict=True))
+
+
+def test_a_line_without_any_is_translated_as_ever(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = ["the dog runs", "a big cat sleeps here today"]
+    searched = []
+    plan = translator.plan()
+    search = plan.engine.search
+    monkeypatch.setattr(plan.engine, "search", lambda some, *rest: searched.append(len(some)) or search(some, *rest))
+    assert translator.translate(lines, plan) == translator.translate(lines, protect=False)
+    assert [n for n in searched if n] == [2, 2]  # each once
+
+
+def test_a_line_of_nothing_else_is_copied(translator: Translator) -> None:
+    lines = ["https://www.example.org/a", "🙂🙂 :-)", "<br/> %s", "00:00:01,000 --> 00:00:03,500"]
+    assert [one.text for one in translator.translate(lines)] == lines
+
+
+def test_every_one_of_the_best_has_it_and_alignments_go_with_the_new_text(translator: Translator) -> None:
+    (one,) = translator.translate(["the dog 🙂 sleeps"], n_best=3, beam_size=4, alignments=True)
+    assert all("🙂" in other.text for other in (one, *one.alternatives))
+    assert one.alignment is not None
+    assert max(tgt for _, tgt in one.alignment) < len(one.text.split())
+
+
+def test_what_is_missing_even_so_is_named(translator: Translator) -> None:
+    plan = translator.plan()
+    segments = segment(["the dog sees %s and 4711"], plan, QUIET)
+    results = translate_segments(segments, plan)
+    assert results[0].lost is None
+    (named,) = put_in([replace(results[0], texts=("der hund sieht 4711",))], segments, {}, plan)
+    assert named.lost is not None
+    assert (named.lost.kind, named.lost.left) == ("placeholder", True)
+    assert named.lost.text == "missing in the translation: the placeholder '%s'"
+
+
+def test_it_goes_with_ctranslate2_too(tiny_run: Path, tmp_path: Path) -> None:
+    pytest.importorskip("ctranslate2")
+    shutil.copytree(tiny_run, tmp_path / "run")
+    translator = Translator.load(tmp_path / "run", "cpu")
+    texts = [[one.text for one in translator.translate(LINES, engine=engine)] for engine in ("ctranslate2", "torch")]
+    assert texts[0] == texts[1]
