@@ -49,6 +49,18 @@ def test_text_is_examined(command: Command, folder: Path) -> None:
         assert words in out
 
 
+def test_text_is_named_as_train_takes_it(command: Command, folder: Path) -> None:
+    (folder / "my.yaml").write_text("model: {preset: tiny}\n", encoding="utf-8")
+    expected = command("doctor", *TEXT, "--set", "model.preset=tiny", cwd=folder).out
+    for words in (
+        ("train.en", "train.de", "--set", "model.preset=tiny"),
+        ("train", "en", "de", "--set", "model.preset=tiny"),
+    ):
+        done = command("doctor", *words, "--quiet", cwd=folder)
+        assert (done.status, done.out) == (0, expected), done.err
+    assert command("doctor", "my.yaml", "train", "en", "de", "--quiet", cwd=folder).out.startswith(b"train.en and")
+
+
 def test_text_from_a_pipe_is_refused_for_it_is_read_twice(command: Command, folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     done = command("doctor", "--src", "train.en", "--tgt", "pipe", cwd=folder)
@@ -96,6 +108,10 @@ def test_a_run_is_diagnosed(command: Command, tiny_run: Path) -> None:
         (("--src", "none.en", "--tgt", "train.de"), "none.en: no such file"),
         ((*TEXT, "--valid-src", "none.en", "--valid-tgt", "test.de"), "none.en: no such file"),
         (("none.yaml",), "none.yaml: no such file"),
+        (("train.en",), "train.en: one side alone"),
+        (("pairs.tsv",), "the doctor reads one text in two files"),
+        (("--set", "data.train={file: a.tmx}"), "data.train: the doctor reads one text in two files"),
+        (("train.en", "train.de", *TEXT), "name the training text once"),
         ((".",), "config.yaml: no such file"),
         ((".", *TEXT), "is a run: name it alone"),
         ((*TEXT, "--set", "model.n_head=3"), "Did you mean"),

@@ -12,7 +12,11 @@ import typer
 
 def doctor(
     what: Annotated[
-        Path | None, typer.Argument(metavar="[RUN|CONFIG.yaml]", help="Run folder or configuration.")
+        list[Path] | None,
+        typer.Argument(
+            metavar="[RUN|CONFIG.yaml|TEXT...]",
+            help="Run folder, configuration, or training text, as train.en train.de, or train en de.",
+        ),
     ] = None,
     src: Annotated[Path | None, typer.Option(help="Source side of the training text (also .gz, .zst).")] = None,
     tgt: Annotated[
@@ -34,20 +38,24 @@ def doctor(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only errors on stderr.")] = False,
 ) -> None:
     """Check a corpus before training, or a run after it: report problems and how to fix them."""
-    from dragoman.doctor.diagnosis import of_run, of_text
+    from dragoman.doctor.diagnosis import of_run, of_text, text_named
     from dragoman.doctor.page import check_page, write_page
     from dragoman.errors import ConfigError
     from dragoman.explanation.style import no_figures
 
     if out is not None:
         check_page(out)
-    if what is not None and what.is_dir():
-        if any(given is not None for given in (src, tgt, valid_src, valid_tgt, test_src, test_ref, memory, overrides)):
-            raise ConfigError(f"{what} is a run: name it alone, or give text files or a configuration without it")
-        diagnosis = of_run(what)
+    if what and what[0].is_dir():
+        others = (*what[1:], src, tgt, valid_src, valid_tgt, test_src, test_ref, memory, overrides)
+        if any(given is not None for given in others):
+            raise ConfigError(f"{what[0]} is a run: name it alone, or give text files or a configuration without it")
+        diagnosis = of_run(what[0])
     else:
-        files = {"train": (src, tgt), "valid": (valid_src, valid_tgt), "test": (test_src, test_ref)}
-        diagnosis = of_text(what, files, overrides or (), memory, quiet)
+        config, named = text_named(what or ())
+        if named is not None and src is not None:
+            raise ConfigError("name the training text once, so or by --src and --tgt")
+        files = {"train": named or (src, tgt), "valid": (valid_src, valid_tgt), "test": (test_src, test_ref)}
+        diagnosis = of_text(config, files, overrides or (), memory, quiet)
     if out is not None:
         print(write_page(diagnosis, out), file=sys.stderr)
         if missing := no_figures():

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dragoman.config import Config, ModelConfig, read_yaml, with_overrides
+from dragoman.config import Config, ModelConfig, PairOfFiles, read_yaml, with_overrides
 from dragoman.data.languages import UNSPACED, language_of, primary
+from dragoman.data.texts import texts_named
 from dragoman.doctor.findings import Finding, ranked, report
 from dragoman.doctor.memory import batch_finding
 from dragoman.doctor.paired_lines import Corpus
@@ -23,6 +24,8 @@ from dragoman.training.record import Record, read_run
 from dragoman.training.task import task_of
 
 Files = tuple[Path | None, Path | None]
+
+TWO_FILES = "the doctor reads one text in two files, line by line: give these, or write a table's columns into two"
 
 SUBWORDS_A_WORD = 1.5  # of languages with spaces, roughly; the others are counted by characters
 
@@ -103,6 +106,24 @@ def of_text(
     return Diagnosis(f"{train.src} and {train.tgt}", summary(found), ranked(findings), text=found)
 
 
+def text_named(words: Sequence[Path]) -> tuple[Path | None, tuple[Path, Path] | None]:
+    """The configuration and the two files among what was named, in that order.
+
+    Raises:
+        ConfigError: It is neither, or text that is not in two files.
+    """
+    if words and words[0].suffix.lower() in (".yaml", ".yml"):
+        config, words = words[0], words[1:]
+    else:
+        config = None
+    texts = texts_named(words)
+    if not texts:
+        return config, None
+    if len(texts) > 1 or not isinstance(texts[0], PairOfFiles):
+        raise ConfigError(TWO_FILES)
+    return config, (texts[0].src, texts[0].tgt)
+
+
 def _sets(given: Mapping[str, Any], files: Mapping[str, Files]) -> dict[str, Corpus]:
     """The files of each set that there is, with the languages."""
     data = given.get("data")
@@ -121,6 +142,8 @@ def _sets(given: Mapping[str, Any], files: Mapping[str, Files]) -> dict[str, Cor
             raise ConfigError(f"give both sides: {sides}")
         if src is None and isinstance(data.get(name), dict) and {"src", "tgt"} <= data[name].keys():
             src, tgt = Path(str(data[name]["src"])), Path(str(data[name]["tgt"]))
+        elif src is None and data.get(name) is not None:
+            raise ConfigError(f"data.{name}: {TWO_FILES}")
         if src is not None and tgt is not None:
             sets[name] = Corpus(src, tgt, langs[0] or language_of(src), langs[1] or language_of(tgt))
     if "train" not in sets:
