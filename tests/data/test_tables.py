@@ -74,6 +74,12 @@ def test_quotes_of_a_csv(tmp_path: Path) -> None:
         ("a.csv", "", None, "the file is empty"),
         ("a.csv", 'x,y\n"x,y\n', None, "a.csv:2: not a row of a .csv (unexpected end of data)"),
         ("a.csv", 'x,y\n"x"z,y\n', None, "a.csv:2: not a row of a .csv"),
+        (
+            "a.csv",
+            f"x,{'y' * 200_000}\n",
+            None,
+            "a.csv:1: not a row of a .csv (field larger than field limit (131072))",
+        ),
         ("a.csv", "x;y\nx;y\n", None, "a.csv:1: 1 cell, so there is no column 2"),
     ],
 )

@@ -37,6 +37,8 @@ def test_forms_are_told_apart(folder: Path) -> None:
     assert texts_named(["three", "fr", "en"]) == [pair("three.fr", "three.en")]
     assert texts_named(["a"]) == [pair("a.de", "a.en")]
     assert texts_named([folder / "a", "en", "de"]) == [PairOfFiles(src=folder / "a.en", tgt=folder / "a.de")]
+    (folder / "a").mkdir()  # beside the two files
+    assert texts_named(["a", "en", "de"]) == [pair("a.en", "a.de")]
     assert texts_named(["m.tmx"]) == [OneFile(file=Path("m.tmx"))]
     mixed = ["a.en", "a.de", "t.tsv", "three", "en", "de", "m.tmx"]
     found = texts_named(mixed, ("en", "de"))
@@ -59,7 +61,10 @@ def test_which_direction_a_common_beginning_takes_is_said(folder: Path, caplog: 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["notes.xlsx"], "notes.xlsx: one side alone, or no form of text that is known here; give two text files"),
+        (
+            ["notes.xlsx"],
+            "notes.xlsx: one side alone, or no known form of text (a configuration ends in .yaml); give two text files",
+        ),
         (["a.en"], "a.en: one side alone"),
         (["a.en", "t.tsv"], "a.en: one side alone"),
         (["a.en", "missing.de"], "a.en: one side alone"),

@@ -64,6 +64,7 @@ def test_two_languages_need_not_be_named(tmp_path: Path) -> None:
     assert tmx_languages(memory(tmp_path, unit(de="x", en_US="y"), srclang="*all*")) == ("de", "en-US")
     with pytest.raises(DataError, match=r"3 languages \(de, en, fr\); choose source and target"):
         tmx_languages(memory(tmp_path, unit(de="x", en="y", fr="z")))
+    assert tmx_languages(memory(tmp_path, "<tu><tuv><seg>?</seg></tuv></tu>", unit(de="x", fr="z"))) == ("de", "fr")
     with pytest.raises(DataError, match="0 languages; choose"):
         tmx_languages(memory(tmp_path))
 

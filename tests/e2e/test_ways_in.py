@@ -154,6 +154,21 @@ def test_the_command_takes_the_same_words(command: Command, folder: Path) -> Non
     assert "resuming by" not in done.err
 
 
+def test_training_that_takes_hours_says_so(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def train(per_second: float, **more: Any) -> str:
+        monkeypatch.setattr("dragoman.training.run.tokens_per_second", lambda config, length: per_second)
+        run = dragoman.train(["train.en", "train.de"], overrides=[*SMALL, "train.batch_tokens=900"], **more).run
+        shutil.rmtree(run)
+        return capsys.readouterr().err
+
+    hours = "2 steps take about 5 hours on this machine; --minutes N chooses what fits into N minutes"
+    assert hours in train(0.1)
+    assert "hours" not in train(1000.0)
+    assert "hours" not in train(0.1, minutes=1)
+
+
 def test_the_minutes_choose_once_and_the_same_command_goes_on(command: Command, folder: Path) -> None:
     begun = ("train", "train.en", "train.de", "--minutes", "0.02", "--out", "x")
     done = command(*begun, cwd=folder)

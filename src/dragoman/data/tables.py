@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from dragoman.data.corpus import MAX_LINE_BYTES, read_lines
+from dragoman.data.corpus import read_lines
 from dragoman.data.languages import is_known, primary
 from dragoman.errors import DataError
 
@@ -70,7 +70,6 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         for number, line in enumerate(lines, start=1):
             yield number, line.split("\t")
         return
-    csv.field_size_limit(MAX_LINE_BYTES)
     reader = csv.reader((f"{line}\n" for line in lines), strict=True)
     while True:
         try:

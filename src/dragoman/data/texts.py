@@ -107,11 +107,11 @@ def texts_named(words: Sequence[Path | str], columns: tuple[str, str] | None = N
         path = rest.pop(0)
         if form_of(path):
             found.append(OneFile(file=path, columns=columns))
-        elif path.is_dir():
-            raise ConfigError(f"{path} is a folder; give {FORMS}")
-        elif path.exists():
+        elif path.exists() and not path.is_dir():
             if not rest or not rest[0].exists() or form_of(rest[0]):
-                raise ConfigError(f"{path}: one side alone, or no form of text that is known here; give {FORMS}")
+                raise ConfigError(
+                    f"{path}: one side alone, or no known form of text (a configuration ends in .yaml); give {FORMS}"
+                )
             found.append(PairOfFiles(src=path, tgt=rest.pop(0)))
         else:
             found.append(_begins_with(path, rest))
@@ -130,6 +130,8 @@ def _begins_with(path: Path, rest: list[Path]) -> PairOfFiles:
         (src, first), (tgt, second) = ends.items()
         logger.info("%s to %s; for the other direction give %s %s %s", first, second, path, tgt, src)
         return PairOfFiles(src=first, tgt=second)
+    if len(ends) < 2 and path.is_dir():
+        raise ConfigError(f"{path} is a folder; give {FORMS}")
     if len(ends) < 2:
         raise ConfigError(f"{path}: no such file{''.join(f', only {file}' for file in ends.values())}; give {FORMS}")
     raise ConfigError(f"{path}: there is {', '.join(ends)}; say from which to which: {path} {' '.join(list(ends)[:2])}")

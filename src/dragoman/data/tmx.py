@@ -73,7 +73,8 @@ def tmx_languages(path: Path) -> Languages:
     found: dict[str, str] = {}
     for unit in memory.units():
         for lang, _ in unit:
-            found.setdefault(primary(lang), lang)
+            if lang:
+                found.setdefault(primary(lang), lang)
         if len(found) >= 2:
             break
     if len(found) != 2:
