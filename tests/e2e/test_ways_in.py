@@ -180,6 +180,10 @@ def test_the_minutes_choose_once_and_the_same_command_goes_on(command: Command, 
     assert done.status == 0, done.err
     assert "this machine trains" not in done.err
     assert (folder / "x/config.yaml").read_text(encoding="utf-8") == config
+    assert "max_minutes is" not in done.err
     log = [json.loads(line) for line in (folder / "x/log.jsonl").read_text(encoding="utf-8").split("\n") if line]
     assert {event["reason"] for event in log if event["event"] == "end"} == {"max_minutes"}
-    shutil.rmtree(folder / "x")
+    steps = yaml.safe_load(config)["train"]["max_steps"]
+    done = command(*begun[:4], "0.04", *begun[5:], "--resume", cwd=folder)
+    assert f"train.max_minutes is 0.04 now, but train.max_steps still {steps:,}: if that" in done.err
+    assert f"--set train.max_steps={2 * steps}" in done.err

@@ -165,6 +165,14 @@ def ready_to_resume(run: Path, overrides: Sequence[str], accept_changed_text: bo
     check_trainable(config)  # decode may have changed
     if config.train.schedule == "cosine" and config.train.max_steps != saved.train.max_steps:
         ticker.say("train.max_steps has changed: the rest of the cosine is another one than the run began with")
+    before, now = saved.train, config.train
+    is_longer = now.max_minutes and before.max_minutes and now.max_minutes > before.max_minutes
+    if is_longer and now.max_steps == before.max_steps:
+        fit = now.max_steps * (now.max_minutes or 0) / (before.max_minutes or 1)
+        ticker.say(
+            f"train.max_minutes is {now.max_minutes:g} now, but train.max_steps still {now.max_steps:,}: if that ends "
+            f"it before its time, resume with --set train.max_steps={fit:.0f}"
+        )
     return Ready(config, check_prepared(run, accept_changed_text, ticker), resume=True)
 
 
