@@ -107,12 +107,13 @@ def _read(folder: Path, manifest: dict[str, Any], device: str | torch.device) ->
         )
     except (ConfigError, KeyError) as error:
         raise BundleError(f"{folder}: its configuration cannot be used ({error})") from None
-    usual = manifest.get("usual_src_tokens", 1)
-    if type(usual) is not int or usual < 1:
-        raise BundleError(
-            f"{folder}: usual_src_tokens = {usual!r} in its manifest must be a whole number of 1 or more; copy it "
-            "again or take another one"
-        )
+    for name in ("usual_src_tokens", "usual_src_sentences"):
+        usual = manifest.get(name, 1)
+        if type(usual) is not int or usual < 1:
+            raise BundleError(
+                f"{folder}: {name} = {usual!r} in its manifest must be a whole number of 1 or more; copy it "
+                "again or take another one"
+            )
     src_tokenizer = Tokenizer.load(folder / ("joint.spm" if joint else "src.spm"))
     tgt_tokenizer = src_tokenizer if joint else Tokenizer.load(folder / "tgt.spm")
     if (src_tokenizer.vocab_size, tgt_tokenizer.vocab_size) != (

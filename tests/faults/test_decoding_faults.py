@@ -43,7 +43,8 @@ def translator(tiny_run: Path) -> Translator:
 
 
 PIECES = [b"a dog", b"", b" ", b"the cat", b"\r", b"\x0b", b"\x0c", b"\x1c", b"\xc2\x85", b"\xe2\x80\xa8", b"\xff",
-          b"\0", "日本".encode(), b"\t", b"\xf0\x9f\x90\x95", b"\n", b"\n", b"\r\n", b"x"]  # fmt: skip
+          b"\0", "日本".encode(), b"\t", b"\xf0\x9f\x90\x95", b"\n", b"\n", b"\r\n", b"x",
+          b"Go. ", b"No!  "]  # fmt: skip
 files = st.one_of(st.lists(st.sampled_from(PIECES), max_size=12).map(b"".join), st.binary(max_size=40))
 
 
@@ -97,8 +98,10 @@ def test_X1_as_many_lines_come_out_as_go_in_of_a_trained_model(n: int, translato
 
 @amounts(60, 500)
 def test_X2_a_translation_does_not_depend_on_what_is_beside_it(n: int, translator: Translator, figure: Figure) -> None:
-    texts = sentences(n, seed=5)
+    texts = sentences(n - n // 5, seed=5)
+    texts += [". ".join(texts[i : i + 2 + i % 3]) for i in range(0, 4 * (n // 5), 4)]  # lines of several among them
     alone = [translator.translate([text])[0] for text in texts]
+    assert sum(one.n_parts > 1 for one in alone) == n // 5
     compared, worst = 0, 0.0
     for size in (1, 2, 7, 64):
         order = random.Random(size).sample(range(n), n)
@@ -269,6 +272,7 @@ def test_X5_a_line_of_a_hundred_thousand_tokens_is_split_and_named(
     while (n_tokens := len(translator.src_tokenizer.encode([long])[0])) < n:
         long += " the dog sees" * 300
     around = sentences(40, seed=4)
+    around[10] = ". ".join(around[:3]) + "."
     (tmp_path / "text").write_text("\n".join([*around[:20], long, *around[20:]]) + "\n", encoding="utf-8")
     (tmp_path / "around").write_text("\n".join(around) + "\n", encoding="utf-8")
     done = command("translate", tiny_run, "text", "--beam-size", "1", "--no-guard", cwd=tmp_path)

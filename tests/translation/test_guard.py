@@ -261,7 +261,7 @@ class Obstinate(nn.Module):
 
     def __init__(self, vocab_size: int, favourite: list[int] | str, second: list[int]) -> None:
         super().__init__()
-        self.config = SimpleNamespace(positions="sinusoidal", max_len=1024)
+        self.config = SimpleNamespace(positions="sinusoidal", n_positions=None)
         self.device_tag = nn.Parameter(torch.zeros(1))
         self.vocab_size, self.favourite, self.second = vocab_size, favourite, [*second, EOS_ID]
         self.n_starts = 0

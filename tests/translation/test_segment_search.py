@@ -27,10 +27,14 @@ def translator(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Tran
 
 
 def hard_texts(count: int, seed: int) -> list[str]:
-    """Texts that drive a small model into faults, some of them long; and a blank one."""
+    """Texts that drive a small model into faults, some of them long; one of several sentences, and a blank one."""
     chance = random.Random(seed)
     words = ["dog", "cat", "the", "xyz", "!!!", "QQQ", "🙂", "sees", "1234"]
-    return ["", *(" ".join(chance.choices(words, k=chance.randint(1, 60))) for _ in range(count))]
+    return [
+        "",
+        "the dog sees. a cat sleeps.  the man!",
+        *(" ".join(chance.choices(words, k=chance.randint(1, 60))) for _ in range(count)),
+    ]
 
 
 def together(calls: Sequence[tuple[list[str], Plan, int]], events: Events = QUIET) -> list[list[Translation]]:

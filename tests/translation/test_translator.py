@@ -179,8 +179,10 @@ def test_bad_bytes_are_replaced_with_a_warning_that_names_the_line(echo: Transla
 def test_the_translation_of_a_sentence_does_not_depend_on_the_batch_it_is_in(translator: Translator) -> None:
     chance = random.Random(5)
     words = sorted({word for sentence in SENTENCES for word in sentence.split()})
-    texts = [" ".join(chance.choices(words, k=chance.randint(1, 14))) for _ in range(64)]
+    texts = [" ".join(chance.choices(words, k=chance.randint(1, 14))) for _ in range(56)]
+    texts += [". ".join(chance.sample(texts, chance.randint(2, 4))) for _ in range(8)]
     alone = translator.translate(texts, deterministic=True)
+    assert max(found.n_parts for found in alone) > 1
     assert len({found.text for found in alone}) > 50
     for size in (1, 2, 7, 64):
         order = list(range(len(texts)))
@@ -327,11 +329,12 @@ def test_rounded_weights_translate_nearly_the_same(translator: Translator) -> No
 
 def test_words_that_were_cut_where_parts_meet_have_no_links(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     translator = Translator.load(tiny_run, "cpu")
-    [found] = translator.translate(["the dog sees a cat"], alignments=True)
+    long = " ".join(["the dog sees a cat"] * 15)
+    [found] = translator.translate([long], alignments=True)
     assert found.alignment
     cut = lambda src, one: replace(one, text="der")  # noqa: E731
     monkeypatch.setattr("dragoman.translation.assemble._without_seam", cut)
-    [found] = translator.translate(["the dog sees a cat"], alignments=True)
+    [found] = translator.translate([long], alignments=True)
     assert found.alignment == ()
     assert found.notes[-1] == NOT_ALIGNED
 

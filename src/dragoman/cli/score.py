@@ -19,7 +19,7 @@ WINDOW = 2048
 """How many lines are scored together."""
 
 
-@with_options(TranslateOptions, "length_penalty", "precision", "batch_tokens")
+@with_options(TranslateOptions, "length_penalty", "precision", "batch_tokens", "sentence_split")
 def score(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder or bundle.")],
     options: TranslateOptions,

@@ -20,6 +20,7 @@ import os
 import struct
 import time
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -32,6 +33,7 @@ from numpy.typing import NDArray
 
 from dragoman.config import DataConfig
 from dragoman.data.corpus import Cleaner, Report
+from dragoman.data.sentences import sentences
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError, DataError
 from dragoman.files import check_sealed, sealed_folder, sha256
@@ -104,6 +106,7 @@ def _write(
     """Write the columns of a store into ``folder``; returns also what ``store.json`` says of them."""
     tell = throttled(progress)
     cleaner = Cleaner(config)
+    n_sentences: Counter[int] = Counter()
     with ExitStack() as files:
         ids, texts = [], []
         for side, tokenizer in zip(("src", "tgt"), tokenizers, strict=True):
@@ -122,6 +125,7 @@ def _write(
                 column.append_ids([rows[i] for i in keep])
             for column, lines in zip(texts, sides, strict=False):
                 column.append_texts([lines[i] for i in keep])
+            n_sentences.update(len(sentences(sides[0][i], config.src_lang)) for i in keep)
             tell(cleaner.report.read, total, "pairs encoded")
     report = cleaner.report
     if not report.kept:
@@ -131,6 +135,7 @@ def _write(
         "pairs": report.kept,
         "src": {"tokens": ids[0].size, "dtype": ids[0].dtype.str, "vocab_size": tokenizers[0].vocab_size},
         "tgt": {"tokens": ids[1].size, "dtype": ids[1].dtype.str, "vocab_size": tokenizers[1].vocab_size},
+        "src_sentences": sorted(n_sentences.items()),
         "text_bytes": [column.size for column in texts] or None,
         "report": asdict(report),
         "tokenizers": [tokenizer.fingerprint for tokenizer in tokenizers],
@@ -195,6 +200,7 @@ class Store:
         self.vocab_sizes: tuple[int, int] = (about["src"]["vocab_size"], about["tgt"]["vocab_size"])
         self.n_tokens: tuple[int, int] = (about["src"]["tokens"], about["tgt"]["tokens"])  # eos not counted
         self.sources: dict[str, dict[str, Any]] = about["sources"]  # path: fingerprint
+        self.src_sentences: dict[int, int] = dict(about.get("src_sentences", []))  # so many: of how many sources
         self._n = int(about["pairs"])
         self._ids = [
             _Rows(

@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from dragoman.config import Config, DataConfig, ModelConfig, TextFiles, each
 from dragoman.data.compression import refuse_a_pipe
@@ -23,6 +26,9 @@ from dragoman.progress import Ticker
 from dragoman.training.log import NO_TENSORBOARD
 from dragoman.training.memory import GIB, device_memory, n_parameters, state_bytes
 from dragoman.training.task import task_of
+
+USUAL_SHARE = 0.95
+"""Of the sources: what fewer lines show, a model learns too little of to be asked for it."""
 
 Pairs = Callable[[], Iterator[tuple[str, str]]]
 """One pass over the text each time it is called."""
@@ -167,6 +173,20 @@ def _learn_lexicon(pairs: Pairs, folder: Path, ticker: Ticker) -> Lexicon:
     ticker.say(f"{len(lexicon):,} words have a reliable translation; data.noise.one_word samples from them")
     write_text(folder / "lexicon.json", json.dumps(lexicon, ensure_ascii=False, indent=0))
     return lexicon
+
+
+def usual_facts(store: Store) -> dict[str, Any]:
+    """What a bundle's manifest says of the lines that its model was trained on; of longer ones it leaves out a part.
+
+    ``usual_src_tokens``: subwords that 999 of 1,000 sources do not exceed. ``usual_src_sentences``: sentences that 95
+    of 100 do not exceed; not there for a store of an earlier dragoman, which did not count them.
+    """
+    facts = {"usual_src_tokens": int(np.quantile(store.src_lengths(), 0.999, method="higher"))}
+    counts = sorted(store.src_sentences.items())
+    if counts:
+        reached = np.cumsum([lines for _, lines in counts]) >= USUAL_SHARE * sum(lines for _, lines in counts)
+        facts["usual_src_sentences"] = max(1, counts[int(reached.argmax())][0])
+    return facts
 
 
 def load_lexicon(run: Path) -> Lexicon:

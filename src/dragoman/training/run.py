@@ -41,7 +41,7 @@ from dragoman.training.folder import LAUNCH, Ready, claimed, follow, ready_to_re
 from dragoman.training.log import RunLog, duration
 from dragoman.training.loop import Outcome, Validation, fit
 from dragoman.training.options import TrainOptions
-from dragoman.training.preparation import check_trainable, load_lexicon, prepare
+from dragoman.training.preparation import check_trainable, load_lexicon, prepare, usual_facts
 from dragoman.training.speed import tokens_per_second
 from dragoman.training.task import task_of
 from dragoman.training.validation import confidence_facts, kept_weights, validator
@@ -279,11 +279,9 @@ def _keep(
     load_into(model, weights)
     found = validate(model.eval())
     scores = {"loss": found.loss, **found.scores}
-    confidence = confidence_facts(Bundle(config, model, *tokenizers, {}), run, log)
-    usual = int(np.quantile(Store.open(run / "store/train").src_lengths(), 0.999, method="higher"))
-    facts = {
-        "weights": kept, "step": step, "validation": scores, "usual_src_tokens": usual, **confidence, **parent_of(run)
-    }  # fmt: skip
+    usual = usual_facts(Store.open(run / "store/train"))
+    confidence = confidence_facts(Bundle(config, model, *tokenizers, usual), run, log)
+    facts = {"weights": kept, "step": step, "validation": scores, **usual, **confidence, **parent_of(run)}
     save_bundle(run / "bundle", config, model.config, weights, *tokenizers, facts)
     log.event("bundle", step, weights=kept, **scores)
     log.say(f"{run}/bundle: {kept}; validation {found}; trained for {duration(outcome.state.seconds)}")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from heapq import nlargest
 
 from dragoman.decoding.alignment import Links, word_numbers
-from dragoman.decoding.search import penalised
+from dragoman.decoding.search import Hypothesis, penalised
 from dragoman.translation.confidence import confidence_features
 from dragoman.translation.faults import without_runs
 from dragoman.translation.notes import Note
 from dragoman.translation.plan import Plan
 from dragoman.translation.scoring import TextPart
-from dragoman.translation.segments import SegmentResult, TextSegment, by_text
+from dragoman.translation.segments import SegmentResult, TextSegment, by_text, one_line
 
 
 @dataclass(frozen=True, repr=False)
@@ -20,8 +21,8 @@ class Translation:
     """One translated line."""
 
     text: str
-    score: float  # log-probability (nats, eos included) over the length penalty; 0 for a blank line
-    n_parts: int = 1  # more than 1 where the line was too long and was split; 0 for a blank line
+    score: float  # log-probability (nats, eos included) over the length penalty, summed over parts; 0 for a blank line
+    n_parts: int = 1  # more than 1 where the line has several sentences, or was too long; 0 for a blank line
     log_prob: float = 0.0  # nats, the eos of each part included
     n_tokens: int = 0  # target subwords, the eos of each part counted
     alternatives: tuple[Translation, ...] = ()  # the rest of the n best, best first
@@ -61,7 +62,8 @@ def assemble(
     joined = [_join([(segments[i], results[i]) for i in group], plan) for group in groups]
     translations = joined
     if plan.options.guard:
-        translations = [_without_seam(text, one) for text, one in zip(texts, joined, strict=True)]
+        cut = {each.owner for each in segments if each.cut}
+        translations = [_without_seam(texts[i], one) if i in cut else one for i, one in enumerate(joined)]
     translations = _with_confidence(texts, translations, segments, results, plan)
     if plan.options.alignments:
         links = _align(texts, groups, segments, results, plan)
@@ -74,8 +76,7 @@ def _join(parts: Sequence[tuple[TextSegment, SegmentResult]], plan: Plan) -> Tra
     missing = next((result.note for _, result in parts if not result.hypotheses), None)
     if missing is not None:
         return Translation("", 0.0, len(parts), notes=(missing,))
-    n_ranks = min((len(result.hypotheses) for _, result in parts), default=1)
-    best, *others = (_of_rank([result for _, result in parts], rank, plan) for rank in range(n_ranks))
+    best, *others = (_of_ranks(parts, ranks, plan) for ranks in _ranks([result for _, result in parts], plan))
     notes = [
         Note("constraint", violation)
         for segment, result in parts
@@ -88,16 +89,58 @@ def _join(parts: Sequence[tuple[TextSegment, SegmentResult]], plan: Plan) -> Tra
     return replace(best, alternatives=tuple(others), notes=tuple(notes))
 
 
-def _of_rank(results: Sequence[SegmentResult], rank: int, plan: Plan) -> Translation:
-    log_prob = sum(result.hypotheses[rank].log_prob for result in results)
-    n = sum(len(result.hypotheses[rank].ids) + 1 for result in results)
-    score = penalised(log_prob, n, plan.search.decode.length_penalty) if results else 0.0
-    return Translation(plan.between.join(result.texts[rank] for result in results), score, len(results), log_prob, n)
+def _ranks(results: Sequence[SegmentResult], plan: Plan) -> list[tuple[int, ...]]:
+    """Which hypothesis of each part makes the translation, and which make each of its alternatives."""
+    if plan.options.sample:  # a sample of a text is one of each part: the best of them are none
+        return [(rank,) * len(results) for rank in range(min((len(each.hypotheses) for each in results), default=1))]
+    scores = [[_score(hypothesis, plan) for hypothesis in result.hypotheses] for result in results]
+    return best_sums(scores, plan.options.n_best)
+
+
+def best_sums(scores: Sequence[Sequence[float]], most: int) -> list[tuple[int, ...]]:
+    """Of all ways to take one of each those with the greatest sums: which are taken, the best first.
+
+    The first of each leads, whatever its sum: the guard may have chosen it.
+    """
+    best: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
+    for own in scores:
+        order = sorted(range(len(own)), key=lambda rank: -own[rank])
+        # of those before, number i with number j of these is the i * j-th at best, both counted from 1
+        extended = [
+            (total + own[rank], (*ranks, rank))
+            for i, (total, ranks) in enumerate(best, 1)
+            for rank in order[: most // i]
+        ]
+        best = nlargest(most, extended, key=lambda pair: pair[0])
+    leading = (0,) * len(scores)
+    return [leading, *(ranks for _, ranks in best if ranks != leading)][:most]
+
+
+def _of_ranks(parts: Sequence[tuple[TextSegment, SegmentResult]], ranks: Sequence[int], plan: Plan) -> Translation:
+    chosen = [result.hypotheses[rank] for (_, result), rank in zip(parts, ranks, strict=True)]
+    texts = [
+        _space(segment, plan) * (i > 0) + result.texts[rank]
+        for i, ((segment, result), rank) in enumerate(zip(parts, ranks, strict=True))
+    ]
+    score = sum((_score(hypothesis, plan) for hypothesis in chosen), 0.0)
+    log_prob = sum((hypothesis.log_prob for hypothesis in chosen), 0.0)
+    return Translation("".join(texts), score, len(parts), log_prob, sum(len(each.ids) + 1 for each in chosen))
+
+
+def _score(hypothesis: Hypothesis, plan: Plan) -> float:
+    return penalised(hypothesis.log_prob, len(hypothesis.ids) + 1, plan.search.decode.length_penalty)
+
+
+def _space(segment: TextSegment, plan: Plan) -> str:
+    """What comes before a part's translation: the spaces of the source, and others or none as its language has it."""
+    if plan.unspaced:
+        return "".join(character for character in segment.gap if character not in " \u00a0\n")
+    return one_line(segment.gap) or " "
 
 
 def _without_seam(src: str, one: Translation) -> Translation:
-    """Say once what a translation repeats where two of its parts meet, each of which is sound; and note it."""
-    text = one.text if one.n_parts < 2 else without_runs(src, one.text)
+    """Say once what a translation repeats where two pieces of a sentence meet, each of which is sound; and note it."""
+    text = without_runs(src, one.text)
     note = Note("loop", "loop: where its parts meet; the repetition is removed")
     return one if text == one.text else replace(one, text=text, notes=(*one.notes, note))
 

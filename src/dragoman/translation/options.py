@@ -129,6 +129,10 @@ class TranslateOptions(Options):
         ),
     ] = None  # fmt: skip
     n_best: Annotated[int, option("Output", "Number of translations per line.", ge=1)] = 1
+    sentence_split: Annotated[
+        bool,
+        option("Output", "Split lines into sentences, which are translated one by one and joined again."),
+    ] = True
     alignments: Annotated[bool, option("Output", "Return word alignments, read off attention weights.")] = False
     prefix: Annotated[
         str | tuple[str, ...],
@@ -244,5 +248,5 @@ class TranslateOptions(Options):
                 raise ConfigError(f"{each.name} has no effect on {what}: leave it out (used are {', '.join(used)})")
 
 
-SCORING = ("length_penalty", "batch_tokens", "precision", "alignments")
+SCORING = ("length_penalty", "batch_tokens", "precision", "alignments", "sentence_split")
 """The options that scoring given translations has."""

@@ -28,7 +28,8 @@ class Plan:
     tgt_tokenizer: Tokenizer
     src_lang: str | None
     tgt_lang: str | None
-    between: str  # what is put between two parts: nothing where the target language has no spaces
+    unspaced: bool  # the target language has no spaces between sentences
+    usual_sentences: int  # a text of more is translated in parts
     usual_tokens: int  # a longer text is split
     longest_sentence: int  # but a single sentence only where it is longer than this
     max_tokens: int  # the longest source that the model was trained on

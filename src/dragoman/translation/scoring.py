@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import torch
 
+from dragoman.config import DecodeConfig
+from dragoman.data.languages import UNSPACED, primary
+from dragoman.data.sentences import sentences
 from dragoman.data.tokenizer import EOS_ID, UNK_ID, Tokenizer
 from dragoman.decoding.alignment import Links, links, token_words, word_numbers
 from dragoman.decoding.batches import OUT_OF_MEMORY
@@ -15,16 +19,17 @@ from dragoman.decoding.scoring import Read, Reader, read_all
 from dragoman.decoding.search import penalised
 from dragoman.engines.torch import autocast
 from dragoman.translation.notes import Note
+from dragoman.translation.options import TranslateOptions
 
 
 @dataclass(frozen=True)
 class Scored:
     """One given translation, as the model judges it; its numbers are nan where the model was not asked."""
 
-    log_prob: float  # nats, eos included
+    log_prob: float  # nats, eos included, that of each part
     score: float  # over the length penalty, as a ``Translation``'s
     n_tokens: int  # target subwords, eos counted; 0 where the model was not asked
-    tokens: tuple[str, ...] = ()  # these subwords, spaces as U+2581, eos last
+    tokens: tuple[str, ...] = ()  # these subwords, spaces as U+2581, eos last; of each part
     token_log_probs: tuple[float, ...] = ()  # nats, of each
     alignment: Links | None = None  # (source word, target word), from 0; None: not asked for
     notes: tuple[Note, ...] = ()  # what the reader should know
@@ -38,13 +43,72 @@ class PairReader:
     src_tokenizer: Tokenizer
     tgt_tokenizer: Tokenizer
     device: torch.device
-    src_unspaced: bool  # the source language puts no spaces between words: each character is one
-    tgt_unspaced: bool
+    src_lang: str | None
+    tgt_lang: str | None
+    usual_sentences: int  # a pair of more is read sentence by sentence
     max_tokens: int  # the longest side it was trained on
     longest: int | None  # the longest side it can read, eos counted; None: any
     precision: str = "fp32"  # or bf16
 
+    @property
+    def src_unspaced(self) -> bool:
+        """Whether the source language puts no spaces between words: each character is one."""
+        return primary(self.src_lang) in UNSPACED
+
+    @property
+    def tgt_unspaced(self) -> bool:
+        """The same of the target language."""
+        return primary(self.tgt_lang) in UNSPACED
+
     def score(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        options: TranslateOptions,
+        decode: DecodeConfig,
+        progress: Callable[[int, int, str], object] | None,
+    ) -> list[Scored]:
+        """Score each target as the translation of its source; see ``Translator.score``."""
+        pairs = list(zip(sources, targets, strict=True))
+        cut = [self._sentence_pairs(*pair) if options.sentence_split else [pair] for pair in pairs]
+        src, tgt = ([pair[side] for group in cut for pair in group] for side in (0, 1))
+        scored = iter(
+            self._score_whole(src, tgt, decode.batch_tokens, decode.length_penalty, options.alignments, progress)
+        )
+        return [
+            self._joined(pair, group, list(islice(scored, len(group)))) for pair, group in zip(pairs, cut, strict=True)
+        ]
+
+    def _sentence_pairs(self, source: str, target: str) -> list[tuple[str, str]]:
+        """The sentences of both, as many together as a training line has; the whole where they are not as many."""
+        src, tgt, n = sentences(source, self.src_lang), sentences(target, self.tgt_lang), self.usual_sentences
+        if len(src) != len(tgt) or len(src) <= n:
+            return [(source, target)]
+        return [("".join(src[i : i + n]).strip(), "".join(tgt[i : i + n]).strip()) for i in range(0, len(src), n)]
+
+    def _joined(self, pair: tuple[str, str], parts: Sequence[tuple[str, str]], scored: list[Scored]) -> Scored:
+        """A pair from what its sentences scored."""
+        if len(parts) == 1:
+            return scored[0]
+        notes = tuple(dict.fromkeys(note for one in scored for note in one.notes))
+        if not all(one.n_tokens for one in scored):
+            return replace(next(one for one in scored if not one.n_tokens), notes=notes)
+        found: Links | None = None
+        if scored[0].alignment is not None:
+            src_first = _first_words(pair[0], [src for src, _ in parts], self.src_unspaced)
+            tgt_first = _first_words(pair[1], [tgt for _, tgt in parts], self.tgt_unspaced)
+            found = tuple(
+                (src_word + src_start, tgt_word + tgt_start)
+                for one, src_start, tgt_start in zip(scored, src_first, tgt_first, strict=True)
+                for src_word, tgt_word in one.alignment or ()
+            )
+        return Scored(
+            sum(one.log_prob for one in scored), sum(one.score for one in scored), sum(one.n_tokens for one in scored),
+            tuple(token for one in scored for token in one.tokens),
+            tuple(value for one in scored for value in one.token_log_probs), found, notes,
+        )  # fmt: skip
+
+    def _score_whole(
         self,
         sources: Sequence[str],
         targets: Sequence[str],
@@ -53,7 +117,7 @@ class PairReader:
         alignments: bool,
         progress: Callable[[int, int, str], object] | None,
     ) -> list[Scored]:
-        """Score each target as the translation of its source; see ``Translator.score``."""
+        """Score each target in one piece."""
         src, tgt = self.src_tokenizer.encode(list(sources)), self.tgt_tokenizer.encode(list(targets))
         why_not = [self._why_not(*pair) for pair in zip(sources, targets, src, tgt, strict=True)]
         asked = [i for i, why in enumerate(why_not) if why is None]
@@ -128,15 +192,14 @@ class ScoringPlan:
     """How given translations will be scored; made by ``Translator.plan_scoring``."""
 
     reader: PairReader
-    batch_tokens: int
-    length_penalty: float
-    alignments: bool
+    options: TranslateOptions
+    decode: DecodeConfig
 
     def score(
         self, sources: Sequence[str], targets: Sequence[str], progress: Callable[[int, int, str], object] | None = None
     ) -> list[Scored]:
         """Score each target as the translation of its source; see ``Translator.score``."""
-        return self.reader.score(sources, targets, self.batch_tokens, self.length_penalty, self.alignments, progress)
+        return self.reader.score(sources, targets, self.options, self.decode, progress)
 
 
 @dataclass(frozen=True)
@@ -147,6 +210,16 @@ class TextPart:
     src_numbers: Sequence[int]  # the word of each of its characters
     src_ids: Sequence[int]
     tgt_ids: Sequence[int]
+
+
+def _first_words(text: str, parts: Sequence[str], unspaced: bool) -> list[int]:
+    """The number of the first word of each part of a text, in the text."""
+    numbers, first, end = word_numbers(text, unspaced), [], 0
+    for part in parts:
+        start = text.index(part, end)
+        first.append(numbers[start])
+        end = start + len(part)
+    return first
 
 
 def _pieces(tokenizer: Tokenizer, ids: Sequence[int]) -> list[bytes | None]:

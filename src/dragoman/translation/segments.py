@@ -7,7 +7,9 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import NamedTuple
 
+from dragoman.data.sentences import sentences
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.search import Hypothesis
 from dragoman.engines.engine import Segment
@@ -20,10 +22,12 @@ from dragoman.translation.word_constraints import WordConstraints
 
 @dataclass(frozen=True, kw_only=True)
 class TextSegment:
-    """A text, or a part of one that was too long."""
+    """A text, or a part of one: some of its sentences, or a piece of one that was too long."""
 
     owner: int  # which text
     start: int  # where in it, in characters that are no spaces: a text that is split loses none of these
+    gap: str = ""  # the spaces between it and the part before
+    cut: bool = False  # a piece of a sentence that was too long
     text: str
     search: Segment
     constraints: WordConstraints | None = None
@@ -41,10 +45,12 @@ class SegmentResult:
 
 
 def segment(texts: Sequence[str], plan: Plan, events: Events, first_number: int = 0) -> list[TextSegment]:
-    """What to search for: each text that is not blank, split where it is longer than a usual training sentence.
+    """What to search for: each text that is not blank, cut into sentences (``options.sentence_split``).
 
-    A single sentence stays whole up to ``plan.longest_sentence`` tokens. Of a text that is split the first part has the
-    prefix and the words to include, and each the glossary's terms that begin in it.
+    As many sentences stay together as the training text has on a line (``plan.usual_sentences``). What is longer than a
+    usual training line is split further, with a warning; a single sentence stays whole up to ``plan.longest_sentence``
+    tokens. Of a text with several parts the first has the prefix and the words to include, and each the glossary's
+    terms that begin in it.
 
     Args:
         first_number: The number of the first text, from which sampling derives its random numbers.
@@ -52,41 +58,96 @@ def segment(texts: Sequence[str], plan: Plan, events: Events, first_number: int 
     Raises:
         ConfigError: There are not as many prefixes as texts.
     """
-    options, pieces = plan.options, _pieces(texts, plan, events)
+    options = plan.options
     prefixes = [options.prefix] * len(texts) if isinstance(options.prefix, str) else list(options.prefix)
     if len(prefixes) != len(texts):
         raise ConfigError(f"{len(prefixes):,} prefixes for {len(texts):,} texts: give one for all or one for each")
     segments = []
-    for number, (text, parts) in enumerate(zip(texts, pieces, strict=True)):
-        starts = [0, *accumulate(sum(not character.isspace() for character in part) for part, _ in parts)]
+    for number, (text, parts) in enumerate(zip(texts, _parts(texts, plan, events), strict=True)):
+        starts = [0, *accumulate(sum(not character.isspace() for character in part.text) for part in parts)]
         terms = _terms_by_part(text, starts[:-1], plan.glossary.find(text) if plan.glossary else [])
-        for (part, ids), start, found in zip(parts, starts, terms, strict=False):
+        for part, start, found in zip(parts, starts, terms, strict=False):
             constraints = (
                 plan.encoder.encode(options, prefixes[number], found, start == 0) if options.constrains else None
             )
             rules = None if constraints is None else constraints.rules
-            search = Segment(ids=ids, key=(first_number + number, start), rules=rules)
-            segments.append(TextSegment(owner=number, start=start, text=part, search=search, constraints=constraints))
+            search = Segment(ids=part.ids, key=(first_number + number, start), rules=rules)
+            segments.append(
+                TextSegment(
+                    owner=number, start=start, gap=part.gap, cut=part.cut, text=part.text, search=search,
+                    constraints=constraints,
+                )
+            )  # fmt: skip
     return segments
 
 
-def _pieces(texts: Sequence[str], plan: Plan, events: Events) -> list[list[tuple[str, list[int]]]]:
-    """The parts of each text with their ids; none of a blank one."""
-    tokenizer, pieces = plan.src_tokenizer, []
-    for number, (text, ids) in enumerate(zip(texts, tokenizer.encode(list(texts)), strict=True)):
-        parts = [(text, ids)] if text.strip() else []
-        if parts and len(ids) > plan.usual_tokens:
-            split = split_text(
-                text, plan.usual_tokens, lambda some: [len(each) for each in tokenizer.encode(some)],
+class _Part(NamedTuple):
+    """A part of a text, before its constraints are known."""
+
+    text: str
+    ids: list[int]
+    gap: str  # the spaces before it
+    cut: bool  # a piece of a sentence
+
+
+def _parts(texts: Sequence[str], plan: Plan, events: Events) -> list[list[_Part]]:
+    """The parts of each text; none of a blank one."""
+    tokenizer = plan.src_tokenizer
+    lines = [_groups(text, plan) for text in texts]
+    encoded = iter(tokenizer.encode([group for line in lines for group in line]))
+    result = []
+    for number, (text, line) in enumerate(zip(texts, lines, strict=True)):
+        pieces: list[tuple[str, list[int], bool]] = []
+        for group, ids in zip(line, encoded, strict=False):
+            split = [group] if len(ids) <= plan.usual_tokens else split_text(
+                group, plan.usual_tokens, lambda some: [len(each) for each in tokenizer.encode(some)],
                 plan.longest_sentence,
             )  # fmt: skip
-            if len(split) > 1:
-                parts = [pair for pair in zip(split, tokenizer.encode(split), strict=True) if pair[1]]
-        if len(parts) > 1 and events.warn is not None:
-            said = f"{len(ids):,} tokens are more than {plan.usual_tokens:,}; split into {len(parts)}"
-            events.warn(Note("split", said, events.label(number + 1)))
-        pieces.append(parts)
-    return pieces
+            if len(split) == 1:
+                pieces.append((group, ids, False))
+                continue
+            pieces += [(piece, own, True) for piece, own in zip(split, tokenizer.encode(split), strict=True) if own]
+            if events.warn is not None:
+                said = f"{len(ids):,} tokens are more than {plan.usual_tokens:,}; split into {len(split)}"
+                events.warn(Note("split", said, events.label(number + 1)))
+        result.append(_with_gaps(text, pieces))
+    return result
+
+
+def _groups(text: str, plan: Plan) -> list[str]:
+    """A text as sentences that are translated together: no more than a training line has, and no longer than one."""
+    if not text.strip():
+        return []
+    found = sentences(text, plan.src_lang) if plan.options.sentence_split else [text]
+    if len(found) <= 1:
+        return [text]
+    sizes = [len(ids) for ids in plan.src_tokenizer.encode([sentence.strip() for sentence in found])]
+    groups: list[list[str]] = []
+    size = 0  # of the last one
+    for sentence, more in zip(found, sizes, strict=True):
+        if groups and len(groups[-1]) < plan.usual_sentences and size + more < plan.usual_tokens:
+            groups[-1].append(sentence)
+            size += more + 1  # and one for what is between
+        else:
+            groups.append([sentence])
+            size = more
+    joined = ["".join(group) for group in groups]
+    first, last = joined[0], joined[-1]  # their outer spaces are the line's, and stay as in one that is whole
+    if len(joined) == 1:
+        return [text]
+    return [first.rstrip(), *(each.strip() for each in joined[1:-1]), last.lstrip()]
+
+
+def _with_gaps(text: str, pieces: Sequence[tuple[str, list[int], bool]]) -> list[_Part]:
+    """Each piece of ``text`` with the spaces before it; none before the first."""
+    parts: list[_Part] = []
+    end = 0
+    for piece, ids, cut in pieces:
+        start = text.index(piece, end)
+        gap = text[end:start]
+        parts.append(_Part(piece, ids, gap[len(gap.rstrip()) :] if parts else "", cut))
+        end = start + len(piece)
+    return parts
 
 
 def _terms_by_part(text: str, starts: Sequence[int], found: Sequence[Match]) -> list[list[Match]]:

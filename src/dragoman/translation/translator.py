@@ -1,8 +1,9 @@
 """Text to text: N lines in, N lines out, in order.
 
-A blank line stays blank and the model is not asked. A line longer than the model was trained on is split at sentence
-ends (or, failing that, at spaces, or anywhere), its parts are translated and joined, and a warning says so. A line for
-which memory is too short does not hold up the others.
+A blank line stays blank and the model is not asked. A line of more sentences than the lines of the training text have
+is translated sentence by sentence, and joined again. A sentence longer than the model was trained on is split (at
+clauses, or failing that at spaces, or anywhere), and a warning says so. A line for which memory is too short does not
+hold up the others.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ class Translator:
         """Translate a text, or several: one translation for each, in order; a parser's are trees (module ``parser``).
 
         Args:
-            texts: One sentence each, as raw text; of a single string the result is a single translation.
+            texts: Raw text; what is one line comes out as one. Of a single string the result is a single translation.
             options: How; ``changes`` are options by name, such as ``beam_size=5``. ``TranslateOptions`` says what each
                 one means.
             events: Who is told of warnings, failures and progress.
@@ -189,7 +190,7 @@ class Translator:
             reader=self._reader("bf16" if options.precision == "bf16" else "fp32"),
             src_tokenizer=self.src_tokenizer, tgt_tokenizer=self.tgt_tokenizer,
             src_lang=self.config.data.src_lang, tgt_lang=self.config.data.tgt_lang,
-            between="" if self._encoder.unspaced else " ",
+            unspaced=self._encoder.unspaced, usual_sentences=self.usual_sentences,
             usual_tokens=self.usual_tokens, longest_sentence=min(self.max_tokens, 2 * self.usual_tokens),
             max_tokens=self.max_tokens, longest=self._models.longest,
             encoder=self._encoder, glossary=glossary, confidence=self.confidence, trees=trees,
@@ -238,8 +239,9 @@ class Translator:
     ) -> Scored | list[Scored]:  # fmt: skip
         """Score a given translation, or several (forced decoding).
 
-        A pair with a blank side, or one that runs out of memory, is not scored: its numbers are nan, and a note says
-        so.
+        Where both sides have as many sentences, and more than the lines of the training text, these are scored pair by
+        pair (``sentence_split``). A pair with a blank side, or one that runs out of memory, is not scored: its numbers
+        are nan, and a note says so.
 
         Args:
             sources, targets: Raw text; target ``i`` translates source ``i``. Of two strings the result is one.
@@ -268,11 +270,9 @@ class Translator:
         options.refuse_others(SCORING, "scoring")
         if self.is_parser:
             raise ConfigError("a parser cannot score given trees: scoring is for translation runs")
-        config = self._decode_config(options)
+        decode = self._decode_config(options)
         autocast(options.precision, self.device)  # refused now
-        return ScoringPlan(
-            self._reader(options.precision), config.batch_tokens, config.length_penalty, options.alignments
-        )
+        return ScoringPlan(self._reader(options.precision), options, decode)
 
     @property
     def bundle(self) -> Bundle:
@@ -298,15 +298,20 @@ class Translator:
         known = (bundle.manifest.get("usual_src_tokens", self.max_tokens) for bundle in self._bundles)
         return min(self.max_tokens, max(32, min(known)))
 
+    @property
+    def usual_sentences(self) -> int:
+        """How many sentences 95 of 100 training sources do not exceed; 1 of a bundle that does not say."""
+        return min(bundle.manifest.get("usual_src_sentences", 1) for bundle in self._bundles)
+
     def confidence_features(self, texts: Sequence[str], found: Sequence[Translation]) -> list[list[float]]:
         """What is known of translations without a reference, for a ``Confidence``; blank lines are left out."""
         return features_of(texts, found, self.plan())
 
     def _reader(self, precision: str) -> PairReader:
-        src_unspaced = primary(self.config.data.src_lang) in UNSPACED
+        data = self.config.data
         return PairReader(
-            self.model, self.src_tokenizer, self.tgt_tokenizer, self.device, src_unspaced, self._encoder.unspaced,
-            self.max_tokens, self._models.longest, precision,
+            self.model, self.src_tokenizer, self.tgt_tokenizer, self.device, data.src_lang, data.tgt_lang,
+            self.usual_sentences, self.max_tokens, self._models.longest, precision,
         )  # fmt: skip
 
     def _decode_config(self, options: TranslateOptions) -> DecodeConfig:

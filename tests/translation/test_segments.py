@@ -1,0 +1,186 @@
+"""Lines of several sentences: cut, translated one by one, joined as they were."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dragoman.bundle import Bundle, load_bundle
+from dragoman.errors import BundleError
+from dragoman.translation.assemble import best_sums
+from dragoman.translation.notes import QUIET, Events
+from dragoman.translation.segments import segment
+from dragoman.translation.translator import Translator
+from echo import Echo
+
+JOINED = "the dog sees a cat.  a man sleeps!\tthe house?"
+GUARD_OFF: dict[str, Any] = {"guard": False}
+
+
+def echo_of(tiny_run: Path, tgt_lang: str = "de", **facts: Any) -> Translator:
+    real = load_bundle(tiny_run)
+    model: Any = Echo(real.src_tokenizer.vocab_size)
+    data = real.config.data.model_copy(update={"tgt_lang": tgt_lang})
+    config = real.config.model_copy(update={"data": data})
+    return Translator(Bundle(config, model, *real[2:4], facts))
+
+
+def parts(translator: Translator, text: str, **options: Any) -> list[str]:
+    return [each.text for each in segment([text], translator.plan(**options), QUIET)]
+
+
+def test_a_line_is_cut_into_sentences_and_joined_with_its_own_spaces(tiny_run: Path) -> None:
+    echo = echo_of(tiny_run)
+    warned: list[Any] = []
+    texts = [JOINED, "one dog", f"  {JOINED} ", "the dog.\n\na cat.", "狗。猫。"]
+    found = echo.translate(texts, events=Events(warn=warned.append), **GUARD_OFF)
+    assert [one.text for one in found] == [
+        JOINED, "one dog", f"  {JOINED} ", "the dog.  a cat.", "狗。 猫。"
+    ]  # fmt: skip
+    assert [one.n_parts for one in found] == [3, 1, 3, 2, 2]
+    assert warned == []  # it is no more than what was asked for
+    assert parts(echo, JOINED) == ["the dog sees a cat.", "a man sleeps!", "the house?"]
+
+
+def test_there_are_no_spaces_between_sentences_where_the_target_language_has_none(tiny_run: Path) -> None:
+    [found] = echo_of(tiny_run, tgt_lang="zh").translate(["the dog. a cat.\u3000the man.\tall."], **GUARD_OFF)
+    assert found.text == "the dog.a cat.\u3000the man.\tall."
+
+
+def test_as_many_sentences_as_a_training_line_has_stay_together(tiny_run: Path) -> None:
+    echo = echo_of(tiny_run, usual_src_sentences=2)
+    assert echo.usual_sentences == 2
+    assert parts(echo, JOINED) == ["the dog sees a cat.  a man sleeps!", "the house?"]
+    assert parts(echo, "the dog. a cat.") == ["the dog. a cat."]
+    short = echo_of(tiny_run, usual_src_sentences=9, usual_src_tokens=32)
+    sentence = " ".join(["a cat"] * 10) + "."
+    assert parts(short, " ".join([sentence] * 3)) == [sentence] * 3  # but no more than the tokens of one
+
+
+def test_what_is_asked_for_decides(tiny_run: Path) -> None:
+    assert parts(echo_of(tiny_run), JOINED, sentence_split=False) == [JOINED]
+
+
+def test_a_sentence_that_is_too_long_is_split_with_a_warning_and_the_others_are_not(tiny_run: Path) -> None:
+    echo = echo_of(tiny_run, usual_src_tokens=32)
+    long = " ".join(["the dog sees a cat"] * 40)
+    warned: list[str] = []
+    told = Events(warn=lambda note: warned.append(str(note)))
+    [found] = echo.translate([f"a man. {long}. the house."], events=told, **GUARD_OFF)
+    assert found.text == f"a man. {long}. the house."
+    n_tokens = len(echo.src_tokenizer.encode([f"{long}."])[0])
+    assert warned == [f"line 1: {n_tokens} tokens are more than 32; split into {found.n_parts - 2}"]
+
+
+def test_the_glossary_and_the_prefix_are_for_the_sentence_they_belong_to(tiny_run: Path) -> None:
+    plan = echo_of(tiny_run).plan(glossary={"house": "Haus", "dog": "Hund"}, prefix="Nun", include=["Rad"])
+    made = segment([JOINED], plan, QUIET)
+    constraints = [each.constraints for each in made if each.constraints is not None]
+    assert [[word for word, _ in each.placed] for each in constraints] == [["Rad", "Hund"], [], ["Haus"]]
+    assert [each.prefix for each in constraints] == ["Nun", "", ""]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {}, {"n_best": 2, "alignments": True}, {"sample": True, "seed": 3}, {"deterministic": True},
+        {"engine": "ctranslate2"}, {"workers": 2}, {"beam_size": 1},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_the_first_sentence_of_a_line_becomes_what_it_becomes_alone(
+    tiny_run: Path, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    if options.get("engine") == "ctranslate2":
+        pytest.importorskip("ctranslate2")
+    shutil.copytree(tiny_run / "bundle", tmp_path / "run/bundle")  # beside which CTranslate2's model is written
+    translator = Translator.load(tmp_path / "run", "cpu")
+    texts = ["the dog sees a cat.", "a man sleeps."]
+    alone = translator.translate(texts, **options)
+    [joined] = translator.translate([" ".join(texts)], **options)
+    assert joined.n_parts == 2
+    assert joined.text.startswith(alone[0].text)  # samples of the second are others: it stands elsewhere
+    if not options.get("sample"):
+        assert joined.text == f"{alone[0].text} {alone[1].text}"
+        assert joined.log_prob == pytest.approx(alone[0].log_prob + alone[1].log_prob, abs=1e-4)
+    if options.get("alignments"):
+        n_src, n_tgt = len(texts[0].split()), len(alone[0].text.split())
+        later = tuple((src + n_src, tgt + n_tgt) for src, tgt in alone[1].alignment or ())
+        assert joined.alignment == (*(alone[0].alignment or ()), *later)
+
+
+def test_the_n_best_of_a_line_are_the_best_combinations_of_its_sentences(tiny_run: Path) -> None:
+    translator = Translator.load(tiny_run, "cpu")
+    texts = ["the dog sees a cat.", "a man sleeps here.", "tree house."]
+    apart = [[one, *one.alternatives] for one in translator.translate(texts, n_best=4)]
+    [joined] = translator.translate([" ".join(texts)], n_best=4)
+    every = [(sum(one.score for one in chosen), " ".join(one.text for one in chosen)) for chosen in product(*apart)]
+    wanted = sorted(every, reverse=True)[:4]
+    found = [joined, *joined.alternatives]
+    assert [one.score for one in found] == pytest.approx([score for score, _ in wanted], abs=1e-5)
+    assert [one.text for one in found] == [text for _, text in wanted]
+
+
+def test_a_line_is_scored_sentence_by_sentence_where_both_sides_have_as_many(tiny_run: Path) -> None:
+    translator = Translator.load(tiny_run, "cpu")
+    sources, targets = (
+        ["the dog sees a cat.", "a man sleeps here."],
+        ["der hund sieht ein katze.", "Ein mann schlaeft."],
+    )
+    options: dict[str, Any] = {"alignments": True}
+    one, other = translator.score(sources, targets, **options)
+    [joined] = translator.score([" ".join(sources)], ["\t".join(targets)], **options)
+    assert joined.log_prob == pytest.approx(one.log_prob + other.log_prob, abs=1e-5)
+    assert joined.score == pytest.approx(one.score + other.score, abs=1e-5)
+    assert (joined.tokens, joined.n_tokens) == (one.tokens + other.tokens, one.n_tokens + other.n_tokens)
+    assert joined.token_log_probs == pytest.approx(one.token_log_probs + other.token_log_probs, abs=1e-5)
+    later = tuple((src + 5, tgt + 5) for src, tgt in other.alignment or ())
+    assert joined.alignment == (*(one.alignment or ()), *later)
+    whole = translator.score([" ".join(sources)], ["\t".join(targets)], sentence_split=False)[0]
+    assert whole.n_tokens == len(translator.tgt_tokenizer.encode(["\t".join(targets)])[0]) + 1
+    unequal = " ".join(targets).replace(".", "", 1)
+    assert translator.score([" ".join(sources)], [unequal])[0].n_tokens == (
+        len(translator.tgt_tokenizer.encode([unequal])[0]) + 1
+    )
+
+
+def test_what_is_to_be_known_of_a_sentence_is_said_of_its_line(tiny_run: Path) -> None:
+    translator = Translator.load(tiny_run, "cpu")
+    scored = translator.score(["a dog. " + "a cat " * 300 + ". a man."], ["ein hund. ein katze. ein mann."])
+    assert scored[0].n_tokens  # too long is said, and scored all the same
+    assert [note.kind for note in scored[0].notes] == ["too_long"]
+
+
+@settings(max_examples=200)
+@given(st.lists(st.lists(st.integers(-9, 0), min_size=1, max_size=5), max_size=4), st.integers(1, 8))
+def test_the_best_sums_are_those_of_all_ways_to_take_one_of_each(scores: list[list[float]], most: int) -> None:
+    every = list(product(*(range(len(own)) for own in scores)))
+
+    def total(ranks: Sequence[int]) -> float:
+        return sum(own[rank] for own, rank in zip(scores, ranks, strict=True))
+
+    found = best_sums(scores, most)
+    assert len(set(found)) == len(found) == min(most, len(every))
+    assert found[0] == (0,) * len(scores)
+    others = sorted((total(ranks) for ranks in every if ranks != found[0]), reverse=True)
+    assert [total(ranks) for ranks in found[1:]] == others[: len(found) - 1]
+
+
+def test_training_counts_the_sentences_of_its_lines(tiny_run: Path) -> None:
+    assert Translator.load(tiny_run, "cpu").manifest["usual_src_sentences"] == 1
+
+
+def test_an_impossible_number_of_sentences_is_refused(reseal: Any) -> None:
+    with pytest.raises(BundleError, match="usual_src_sentences = 0 in its manifest must be"):
+        load_bundle(reseal({"usual_src_sentences": 0}))
+
+
+def test_an_older_bundle_has_one_sentence_a_line(tiny_run: Path) -> None:
+    assert echo_of(tiny_run).usual_sentences == 1
