@@ -59,6 +59,18 @@ def test_every_option_of_translating_is_an_option_of_a_request(live: Any) -> Non
     assert request["beam_size"]["description"] == declared["beam_size"]["description"]
 
 
+def test_the_openapi_document_has_every_route_with_its_refusals(live: Any) -> None:
+    paths = live("/spec").json["paths"]
+    assert {"/v1/translate", "/translate", "/detect", "/v2/translate", "/v2/glossaries/{glossary_id}"} <= set(paths)
+    for operations in paths.values():
+        for operation in operations.values():
+            assert {"400", "413", "429", "503"} <= set(operation["responses"])
+            assert "422" not in operation["responses"]
+    shape = paths["/v2/translate"]["post"]["responses"]["400"]["content"]["application/json"]["schema"]
+    assert shape["required"] == ["message"]
+    assert live("/v2/glossaries", method="PUT").headers["allow"] == "GET, POST"
+
+
 def test_constraints_reach_the_search(live: Any) -> None:
     asked = {"text": "the dog sees a cat", "include": ["baum"], "prefix": "der"}
     text = live("/v1/translate", asked).json["translations"][0]["text"]

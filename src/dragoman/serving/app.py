@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
 import anyio.to_thread
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
+from dragoman import __version__
 from dragoman.errors import DragomanError
 from dragoman.serving import deepl, libretranslate, native
 from dragoman.serving.batcher import Batcher, BusyError
@@ -64,6 +67,7 @@ def build(pairs: Pairs, options: ServeOptions) -> tuple[Any, State]:
         app.include_router(router)
     _operations(app)
     _errors(app)
+    app.openapi = lambda: described(app, pairs)  # type: ignore[method-assign]
     if options.cors_origin:
         app.add_middleware(
             CORSMiddleware, allow_origins=list(options.cors_origin), allow_methods=["GET", "POST"],
@@ -83,16 +87,16 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _operations(app: FastAPI) -> None:
-    @app.get("/livez", tags=["operation"], summary="Whether the process answers")
+    @app.get("/livez", tags=["operation"], summary="Whether the process answers", response_class=PlainTextResponse)
     async def livez() -> PlainTextResponse:
         return PlainTextResponse("ok")
 
-    @app.get("/readyz", tags=["operation"], summary="Whether the server takes requests")
+    @app.get("/readyz", tags=["operation"], summary="Whether it takes requests", response_class=PlainTextResponse)
     async def readyz(request: Request) -> PlainTextResponse:
         ready = state_of(request).service.ready
         return PlainTextResponse("ok" if ready else "not ready", status_code=200 if ready else 503)
 
-    @app.get("/metrics", tags=["operation"], summary="Figures for Prometheus")
+    @app.get("/metrics", tags=["operation"], summary="Figures for Prometheus", response_class=PlainTextResponse)
     async def metrics(request: Request) -> Response:
         check_key(request, None, missing=401, wrong=403)
         return Response(state_of(request).metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
@@ -125,7 +129,13 @@ def _errors(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> JSONResponse:
-        return answer(request, error.status_code, str(error.detail), error.headers)
+        headers = dict(error.headers or {})
+        if error.status_code == 405:  # of all routes of that path, where Starlette names the first one's
+            paths = app.openapi()["paths"].items()
+            asked = request.url.path
+            methods = [set(own) for path, own in paths if re.fullmatch(re.sub(r"{\w+}", "[^/]+", path), asked)]
+            headers = {"allow": ", ".join(sorted(name.upper() for each in methods for name in each))}
+        return answer(request, error.status_code, str(error.detail), headers)
 
     @app.exception_handler(ClientLeft)
     async def left(request: Request, error: ClientLeft) -> Response:
@@ -135,3 +145,55 @@ def _errors(app: FastAPI) -> None:
     async def bug(request: Request, error: Exception) -> JSONResponse:
         logger.error("a request failed", exc_info=error)
         return answer(request, 500, "internal error; the log has its traceback")
+
+
+REFUSALS = {
+    400: "The request cannot be met; the message says why.", 401: "An API key is missing.",
+    403: "The API key is missing or not known.", 404: "There is no such thing.",
+    405: "The route has other methods.", 408: "The body came too slowly.", 413: "Too much for one request.",
+    421: "The server is not known by that host name.", 429: "Busy; see Retry-After.", 500: "A fault of the server.",
+    503: "Starting or shutting down.",
+}  # fmt: skip
+"""What else than success an answer may be."""
+
+
+def described(app: FastAPI, pairs: Pairs) -> dict[str, Any]:
+    """The OpenAPI document: FastAPI's, with the languages that are served and every refusal in its API's shape."""
+    if app.openapi_schema is None:
+        spec = get_openapi(title=app.title, version=__version__, description=app.description, routes=app.routes)
+        for path, operations in spec["paths"].items():
+            shape = _shape(error_body(path, "why"))
+            refused = {"content": {"application/json": {"schema": shape}}}
+            for operation in operations.values():
+                operation["responses"].pop("422", None)  # which is 400 here
+                for status, what in REFUSALS.items():
+                    operation["responses"].setdefault(str(status), {"description": what, **refused})
+        _name_languages(spec, pairs)
+        app.openapi_schema = spec
+    return app.openapi_schema
+
+
+def _shape(example: Any) -> dict[str, Any]:
+    """The schema of an error like ``example``."""
+    if isinstance(example, str):
+        return {"type": "string"}
+    return {
+        "type": "object", "required": list(example), "properties": {name: _shape(v) for name, v in example.items()}
+    }  # fmt: skip
+
+
+def _name_languages(node: Any, pairs: Pairs) -> None:
+    """Put the codes that are served into each schema of a request."""
+    codes = {"source": ["auto", *pairs.sources], "target": pairs.targets,
+             "source_lang": [code.upper() for code in pairs.sources],
+             "target_lang": [code.upper() for code in pairs.targets]}  # fmt: skip
+    if isinstance(node, dict):
+        if {"q", "text", "entries"} & set(node.get("properties", ())):
+            for name, known in codes.items():
+                if name in node["properties"]:
+                    node["properties"][name]["examples"] = known
+        for child in node.values():
+            _name_languages(child, pairs)
+    elif isinstance(node, list):
+        for child in node:
+            _name_languages(child, pairs)

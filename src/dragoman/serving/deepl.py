@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
@@ -18,6 +18,7 @@ from dragoman.data.languages import primary
 from dragoman.serving.glossaries import Glossaries, Stored, UnknownError
 from dragoman.serving.http import (
     MalformedError,
+    body_of,
     check_key,
     fields_of,
     one_text,
@@ -50,15 +51,17 @@ class DeepLRequest(BaseModel):
     show_billed_characters: bool | None = None
 
 
-_SCHEMA = DeepLRequest.model_json_schema()
-_BODY = {
-    "requestBody": {
-        "content": {kind: {"schema": _SCHEMA} for kind in ("application/json", "application/x-www-form-urlencoded")}
-    }
-}
+class GlossaryRequest(BaseModel):
+    """What ``/v2/glossaries`` stores."""
+
+    name: str = Field(min_length=1)
+    source_lang: str
+    target_lang: str
+    entries: str = Field(min_length=1, description="A term a line: source, tab, target; or as CSV.")
+    entries_format: Literal["tsv", "csv"] = "tsv"
 
 
-@router.post("/translate", openapi_extra=_BODY, summary="Translate texts")
+@router.post("/translate", openapi_extra=body_of(DeepLRequest), summary="Translate texts")
 async def translate(request: Request) -> Any:
     """Translate; empty texts stay empty and are not billed."""
     state, fields = state_of(request), await _checked(request)
@@ -147,7 +150,7 @@ async def glossary_pairs(request: Request) -> dict[str, Any]:
     }
 
 
-@router.post("/glossaries", status_code=201, summary="Store a glossary")
+@router.post("/glossaries", status_code=201, openapi_extra=body_of(GlossaryRequest), summary="Store a glossary")
 async def make_glossary(request: Request) -> Any:
     """Store terms as TSV or CSV; they bind the search."""
     fields, stored = await _checked(request), _stored(request)
@@ -182,7 +185,7 @@ async def delete_glossary(glossary_id: str, request: Request) -> Response:
     return Response(status_code=204)
 
 
-@router.get("/glossaries/{glossary_id}/entries", summary="The entries of a glossary")
+@router.get("/glossaries/{glossary_id}/entries", response_class=PlainTextResponse, summary="The entries of a glossary")
 async def glossary_entries(glossary_id: str, request: Request) -> PlainTextResponse:
     """As lines of source TAB target."""
     await _checked(request)

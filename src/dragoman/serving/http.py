@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from fastapi import Request
+from pydantic import BaseModel
 from starlette.datastructures import FormData
 
 from dragoman.data.languages import UNSPACED, primary
@@ -48,6 +49,13 @@ def state_of(request: Request) -> State:
     """The parts of the server that a request came to."""
     found: State = request.app.state.dragoman
     return found
+
+
+def body_of(model: type[BaseModel]) -> dict[str, Any]:
+    """What OpenAPI says of a body that comes as JSON or as a form."""
+    schema = model.model_json_schema()
+    kinds = ("application/json", "application/x-www-form-urlencoded")
+    return {"requestBody": {"required": True, "content": {kind: {"schema": schema} for kind in kinds}}}
 
 
 async def fields_of(request: Request) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 
 from dragoman.serving.http import (
     MalformedError,
+    body_of,
     check_key,
     fields_of,
     one_text,
@@ -38,13 +39,14 @@ class LibreRequest(BaseModel):
     api_key: str = ""
 
 
-def _body(model: type[BaseModel]) -> dict[str, Any]:
-    schema = model.model_json_schema()
-    kinds = ("application/json", "application/x-www-form-urlencoded")
-    return {"requestBody": {"content": {kind: {"schema": schema} for kind in kinds}}}
+class DetectRequest(BaseModel):
+    """What ``/detect`` reads."""
+
+    q: str = Field(description="Text whose language is asked for.")
+    api_key: str = ""
 
 
-@router.post("/translate", openapi_extra=_body(LibreRequest), summary="Translate text or HTML")
+@router.post("/translate", openapi_extra=body_of(LibreRequest), summary="Translate text or HTML")
 async def translate(request: Request) -> Any:
     """Translate; a list is answered by lists."""
     state, fields = state_of(request), await fields_of(request)
@@ -93,16 +95,19 @@ def _wide_enough(state: Any, options: Any, n_others: int) -> Any:
 
 def _number(value: Any) -> int:
     try:
-        return max(0, int(value))
+        number = int(value)
     except (TypeError, ValueError):
-        raise MalformedError("alternatives must be a number") from None
+        number = -1
+    if number < 0:
+        raise MalformedError("alternatives must be a number, 0 or more")
+    return number
 
 
 def _detected(found: Detected) -> dict[str, Any]:
     return {"language": found.code, "confidence": round(100 * found.confidence, 1)}
 
 
-@router.post("/detect", summary="Tell the language of a text")
+@router.post("/detect", openapi_extra=body_of(DetectRequest), summary="Tell the language of a text")
 async def detect(request: Request) -> list[dict[str, Any]]:
     """The most likely of the languages that are served."""
     state, fields = state_of(request), await fields_of(request)

@@ -67,7 +67,9 @@ class TranslationOut(BaseModel):
 
     text: str
     score: float = Field(description="Log-probability over the length penalty; of several lines the sum.")
-    confidence: float | None = Field(description="Expected sentence chrF over 100; of several lines the least.")
+    confidence: float | None = Field(
+        default=None, description="Expected sentence chrF over 100; of several lines the least."
+    )
     notes: list[NoteOut] = []
     alternatives: list[Alternative] | None = None
     alignment: list[list[tuple[int, int]]] | None = Field(
