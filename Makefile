@@ -2,13 +2,14 @@
 #   make demo         watch a Transformer learn to translate (5 to 8 minutes on two cores)
 #   make test         the tests
 #   make test-faults  the fault suite at its full figures, one line a row (10 minutes; its quick half is in `make test`)
+#   make test-browser the pages in a real browser (installs Chromium)
 #   make check        formatting, lint, types, import layers
 SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 DATA ?= data
 
-.PHONY: demo demo-zh test test-slow test-faults check bench bench-data clean
+.PHONY: demo demo-zh test test-slow test-faults test-browser check bench bench-data clean
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"dragoman needs Python 3.11 or newer, {sys.executable} is {v.major}.{v.minor}: make PYTHON=...")'
@@ -32,6 +33,12 @@ test-slow: .venv/ready
 
 test-faults: .venv/ready
 	$(BIN)/pytest tests/faults -m 'faults or not faults' -s --durations 10
+
+# pages in a real browser: Debian's Chromium, driven by Playwright
+test-browser: .venv/ready
+	command -v chromium chromium-browser google-chrome >/dev/null || { apt-get update -qq && apt-get install -qq -y chromium; }
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[browser]'
+	$(BIN)/pytest tests/browser -m browser
 
 check: .venv/ready
 	$(BIN)/ruff format --check .

@@ -71,6 +71,19 @@ def test_the_openapi_document_has_every_route_with_its_refusals(live: Any) -> No
     assert live("/v2/glossaries", method="PUT").headers["allow"] == "GET, POST"
 
 
+def test_the_pages_bring_a_policy_of_their_own(live: Any) -> None:
+    page = live("/")
+    assert page.headers["content-type"].startswith("text/html")
+    policy = page.headers["content-security-policy"]
+    assert "script-src 'sha256-" in policy
+    assert "unsafe" not in policy
+    assert len(page.body) < 150_000
+    shown = live("/explain?text=the%20dog%20sees&source=en&target=de")
+    assert shown.status == 200
+    assert b"the dog sees" in shown.body
+    assert live("/explain?text=" + "a" * 500).status == 400
+
+
 def test_constraints_reach_the_search(live: Any) -> None:
     asked = {"text": "the dog sees a cat", "include": ["baum"], "prefix": "der"}
     text = live("/v1/translate", asked).json["translations"][0]["text"]

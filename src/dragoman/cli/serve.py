@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 from pathlib import Path
 from typing import Annotated
@@ -10,9 +11,15 @@ import typer
 
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.environment import importing
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, not_installed
 from dragoman.serving.keys import make_key
 from dragoman.serving.options import ServeOptions
+
+PACKAGES = {
+    "fastapi": "fastapi", "uvicorn": "uvicorn", "prometheus_client": "prometheus-client",
+    "python_multipart": "python-multipart",
+}  # fmt: skip
+"""Modules that serving needs beside the plain install, and what pip calls them."""
 
 
 @with_options(ServeOptions)
@@ -36,9 +43,8 @@ def serve(
         raise ConfigError("no run to serve: name one or several")
     logging.getLogger("dragoman.serving").setLevel(logging.INFO if log_requests else logging.WARNING)
     with importing():
-        try:
-            from dragoman.serving.server import serve as run_server
-        except ImportError as error:
-            raise ConfigError(f"serving needs packages ({error.name}): pip install fastapi uvicorn prometheus-client "
-                              "python-multipart") from None  # fmt: skip
+        for module, package in PACKAGES.items():
+            if importlib.util.find_spec(module) is None:
+                raise ConfigError(not_installed("serving", package))
+        from dragoman.serving.server import serve as run_server
     run_server(runs, options)

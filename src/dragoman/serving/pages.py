@@ -1,4 +1,4 @@
-"""The page to translate on, and the page that shows the attention; both in one file each, with a policy of their own."""
+"""The page to translate on and the page that shows the attention: one file each, with a policy of its own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse
 
 from dragoman.data.languages import UNSPACED
 from dragoman.explanation.page import page as explanation_page
-from dragoman.explanation.trace import trace
+from dragoman.explanation.trace import explain as traced
 from dragoman.pages.render import checksum, render
 from dragoman.serving.http import MalformedError, State, check_key, state_of
 from dragoman.serving.pairs import Pair, name_of
@@ -58,7 +58,7 @@ async def explain(request: Request, text: str, source: str = "auto", target: str
 
 
 def _explained(pair: Pair, text: str) -> str:
-    return explanation_page(trace(pair.translator, text))
+    return explanation_page(traced(pair.translator, text))
 
 
 def _answer(text: str) -> HTMLResponse:
