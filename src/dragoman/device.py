@@ -43,13 +43,18 @@ def check_precision(precision: str, device: torch.device) -> None:
         return
     if device.type != "cpu":
         raise ConfigError(f"precision = 'int8' is for a CPU, and the device is {device.type}: use fp32 or bf16")
-    # without these instructions sums of 8-bit products overflow at 16 bits, silently
-    facts = capabilities()
-    able = any(facts.get(name) for name in ("avx512_vnni", "avx_vnni", "amx_int8"))
-    if not able or "onednn" not in torch.backends.quantized.supported_engines:
+    if not has_int8(device):
         raise ConfigError(
             "precision = 'int8' needs 8-bit products (VNNI or AMX), which this CPU lacks: use fp32 or bf16"
         )
+
+
+def has_int8(device: torch.device) -> bool:
+    """Whether torch multiplies in 8 bits there."""
+    # without these instructions sums of 8-bit products overflow at 16 bits, silently
+    facts = capabilities()
+    able = any(facts.get(name) for name in ("avx512_vnni", "avx_vnni", "amx_int8"))
+    return device.type == "cpu" and able and "onednn" in torch.backends.quantized.supported_engines
 
 
 def _check_known(precision: str, known: Sequence[str]) -> None:

@@ -93,3 +93,18 @@ def test_calls_at_the_same_time_leave_as_many_threads_as_there_were() -> None:
 def test_no_workers_are_refused() -> None:
     with pytest.raises(ConfigError, match="workers = 0 must be 1 or more"):
         search_all(TableModel(1), SOURCES, CONFIG, CPU, workers=0)
+
+
+def test_threads_that_begin_meanwhile_have_as_many_cores_as_before() -> None:
+    before, seen = torch.get_num_threads(), list[int]()
+    torch.set_num_threads(3)
+    try:
+
+        def ask(done: int, total: int, what: str) -> None:
+            with ThreadPoolExecutor(1) as fresh:
+                seen.append(fresh.submit(torch.get_num_threads).result())
+
+        search_all(Watched(1), SOURCES, CONFIG, CPU, workers=2, hooks=Hooks(progress=ask))
+    finally:
+        torch.set_num_threads(before)
+    assert set(seen) == {3}

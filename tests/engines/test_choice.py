@@ -488,3 +488,52 @@ def test_each_engine_says_what_it_cannot_do_before_anything_is_loaded(
         assert Torch.obstacle(one, needs) == Torch.obstacle(two, needs) == ""
         assert CTranslate2.obstacle(one, needs) == what
         assert CTranslate2.obstacle(two, needs) == "an ensemble"
+
+
+@pytest.mark.parametrize(
+    ("installed", "precision", "in_8_bits", "took"),
+    [
+        (True, "fp32", True, ("ctranslate2", "int8")),
+        (False, "bf16", True, ("torch", "bf16")),
+        (False, "fp32", True, ("torch", "int8")),
+        (False, "fp32", False, ("torch", "fp32")),
+    ],
+)
+def test_fast_takes_the_fastest_that_is_here(
+    tiny_run: Path, monkeypatch: pytest.MonkeyPatch, installed: bool, precision: str, in_8_bits: bool,
+    took: tuple[str, str],
+) -> None:  # fmt: skip
+    bundle = load_bundle(tiny_run)
+    if not installed:
+        monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    monkeypatch.setattr(engines, "resolve_precision", lambda *_: precision)
+    monkeypatch.setattr(engines, "has_int8", lambda _: in_8_bits)
+    assert engines.Engines(Models((bundle,), bundle.model)).fastest(Needs()) == took
+    constrained = engines.Engines(Models((bundle,), bundle.model)).fastest(Needs(constraints=True))
+    assert constrained[0] == "torch"
+
+
+def test_fast_stands_for_an_engine_a_precision_and_a_rule_to_stop_which_are_told(
+    run: Path, texts: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(engines.Engines, "fastest", lambda self, needs: ("ctranslate2", "int8"))
+    translator = Translator.load(run, "cpu")
+    with caplog.at_level(logging.INFO, "dragoman.translation.translator"):
+        found = translator.translate(texts, fast=True)
+    assert found == translator.translate(texts, engine="ctranslate2", precision="int8", patience=1.0)
+    differ = "some translations differ from those of the exact search in fp32"
+    assert caplog.messages == [f"fast: engine ctranslate2, precision int8, patience 1; {differ}"]
+    for other in ({"engine": "ctranslate2"}, {"precision": "int8"}, {"patience": 1.0}):
+        with pytest.raises(ConfigError, match="fast chooses engine, precision and patience"):
+            translator.plan(fast=True, **other)
+    monkeypatch.undo()
+    sampled = translator.plan(fast=True, sample=True)
+    assert sampled.search.decode.patience == translator.plan().search.decode.patience
+
+
+def test_there_is_a_worker_for_each_core_unless_told_otherwise(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    translator = Translator.load(tiny_run, "cpu")
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    assert translator.plan().search.workers == 3
+    assert translator.plan(workers=2).search.workers == 2
+    assert translator.plan(deterministic=True).search.workers == 1  # bits hang on the number of cores

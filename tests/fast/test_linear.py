@@ -72,3 +72,12 @@ def test_what_a_machine_lacks_is_one_line_that_says_what_there_is(monkeypatch: p
     with pytest.raises(ConfigError, match=r"8-bit products .* which this CPU lacks: use fp32 or bf16"):
         check_precision("int8", CPU)
     check_precision("bf16", CPU)
+
+
+@pytest.mark.skipif(not HAS_INT8, reason="this CPU has no 8-bit products")
+@pytest.mark.parametrize("n_in", [1, 16, 128])
+def test_in_8_bits_no_row_depends_on_the_others(n_in: int) -> None:
+    x = torch.randn(20, n_in) * torch.logspace(-3, 3, 20)[:, None]  # of every size
+    x[7] = 0
+    product = prepared(torch.randn(24, n_in), torch.randn(24), "int8")
+    assert torch.equal(product(x), torch.cat([product(row[None]) for row in x]))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @with_options(
     TranslateOptions, "beam_size", "length_penalty", "patience", "guard", "engine", "precision", "batch_tokens",
-    "workers",
+    "workers", "fast",
 )  # fmt: skip
 def evaluate(
     systems: Annotated[

@@ -6,7 +6,6 @@ reported after all others.
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -216,35 +215,27 @@ def _run_all(jobs: Sequence[Callable[[], list[int]]], workers: int) -> Iterator[
     if min(checked_workers(workers), len(jobs)) < 2:
         yield from (job() for job in jobs)
         return
-    with _OneThreadEach.here():
-        pool = ThreadPoolExecutor(min(workers, len(jobs)), "search", torch.set_num_threads, (1,))
-        try:
-            yield from pool.map(lambda job: job(), jobs)
-        finally:
-            pool.shutdown(cancel_futures=True)
+    n_workers, n_threads = min(workers, len(jobs)), torch.get_num_threads()
+    ready = threading.Barrier(n_workers + 1)
+
+    def take_one_core() -> None:
+        torch.set_num_threads(1)
+        ready.wait()
+
+    pool = ThreadPoolExecutor(n_workers, "search", take_one_core)
+    try:
+        with _STARTING:  # the number is a thread's own, but one that begins is given what was set last, by whomever
+            found = pool.map(lambda job: job(), jobs)
+            ready.wait()
+            torch.set_num_threads(n_threads)
+        yield from found
+    finally:
+        ready.abort()
+        pool.shutdown(cancel_futures=True)
 
 
-class _OneThreadEach:
-    """While pools are at work, threads that begin get one core: torch gives them the number that was set last."""
-
-    lock = threading.Lock()
-    pools = 0
-    n_threads = 1  # before the first pool
-
-    @classmethod
-    @contextlib.contextmanager
-    def here(cls) -> Iterator[None]:
-        """Put the number back when the last pool is done, however many calls have one at a time."""
-        with cls.lock:
-            if not cls.pools:
-                cls.n_threads = torch.get_num_threads()
-            cls.pools += 1
-        try:
-            yield
-        finally:
-            with cls.lock:
-                cls.pools -= 1
-                torch.set_num_threads(cls.n_threads)
+_STARTING = threading.Lock()
+"""Held while workers begin, when a thread of somebody else would be given their number of cores."""
 
 
 def _by_beam(n: int, beam_size: int, rules: Sequence[Rules] | None) -> list[tuple[int, list[int]]]:

@@ -5,7 +5,7 @@
 - **bf16** multiplies bfloat16 by bfloat16 and sums in float32. On a CPU the weights are packed: laid out beforehand as
   oneDNN wants them, and what is to be added to the product is added in the same pass.
 - **int8** (CPU) keeps the weights as 8-bit integers with one scale for each output; inputs are rounded to 8 bits at
-  each call, with one scale for all of them (dynamic quantisation). Sums are exact, outputs float32.
+  each call, with one scale for each row (dynamic quantisation). Sums are exact, outputs float32.
 """
 
 from __future__ import annotations

@@ -88,7 +88,11 @@ def packed_product(weight: Tensor, bias: Tensor | None) -> Callable[..., Tensor]
 
 
 def int8_product(integers: Tensor, scales: Tensor, bias: Tensor | None) -> Callable[..., Tensor]:
-    """A ``linear.Product`` of 8-bit integers ``(out, in)``, each row times its scale ``(out,)``, and rounded inputs."""
+    """A ``linear.Product`` of 8-bit integers ``(out, in)``, each row times its scale ``(out,)``, and rounded inputs.
+
+    The operator rounds all inputs by one step, from the least of them to the greatest. So that no row depends on the
+    others, each is divided by its greatest, and two more, of -1 and of 1, make the step 2 / 255, always.
+    """
     if not works("int8_product"):
         rounded = functools.partial(_linear, integers * scales[:, None], bias)
         return lambda x, plus=None, relu=False: rounded(_rounded_to_8_bits(x), plus, relu)
@@ -97,10 +101,15 @@ def int8_product(integers: Tensor, scales: Tensor, bias: Tensor | None) -> Calla
         warnings.simplefilter("ignore")  # the tensors that only carry the integers into the packing are deprecated
         zeros = torch.zeros(len(scales), dtype=torch.int64)
         carried = torch._make_per_channel_quantized_tensor(integers, scales.double(), zeros, 0)
-        packed = ops.linear_prepack(carried, bias)
+        packed = ops.linear_prepack(carried, None)
+    ends = torch.tensor([[-1.0], [1.0]])
 
     def product(x: Tensor, plus: Tensor | None = None, relu: bool = False) -> Tensor:
-        y: Tensor = ops.linear_dynamic(x, packed, False)  # its twin with ReLU forgets that after a call without
+        rows, greatest = x.new_empty(len(x) + 2, x.size(1)), _greatest(x)
+        torch.div(x, greatest, out=rows[:-2])
+        rows[-2:] = ends
+        y: Tensor = ops.linear_dynamic(rows, packed, False)[:-2]  # its twin with ReLU forgets that after a call without
+        y = y * greatest if bias is None else torch.addcmul(bias, y, greatest)
         if relu:
             y.relu_()
         return y if plus is None else y.add_(plus)
@@ -163,11 +172,14 @@ def _linear(weight: Tensor, bias: Tensor | None, x: Tensor, plus: Tensor | None 
 
 
 def _rounded_to_8_bits(x: Tensor) -> Tensor:
-    """Each number as near as 256 steps from the least to the greatest (zero is among them) come to it."""
-    low, high = x.amin().clamp_max(0), x.amax().clamp_min(0)
-    step = ((high - low) / 255).clamp_min(torch.finfo(x.dtype).tiny)
-    zero = (-low / step).round()
-    return (((x / step).round() + zero).clamp(0, 255) - zero) * step
+    """Each number as near as 256 steps from its row's greatest below zero to the greatest above come to it."""
+    step = _greatest(x) * 2 / 255
+    return (x / step).round().clamp(-127, 128) * step
+
+
+def _greatest(x: Tensor) -> Tensor:
+    """The greatest number of each row, whatever its sign: ``(rows, 1)``, above 0."""
+    return x.abs().amax(dim=1, keepdim=True).clamp_min_(torch.finfo(x.dtype).tiny)
 
 
 @contextmanager

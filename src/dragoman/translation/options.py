@@ -187,7 +187,17 @@ class TranslateOptions(Options):
     batch_tokens: Annotated[
         int | None, option("Speed", "Batch size in tokens, padding included (default: the run's).", ge=1)
     ] = None
-    workers: Annotated[int, option("Speed", "Number of batches decoded in parallel, one CPU core each.", ge=1)] = 1
+    workers: Annotated[
+        int | None,
+        option("Speed", "Number of batches decoded in parallel, one CPU core each (default: one for each core).", ge=1),
+    ] = None
+    fast: Annotated[
+        bool,
+        option(
+            "Speed",
+            "Use the fastest engine, precision and stopping rule of this machine; some translations differ.",
+        ),
+    ] = False
     deterministic: Annotated[
         bool, option("Speed", "Decode one sentence at a time, so that results are bit-identical in any batch.")
     ] = False
@@ -217,6 +227,8 @@ class TranslateOptions(Options):
             raise ValueError("the prefix contains a line break, but a translation is a single line")
         if self.deterministic and self.batch_tokens is not None:
             raise ValueError("deterministic decodes each sentence alone: leave it out, or batch_tokens")
+        if self.fast and (self.engine != "torch" or self.precision != "fp32" or self.patience is not None):
+            raise ValueError("fast chooses engine, precision and patience: leave it out, or those")
         given = [name for name in ("temperature", "top_k", "top_p", "seed") if getattr(self, name) is not None]
         if given and not self.sample:
             raise ValueError(f"{', '.join(given)}: only for sampling; give sample too")

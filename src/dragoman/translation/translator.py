@@ -8,12 +8,14 @@ hold up the others.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Self, overload
 
+import torch
 from pydantic import ValidationError
 
 from dragoman.bundle import Bundle, load_bundle
@@ -43,6 +45,8 @@ from dragoman.translation.segment_search import translate_segments
 from dragoman.translation.segments import segment
 from dragoman.translation.streams import windows
 from dragoman.translation.word_constraints import ConstraintEncoder
+
+logger = logging.getLogger(__name__)
 
 READ_AHEAD = 2048
 """How many lines are read before they are sorted by length and translated."""
@@ -159,7 +163,7 @@ class Translator:
             return options
         options = TranslateOptions.of(options.options if isinstance(options, Plan) else options, changes)
         glossary = Glossary.of(options.glossary)
-        options, trees = replace(options, glossary=glossary), self.is_parser
+        options, trees = self._fastest(replace(options, glossary=glossary)), self.is_parser
         if trees and (options.constrains or options.alignments):
             what = "alignments" if options.alignments else "prefix, include, exclude, glossary and no_repeat_ngram"
             raise ConfigError(f"{what}: not supported by a parser, and this run is one; leave them out")
@@ -171,21 +175,18 @@ class Translator:
             sampling = Sampling(**{name: value for name, value in given.items() if value is not None})
         elif options.n_best > decode.beam_size and not trees:
             raise ConfigError(f"n_best = {options.n_best} must lie between 1 and beam_size = {decode.beam_size}")
-        needs = Needs(
-            precision=options.precision, sampling=options.sample, alignments=options.alignments, trees=trees,
-            constraints=options.constrains,
-        )  # fmt: skip
+        needs, workers = self._needs(options), options.workers or self._usual_workers(options)
         name = self._engines.choose(options.engine, needs)
-        engine = self._engines.get(name, options.precision, options.workers)
+        engine = self._engines.get(name, options.precision, workers)
         # of a parser's beam all are looked at: those that are trees come first
         n_best = max(options.n_best, decode.beam_size) if trees and not options.sample else options.n_best
         search = SearchSettings(
-            decode=decode, n_best=n_best, sampling=sampling, precision=options.precision, workers=options.workers
+            decode=decode, n_best=n_best, sampling=sampling, precision=options.precision, workers=workers
         )
         second, second_precision = self._engines.constrained(name, needs)
         return Plan(
             options=options, needs=needs, engine=engine, search=search,
-            second_engine=self._engines.get(second, second_precision, options.workers),
+            second_engine=self._engines.get(second, second_precision, workers),
             second_search=replace(search, sampling=None, precision=second_precision),
             reader=self._reader("bf16" if options.precision == "bf16" else "fp32"),
             src_tokenizer=self.src_tokenizer, tgt_tokenizer=self.tgt_tokenizer,
@@ -195,6 +196,31 @@ class Translator:
             max_tokens=self.max_tokens, longest=self._models.longest,
             encoder=self._encoder, glossary=glossary, confidence=self.confidence, trees=trees,
         )  # fmt: skip
+
+    def _needs(self, options: TranslateOptions) -> Needs:
+        return Needs(
+            precision=options.precision, sampling=options.sample, alignments=options.alignments, trees=self.is_parser,
+            constraints=options.constrains,
+        )  # fmt: skip
+
+    def _usual_workers(self, options: TranslateOptions) -> int:
+        """One for each core: two batches on a core each are done sooner than one on two, and a single batch has all.
+
+        Whatever is to be bit-identical is decoded by one, as the number of cores is part of how sums are rounded.
+        """
+        return torch.get_num_threads() if self.device.type == "cpu" and not options.deterministic else 1
+
+    def _fastest(self, options: TranslateOptions) -> TranslateOptions:
+        """What ``fast`` stands for here, which is logged."""
+        if not options.fast:
+            return options
+        engine, precision = self._engines.fastest(self._needs(options))
+        patience = None if options.sample else 1.0
+        logger.info(
+            "fast: engine %s, precision %s%s; some translations differ from those of the exact search in fp32",
+            engine, precision, "" if patience is None else ", patience 1",
+        )  # fmt: skip
+        return replace(options, fast=False, engine=engine, precision=precision, patience=patience)
 
     def with_engine(self, plan: Plan, engine: Engine) -> Plan:
         """A plan with an engine that is handed over, such as that of an export.
@@ -425,7 +451,7 @@ class Translator:
     def _facts(self, plan: Plan, form: str) -> dict[str, Any]:
         """What a file of translations depends on, beside the input."""
         options = {each.name: getattr(plan.options, each.name) for each in fields(plan.options)}
-        del options["workers"]  # changes no translation
+        del options["workers"], options["fast"]  # the one changes no translation, what the other stands for is known
         options["engine"] = plan.engine.name  # auto may find another in the process that resumes
         models = [bundle.manifest.get("sha256") for bundle in self._bundles]
         return {"models": models, "device": self.device.type, "form": form, **options}
