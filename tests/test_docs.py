@@ -295,6 +295,20 @@ def test_every_module_is_in_the_drawing_of_the_architecture() -> None:
             assert re.search(rf"(?<!\w){name}", folder[2]), path
 
 
+def test_where_to_change_what_names_files_and_what_is_in_them() -> None:
+    package, section = ROOT / "src/dragoman", ARCHITECTURE.split("## Where to change what")[1].split("\n## ")[0]
+    found = 0
+    for row in re.findall(r"^\| (?!to add|---)(.+) \|$", section, flags=re.MULTILINE):
+        paths = [package / name for name in re.findall(r"`([a-z_0-9/]+(?:\.py|/))`", row.split(" | ")[1])]
+        assert paths, row
+        assert all(path.exists() for path in paths), row
+        code = "".join(path.read_text(encoding="utf-8") for path in paths if path.is_file())
+        for name in re.findall(r"`(?:Translator\.)?([A-Za-z_]+)`", row.split(" | ")[1]):
+            assert name in ("model", "reference") or re.search(rf"^ *(?:def )?{name}\b", code, flags=re.MULTILINE), row
+        found += 1
+    assert found > 12
+
+
 def test_the_levels_are_those_that_import_linter_checks() -> None:
     tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
     layers = next(found["layers"] for found in tools["importlinter"]["contracts"] if found["type"] == "layers")
