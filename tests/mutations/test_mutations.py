@@ -31,7 +31,7 @@ def outcome(src: Path, test: str, folder: Path) -> tuple[int, str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     environment["PYTHONPATH"] = str(src)
     arguments = [sys.executable, "-c", _TEST, str(src), test, str(folder)]
-    done = subprocess.run(arguments, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(arguments, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900)
     return done.returncode, done.stdout + done.stderr
 
 
