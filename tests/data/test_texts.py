@@ -83,8 +83,10 @@ def test_what_is_none_of_the_forms_is_refused_with_those_there_are(
 
 
 def test_texts_of_different_languages_are_refused(folder: Path) -> None:
-    with pytest.raises(ConfigError, match=r"a\.en and a\.de is de, but fr\.tsv is fr: give one pair of languages"):
+    with pytest.raises(ConfigError, match=r"fr\.tsv: fr where a\.en and a\.de has de; give one pair of languages"):
         languages_of(texts_named(["a.en", "a.de", "fr.tsv"]))
+    odd = [pair("a.en", "a.de"), pair("a.old", "a.new")]  # endings that are no languages
+    assert languages_of(odd) == ("en", "de")
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,8 @@ def test_a_pair_with_a_line_break_is_dropped_and_counted(folder: Path, capsys: p
         ("pairs.tmx", {"columns": "en,fr"}, DataError, "no unit has both en and fr"),
         ("pairs.csv.gz", {"columns": "en,fr"}, DataError, "no column has the heading 'fr'"),
         ("ragged.tsv", {}, DataError, "ragged.tsv:2: 1 cell, but the first row has 2"),
-        (["train.en", "train.de", "pairs.csv.gz"], {}, ConfigError, "give one pair of languages, in one direction"),
+        (["train.en", "train.de", "pairs.csv.gz"], {}, ConfigError, "give one pair of languages in one direction"),
+        (["train.de", "train.en"], {"valid": "pairs.tmx"}, ConfigError, "pairs.tmx: en-GB where train.de and train.en"),
         ("pairs.tmx", {"valid": ["train.en"]}, ConfigError, "train.en: one side alone"),
     ],
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dragoman.config import OneFile, PairOfFiles, TextFiles
 from dragoman.data.corpus import read_pairs
-from dragoman.data.languages import language_of, primary
+from dragoman.data.languages import is_known, language_of, primary
 from dragoman.data.tables import read_table, table_languages
 from dragoman.data.tmx import read_tmx, tmx_languages
 from dragoman.errors import ConfigError
@@ -64,10 +64,11 @@ def languages_of(texts: Sequence[TextFiles]) -> Langs:
     where: list[TextFiles | None] = [None, None]
     for text in texts:
         for side, lang in enumerate(_languages(text)):
-            if lang is not None and found[side] is not None and primary(lang) != primary(found[side]):
+            old = found[side]
+            if lang is not None and old is not None and _differ(lang, old):
                 raise ConfigError(
-                    f"{_named(where[side])} is {found[side]}, but {_named(text)} is {lang}: give one pair of "
-                    "languages, in one direction"
+                    f"{_named(text)}: {lang} where {_named(where[side])} has {old}; give one pair of languages in one "
+                    "direction, of a table or a translation memory by its columns"
                 )
             if found[side] is None:
                 found[side], where[side] = lang, text
@@ -80,6 +81,11 @@ def _languages(text: TextFiles) -> Langs:
     if form_of(text.file) == ".tmx":
         return text.columns or tmx_languages(text.file)
     return table_languages(text.file, text.columns)
+
+
+def _differ(lang: str, other: str) -> bool:
+    """Whether two endings are two languages; what is no code that is known here may be anything."""
+    return primary(lang) != primary(other) and is_known(lang.lower()) and is_known(other.lower())
 
 
 def _named(text: TextFiles | None) -> str:

@@ -8,16 +8,17 @@ from typing import Any, NamedTuple, Self
 from dragoman.config import PRESETS, Config, ModelConfig, with_overrides
 from dragoman.training.memory import n_parameters
 
-SIZES: tuple[tuple[int, int, int], ...] = ((128, 2, 4000), (192, 3, 4000), (256, 3, 8000), (512, 6, 32000))
+SIZES: tuple[tuple[int, int, int], ...] = ((128, 2, 4000), (192, 2, 4000), (256, 3, 8000), (512, 6, 32000))
 """Width, layers of each stack, and the most subwords: what is tried, from the smallest up to what suits the corpus."""
 
-TOKENS_A_PARAMETER = 0.5
-"""Of the layers, embeddings not counted. A model that sees less text is worse than a smaller one in the same time."""
+TOKENS_A_PARAMETER = 1.0
+"""Of the layers, embeddings not counted. With a third of that a model was far worse than a smaller one in the same time
+(docs/decisions/0035-the-minutes-choose-the-sizes.md)."""
 
 RATE_TIMES_WIDTH = 0.384
 
 UPDATES = 1000
-"""So many come before larger batches."""
+"""These come before larger batches."""
 
 BATCH_TOKENS = (512, 1024, 2048, 4096)
 

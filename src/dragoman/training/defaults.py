@@ -115,7 +115,10 @@ def resolve(what: What, options: TrainOptions, ticker: Ticker, parent: Config | 
     if not task_of(resolved).translates:  # one language, which nothing asks for
         return Resolved(resolved, config is None, speed)
     data_config = resolved.data
-    src_lang, tgt_lang = languages_of(each(data_config.train))
+    texts = each(data_config.train)
+    src_lang, tgt_lang = languages_of(texts)
+    if data_config.valid is not None:
+        languages_of((*texts, *each(data_config.valid)))  # which must be the same ones
     langs = {"src_lang": data_config.src_lang or src_lang, "tgt_lang": data_config.tgt_lang or tgt_lang}
     resolved = resolved.model_copy(update={"data": data_config.model_copy(update=langs)})
     return Resolved(resolved, config is None, speed)

@@ -74,7 +74,7 @@ def put_back(src: str, cuts: Sequence[Cut], tgt: str, links: Links, unspaced: tu
     starts = [start for start, _ in src_words]
     placed: list[tuple[int, int, Cut]] = []
     for cut in cuts:
-        before = bisect_right(starts, cut.place - 1) if cut.place else 0  # so many words of the source
+        before = bisect_right(starts, cut.place - 1) if cut.place else 0  # words of the source before it
         gap = _gap(before, links, len(src_words), len(tgt_words), nearest=cut.kind == "number")
         place = max(first, _place(src, cut.place, tgt, tgt_words, gap))
         placed.append((place, len(placed), cut))
