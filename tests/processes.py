@@ -32,6 +32,7 @@ class Forked:
         argv: What ``sys.argv`` is to be.
         environment: What is to be different in the environment.
         stdin: What it can read.
+        terminal: The path of a terminal, for all three of its streams instead of files.
     """
 
     def __init__(
@@ -41,13 +42,18 @@ class Forked:
         environment: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         stdin: bytes = b"",
+        terminal: str | None = None,
     ) -> None:
         folder = Path(tempfile.mkdtemp())
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._files = [folder / name for name in ("in", "out", "err")]
         for path, content in zip(self._files, (stdin, b"", b""), strict=True):
             path.write_bytes(content)
-        place = (str(cwd or Path.cwd()), {**os.environ, **(environment or {})}, [str(path) for path in self._files])
+        place = (
+            str(cwd or Path.cwd()),
+            {**os.environ, **(environment or {})},
+            [terminal or str(path) for path in self._files],
+        )
         self._process = SERVER.Process(target=_in_its_place, args=(main, argv, *place), daemon=True)
         self._process.start()
         assert self._process.pid is not None
@@ -100,6 +106,8 @@ def _in_its_place(
         os.dup2(file, fd)
         os.close(file)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115  (multiprocessing has closed it)
+    if os.isatty(1):  # which cannot be sought in, as what stood there before can
+        sys.stdout, sys.stderr = (os.fdopen(fd, "w", 1, "utf-8", closefd=False) for fd in (1, 2))
     sys.argv = argv
     status: Any = 1
     try:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.training.log import RunLog, duration, quantity
+from dragoman.training.log import RunLog
 
 
 def test_each_event_is_one_line_of_json(tmp_path: Path) -> None:
@@ -45,9 +45,3 @@ def test_a_line_that_a_crash_cut_inside_a_character_is_dropped_on_resuming(tmp_p
         log.forget_after(1)
     lines = (tmp_path / "log.jsonl").read_text(encoding="utf-8").split("\n")
     assert [json.loads(line)["hyp"] for line in lines if line] == ["这"]
-
-
-def test_durations_and_quantities_are_short() -> None:
-    assert [duration(s) for s in (0, 0.4, 59.6, 75, 3675)] == ["0:00", "0:00", "1:00", "1:15", "1:01:15"]
-    found = [quantity(x) for x in (0, 7, 999, 999.6, 1500, 1.5e15, 2.5e15, 2e22)]
-    assert found == ["0", "7", "999", "1k", "1.5k", "1.5P", "2.5P", "20Z"]

@@ -17,6 +17,7 @@ import typer
 
 from dragoman.cli import demo, doctor, environment, evaluate, explain, export, lab, score, serve, train, translate
 from dragoman.errors import DragomanError
+from dragoman.progress import clear, say
 
 app = typer.Typer(
     name="dragoman",
@@ -53,8 +54,7 @@ def main() -> None:
     if sys.stdout is None:
         sys.exit(_refused("stdout is closed: leave it open, or redirect it to /dev/null"))
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # as all text that comes and goes
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Plain())
+    handler = _Said()
     handler.addFilter(_once())
     logging.getLogger("dragoman").addHandler(handler)
     logging.getLogger("dragoman").setLevel(logging.INFO)
@@ -106,13 +106,15 @@ def run(arguments: Sequence[str]) -> int:
         return _refused(f"{error.filename or 'reading or writing'}: {error.strerror or error}")
     except KeyboardInterrupt:
         return 130
+    finally:
+        clear()
 
 
-class _Plain(logging.Formatter):
-    """The message; warnings are marked as such."""
+class _Said(logging.Handler):
+    """Messages on stderr; warnings are marked as such."""
 
-    def format(self, record: logging.LogRecord) -> str:
-        return ("warning: " if record.levelno >= logging.WARNING else "") + record.getMessage()
+    def emit(self, record: logging.LogRecord) -> None:
+        say(("warning: " if record.levelno >= logging.WARNING else "") + record.getMessage())
 
 
 def _once() -> Callable[[logging.LogRecord], bool]:
@@ -128,7 +130,7 @@ def _once() -> Callable[[logging.LogRecord], bool]:
 
 
 def _refused(message: str) -> int:
-    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    say(f"error: {' '.join(message.split())}")
     return 2
 
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.errors import ConfigError
+from dragoman.progress import Ticker
 
 if TYPE_CHECKING:
-    from dragoman.progress import Ticker
     from dragoman.translation.translator import Translator
 
 TRAIN_PAIRS = 120_000
@@ -64,9 +65,6 @@ def run_demo(tgt_lang: str = "de", out: Path | None = None, overrides: Sequence[
         ConfigError: The language is unknown or the folder already holds a run.
     """
     from dragoman.config import Config, with_overrides
-    from dragoman.progress import Ticker
-    from dragoman.training.run import train
-    from dragoman.translation.translator import Translator
 
     if tgt_lang not in LANGUAGES:
         raise ConfigError(f"--to {tgt_lang}: the embedded corpus translates English to {' or '.join(LANGUAGES)}")
@@ -78,13 +76,19 @@ def run_demo(tgt_lang: str = "de", out: Path | None = None, overrides: Sequence[
     config = Config.from_mapping(with_overrides({**RECIPE, "data": data}, overrides))
     ticker = Ticker()
     ticker.say(f"The embedded corpus: English sentences with their {LANGUAGES[tgt_lang]} translations.")
-    write_corpus(files, tgt_lang, ticker)
+    with loading():
+        from dragoman.training.run import train
+        from dragoman.translation.translator import Translator
+
+    with at_ctrl_c(lambda: "before the corpus was whole: the same command begins again"):
+        write_corpus(files, tgt_lang, ticker)
     trained = train(config, out=run)
     if trained.signal is not None:
         return trained.signal
-    translator = Translator.load(run)
-    report(translator, files, tgt_lang, ticker)
-    draw(translator, run, ticker)
+    with at_ctrl_c(lambda: f"after training: the model is whole.\n{what_next(run, tgt_lang)}"):
+        translator = Translator.load(run)
+        report(translator, files, tgt_lang, ticker)
+        draw(translator, run, ticker)
     print(what_next(run, tgt_lang))
     return None
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from dragoman.cli.signs import at_ctrl_c, loading
+from dragoman.errors import ConfigError
+from dragoman.progress import say
 
 
 def doctor(
@@ -38,10 +41,10 @@ def doctor(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only errors on stderr.")] = False,
 ) -> None:
     """Check a corpus before training, or a run after it: report problems and how to fix them."""
-    from dragoman.doctor.diagnosis import of_run, of_text, text_named
-    from dragoman.doctor.page import check_page, write_page
-    from dragoman.errors import ConfigError
-    from dragoman.explanation.style import no_figures
+    with loading():
+        from dragoman.doctor.diagnosis import of_run, of_text, text_named
+        from dragoman.doctor.page import check_page, write_page
+        from dragoman.explanation.style import no_figures
 
     if out is not None:
         check_page(out)
@@ -55,11 +58,12 @@ def doctor(
         if named is not None and src is not None:
             raise ConfigError("name the training text once, so or by --src and --tgt")
         files = {"train": named or (src, tgt), "valid": (valid_src, valid_tgt), "test": (test_src, test_ref)}
-        diagnosis = of_text(config, files, overrides or (), memory, quiet)
+        with at_ctrl_c(lambda: "before all text was read: nothing is reported"):
+            diagnosis = of_text(config, files, overrides or (), memory, quiet)
     if out is not None:
-        print(write_page(diagnosis, out), file=sys.stderr)
+        say(str(write_page(diagnosis, out)))
         if missing := no_figures():
-            print(f"the page has no figures: {missing}", file=sys.stderr)
+            say(f"the page has no figures: {missing}")
     if as_json:
         print(json.dumps(diagnosis.as_json(), ensure_ascii=False, indent=2))
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dragoman.cli.declared_options import with_options
+from dragoman.cli.signs import at_ctrl_c, loading
+from dragoman.errors import ConfigError
+from dragoman.progress import say
 from dragoman.translation.options import TranslateOptions
 
 if TYPE_CHECKING:
@@ -48,9 +50,9 @@ def evaluate(
     device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")] = "auto",
 ) -> None:
     """Translate a test set and score it: sacreBLEU, chrF and TER with confidence intervals; compare two systems."""
-    from dragoman.errors import ConfigError
-    from dragoman.evaluation import evaluate as assessment
-    from dragoman.files import check_output
+    with loading():
+        import dragoman.evaluation.evaluate  # noqa: F401  (which takes long)
+        from dragoman.files import check_output
 
     if len(systems) > 2:
         raise ConfigError(f"{len(systems)} systems: compare two at a time")
@@ -58,6 +60,17 @@ def evaluate(
         raise ConfigError("--out is for the translations of one run; leave it out here")
     if out is not None:
         check_output(out, src, ref, *systems)
+    with at_ctrl_c(lambda: "before the scores were there: nothing is kept, and the same command begins again"):
+        _evaluate(systems, options, ref, src, old_style, stress, out, as_json, device)
+
+
+def _evaluate(
+    systems: Sequence[Path], options: TranslateOptions, ref: Path, src: Path | None, old_style: bool, stress: bool,
+    out: Path | None, as_json: bool, device: str,
+) -> None:  # fmt: skip
+    """One run or two, plainly or under stress."""
+    from dragoman.evaluation import evaluate as assessment
+
     if stress:
         if len(systems) == 2 or old_style or src is None:
             raise ConfigError("--stress takes one run, with --src and --ref, and no --old-style")
@@ -81,7 +94,7 @@ def _print_evaluation(found: Evaluation, as_json: bool) -> None:
     for score in found.scores:
         print(score)
     if found.seconds:
-        print(f"{lines:,} lines in {found.seconds:.1f} s", file=sys.stderr)
+        say(f"{lines:,} lines in {found.seconds:.1f} s")
 
 
 def _print_compared(found: Compared, names: Sequence[str], as_json: bool) -> None:

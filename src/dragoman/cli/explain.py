@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from dragoman.cli.signs import loading
+
 
 def explain(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder or bundle.")],
@@ -25,12 +27,15 @@ def explain(
     device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")] = "auto",
 ) -> None:
     """Visualise a translation: word alignment, attention of every head, candidates at each step."""
-    from dragoman.explanation import trace
-    from dragoman.explanation.outputs import check, write
-    from dragoman.translation.translator import Translator
+    with loading():
+        from dragoman.explanation import trace
+        from dragoman.explanation.outputs import check, write
+        from dragoman.translation.translator import Translator
 
     check(out, show)
-    found = trace.explain(Translator.load(run, device), text, target)
+    with loading(run):
+        translator = Translator.load(run, device)
+    found = trace.explain(translator, text, target)
     print(found.translation)
     for path in write(found, out, show, subwords):
         print(path)

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from dragoman.cli.signs import at_ctrl_c, loading
+from dragoman.errors import ConfigError
 from dragoman.formats import FORMATS
 
 
@@ -29,19 +31,20 @@ def export(
     device: Annotated[str, typer.Option(help="With --check: device (auto, cpu or cuda).")] = "auto",
 ) -> None:
     """Convert the model to another toolkit's format and print the output folder; --check verifies the conversion."""
-    from dragoman.errors import ConfigError
-    from dragoman.formats import export as exports
+    with loading():
+        from dragoman.formats import export as exports
 
     if check is None and (ref is not None or as_json):
         raise ConfigError("--ref and --json need --check: give the text to compare on with --check")
     if check is None:
         print(exports.export(run, to, out, quantization))
         return
-    from dragoman.device import resolve_device
-    from dragoman.engines.ctranslate2 import precisions
-    from dragoman.evaluation.export_check import check_task, compare_export, compared_text
-    from dragoman.translation.options import TranslateOptions
-    from dragoman.translation.translator import Translator
+    with loading():
+        from dragoman.device import resolve_device
+        from dragoman.engines.ctranslate2 import precisions
+        from dragoman.evaluation.export_check import check_task, compare_export, compared_text
+        from dragoman.translation.options import TranslateOptions
+        from dragoman.translation.translator import Translator
 
     # better known now than after writing: is the package installed, the device here, the text whole, the model one that
     # can be compared?
@@ -50,5 +53,6 @@ def export(
     translator = Translator.load(run, device)
     check_task(translator)
     folder = exports.export(run, to, out, quantization)
-    found = compare_export(translator, folder, text, TranslateOptions())
+    with at_ctrl_c(lambda: f"before the comparison was done; the export is whole: {folder}"):
+        found = compare_export(translator, folder, text, TranslateOptions())
     print(found.to_json() if as_json else f"{folder}\n{found}")

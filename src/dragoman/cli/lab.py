@@ -7,6 +7,9 @@ from typing import Annotated
 
 import typer
 
+from dragoman.cli.signs import at_ctrl_c, loading
+from dragoman.progress import Ticker, clear, has_live_line
+
 
 def lab(
     name: Annotated[
@@ -35,10 +38,10 @@ def lab(
         print("\n".join(f"{known:{width}}  {claim}" for known, claim in EXPERIMENTS.items()))
         return
 
-    from dragoman.config import Config
-    from dragoman.device import resolve_device
-    from dragoman.lab.report import Lab, experiment, run_all, run_experiment
-    from dragoman.progress import Ticker
+    with loading():
+        from dragoman.config import Config
+        from dragoman.device import resolve_device
+        from dragoman.lab.report import Lab, experiment, run_all, run_experiment
 
     if name != "all":
         experiment(name)
@@ -51,10 +54,13 @@ def lab(
         device=resolve_device(device),
         say=Ticker(quiet).say,
     )
-    for record in run_all(out, given) if name == "all" else (run_experiment(name, out, given),):
-        for claim in record["verdict"]:
-            word = {True: "holds", False: "FAILS", None: "-----"}[claim["holds"]]
-            print(f"{word}  {claim['text']}: {claim['figures']}")
-        print(out / record["experiment"] / "index.html")
+    seconds = Ticker(quiet or not has_live_line()).task("at work", keep=False)
+    with at_ctrl_c(lambda: f"before the end: what was finished is in {out}, and the same command goes on"), seconds:
+        for record in run_all(out, given) if name == "all" else (run_experiment(name, out, given),):
+            clear()
+            for claim in record["verdict"]:
+                word = {True: "holds", False: "FAILS", None: "-----"}[claim["holds"]]
+                print(f"{word}  {claim['text']}: {claim['figures']}")
+            print(out / record["experiment"] / "index.html")
     if name == "all":
         print(out / "index.html")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from dragoman.cli.declared_options import with_options
+from dragoman.cli.signs import at_ctrl_c, loading
+from dragoman.progress import Ticker, clear, say
 from dragoman.translation.options import TranslateOptions
 
 WINDOW = 2048
@@ -35,28 +36,33 @@ def score(
     device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")] = "auto",
 ) -> None:
     """Score given translations (forced decoding): log-probability, per token, and length-normalised, per line."""
-    from dragoman.data.corpus import read_pairs
-    from dragoman.decoding.alignment import pharaoh
-    from dragoman.files import check_output
-    from dragoman.progress import Ticker
-    from dragoman.translation.translator import Translator
+    with loading():
+        from dragoman.data.corpus import read_pairs
+        from dragoman.decoding.alignment import pharaoh
+        from dragoman.files import check_output
+        from dragoman.translation.translator import Translator
 
     if alignments is not None:
         check_output(alignments, src, tgt)
     pairs = list(read_pairs(src, tgt))
-    translator = Translator.load([run, *(ensemble or ())], device)
+    with loading(run):
+        translator = Translator.load([run, *(ensemble or ())], device)
     options = replace(options, alignments=alignments is not None)
     plan = translator.plan_scoring(options)  # what is impossible is refused before a file is opened
     ticker = Ticker()
-    n_lines = n_tokens = 0
+    n_lines = n_tokens = start = 0
     nats = 0.0
-    with contextlib.nullcontext() if alignments is None else alignments.open("wb") as links:
+    with (
+        contextlib.nullcontext() if alignments is None else alignments.open("wb") as links,
+        at_ctrl_c(lambda: f"after line {start:,} of {len(pairs):,}"),
+    ):
         for start in range(0, len(pairs), WINDOW):
             sources, targets = zip(*pairs[start : start + WINDOW], strict=True)
             found = plan.score(sources, targets)
             for number, one in enumerate(found, start + 1):
                 for note in one.notes:
-                    print(f"warning: {tgt}:{number}: {note}", file=sys.stderr)
+                    say(f"warning: {tgt}:{number}: {note}")
+                clear()
                 print(json.dumps(_fields(one), ensure_ascii=False) if as_json else _row(one))
                 if links is not None:
                     links.write(pharaoh(one.alignment or ()).encode() + b"\n")
@@ -65,7 +71,7 @@ def score(
             nats -= sum(one.log_prob for one in asked)
             ticker(min(start + WINDOW, len(pairs)), len(pairs), "lines scored")
     perplexity = f"perplexity {math.exp(min(700, nats / n_tokens)):.4f}" if n_tokens else "nothing to score"
-    print(f"{perplexity}; {n_lines:,} of {len(pairs):,} lines, {n_tokens:,} tokens", file=sys.stderr)
+    say(f"{perplexity}; {n_lines:,} of {len(pairs):,} lines, {n_tokens:,} tokens")
 
 
 def _row(one: Any) -> str:

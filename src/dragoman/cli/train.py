@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,8 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.declared_options import with_options
+from dragoman.cli.signs import loading
+from dragoman.progress import say
 from dragoman.training.options import TrainOptions
 
 
@@ -31,7 +34,8 @@ def train(
     Without a configuration, sizes are chosen from the corpus and written to OUT/config.yaml. With --from, sizes,
     subwords and first weights are those of another run.
     """
-    from dragoman.training import run as api
+    with loading():
+        from dragoman.training import run as api
 
     if options.quiet:
         logging.getLogger("dragoman").setLevel(logging.ERROR)
@@ -41,3 +45,5 @@ def train(
     if trained.rank == 0:
         sys.stdout.buffer.write(os.fsencode(trained.run) + b"\n")  # which may be no UTF-8
         sys.stdout.flush()
+        if not options.quiet:
+            say(f"Try it:  dragoman translate {shlex.quote(str(trained.run))} -i")

@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from dragoman.cli.declared_options import with_options
-from dragoman.cli.environment import importing
+from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.errors import ConfigError
+from dragoman.progress import Ticker, clear, has_live_line, say
 from dragoman.translation.options import TranslateOptions
 
 if TYPE_CHECKING:
     from dragoman.translation.notes import Note
     from dragoman.translation.plan import Plan
     from dragoman.translation.translator import Translation, Translator
+
+QUIT = ":q"
 
 
 @with_options(TranslateOptions, without=["alignments"])  # which is a file here
@@ -51,7 +54,7 @@ def translate(
     device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")] = "auto",
 ) -> None:
     """Translate stdin or FILE to stdout, line by line."""
-    with importing():
+    with loading():
         from dragoman.files import check_output, refuse_an_input
         from dragoman.translation.translator import Translator
 
@@ -67,19 +70,40 @@ def translate(
         check_output(alignments, file, options.glossary)
     if out is not None:
         refuse_an_input(out, options.glossary)
-    translator = Translator.load([run, *(ensemble or ())], device)
-    plan = translator.plan(replace(options, alignments=alignments is not None))
+    with loading(run):
+        translator = Translator.load([run, *(ensemble or ())], device)
+        plan = translator.plan(replace(options, alignments=alignments is not None))
     show = _Rendering(plan, as_json)
     if out is not None and file is not None:
-        translator.translate_file(file, out, plan, restart=restart, events=_events(), render=show, form=show.form)
+        _into_file(translator, file, out, show, restart)
         return
     found = _typed(translator, plan) if interactive else _streamed(translator, plan, file)
-    with contextlib.nullcontext() if alignments is None else alignments.open("wb") as links:
+    number = 0
+    with (
+        contextlib.nullcontext() if alignments is None else alignments.open("wb") as links,
+        contextlib.nullcontext() if interactive else at_ctrl_c(lambda: f"after line {number:,}"),
+    ):
         for number, translation in enumerate(found, 1):
-            show.write(number, translation, links)
+            clear()
+            if interactive and not as_json and not translation.text and _at_terminal():
+                say("(the translation is empty)")
+            else:
+                show.write(number, translation, links)
             if interactive:
                 sys.stdout.flush()
     sys.stdout.flush()
+
+
+def _into_file(translator: Translator, file: Path, out: Path, show: _Rendering, restart: bool) -> None:
+    """Translate a file into another, or go on with it."""
+    from dragoman.translation.resumable import lines_done
+
+    with at_ctrl_c(lambda: f"after line {lines_done(out):,} of {out}; the same command goes on"):
+        n_lines = translator.translate_file(
+            file, out, show.plan, restart=restart, events=_events(file), render=show, form=show.form
+        )
+    if has_live_line():
+        say(f"{out}: {n_lines:,} lines")
 
 
 def _streamed(translator: Translator, plan: Plan, file: Path | None) -> Iterator[Translation]:
@@ -87,7 +111,7 @@ def _streamed(translator: Translator, plan: Plan, file: Path | None) -> Iterator
     from dragoman.data.corpus import open_corpus
 
     stream, name = (_stdin(), "stdin") if file is None else (open_corpus(file), str(file))
-    return translator.translate_stream(stream, name, plan, events=_events(), flush=sys.stdout.flush)
+    return translator.translate_stream(stream, name, plan, events=_events(file), flush=sys.stdout.flush)
 
 
 def _typed(translator: Translator, plan: Plan) -> Iterator[Translation]:
@@ -99,14 +123,36 @@ def _typed(translator: Translator, plan: Plan) -> Iterator[Translation]:
         yield translator.translate_planned([text], plan, here, number)[0]
 
 
-def _events() -> Any:
+def _events(file: Path | None = None) -> Any:
+    """Warnings go to stderr; so does how far a file is, on a terminal."""
     from dragoman.translation.notes import Events
 
-    return Events(warn=_warn)
+    if file is None or not has_live_line():
+        return Events(warn=_warn)
+    ticker, n_lines = Ticker(), _n_lines(file)
+
+    def progress(done: int, read: int, what: str) -> None:
+        if done != n_lines:
+            ticker(done, n_lines, what)
+
+    return Events(warn=_warn, progress=progress)
+
+
+def _n_lines(file: Path) -> int | None:
+    """How many lines a file has; None if it can be read only once."""
+    from dragoman.data.corpus import open_corpus
+
+    if not file.is_file():
+        return None
+    with open_corpus(file) as stream:
+        n_lines, last = 0, b"\n"
+        while block := stream.read(2**20):
+            n_lines, last = n_lines + block.count(b"\n"), block[-1:]
+    return n_lines + (last != b"\n")
 
 
 def _warn(note: Note | str) -> None:
-    print(f"warning: {note}", file=sys.stderr, flush=True)
+    say(f"warning: {note}")
 
 
 @dataclass(frozen=True)
@@ -164,15 +210,22 @@ def _stdin() -> BinaryIO:
     return open(0, "rb", closefd=False)
 
 
+def _at_terminal() -> bool:
+    """Whether somebody types, and sees at once what comes of it."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+
+
 def _lines_typed(prompt: str) -> Iterator[str]:
     """Lines typed at a prompt; with a pipe the prompt goes to stderr, so that stdout holds translations alone."""
-    if sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty():
+    if _at_terminal():
         with contextlib.suppress(ImportError):
             import readline  # noqa: F401  (gives input() a history and line editing, where it is there)
         sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
+        say(f"Type a sentence and Enter; Ctrl-D or {QUIT} ends.")
         with contextlib.suppress(EOFError):
-            while True:
-                yield input(prompt)
+            while (text := input(prompt)).strip() != QUIT:
+                yield text
+            return
     else:
         from dragoman.data.corpus import read_lines_leniently
 

@@ -240,8 +240,8 @@ def stress(
     langs = translator.config.data.src_lang, translator.config.data.tgt_lang
     results: list[Stressed] = []
     for variant in variants(sources, references, *langs, noise_seed):
-        with ticker.task(variant.name):
-            found = translator.translate_planned(variant.sources, plan, Events(progress=ticker))
+        events = Events(progress=ticker.named(f"sentences translated: {variant.name}"))
+        found = translator.translate_planned(variant.sources, plan, events)
         n_src = [len(ids) for ids in translator.src_tokenizer.encode(variant.sources)]
         results.append(measure(variant, found, n_src, *langs, clean=results[0] if results else None))
     return results

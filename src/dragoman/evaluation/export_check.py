@@ -124,11 +124,10 @@ def compare_export(
     engine, computed_in = open_export(folder, facts["quantization"], translator.bundle, translator.device.type)
     ours = translator.plan(options, guard=False)
     theirs = translator.with_engine(ours, engine)
-    events = Events(progress=ticker)
-    with ticker.task("A"):
-        found_a = translator.translate_planned(lines, ours, events)
-    with ticker.task("B"):
-        found_b = translator.translate_planned(lines, theirs, events)
+    found_a, found_b = (
+        translator.translate_planned(lines, plan, Events(progress=ticker.named(f"sentences translated by {name}")))
+        for name, plan in (("dragoman", ours), (facts["export"], theirs))
+    )
     texts_a, texts_b = ([one.text for one in found] for found in (found_a, found_b))
     differences = _differences(translator, engine, lines, texts_a)
     if not differences:

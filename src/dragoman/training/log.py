@@ -7,13 +7,13 @@ import json
 import math
 import os
 import re
-import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from dragoman.errors import ConfigError, not_installed
 from dragoman.files import explained, write_text
+from dragoman.progress import say, show
 
 EARLY_TOKENS = 3_000_000
 """Up to so many target tokens translations that make no sense are no cause for concern."""
@@ -92,10 +92,15 @@ class RunLog:
         with explained(path, len(text.encode())), path.open("a", encoding="utf-8") as file:
             file.write(text)
 
-    def say(self, text: str) -> None:
-        """Print a line for people to stderr."""
+    def say(self, *parts: str) -> None:
+        """Print a line for people to stderr; on a narrow terminal with the parts that fit."""
         if not self.quiet:
-            print(text, file=sys.stderr, flush=True)
+            say(*parts)
+
+    def show(self, *parts: str) -> None:
+        """Rewrite the live line, where there is one."""
+        if not self.quiet:
+            show(*parts)
 
     def close(self) -> None:
         """Flush and close."""
@@ -109,19 +114,3 @@ class RunLog:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
-
-
-def duration(seconds: float) -> str:
-    """``75`` as ``1:15``, ``3675`` as ``1:01:15``."""
-    minutes, rest = divmod(int(seconds + 0.5), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
-
-
-def quantity(value: float) -> str:
-    """``1.5e15`` as ``1.5P``: three digits and an SI prefix."""
-    for prefix in ("", "k", "M", "G", "T", "P", "E"):
-        if abs(value) < 999.5:
-            return f"{value:.3g}{prefix}"
-        value /= 1000
-    return f"{value:.3g}Z"

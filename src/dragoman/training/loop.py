@@ -17,6 +17,7 @@ from dragoman.data.batching import Batch, BatchStream
 from dragoman.errors import DragomanError
 from dragoman.files import sealed_folder, standing
 from dragoman.model.weights import n_bytes, save_weights, untied
+from dragoman.progress import REWRITE_S, duration
 from dragoman.training.averaging import start_ema, update_ema
 from dragoman.training.checkpoint import (
     TrainState,
@@ -40,7 +41,7 @@ from dragoman.training.distributed import (
     total,
 )
 from dragoman.training.flops import training_flops
-from dragoman.training.log import EARLY_TOKENS, RunLog, duration, quantity
+from dragoman.training.log import EARLY_TOKENS, RunLog
 from dragoman.training.loss import perplexity
 from dragoman.training.schedule import learning_rate
 from dragoman.training.signals import StopRequest
@@ -125,7 +126,7 @@ def fit(
         log.say(f"resuming at step {state.step:,}")
     else:
         seed_apart(world)
-    window = Window(state)
+    window, tidings = Window(state), Tidings(state)
     reason = stop_reason(state, config, batches)
     if reason is not None and validate is not None and state.validated_step < state.step:
         # a signal stopped it here, and now this is the end: which is validated, as any other end
@@ -149,12 +150,17 @@ def fit(
             state.seconds += time.perf_counter() - started
             asked = agree(world, state, stop, flops_of(micro_batches, model_config, config))
             window.add(result)
+            tidings.window.add(result)
 
             reason = stop_reason(state, config, batches) or ("signal" if asked else None)
             if state.step % config.log_every == 0 or reason:
-                window = window.report(state, config, batches, rate, log)
+                window = window.report(state, batches, rate, log)
+            tidings.tell(
+                state, seconds_left(state, config, batches.epochs_done), batches.epoch, log, reason is not None
+            )
             if validate is not None and (state.step % config.validate_every == 0 or (reason and reason != "signal")):
-                window.seconds += run_validation(world, validate, model, ema, state, log, checkpoints)
+                seconds = run_validation(world, validate, model, ema, state, log, checkpoints, reason is not None)
+                window.seconds, tidings.window.seconds = window.seconds + seconds, tidings.window.seconds + seconds
                 reason = reason or stop_reason(state, config, batches)
             if state.step % config.save_every == 0 or reason:
                 save(world, checkpoints, config, model, optimizer, ema, state)
@@ -181,14 +187,14 @@ def agree(world: World, state: TrainState, stop: StopRequest, flops: float = 0.0
 
 def run_validation(
     world: World, validate: Callable[[nn.Module], Validation], model: nn.Module, ema: dict[str, Tensor] | None,
-    state: TrainState, log: RunLog, checkpoints: Path,
+    state: TrainState, log: RunLog, checkpoints: Path, is_last: bool = False,
 ) -> float:  # fmt: skip
     """Validate on rank 0, and keep the weights if they are the best so far; returns the seconds that took."""
 
     def work() -> None:
         with ema_in_place(model, ema):  # what is measured is also what is kept as the best
             found = validate(model)
-            note_validation(found, state, log)
+            note_validation(found, state, log, is_last)
             if state.best_step == state.step:
                 save_best(checkpoints, model, state.step, found)
 
@@ -281,7 +287,7 @@ def note_bad_step(
         )
 
 
-def note_validation(found: Validation, state: TrainState, log: RunLog) -> None:
+def note_validation(found: Validation, state: TrainState, log: RunLog, is_last: bool = False) -> None:
     """Log a validation with three samples, and see whether it is the best so far.
 
     Of equal quality the one with the lower loss is better; while the quality is 0 that also keeps patience from
@@ -299,12 +305,17 @@ def note_validation(found: Validation, state: TrainState, log: RunLog) -> None:
         "validation", state.step, loss=found.loss, perplexity=perplexity(found.loss), **found.scores, best=better,
         samples=[dict(zip(("src", "ref", "hyp"), sample, strict=True)) for sample in found.samples],
     )  # fmt: skip
-    is_early = found.quality < 5 and state.tokens < EARLY_TOKENS
+    is_early = makes_no_sense(found) and state.tokens < EARLY_TOKENS
     early = "  (samples look like nonsense: normal this early)" if is_early else ""
-    log.say(f"  validation: {found}{'  best so far' if better else ''}{early}")
+    log.say(f"  validation: {found}{'  best so far' if better else ''}{'' if is_last else early}")
     lines = [f"    src: {src}\n    ref: {ref}\n    hyp: {hyp}" for src, ref, hyp in found.samples]
     log.say("\n".join(lines))
     log.samples(f"step {state.step}{early}\n" + "\n".join(lines) + "\n")
+
+
+def makes_no_sense(found: Validation) -> bool:
+    """Whether the translations of a validation are nonsense, as far as a figure can tell."""
+    return found.quality < 5
 
 
 def save_best(checkpoints: Path, model: nn.Module, step: int, found: Validation) -> None:
@@ -348,20 +359,51 @@ class Window:
             self.plain += result.plain
             self.tokens += result.tokens
 
-    def report(self, state: TrainState, config: TrainConfig, batches: BatchStream, rate: float, log: RunLog) -> Window:
-        """Log and say what happened since the last report; returns the next window."""
-        seconds = max(state.seconds - self.seconds, 1e-9)
-        loss = self.plain / self.tokens if self.tokens else math.nan  # all were skipped
-        speed = self.tokens / seconds
-        epoch, eta = batches.epoch, seconds_left(state, config, batches.epochs_done)
+    @property
+    def loss(self) -> float:
+        """In nats per target token; nan where all updates were skipped."""
+        return self.plain / self.tokens if self.tokens else math.nan
+
+    def speed(self, state: TrainState) -> float:
+        """Target tokens a second."""
+        return self.tokens / max(state.seconds - self.seconds, 1e-9)
+
+    def report(self, state: TrainState, batches: BatchStream, rate: float, log: RunLog) -> Window:
+        """Log what happened since the last report; returns the next window."""
         log.event(
-            "train", state.step, epoch=epoch, loss=loss, perplexity=perplexity(loss), lr=rate,
+            "train", state.step, epoch=batches.epoch, loss=self.loss, perplexity=perplexity(self.loss), lr=rate,
             grad_norm=self.grad_norm if math.isfinite(self.grad_norm) else str(self.grad_norm),
-            tokens_per_s=speed, tokens=state.tokens, flops=state.flops, seconds=state.seconds,
+            tokens_per_s=self.speed(state), tokens=state.tokens, flops=state.flops, seconds=state.seconds,
         )  # fmt: skip
-        log.say(
-            f"step {state.step:,}/{config.max_steps:,}  epoch {epoch}  perplexity {perplexity(loss):.2f}  "
-            f"lr {rate:.2e}  {speed:,.0f} tokens/s  {quantity(state.flops)}FLOP  "
-            f"{duration(state.seconds)} so far, about {duration(eta)} left"
-        )
         return Window(state)
+
+
+class Tidings:
+    """What people read while a model trains: a line soon, then less and less often; a live line in between."""
+
+    FIRST_S, EVERY_S, MOST_S = 5.0, 10.0, 60.0
+
+    def __init__(self, state: TrainState) -> None:
+        self.window = Window(state)
+        now = time.monotonic()
+        self._shown, self._due, self._every = now, now + self.FIRST_S, self.EVERY_S
+
+    def tell(self, state: TrainState, left: float, epoch: int, log: RunLog, is_last: bool) -> None:
+        """Say how far training is, if it is time to: ``left`` seconds before its end."""
+        now = time.monotonic()
+        if not is_last and now < self._due and now - self._shown < REWRITE_S:
+            return
+        parts = (
+            f"{state.seconds / max(state.seconds + left, 1e-9):4.0%}  step {state.step:,}",
+            f"perplexity {perplexity(self.window.loss):.2f}",
+            f"{duration(left)} left" if left else f"{duration(state.seconds)} in all",
+            f"{self.window.speed(state):,.0f} tokens/s",
+            f"epoch {epoch}",
+        )
+        self._shown = now
+        if is_last or now >= self._due:
+            log.say(*parts)
+            self.window = Window(state)
+            self._due, self._every = now + self._every, min(1.5 * self._every, self.MOST_S)
+        else:
+            log.show(*parts)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,13 +33,14 @@ from dragoman.files import refuse_if_locked, write_text
 from dragoman.model import build as architectures
 from dragoman.model.build import EncoderDecoder
 from dragoman.model.weights import load_into
-from dragoman.progress import Ticker
+from dragoman.progress import Ticker, duration
+from dragoman.training.checkpoint import list_checkpoints
 from dragoman.training.defaults import What, choose_steps, resolve, told_apart
 from dragoman.training.distributed import World, joined, launch_name, of_rank_0, on_rank_0, open_group
 from dragoman.training.finetune import adapt, parent_of
 from dragoman.training.folder import LAUNCH, Ready, claimed, follow, ready_to_resume, reopened, restarted
-from dragoman.training.log import RunLog, duration
-from dragoman.training.loop import Outcome, Validation, fit
+from dragoman.training.log import EARLY_TOKENS, RunLog
+from dragoman.training.loop import Outcome, Validation, fit, makes_no_sense
 from dragoman.training.options import TrainOptions
 from dragoman.training.preparation import check_trainable, load_lexicon, prepare, usual_facts
 from dragoman.training.speed import tokens_per_second
@@ -86,7 +87,11 @@ def train(
     options = TrainOptions.of(options, changes)
     ticker = Ticker(options.quiet)
     run = Path(out) if out is not None else Path("runs") / _name(config)
-    with joined() as world, contextlib.ExitStack() as held:  # until all is done, nobody else trains in the folder
+    with (
+        _word_at_ctrl_c(run, ticker),
+        joined() as world,
+        contextlib.ExitStack() as held,  # until all is done, nobody else trains in the folder
+    ):
         if world.rank:
             _until_rank_0_is_ready(world)
             return _fit(follow(run), run, True, world, build)
@@ -102,6 +107,23 @@ def train(
             ready = _prepared(plan, run, options, ticker, world.size)
         _until_rank_0_is_ready(world)
         return _fit(ready, run, options.quiet, world, build)
+
+
+@contextlib.contextmanager
+def _word_at_ctrl_c(run: Path, ticker: Ticker) -> Iterator[None]:
+    """If Ctrl-C ends the body before training or after it, say what is there."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if list_checkpoints(run / "checkpoints"):
+            ticker.say(f"stopped; the last checkpoint is whole. To resume: {_again(run)} --resume")
+        else:
+            ticker.say("stopped before training began: nothing is kept")
+        raise
+
+
+def _again(run: Path, program: str = "dragoman") -> str:
+    return f"{program} train --out {shlex.quote(str(run))}"
 
 
 def _until_rank_0_is_ready(world: World) -> None:
@@ -257,10 +279,25 @@ def _say_what_begins(config: Config, model: EncoderDecoder, n_pairs: int, world:
 def _say_how_to_resume(config: Config, run: Path, step: int, world: World, log: RunLog) -> None:
     """A signal stopped training: the command that goes on, and the one that ends it here."""
     program = "dragoman" if world.size == 1 else "torchrun ... -m dragoman"
-    again = f"{program} train --out {shlex.quote(str(run))}"
+    again = _again(run, program)
     log.say(f"stopped at step {step:,}, saved. To resume: {again} --resume")
     if config.train.schedule != "cosine" or step > config.train.warmup_steps:
         log.say(f"Or end it here: {again} --resume --set train.max_steps={step}")
+
+
+def _say_what_sense_takes(found: Validation, outcome: Outcome, log: RunLog) -> None:
+    """Training is over and the translations are nonsense: say what is missing, by a figure."""
+    state = outcome.state
+    if makes_no_sense(found) and 0 < state.tokens < EARLY_TOKENS:
+        log.say(
+            f"The samples look like nonsense: {state.tokens:,} tokens were learned from, and sense takes about "
+            f"{EARLY_TOKENS:,}; here that is {duration(EARLY_TOKENS / state.tokens * state.seconds)} of training."
+        )
+    elif makes_no_sense(found):
+        log.say(
+            f"The samples look like nonsense after {state.tokens:,} tokens: more text is needed, or other text; "
+            "`dragoman doctor` says what is wrong with it."
+        )
 
 
 def _note_parent(found: Validation, log: RunLog) -> None:
@@ -284,5 +321,6 @@ def _keep(
     facts = {"weights": kept, "step": step, "validation": scores, **usual, **confidence, **parent_of(run)}
     save_bundle(run / "bundle", config, model.config, weights, *tokenizers, facts)
     log.event("bundle", step, weights=kept, **scores)
+    _say_what_sense_takes(found, outcome, log)
     log.say(f"{run}/bundle: {kept}; validation {found}; trained for {duration(outcome.state.seconds)}")
     return found

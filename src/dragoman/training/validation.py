@@ -97,6 +97,11 @@ def confidence_facts(bundle: Bundle, run: Path, log: RunLog) -> dict[str, Any]:
         log.say(f"no confidence is learned: that needs {MIN_SENTENCES} validation pairs, and there are {len(store)}")
         return {}
     learned = learn_confidence(Translator(bundle), *store.texts(range(len(store))))
-    said = f"Spearman {learned.rank_correlation:.2f} with the chrF of {learned.sentences:,} validation sentences"
-    log.say(f"confidence learned: {said}")
+    guide = next(
+        word for least, word in ((0.6, "good"), (0.3, "fair"), (-1.0, "poor")) if learned.rank_correlation >= least
+    )
+    log.say(
+        f"confidence learned: a {guide} guide to quality (rank correlation {learned.rank_correlation:.2f} with the "
+        f"chrF of {learned.sentences:,} validation sentences)"
+    )
     return {"confidence": learned.model_dump(mode="json")}

@@ -98,6 +98,15 @@ def make_file(
     return n_lines
 
 
+def lines_done(out: Path) -> int:
+    """How many lines of ``out`` an interrupted ``make_file`` has made; 0 if it left nothing."""
+    try:
+        *_, last, _ = _beside(Path(os.path.realpath(out)), "journal").read_bytes().split(b"\n")
+        return int(json.loads(last).get("lines", 0))
+    except (OSError, ValueError):
+        return 0
+
+
 def _go_on(
     lines: Iterator[Line], done: Done, partial: BinaryIO, journal: BinaryIO, work: Work, warn: Callable[[Note], object],
     window: int,

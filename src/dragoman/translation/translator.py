@@ -395,7 +395,10 @@ class Translator:
             for lines in arriving:
                 failed: list[Note] = []
                 _warn_of_input(lines, name, done, events)
-                of_window = replace(events, failed=failed.append, label=_numbered(name, done))
+                of_window = replace(
+                    events, failed=failed.append, label=_numbered(name, done),
+                    progress=_in_lines(events, done, len(lines)),
+                )  # fmt: skip
                 yield from self.translate_planned([line.text for line in lines], plan, of_window, done)
                 for note in failed:
                     _say(note, events)
@@ -440,7 +443,10 @@ class Translator:
             _say(note, events)
 
         def work(lines: list[Line], before: int, say: Callable[[Note], None]) -> list[str]:
-            told = replace(events, warn=say, failed=say, label=_numbered(src, before))
+            told = replace(
+                events, warn=say, failed=say, label=_numbered(src, before),
+                progress=_in_lines(events, before, len(lines)),
+            )  # fmt: skip
             found = self.translate_planned([line.text for line in lines], plan, told, before)
             return [one.text if render is None else render(before + i, one) for i, one in enumerate(found, 1)]
 
@@ -492,6 +498,14 @@ def _say(note: Note, events: Events) -> None:
 def _numbered(name: Path | str, before: int) -> Callable[[int], str]:
     """What a note calls line i of those that come after ``before`` others."""
     return lambda number: f"{name}:{before + number}"
+
+
+def _in_lines(events: Events, before: int, n_lines: int) -> Callable[[int, int, str], object] | None:
+    """What of the next ``n_lines`` is done, told as how many lines are done of all that have been read."""
+    progress = events.progress
+    if progress is None:
+        return None
+    return lambda done, total, _: progress(before + n_lines * done // total, before + n_lines, "lines translated")
 
 
 def _warn_of_input(lines: Sequence[Line], name: str, before: int, events: Events) -> None:
