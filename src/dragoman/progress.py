@@ -1,4 +1,4 @@
-"""All that is said on stderr: lines that stay, and one live line that rewrites itself on a terminal.
+"""What goes to stderr: lines that stay, and one live line that rewrites itself on a terminal.
 
 Whoever speaks clears the live line first, so nothing is ever glued to it. Where stderr is no terminal, or one that
 ``NO_COLOR`` or ``TERM=dumb`` wants plain, there is no live line, and progress is a line every few seconds.
