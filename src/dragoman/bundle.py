@@ -9,23 +9,32 @@ bundle/
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import logging
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from dragoman import __version__
 from dragoman.config import Config, ModelConfig
+from dragoman.data.store import Store
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError, ConfigError
 from dragoman.files import MANIFEST, check_files, read_manifest, sealed_folder, standing
 from dragoman.model.build import EncoderDecoder, build
 from dragoman.model.weights import Undrawn, adopt, n_bytes, read_weights, save_weights, shapes
 
+logger = logging.getLogger(__name__)
+
 FORMAT = 1
+
+USUAL_SHARE = 0.95
+"""Of the sources: what fewer lines show, a model learns too little of to be asked for it."""
 
 
 class Bundle(NamedTuple):
@@ -47,16 +56,7 @@ def save_bundle(
     Raises:
         DragomanError: The folder cannot be written.
     """
-    manifest = {
-        "format": FORMAT,
-        "dragoman": __version__,
-        "src_lang": config.data.src_lang,
-        "tgt_lang": config.data.tgt_lang,
-        "src_vocab_size": model_config.src_vocab_size,
-        "tgt_vocab_size": model_config.tgt_vocab_size,
-        **facts,
-    }
-    with sealed_folder(folder, manifest, n_bytes(weights)) as aside:
+    with sealed_folder(folder, manifest_of(config, model_config) | dict(facts), n_bytes(weights)) as aside:
         (aside / "config.yaml").write_text(config.to_yaml(), encoding="utf-8")
         save_weights(aside / "model.safetensors", weights)
         if src_tokenizer is tgt_tokenizer:
@@ -66,8 +66,23 @@ def save_bundle(
             tgt_tokenizer.save(aside / "tgt.spm")
 
 
+def manifest_of(config: Config, model_config: ModelConfig) -> dict[str, Any]:
+    """What each manifest says, whichever weights it is of."""
+    return {
+        "format": FORMAT,
+        "dragoman": __version__,
+        "src_lang": config.data.src_lang,
+        "tgt_lang": config.data.tgt_lang,
+        "src_vocab_size": model_config.src_vocab_size,
+        "tgt_vocab_size": model_config.tgt_vocab_size,
+    }
+
+
 def load_bundle(path: Path | str, device: str | torch.device = "cpu") -> Bundle:
     """Read a run's bundle, or a bundle itself, and check it against its manifest.
+
+    Of a run that has no bundle yet the newest whole weights are read, of a checkpoint or of the best validation. Its
+    manifest says ``unfinished`` and the step, and a message says so. What is replaced while it is read is read again.
 
     Args:
         path: A run folder (with ``bundle/`` inside) or a bundle folder.
@@ -75,7 +90,37 @@ def load_bundle(path: Path | str, device: str | torch.device = "cpu") -> Bundle:
     Raises:
         BundleError: There is none, it is damaged, or it was written by a newer dragoman.
     """
-    folder = find_bundle(Path(path))
+    path = Path(path)
+    while True:
+        before = _standing_now(path)
+        try:
+            bundle = _read_unfinished(path, device) if is_unfinished(path) else _read_bundle(find_bundle(path), device)
+        except BundleError:
+            if _standing_now(path) == before:
+                raise
+        else:
+            if _standing_now(path) == before:  # otherwise its files may be of two
+                return bundle
+
+
+def is_unfinished(path: Path) -> bool:
+    """Whether ``path`` is a run that has begun to train and has no bundle yet."""
+    return not (standing(path / "bundle") / MANIFEST).is_file() and (path / "checkpoints").is_dir()
+
+
+def _standing_now(path: Path) -> set[tuple[Path, int, int]]:
+    """The folders that could be read, each as it stands: another one at its place is another folder, or a later one."""
+    found = set()
+    weights = (folder for folder in path.glob("checkpoints/*") if folder.suffix != ".tmp")
+    for folder in (standing(path), standing(path / "bundle"), *weights):
+        with contextlib.suppress(OSError):
+            stat = folder.stat()
+            found.add((folder, stat.st_ino, stat.st_mtime_ns))
+    return found
+
+
+def _read_bundle(folder: Path, device: str | torch.device) -> Bundle:
+    """Read a bundle and check it against its manifest."""
     manifest = read_manifest(folder, "bundle")
     with ThreadPoolExecutor(1) as beside:
         checked = beside.submit(check_files, folder, "bundle", manifest)
@@ -94,17 +139,13 @@ def _read(folder: Path, manifest: dict[str, Any], device: str | torch.device) ->
         )
     if manifest["format"] != FORMAT or isinstance(manifest["format"], bool):
         raise BundleError(f"{folder}: bundle format {manifest['format']!r}, this dragoman reads {FORMAT}: upgrade it")
-    joint = (folder / "joint.spm").is_file()
+    joint = is_joint(folder)
     for name in ("config.yaml", "model.safetensors", *(("joint.spm",) if joint else ("src.spm", "tgt.spm"))):
         if name not in manifest["files"] or not (folder / name).is_file():  # a pipe would never end
             raise BundleError(f"{folder / name}: missing from this bundle; copy it again or use another one")
     try:
         config = Config.from_yaml(folder / "config.yaml")
-        model_config = ModelConfig(
-            **config.model.model_dump(),
-            src_vocab_size=manifest["src_vocab_size"],
-            tgt_vocab_size=manifest["tgt_vocab_size"],
-        )
+        model_config = _sizes(config, manifest["src_vocab_size"], manifest["tgt_vocab_size"])
     except (ConfigError, KeyError) as error:
         raise BundleError(f"{folder}: its configuration cannot be used ({error})") from None
     for name in ("usual_src_tokens", "usual_src_sentences"):
@@ -114,18 +155,87 @@ def _read(folder: Path, manifest: dict[str, Any], device: str | torch.device) ->
                 f"{folder}: {name} = {usual!r} in its manifest must be a whole number of 1 or more; copy it "
                 "again or take another one"
             )
-    src_tokenizer = Tokenizer.load(folder / ("joint.spm" if joint else "src.spm"))
-    tgt_tokenizer = src_tokenizer if joint else Tokenizer.load(folder / "tgt.spm")
-    if (src_tokenizer.vocab_size, tgt_tokenizer.vocab_size) != (
-        model_config.src_vocab_size,
-        model_config.tgt_vocab_size,
-    ):
+    tokenizers = load_tokenizers(folder)
+    if tuple(each.vocab_size for each in tokenizers) != (model_config.src_vocab_size, model_config.tgt_vocab_size):
         raise BundleError(f"{folder}: the subword models are not the ones this model was trained with")
-    weights = read_weights(folder / "model.safetensors", shapes(model_config))  # before anything large is allocated
+    return Bundle(config, _model(model_config, folder / "model.safetensors", device), *tokenizers, manifest)
+
+
+def _sizes(config: Config, src_vocab_size: int, tgt_vocab_size: int) -> ModelConfig:
+    return ModelConfig(**config.model.model_dump(), src_vocab_size=src_vocab_size, tgt_vocab_size=tgt_vocab_size)
+
+
+def _model(model_config: ModelConfig, path: Path, device: str | torch.device) -> EncoderDecoder:
+    """The model with the weights of a file, ready to be used."""
+    weights = read_weights(path, shapes(model_config))  # before anything large is allocated
     with Undrawn():
         model = build(model_config)
     adopt(model, weights)
-    return Bundle(config, model.to(device).eval(), src_tokenizer, tgt_tokenizer, manifest)
+    return model.to(device).eval()
+
+
+def is_joint(folder: Path) -> bool:
+    """Whether the subwords in a folder are for both sides."""
+    return (folder / "joint.spm").is_file()
+
+
+def load_tokenizers(folder: Path) -> tuple[Tokenizer, Tokenizer]:
+    """The tokenizers in a bundle or in the store of a run; one and the same object twice where they are joint.
+
+    Raises:
+        BundleError: They are missing or damaged.
+    """
+    if is_joint(folder):
+        joint = Tokenizer.load(folder / "joint.spm")
+        return joint, joint
+    return Tokenizer.load(folder / "src.spm"), Tokenizer.load(folder / "tgt.spm")
+
+
+def usual_facts(store: Store) -> dict[str, Any]:
+    """What a bundle's manifest says of the lines that its model was trained on; of longer ones it leaves out a part.
+
+    ``usual_src_tokens``: subwords that 999 of 1,000 sources do not exceed. ``usual_src_sentences``: sentences that 95
+    of 100 do not exceed; not there for a store of an earlier dragoman, which did not count them.
+    """
+    facts = {"usual_src_tokens": int(np.quantile(store.src_lengths(), 0.999, method="higher"))}
+    counts = sorted(store.src_sentences.items())
+    if counts:
+        reached = np.cumsum([lines for _, lines in counts]) >= USUAL_SHARE * sum(lines for _, lines in counts)
+        facts["usual_src_sentences"] = max(1, counts[int(reached.argmax())][0])
+    return facts
+
+
+def _read_unfinished(run: Path, device: str | torch.device) -> Bundle:
+    """The newest whole weights of a run that has no bundle yet, as a bundle."""
+    found = [(manifest["step"], folder, manifest) for folder, manifest in _whole(run / "checkpoints")]
+    if not found:
+        raise BundleError(
+            f"{run}: nothing can be used yet; the first weights are there after the first validation or checkpoint, or "
+            "when training is stopped (Ctrl-C)"
+        )
+    step, folder, manifest = max(found, key=lambda one: (one[0], one[1].name))  # step_... comes after best
+    name = "ema.safetensors" if "ema.safetensors" in manifest["files"] else "model.safetensors"
+    weights = manifest["files"][name]
+    check_files(folder, "checkpoint", {"files": {name: weights}})
+    config, tokenizers = Config.from_yaml(run / "config.yaml"), load_tokenizers(run / "store")
+    facts = {
+        "weights": f"step {step:,}, training not finished", "step": step, "unfinished": True,
+        **usual_facts(Store.open(run / "store/train")),
+        "files": {"model.safetensors": weights}, "sha256": manifest.get("sha256"),
+    }  # fmt: skip
+    model_config = _sizes(config, *(each.vocab_size for each in tokenizers))
+    model = _model(model_config, folder / name, device)
+    logger.info("%s: training is not finished; using the weights of step %s", run, f"{step:,}")
+    return Bundle(config, model, *tokenizers, manifest_of(config, model_config) | facts)
+
+
+def _whole(checkpoints: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The folders of weights whose manifest is there and right; an older one stands beside its place, or a new one."""
+    for folder in checkpoints.iterdir():
+        with contextlib.suppress(BundleError):
+            manifest = read_manifest(folder, "checkpoint")
+            if "model.safetensors" in manifest["files"] and isinstance(manifest.get("step"), int):
+                yield folder, manifest
 
 
 def find_bundle(path: Path) -> Path:
@@ -140,7 +250,10 @@ def find_bundle(path: Path) -> Path:
     if (path / MANIFEST).is_file() and (path / "model.safetensors").is_file():
         return path
     if (path / "checkpoints").is_dir():
-        raise BundleError(f"{path}: this run has no bundle yet; finish it with `dragoman train --out {path} --resume`")
+        raise BundleError(
+            f"{path}: training is not finished, and what is asked for needs the bundle that is written then; go on with "
+            f"`dragoman train --out {path} --resume`"
+        )
     if not path.exists():
         raise BundleError(f"{path}: no such run; train one with `dragoman train`, or `dragoman demo`")
     raise BundleError(f"{path}: neither a run nor a bundle")

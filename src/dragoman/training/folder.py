@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
+from dragoman.bundle import load_tokenizers
 from dragoman.config import Config
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.device import resolve_device, resolve_precision
@@ -19,7 +20,7 @@ from dragoman.progress import Ticker
 from dragoman.training.checkpoint import list_checkpoints
 from dragoman.training.distributed import launch_name
 from dragoman.training.finetune import PARENT
-from dragoman.training.preparation import check_prepared, check_trainable, load_tokenizers
+from dragoman.training.preparation import check_prepared, check_trainable
 
 LAUNCH = "launch"
 """Which call of torchrun began the run, so that a restart by the same call goes on with it."""
@@ -226,4 +227,4 @@ def follow(run: Path) -> Ready:
         config = Config.from_yaml(run / "config.yaml")
     except ConfigError as error:
         raise ConfigError(f"{error}; the run folder must be on a file system that all machines share") from None
-    return Ready(config, load_tokenizers(run))
+    return Ready(config, load_tokenizers(run / "store"))

@@ -44,7 +44,7 @@ from dragoman.training.flops import training_flops
 from dragoman.training.log import EARLY_TOKENS, RunLog
 from dragoman.training.loss import perplexity
 from dragoman.training.schedule import learning_rate
-from dragoman.training.signals import StopRequest
+from dragoman.training.signals import Stopped, StopRequest
 from dragoman.training.update import StepResult, train_step
 
 Reason = Literal["max_steps", "max_epochs", "max_minutes", "patience", "signal"]
@@ -94,6 +94,7 @@ def fit(
     validate: Callable[[nn.Module], Validation] | None = None,
     resume: bool = False,
     world: World = ALONE,
+    stop: StopRequest | None = None,
 ) -> Outcome:
     """Train ``model`` as in section 5 of the paper, with checkpoints, validation and logs.
 
@@ -102,10 +103,12 @@ def fit(
         batches: An endless stream that knows its position.
         config: How to train; ``precision`` is resolved ("fp32" or "bf16").
         folder: The run; checkpoints go to ``folder/checkpoints``.
-        validate: Called with the model in eval mode, with the moving average for its weights, if there is one.
+        validate: Called with the model in eval mode, with the moving average for its weights, if there is one. It may
+            raise ``Stopped`` when ``stop`` is asked for; the validation is done when training goes on, then.
         resume: Go on from the latest whole checkpoint, bit for bit on a CPU with the same number of threads.
         world: With other ranks: each calls this with its own model, batches and log; validation, checkpoints and log
             are rank 0's.
+        stop: By which Ctrl-C and SIGTERM ask to stop, opened here.
 
     Returns:
         How it ended; the last checkpoint holds the last step.
@@ -128,11 +131,15 @@ def fit(
         seed_apart(world)
     window, tidings = Window(state), Tidings(state)
     reason = stop_reason(state, config, batches)
-    if reason is not None and validate is not None and state.validated_step < state.step:
-        # a signal stopped it here, and now this is the end: which is validated, as any other end
-        run_validation(world, validate, model, ema, state, log, checkpoints)
-        save(world, checkpoints, config, model, optimizer, ema, state)
-    with StopRequest() as stop:
+    with stop or StopRequest() as stop:
+        if validate is not None and state.validated_step < state.step and (
+            reason is not None or state.step % config.validate_every == 0
+        ):  # fmt: skip
+            # a signal stopped it before this validation, or stopped it here and now this is the end: which is validated
+            if run_validation(world, validate, model, ema, state, log, checkpoints):
+                save(world, checkpoints, config, model, optimizer, ema, state)
+            else:
+                reason = stopped(stop)
         while reason is None:
             started = time.perf_counter()
             state.step += 1
@@ -159,9 +166,13 @@ def fit(
                 state, seconds_left(state, config, batches.epochs_done), batches.epoch, log, reason is not None
             )
             if validate is not None and (state.step % config.validate_every == 0 or (reason and reason != "signal")):
-                seconds = run_validation(world, validate, model, ema, state, log, checkpoints, reason is not None)
-                window.seconds, tidings.window.seconds = window.seconds + seconds, tidings.window.seconds + seconds
-                reason = reason or stop_reason(state, config, batches)
+                before = state.seconds
+                if run_validation(world, validate, model, ema, state, log, checkpoints, reason is not None):
+                    reason = reason or stop_reason(state, config, batches)
+                else:
+                    reason = stopped(stop)
+                for each in (window, tidings.window):
+                    each.seconds += state.seconds - before
             if state.step % config.save_every == 0 or reason:
                 save(world, checkpoints, config, model, optimizer, ema, state)
         asked = agree(world, state, stop)
@@ -188,23 +199,32 @@ def agree(world: World, state: TrainState, stop: StopRequest, flops: float = 0.0
 def run_validation(
     world: World, validate: Callable[[nn.Module], Validation], model: nn.Module, ema: dict[str, Tensor] | None,
     state: TrainState, log: RunLog, checkpoints: Path, is_last: bool = False,
-) -> float:  # fmt: skip
-    """Validate on rank 0, and keep the weights if they are the best so far; returns the seconds that took."""
+) -> bool:  # fmt: skip
+    """Validate on rank 0, and keep the weights if they are the best so far; returns whether that came to its end."""
 
     def work() -> None:
-        with ema_in_place(model, ema):  # what is measured is also what is kept as the best
+        # what is measured is also what is kept as the best
+        with contextlib.suppress(Stopped), ema_in_place(model, ema):
             found = validate(model)
+            state.validated_step = state.step
             note_validation(found, state, log, is_last)
             if state.best_step == state.step:
                 save_best(checkpoints, model, state.step, found)
 
     started = time.perf_counter()
-    state.validated_step = state.step
     on_rank_0(world, work)
-    seconds, since_best = of_rank_0(world, time.perf_counter() - started, state.since_best)
-    state.since_best = int(since_best)
+    seconds, since_best, validated = of_rank_0(
+        world, time.perf_counter() - started, state.since_best, state.validated_step
+    )
+    state.since_best, state.validated_step = int(since_best), int(validated)
     state.seconds += seconds
-    return seconds
+    return state.validated_step == state.step
+
+
+def stopped(stop: StopRequest) -> Reason:
+    """A validation was left because rank 0 was asked to stop, and so all stop."""
+    stop.others_were_asked()
+    return "signal"
 
 
 def save(

@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
+from dragoman.bundle import load_tokenizers
 from dragoman.config import Config, DataConfig, ModelConfig, TextFiles, each
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import open_corpus
@@ -26,9 +24,6 @@ from dragoman.progress import Ticker
 from dragoman.training.log import NO_TENSORBOARD
 from dragoman.training.memory import GIB, device_memory, n_parameters, state_bytes
 from dragoman.training.task import task_of
-
-USUAL_SHARE = 0.95
-"""Of the sources: what fewer lines show, a model learns too little of to be asked for it."""
 
 Pairs = Callable[[], Iterator[tuple[str, str]]]
 """One pass over the text each time it is called."""
@@ -175,20 +170,6 @@ def _learn_lexicon(pairs: Pairs, folder: Path, ticker: Ticker) -> Lexicon:
     return lexicon
 
 
-def usual_facts(store: Store) -> dict[str, Any]:
-    """What a bundle's manifest says of the lines that its model was trained on; of longer ones it leaves out a part.
-
-    ``usual_src_tokens``: subwords that 999 of 1,000 sources do not exceed. ``usual_src_sentences``: sentences that 95
-    of 100 do not exceed; not there for a store of an earlier dragoman, which did not count them.
-    """
-    facts = {"usual_src_tokens": int(np.quantile(store.src_lengths(), 0.999, method="higher"))}
-    counts = sorted(store.src_sentences.items())
-    if counts:
-        reached = np.cumsum([lines for _, lines in counts]) >= USUAL_SHARE * sum(lines for _, lines in counts)
-        facts["usual_src_sentences"] = max(1, counts[int(reached.argmax())][0])
-    return facts
-
-
 def load_lexicon(run: Path) -> Lexicon:
     """The word pairs that ``prepare`` found; none if ``data.noise.one_word`` is 0.
 
@@ -207,19 +188,6 @@ def load_lexicon(run: Path) -> Lexicon:
     return lexicon
 
 
-def load_tokenizers(run: Path) -> tuple[Tokenizer, Tokenizer]:
-    """The tokenizers that ``prepare`` saved; one and the same object twice where they are joint.
-
-    Raises:
-        BundleError: They are missing or damaged.
-    """
-    folder = run / "store"
-    if (folder / "joint.spm").is_file():
-        joint = Tokenizer.load(folder / "joint.spm")
-        return joint, joint
-    return Tokenizer.load(folder / "src.spm"), Tokenizer.load(folder / "tgt.spm")
-
-
 def check_prepared(run: Path, accept_changed_text: bool, ticker: Ticker) -> tuple[Tokenizer, Tokenizer]:
     """The tokenizers of ``run``, if text, subwords and stores are still what they were when it began.
 
@@ -229,7 +197,7 @@ def check_prepared(run: Path, accept_changed_text: bool, ticker: Ticker) -> tupl
     Raises:
         DataError, BundleError: A file is missing or has changed; it is named.
     """
-    tokenizers = load_tokenizers(run)
+    tokenizers = load_tokenizers(run / "store")
     for name in ("train", "valid"):
         folder = run / "store" / name
         with ticker.task(f"checking {folder}"):

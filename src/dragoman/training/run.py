@@ -19,10 +19,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 
-from dragoman.bundle import Bundle, load_bundle, save_bundle
+from dragoman.bundle import Bundle, load_bundle, save_bundle, usual_facts
 from dragoman.config import Config, ModelConfig, each
 from dragoman.data.batching import BatchStream, Regularisation
 from dragoman.data.store import Store
@@ -42,14 +41,14 @@ from dragoman.training.folder import LAUNCH, Ready, claimed, follow, ready_to_re
 from dragoman.training.log import EARLY_TOKENS, RunLog
 from dragoman.training.loop import Outcome, Validation, fit, makes_no_sense
 from dragoman.training.options import TrainOptions
-from dragoman.training.preparation import check_trainable, load_lexicon, prepare, usual_facts
+from dragoman.training.preparation import check_trainable, load_lexicon, prepare
+from dragoman.training.signals import StopRequest
 from dragoman.training.speed import tokens_per_second
 from dragoman.training.task import task_of
-from dragoman.training.validation import confidence_facts, kept_weights, validator
+from dragoman.training.validation import Validate, confidence_facts, kept_weights, validator
 from dragoman.translation.options import takes
 
 Build = Callable[[ModelConfig], EncoderDecoder]
-Validate = Callable[[Any], Validation]
 
 
 class Trained(NamedTuple):
@@ -254,7 +253,11 @@ def _fit(ready: Ready, run: Path, quiet: bool, world: World, build: Build | None
         _say_what_begins(config, model, len(train_store), world, log)
         if not resume:
             on_rank_0(world, lambda: None if start is None else _note_parent(validate(model.eval()), log))
-        outcome = fit(model, model_config, batches, config.train, run, log, validate, resume, world)
+        stop = StopRequest()
+        outcome = fit(
+            model, model_config, batches, config.train, run, log, lambda model: validate(model, lambda: stop.is_asked),
+            resume, world, stop,
+        )  # fmt: skip
         found = None
         if outcome.signal is not None:
             _say_how_to_resume(config, run, outcome.state.step, world, log)
@@ -281,6 +284,7 @@ def _say_how_to_resume(config: Config, run: Path, step: int, world: World, log: 
     program = "dragoman" if world.size == 1 else "torchrun ... -m dragoman"
     again = _again(run, program)
     log.say(f"stopped at step {step:,}, saved. To resume: {again} --resume")
+    log.say(f"What it has learned so far can be tried:  dragoman translate {shlex.quote(str(run))} -i")
     if config.train.schedule != "cosine" or step > config.train.warmup_steps:
         log.say(f"Or end it here: {again} --resume --set train.max_steps={step}")
 

@@ -13,6 +13,10 @@ SAME_REQUEST_S = 2.0
 """Under torchrun a signal to all processes of a job, such as Slurm's, comes twice: straight, and by torchrun."""
 
 
+class Stopped(Exception):  # noqa: N818  (nothing is wrong)
+    """What was begun was left, for a signal asks to stop."""
+
+
 class StopRequest:
     """While open, the first SIGINT or SIGTERM only sets ``signal``; the next one takes its usual course."""
 
@@ -21,6 +25,11 @@ class StopRequest:
         self._asked_at: float | None = None
         self._previous: dict[int, Any] = {}
         self._same_request_s = SAME_REQUEST_S if "TORCHELASTIC_RUN_ID" in os.environ else 0.0
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether to stop."""
+        return self.signal is not None
 
     def others_were_asked(self) -> None:
         """Stop with another rank, whose signal may still come here too: that is no second request."""

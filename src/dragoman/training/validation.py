@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,7 @@ from dragoman.config import Config
 from dragoman.data.batching import all_batches
 from dragoman.data.store import Store
 from dragoman.data.tokenizer import PAD_ID, Tokenizer
-from dragoman.decoding.batches import search_all
+from dragoman.decoding.batches import Hooks, search_all
 from dragoman.errors import BundleError
 from dragoman.evaluation.calibration import learn_confidence
 from dragoman.files import check_sealed, standing
@@ -27,6 +27,7 @@ from dragoman.training.log import RunLog
 from dragoman.training.loop import Outcome, Validation
 from dragoman.training.loss import label_smoothed_loss
 from dragoman.training.memory import VALIDATION_TOKENS
+from dragoman.training.signals import Stopped
 from dragoman.training.task import task_of
 from dragoman.translation.confidence import MIN_SENTENCES
 from dragoman.translation.segments import one_line
@@ -35,7 +36,13 @@ from dragoman.translation.translator import Translator
 logger = logging.getLogger(__name__)
 
 
-def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ticker) -> Callable[[Any], Validation]:
+class Validate(Protocol):
+    """Measures a model; ``is_asked`` is asked again and again whether to stop, by the exception ``Stopped``."""
+
+    def __call__(self, model: Any, is_asked: Callable[[], bool] = lambda: False) -> Validation: ...
+
+
+def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ticker) -> Validate:
     """A function that measures a model on a store: unsmoothed loss, BLEU and chrF, or bracket F1, of greedy search."""
     sources, references = store.texts(range(len(store)))
     src_ids = [store.pair(i)[0].tolist() for i in range(len(store))]
@@ -45,21 +52,25 @@ def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ti
     greedy = config.decode.model_copy(update={"beam_size": 1})
 
     @torch.inference_mode()
-    def measure(model: Any) -> Validation:
+    def measure(model: Any, is_asked: Callable[[], bool]) -> Validation:
         device = next(model.parameters()).device
         loss, tokens = 0.0, 0
         for batch in (batch.to(device) for batch in batches):
+            if is_asked():
+                raise Stopped
             loss += label_smoothed_loss(model(batch.src, batch.tgt_in), batch.tgt_out, PAD_ID, 0.0)[1].item()
             tokens += batch.n_tgt_tokens
-        found = search_all(model, src_ids, greedy, device)
+        found = search_all(model, src_ids, greedy, device, hooks=Hooks(alive=lambda _: not is_asked()))
+        if is_asked():
+            raise Stopped
         hyps = [one_line(text) for text in tgt_tokenizer.decode([hypotheses[0].ids for hypotheses in found])]
         samples = [(sources[i], references[i], hyps[i]) for i in range(min(3, len(hyps)))]
         scores = task_of(config).measure(sources, references, hyps, config.data.tgt_lang)
         return Validation(loss=loss / tokens, samples=samples, **scores)
 
-    def validate(model: Any) -> Validation:
+    def validate(model: Any, is_asked: Callable[[], bool] = lambda: False) -> Validation:
         with ticker.task("validating"):
-            return measure(model)
+            return measure(model, is_asked)
 
     return validate
 
