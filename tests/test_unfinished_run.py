@@ -85,6 +85,17 @@ def test_commands_take_an_unfinished_run(unfinished: Path, command: Command, tmp
         assert "training is not finished; using the weights of step 250" in done.err
 
 
+def test_an_unfinished_run_is_exported_into_its_folder_too(unfinished: Path) -> None:
+    pytest.importorskip("ctranslate2")
+    folder = dragoman.export(unfinished)
+    assert folder == unfinished / "exports/ctranslate2-float32"
+    texts = ["the dog sleeps"]
+    ours, theirs = (
+        dragoman.Translator.load(unfinished).translate(texts, engine=name) for name in ("torch", "ctranslate2")
+    )
+    assert [one.text for one in ours] == [one.text for one in theirs]
+
+
 def test_what_is_replaced_while_it_is_read_is_read_again_and_never_torn(tiny_run: Path, tmp_path: Path) -> None:
     files = {path.name: path.read_bytes() for path in (tiny_run / "bundle").iterdir()}
     manifest = json.loads(files.pop("manifest.json"))

@@ -249,11 +249,6 @@ def find_bundle(path: Path) -> Path:
         return bundle
     if (path / MANIFEST).is_file() and (path / "model.safetensors").is_file():
         return path
-    if (path / "checkpoints").is_dir():
-        raise BundleError(
-            f"{path}: training is not finished, and what is asked for needs the bundle that is written then; go on with "
-            f"`dragoman train --out {path} --resume`"
-        )
     if not path.exists():
         raise BundleError(f"{path}: no such run; train one with `dragoman train`, or `dragoman demo`")
     raise BundleError(f"{path}: neither a run nor a bundle")

@@ -306,7 +306,7 @@ def test_translating_refuses_what_is_no_run_and_what_is_no_text(
     assert "--restart starts the file of --out again" in refused("translate", tiny_run, "train.en", "--restart")
     assert "train.en: is the input" in refused("translate", tiny_run, "train.en", "--out", "train.en")
     (folder / "checkpoints").mkdir()
-    assert "this run has no bundle yet; finish it with `dragoman train --out . --resume`" in refused("translate", ".")
+    assert "nothing can be used yet; the first weights are there after" in refused("translate", ".")
 
 
 def test_evaluating_refuses_files_that_do_not_belong_together(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dragoman import __version__
-from dragoman.bundle import Bundle, find_bundle, load_bundle
+from dragoman.bundle import Bundle, find_bundle, is_unfinished, load_bundle
 from dragoman.errors import BundleError, ConfigError, DragomanError
 from dragoman.files import MANIFEST, check_sealed, explained, one_at_a_time, sealed_folder
 from dragoman.formats.format import format_of
@@ -81,8 +81,10 @@ def _refuse_what_is_no_export(folder: Path) -> None:
 
 def home(run: Path | str, to: str, quantization: str) -> Path:
     """Where an export of a run (or of a bundle that lies by itself) is kept."""
-    bundle = find_bundle(Path(run))
-    owner = bundle.parent if bundle.name in ("bundle", ".bundle.old") else bundle
+    owner = Path(run)
+    if not is_unfinished(owner):
+        bundle = find_bundle(owner)
+        owner = bundle.parent if bundle.name in ("bundle", ".bundle.old") else bundle
     return owner / "exports" / f"{to}-{quantization}"
 
 
