@@ -301,12 +301,7 @@ class TrainConfig(Section):
     def _check_rate(self) -> Self:
         if self.schedule != "noam" and self.lr is None:
             raise ValueError(f"train.schedule = {self.schedule!r} needs its peak rate: set train.lr (for example 1e-3)")
-        if self.schedule == "cosine" and self.max_steps < 2:
-            raise ValueError(
-                "train.max_steps = 1 is too short for train.schedule = 'cosine', which needs a warm-up step and one "
-                "after it: set 2 or more, or another schedule"
-            )
-        if self.schedule == "cosine" and self.warmup_steps >= self.max_steps:
+        if self.schedule == "cosine" and self.warmup_steps >= self.max_steps > 1:  # a single step is all warm-up
             raise ValueError(
                 f"train.warmup_steps = {self.warmup_steps} must be below train.max_steps = {self.max_steps}: "
                 "the cosine decay starts when the warm-up ends"
@@ -511,7 +506,9 @@ def _readable(error: ValidationError, root: type[BaseModel], prefix: str) -> Con
         name = ".".join(part for part in path if part not in (*_TAGGED, "<several>"))
         if problem["type"] == "extra_forbidden":
             known = _fields_at(root, path[:-1])
-            lines.append(f"unknown setting {name}{_nearest(path[-1], known)}")
+            elsewhere = [setting for setting in settings_named(path[-1]) if setting != name]
+            meant = f". Did you mean {' or '.join(elsewhere)}?" if elsewhere else _nearest(path[-1], known)
+            lines.append(f"unknown setting {name}{meant}")
         elif problem["type"] == "missing":
             lines.append(f"{name} is missing")
         elif problem["type"] == "value_error":
@@ -522,6 +519,22 @@ def _readable(error: ValidationError, root: type[BaseModel], prefix: str) -> Con
         else:
             lines.append(f"{name} = {problem['input']!r}: {problem['msg'][0].lower()}{problem['msg'][1:]}")
     return ConfigError(prefix + "; ".join(lines))
+
+
+def all_settings(root: type[BaseModel], path: str = "") -> Iterator[str]:
+    """The settings below ``root``, each with all its parts, such as ``train.max_minutes``."""
+    for name in _fields_at(root, ()):
+        about = root.model_fields.get(name)
+        below = None if about is None else next(_models_in(about.annotation), None)
+        if below is None:
+            yield f"{path}{name}"
+        else:
+            yield from all_settings(below, f"{path}{name}.")
+
+
+def settings_named(name: str) -> list[str]:
+    """The settings whose last part is ``name``."""
+    return [setting for setting in all_settings(Config) if setting.split(".")[-1] == name]
 
 
 def _fields_at(root: type[BaseModel], path: Sequence[str]) -> list[str]:

@@ -16,26 +16,26 @@ from typing import Any
 import typer
 
 from dragoman.cli import demo, doctor, environment, evaluate, explain, export, lab, score, serve, train, translate
+from dragoman.cli.examples import epilog
 from dragoman.errors import DragomanError
 from dragoman.progress import clear, say
 
 app = typer.Typer(
     name="dragoman",
     help='The Transformer of "Attention Is All You Need": train on two text files, translate, evaluate, explain.',
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo")(demo.demo)
-app.command("train")(train.train)
-app.command("translate")(translate.translate)
-app.command("score")(score.score)
-app.command("evaluate")(evaluate.evaluate)
-app.command("explain")(explain.explain)
-app.command("doctor")(doctor.doctor)
-app.command("lab")(lab.lab)
-app.command("export")(export.export)
-app.command("serve")(serve.serve)
+app.command("demo", epilog=epilog("demo"))(demo.demo)
+app.command("train", epilog=epilog("train"))(train.train)
+app.command("translate", epilog=epilog("translate"))(translate.translate)
+app.command("score", epilog=epilog("score"))(score.score)
+app.command("evaluate", epilog=epilog("evaluate"))(evaluate.evaluate)
+app.command("explain", epilog=epilog("explain"))(explain.explain)
+app.command("doctor", epilog=epilog("doctor"))(doctor.doctor)
+app.command("lab", epilog=epilog("lab"))(lab.lab)
+app.command("export", epilog=epilog("export"))(export.export)
+app.command("serve", epilog=epilog("serve"))(serve.serve)
 
 
 @app.callback(invoke_without_command=True)
@@ -87,7 +87,7 @@ def run(arguments: Sequence[str]) -> int:
     except usage_error as error:
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "dragoman"
-        return _refused(f"{error.format_message()} (see {command} --help)")
+        return _refused(f"{_usage(error, context)} (see {command} --help)")
     except DragomanError as error:
         return _refused(str(error))
     except (MemoryError, RuntimeError) as error:
@@ -108,6 +108,18 @@ def run(arguments: Sequence[str]) -> int:
         return 130
     finally:
         clear()
+
+
+def _usage(error: Any, context: Any) -> str:
+    """What is wrong with a command line; for an option that is not there, what was probably meant."""
+    option = getattr(error, "option_name", None)
+    if option is None or not hasattr(error, "possibilities") or context is None:
+        return str(error.format_message())
+    from dragoman.cli.habits import hint
+
+    known = [name for parameter in context.command.params for name in parameter.opts if name.startswith("--")]
+    meant = hint(context.info_name or "", option, known)
+    return f"No such option: {option}" + (f"; {meant}" if meant else "")
 
 
 class _Said(logging.Handler):

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import typer
 
+from dragoman.cli.completion import settings
 from dragoman.translation.options import Options, default_of
 
 F = TypeVar("F", bound=Callable[..., None])
@@ -71,7 +72,10 @@ def _parameter(declared: type[Options], name: str) -> inspect.Parameter:
             )
         annotation: Any = Annotated[bool, shown]
     else:
-        shown = typer.Option(flag, help=told.description, rich_help_panel=told.json_schema_extra["group"])
+        completes = settings if flag == "--set" else None
+        shown = typer.Option(
+            flag, help=told.description, rich_help_panel=told.json_schema_extra["group"], autocompletion=completes
+        )
         default = None if default in ((), "") else default
         annotation = Annotated[_typed(kind), shown]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

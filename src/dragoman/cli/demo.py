@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dragoman.cli.completion import settings
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.errors import ConfigError
 from dragoman.progress import Ticker
@@ -46,7 +47,8 @@ def demo(
     tgt_lang: Annotated[str, typer.Option("--to", help="Target language: de (German) or zh (Chinese).")] = "de",
     out: Annotated[Path | None, typer.Option(help="Run folder (default: runs/demo or runs/demo-zh).")] = None,
     overrides: Annotated[
-        list[str] | None, typer.Option("--set", metavar="A.B=C", help="Override a setting; may be repeated.")
+        list[str] | None,
+        typer.Option("--set", autocompletion=settings, metavar="A.B=C", help="Override a setting; may be repeated."),
     ] = None,
 ) -> None:
     """Train a Transformer on the embedded corpus in a few minutes and show what it learns."""

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from dragoman.cli.completion import settings
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.errors import ConfigError
 from dragoman.progress import say
@@ -35,7 +36,8 @@ def doctor(
         typer.Option(min=0.01, help="Memory available for training, in GiB (default: all of the GPU or machine)."),
     ] = None,
     overrides: Annotated[
-        list[str] | None, typer.Option("--set", metavar="A.B=C", help="Override a setting; may be repeated.")
+        list[str] | None,
+        typer.Option("--set", autocompletion=settings, metavar="A.B=C", help="Override a setting; may be repeated."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as one JSON object.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only errors on stderr.")] = False,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.errors import ConfigError
@@ -17,6 +18,7 @@ from dragoman.translation.options import TranslateOptions
 
 if TYPE_CHECKING:
     from dragoman.evaluation.evaluate import Compared, Evaluation
+    from dragoman.evaluation.significance import Comparison
     from dragoman.evaluation.stress import Stressed
 
 
@@ -28,32 +30,68 @@ def evaluate(
     systems: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RUN", help="Run folder, bundle, or text file of translations; give two to compare them."
+            autocompletion=runs,
+            metavar="RUN",
+            help="Run folder, bundle, or text file of translations; give two to compare them.",
         ),
     ],
     options: TranslateOptions,
     ref: Annotated[
-        Path, typer.Option(help="References, aligned with the source line by line; gold trees for a parser.")
-    ],
-    src: Annotated[Path | None, typer.Option(help="Source side of the test set; required to evaluate a run.")] = None,
+        Path | None,
+        typer.Option(
+            help="References, aligned with the source line by line; gold trees for a parser.", rich_help_panel="Text"
+        ),
+    ] = None,
+    src: Annotated[
+        Path | None,
+        typer.Option(help="Source side of the test set; required to evaluate a run.", rich_help_panel="Text"),
+    ] = None,
     old_style: Annotated[
-        bool, typer.Option("--old-style", help="Also report lower-cased, Moses-tokenised BLEU, as older papers do.")
+        bool,
+        typer.Option(
+            "--old-style",
+            help="Also report lower-cased, Moses-tokenised BLEU, as older papers do.",
+            rich_help_panel="Scores",
+        ),
     ] = False,
     stress: Annotated[
         bool,
         typer.Option(
-            "--stress", help="Also evaluate robustness on perturbed sources: capitals, typing errors, long lines, ..."
+            "--stress",
+            help="Also evaluate robustness on perturbed sources: capitals, typing errors, long lines, ...",
+            rich_help_panel="Scores",
         ),
     ] = False,
-    out: Annotated[Path | None, typer.Option(help="Also write the translations to this file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the scores as one JSON object.")] = False,
-    device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")] = "auto",
+    segment_scores: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(
+            metavar="FILE FILE",
+            help="Compare the two by any metric's scores of their sentences, one number a line, higher is better.",
+            rich_help_panel="Scores",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write the translations to this file.", rich_help_panel="Output")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the scores as one JSON object.", rich_help_panel="Output")
+    ] = False,
+    device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.", rich_help_panel="Speed")] = "auto",
 ) -> None:
     """Translate a test set and score it: sacreBLEU, chrF and TER with confidence intervals; compare two systems."""
     with loading():
         import dragoman.evaluation.evaluate  # noqa: F401  (which takes long)
         from dragoman.files import check_output
 
+    if segment_scores is not None:
+        if len(systems) != 2 or ref is not None or src is not None:
+            raise ConfigError("--segment-scores takes two names and two files of numbers, and no --src and --ref")
+        from dragoman.evaluation.evaluate import compare_segment_scores
+
+        _print_comparison(compare_segment_scores(*segment_scores), [str(system) for system in systems], as_json)
+        return
+    if ref is None:
+        raise ConfigError("Missing option '--ref': name the references (see dragoman evaluate --help)")
     if len(systems) > 2:
         raise ConfigError(f"{len(systems)} systems: compare two at a time")
     if (len(systems) == 2 or stress) and out is not None:
@@ -114,6 +152,13 @@ def _print_compared(found: Compared, names: Sequence[str], as_json: bool) -> Non
     print()
     for comparison in found.comparisons:
         print(comparison.verdict())
+
+
+def _print_comparison(found: Comparison, names: Sequence[str], as_json: bool) -> None:
+    if as_json:
+        _print_json({"systems": names, "comparisons": [{**found._asdict(), "verdict": found.verdict(*names)}]})
+    else:
+        print(f"{found}\n{found.verdict(*names)}")
 
 
 def _print_stress(results: Sequence[Stressed], as_json: bool) -> None:

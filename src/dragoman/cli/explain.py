@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from dragoman.cli.completion import runs
 from dragoman.cli.signs import loading
+from dragoman.errors import ConfigError
 
 
 def explain(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder or bundle.")],
+    run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
     text: Annotated[str, typer.Argument(help="Sentence to translate.")],
     out: Annotated[
         Path,
@@ -27,6 +30,8 @@ def explain(
     device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")] = "auto",
 ) -> None:
     """Visualise a translation: word alignment, attention of every head, candidates at each step."""
+    if os.path.isfile(text):  # noqa: PTH113  (a text may be too long for a path)
+        raise ConfigError(f'{text} is a file, and explain takes a sentence: dragoman explain {run} "$(head -1 {text})"')
     with loading():
         from dragoman.explanation import trace
         from dragoman.explanation.outputs import check, write

@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
+from dragoman.cli.completion import runs
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.errors import ConfigError
 from dragoman.formats import FORMATS
 
 
 def export(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder or bundle.")],
+    run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
     to: Annotated[str, typer.Option(help=f"Target format: {' or '.join(FORMATS)}.")],
     out: Annotated[Path | None, typer.Option(help="Output folder (default: a folder in RUN/exports).")] = None,
     quantization: Annotated[

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.progress import Ticker, clear, say
@@ -22,18 +23,28 @@ WINDOW = 2048
 
 @with_options(TranslateOptions, "length_penalty", "precision", "batch_tokens", "sentence_split")
 def score(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder or bundle.")],
+    run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
     options: TranslateOptions,
-    src: Annotated[Path, typer.Option(help="Source text.")],
-    tgt: Annotated[Path, typer.Option(help="Translations, aligned with the source line by line.")],
-    ensemble: Annotated[list[Path] | None, typer.Option(help="Another run to ensemble with; may be repeated.")] = None,
+    src: Annotated[Path, typer.Option(help="Source text.", rich_help_panel="Text")],
+    tgt: Annotated[
+        Path, typer.Option(help="Translations, aligned with the source line by line.", rich_help_panel="Text")
+    ],
+    ensemble: Annotated[
+        list[Path] | None, typer.Option(help="Another run to ensemble with; may be repeated.", rich_help_panel="Search")
+    ] = None,
     alignments: Annotated[
-        Path | None, typer.Option(help="Write word alignments to this file, in Pharaoh format (0-0 1-2).")
+        Path | None,
+        typer.Option(help="Write word alignments to this file, in Pharaoh format (0-0 1-2).", rich_help_panel="Output"),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object per line, with the log-probability of each token.")
+        bool,
+        typer.Option(
+            "--json",
+            help="Print one JSON object per line, with the log-probability of each token.",
+            rich_help_panel="Output",
+        ),
     ] = False,
-    device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")] = "auto",
+    device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.", rich_help_panel="Speed")] = "auto",
 ) -> None:
     """Score given translations (forced decoding): log-probability, per token, and length-normalised, per line."""
     with loading():

@@ -27,7 +27,10 @@ def train(
             help="A configuration; text, as train.en train.de, or train en de, or a .tsv, .csv or .tmx, or several.",
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="The run folder (default: runs/NAME of the first file).")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The run folder (default: runs/NAME of the first file).", rich_help_panel="Output"),
+    ] = None,
 ) -> None:
     """Train a translator from parallel text.
 

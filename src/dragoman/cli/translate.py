@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
+from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.errors import ConfigError
@@ -28,30 +29,44 @@ QUIT = ":q"
 
 @with_options(TranslateOptions, without=["alignments"])  # which is a file here
 def translate(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder or bundle.")],
+    run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
     options: TranslateOptions,
     file: Annotated[
         Path | None, typer.Argument(metavar="[FILE]", help="Text file to translate (default: stdin).")
     ] = None,
     interactive: Annotated[
-        bool, typer.Option("-i", "--interactive", help="Read sentences from an interactive prompt.")
+        bool,
+        typer.Option(
+            "-i", "--interactive", help="Read sentences from an interactive prompt.", rich_help_panel="Output"
+        ),
     ] = False,
     ensemble: Annotated[
         list[Path] | None,
-        typer.Option(help="Another run to ensemble with (probabilities are averaged); may be repeated."),
+        typer.Option(
+            help="Another run to ensemble with (probabilities are averaged); may be repeated.", rich_help_panel="Search"
+        ),
     ] = None,
     alignments: Annotated[
-        Path | None, typer.Option(help="Write word alignments to this file, in Pharaoh format (0-0 1-2).")
+        Path | None,
+        typer.Option(help="Write word alignments to this file, in Pharaoh format (0-0 1-2).", rich_help_panel="Output"),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object per line, with score, confidence and notes.")
+        bool,
+        typer.Option(
+            "--json", help="Print one JSON object per line, with score, confidence and notes.", rich_help_panel="Output"
+        ),
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(help="Output file (default: stdout); rerun the same command to resume after an interruption."),
+        typer.Option(
+            help="Output file (default: stdout); rerun the same command to resume after an interruption.",
+            rich_help_panel="Output",
+        ),
     ] = None,
-    restart: Annotated[bool, typer.Option("--restart", help="Start --out again instead of resuming it.")] = False,
-    device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")] = "auto",
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Start --out again instead of resuming it.", rich_help_panel="Output")
+    ] = False,
+    device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.", rich_help_panel="Speed")] = "auto",
 ) -> None:
     """Translate stdin or FILE to stdout, line by line."""
     with loading():
@@ -60,6 +75,11 @@ def translate(
 
     if interactive and file is not None:
         raise ConfigError(f"-i reads from a prompt, but {file} was given too: leave out one of them")
+    if file is not None and not file.exists():
+        raise ConfigError(
+            f"{file}: no such file; give the path of a text file. To translate a text: echo TEXT | dragoman translate "
+            f"{run}, or dragoman translate {run} -i"
+        )
     if out is not None and file is None:
         raise ConfigError("--out needs a FILE, which it can reread to resume: give one, or redirect stdout")
     if restart and out is None:

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.data.compression import refuse_a_pipe
-from dragoman.data.corpus import read_pairs
+from dragoman.data.corpus import open_corpus, read_lines_leniently, read_pairs
 from dragoman.data.languages import language_of, primary
 from dragoman.errors import ConfigError, DataError
 from dragoman.evaluation.bracket_f1 import PAPER_F1, bracket_scores
 from dragoman.evaluation.metrics import Score, bleu, chrf, moses_tokens, old_style_bleu, ter
-from dragoman.evaluation.significance import N_SAMPLES, SEED, Comparison
+from dragoman.evaluation.significance import N_SAMPLES, SEED, Comparison, compare_segments
 from dragoman.evaluation.significance import compare as compare_texts
 from dragoman.evaluation.stress import SEED as STRESS_SEED
 from dragoman.evaluation.stress import Stressed, measure, variants
@@ -200,6 +200,33 @@ def compare(
         for translations, seconds in founds
     )
     return Compared(one, other, comparisons)
+
+
+def compare_segment_scores(a: Path | str, b: Path | str, *, n_samples: int = N_SAMPLES) -> Comparison:
+    """Compare two systems by the scores of their sentences: of COMET, of people, of any metric where higher is better.
+
+    Args:
+        a, b: Text files with one number a line, line by line for the same sentences.
+
+    Raises:
+        DataError: A line is no number, or the counts differ.
+    """
+    return compare_segments(_numbers(Path(a)), _numbers(Path(b)), n_samples)
+
+
+def _numbers(path: Path) -> list[float]:
+    """The numbers of a file, one a line."""
+    found = []
+    with open_corpus(path) as stream:
+        for number, line in enumerate(read_lines_leniently(stream, str(path)), 1):
+            try:
+                value = float(line.text)
+            except ValueError:
+                value = math.nan
+            if not math.isfinite(value):
+                raise DataError(f"{path}:{number}: {line.text[:40]!r} is no number; a file of scores has one a line")
+            found.append(value)
+    return found
 
 
 @takes(TranslateOptions)

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
+from sacrebleu.significance import _bootstrap_resample
 
 from dragoman.data.languages import CHINESE, UNSPACED, primary
 from dragoman.errors import ConfigError, DataError, not_installed
@@ -172,7 +174,10 @@ def _score(name: str, metric: Any, hyps: Sequence[str], refs: Sequence[str], int
     if not interval:
         found = metric.corpus_score(list(hyps), [list(refs)])
         return Score(name, float(found.score), str(metric.get_signature()))
-    result = metric.corpus_score(list(hyps), [list(refs)], n_bootstrap=BOOTSTRAP_SAMPLES)
-    half = float(result._ci)
-    mean = float(result._mean)
-    return Score(name, float(result.score), str(metric.get_signature()), max(0.0, mean - half), mean + half)
+    statistics = metric._extract_corpus_statistics(list(hyps), [list(refs)])
+    metric.n_bootstrap = BOOTSTRAP_SAMPLES  # for the signature, as is the seed
+    metric.seed, resampled = _bootstrap_resample(statistics, metric, BOOTSTRAP_SAMPLES)
+    # percentiles of what sacreBLEU resamples; its own interval, mean ± half, may lie above what a score can be
+    low, high = np.percentile([one.score for one in resampled], [2.5, 97.5]).tolist()
+    value = float(metric._aggregate_and_compute(statistics).score)
+    return Score(name, value, str(metric.get_signature()), low, high)

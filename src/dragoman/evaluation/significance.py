@@ -36,6 +36,8 @@ SEED = 12345
 SIGNIFICANT = 0.05
 CHUNK_CELLS = 2**24  # of samples x sentences held at once
 
+SEGMENTS = "segment scores"
+
 Statistics = NDArray[np.float64]
 
 
@@ -59,6 +61,11 @@ class Comparison(NamedTuple):
         """Whether the difference is shown, at the level of 5%, by approximate randomisation."""
         return self.p_randomisation < SIGNIFICANT
 
+    @property
+    def digits(self) -> int:
+        """How many digits after the point are worth showing: the scores of sentences often lie between 0 and 1."""
+        return 4 if self.metric == SEGMENTS else 2
+
     def verdict(self, a: str = "A", b: str = "B") -> str:
         """One line in plain words; ``a`` and ``b`` are what the systems are called."""
         name = self.metric.partition(" (")[0]
@@ -66,12 +73,14 @@ class Comparison(NamedTuple):
             return f"{name}: no difference shown between {a} and {b} (p = {self.p_randomisation:.2g})"
         b_is_better = (self.difference > 0) != (self.metric == "TER")
         better, worse = (b, a) if b_is_better else (a, b)
-        return f"{name}: {better} is better than {worse} by {abs(self.difference):.2f} (p = {self.p_randomisation:.2g})"
+        by = f"{abs(self.difference):.{self.digits}f}"
+        return f"{name}: {better} is better than {worse} by {by} (p = {self.p_randomisation:.2g})"
 
     def __str__(self) -> str:
+        n = self.digits
         return (
-            f"{self.metric}  A {self.a:.2f}  B {self.b:.2f}  B - A {self.difference:+.2f} "
-            f"[{self.low:+.2f}, {self.high:+.2f}]  p = {self.p_randomisation:.4f} (approximate randomisation), "
+            f"{self.metric}  A {self.a:.{n}f}  B {self.b:.{n}f}  B - A {self.difference:+.{n}f} "
+            f"[{self.low:+.{n}f}, {self.high:+.{n}f}]  p = {self.p_randomisation:.4f} (approximate randomisation), "
             f"{self.p_bootstrap:.4f} (bootstrap), of {self.n_samples:,} samples each"
         )
 
@@ -124,6 +133,33 @@ def _compared(name: str, metric: Any, texts: Sequence[Sequence[str]], n_samples:
     )
 
 
+def compare_segments(
+    a: Sequence[float], b: Sequence[float], n_samples: int = N_SAMPLES, seed: int = SEED
+) -> Comparison:
+    """Compare two systems by what any metric, or people, say of each sentence; a system's score is the mean.
+
+    Args:
+        a, b: A number for each sentence, higher is better; number ``i`` of both is about the same sentence.
+
+    Raises:
+        DataError: The counts differ or there are none.
+    """
+    if len(a) != len(b):
+        raise DataError(f"{len(a):,} scores but {len(b):,}: each must be of the same sentences")
+    if not a:
+        raise DataError("there is nothing to compare: no scores")
+    metric = _Mean()
+    one, other = (np.array([[score, 1.0] for score in scores]) for scores in (a, b))
+    score_a, score_b = (_score(metric, each.sum(0)) for each in (one, other))
+    low, high, p_bootstrap = bootstrap(metric, one, other, n_samples, seed)
+    p = approximate_randomisation(metric, one, other, n_samples, seed)
+    return Comparison(SEGMENTS, score_a, score_b, score_b - score_a, low, high, p_bootstrap, p, n_samples, seed, "mean")
+
+
+class _Mean:
+    """The mean of sentences' scores, of their sum and their number."""
+
+
 def statistics(metric: Any, hyps: Sequence[str], refs: Sequence[str]) -> Statistics:
     """What each sentence adds to the corpus score, ``(sentences, counts)``: counts of n-grams, lengths, edits."""
     return np.array(metric._extract_corpus_statistics(list(hyps), [list(refs)]), dtype=np.float64)
@@ -172,4 +208,6 @@ def _scores(metric: Any, sums: Statistics) -> NDArray[np.float64]:
 
 
 def _score(metric: Any, sums: NDArray[np.float64]) -> float:
+    if isinstance(metric, _Mean):
+        return float(sums[0] / sums[1])
     return float(metric._compute_score_from_stats([int(count) for count in sums]).score)

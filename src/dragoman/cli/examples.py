@@ -1,0 +1,61 @@
+"""What stands below the help of each command: three examples to copy."""
+
+from __future__ import annotations
+
+EXAMPLES = {
+    "demo": (
+        "dragoman demo",
+        "dragoman demo --to zh",
+        "dragoman demo --out runs/short --set train.max_minutes=1",
+    ),
+    "train": (
+        "dragoman train train.en train.de --minutes 30 --out runs/first",
+        "dragoman train my.yaml --set train.max_steps=20000",
+        "dragoman train --out runs/first --resume",
+    ),
+    "translate": (
+        "dragoman translate runs/first -i",
+        'echo "The child sleeps." | dragoman translate runs/first',
+        "dragoman translate runs/first book.en --out book.de",
+    ),
+    "score": (
+        "dragoman score runs/first --src test.en --tgt test.de",
+        "dragoman score runs/first --src test.en --tgt test.de --json",
+        "dragoman score runs/first --src test.en --tgt test.de --alignments links",
+    ),
+    "evaluate": (
+        "dragoman evaluate runs/first --src test.en --ref test.de",
+        "dragoman evaluate runs/first other.de --src test.en --ref test.de",
+        "dragoman evaluate first other --segment-scores first.comet other.comet",
+    ),
+    "explain": (
+        'dragoman explain runs/first "The child sleeps."',
+        'dragoman explain runs/first "The child sleeps." --target "Das Kind schläft."',
+        'dragoman explain runs/first "The child sleeps." --out figures',
+    ),
+    "doctor": (
+        "dragoman doctor --src train.en --tgt train.de",
+        "dragoman doctor my.yaml --out report",
+        "dragoman doctor runs/first",
+    ),
+    "lab": (
+        "dragoman lab",
+        "dragoman lab scaling",
+        "dragoman lab heads --run runs/first",
+    ),
+    "export": (
+        "dragoman export runs/first --to ctranslate2",
+        "dragoman export runs/first --to ctranslate2 --quantization int8",
+        "dragoman export runs/first --to ctranslate2 --check test.en --ref test.de",
+    ),
+    "serve": (
+        "dragoman serve runs/first",
+        "dragoman serve runs/first --port 9000",
+        "dragoman serve en-de=runs/first de-en=runs/back",
+    ),
+}
+
+
+def epilog(command: str) -> str:
+    """The examples of a command, a paragraph each, as the help wants them."""
+    return "\n\n".join(["Examples:", *(f"  {example}" for example in EXAMPLES[command])])

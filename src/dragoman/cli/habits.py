@@ -1,0 +1,80 @@
+"""What people type who know other toolkits, and what it is called here: fairseq, Marian, JoeyNMT, Argos Translate."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+NAMES = {
+    "translate": {
+        "--beam --beam-width -b -k": "--beam-size",
+        "--nbest --num-hypotheses -n": "--n-best",
+        "--lenpen --normalize --alpha --beam-alpha": "--length-penalty",
+        "--input --src --source --input-file --text": "name the file after the run: dragoman translate RUN FILE",
+        "--output -o --tgt --output-file": "--out",
+        "--model -m --path --ckpt": "name the run first: dragoman translate RUN FILE",
+        "--source-lang --src-lang --from-lang --from -s": "not needed: a run knows its languages",
+        "--target-lang --tgt-lang --to-lang --to -t": "not needed: a run knows its languages",
+        "--batch-size --mini-batch --max-tokens": "--batch-tokens",
+        "--gpu --gpus --cuda --devices -d": "--device cuda",
+        "--cpu": "--device cpu",
+        "--threads --cpu-threads --num-threads": "--workers",
+        "--fp16 --half": "--precision bf16",
+        "--no-repeat-ngram-size": "--no-repeat-ngram",
+        "--replace-unk --remove-bpe --post-process -v": "not needed: subwords are put together, none is unknown",
+        "--constraints --force-decode": "--include",
+        "--sampling": "--sample",
+        "--sampling-topk --output-sampling": "--top-k",
+        "--sampling-topp": "--top-p",
+    },
+    "train": {
+        "--max-minutes --time --after-minutes": "--minutes",
+        "--max-update --max-updates --steps --after-batches --updates": "--set train.max_steps=N",
+        "--max-epoch --epochs --after-epochs -e": "--set train.max_epochs=N",
+        "--learn-rate --learning-rate": "--set train.lr=1e-3",
+        "--arch -a --type": "--set model.preset=base, or model.architecture=lstm",
+        "--train-sets --trainpref --train --data --input": "name the files alone: dragoman train train.en train.de",
+        "--valid-sets --validpref --dev": "--valid",
+        "--source-lang -s --src-lang": "--set data.src_lang=en",
+        "--target-lang -t --tgt-lang": "--set data.tgt_lang=de",
+        "--save-dir --save --model -m -o --output": "--out",
+        "--config -c": "name the configuration alone: dragoman train CONFIG.yaml",
+        "--max-tokens --batch-size --mini-batch": "--set train.batch_tokens=4096",
+        "--update-freq --optimizer-delay": "--set train.accumulate=N",
+        "--warmup-updates --lr-warmup --warmup": "--set train.warmup_steps=N",
+        "--dim-vocabs --vocabs": "--set data.tokenizer.vocab_size=8000",
+        "--transformer-dropout": "--set model.dropout=0.1",
+        "--early-stopping": "--set train.patience=N",
+        "--restore-file --continue": "--resume",
+        "--finetune-from-model --pretrained-model --from-pretrained": "--from RUN",
+        "--gpu --gpus --devices": "--set train.device=cuda",
+        "--fp16 --bf16": "--set train.precision=bf16",
+    },
+    "evaluate": {
+        "--beam -b": "--beam-size",
+        "--refs --reference --references -r --tgt": "--ref",
+        "--source --input -i": "--src",
+        "--hyp --hypothesis --hypotheses": "name the file first: dragoman evaluate HYPOTHESES --ref REF",
+        "--metrics -m": "not needed: BLEU, chrF and TER are all given",
+    },
+}
+
+
+def hint(command: str, option: str, known: Sequence[str]) -> str:
+    """What to say of an option that a command does not have: what was probably meant; nothing if nobody can guess."""
+    option = option.partition("=")[0]
+    for others, ours in NAMES.get(command, {}).items():
+        if option in others.split():
+            return _did_you_mean(ours) if ours.startswith("-") else ours
+    if command == "train":
+        from dragoman.config import settings_named
+
+        found = settings_named(option.removeprefix("--").replace("-", "_"))
+        if found:
+            return _did_you_mean(" or ".join(f"--set {name}=..." for name in found))
+    close = difflib.get_close_matches(option, known, n=1, cutoff=0.6)
+    return _did_you_mean(close[0]) if close else ""
+
+
+def _did_you_mean(option: str) -> str:
+    return f"did you mean {option}?"
