@@ -301,7 +301,8 @@ class TrainConfig(Section):
     def _check_rate(self) -> Self:
         if self.schedule != "noam" and self.lr is None:
             raise ValueError(f"train.schedule = {self.schedule!r} needs its peak rate: set train.lr (for example 1e-3)")
-        if self.schedule == "cosine" and self.warmup_steps >= self.max_steps > 1:  # a single step is all warm-up
+        single = self.warmup_steps == self.max_steps == 1  # which is all warm-up
+        if self.schedule == "cosine" and self.warmup_steps >= self.max_steps and not single:
             raise ValueError(
                 f"train.warmup_steps = {self.warmup_steps} must be below train.max_steps = {self.max_steps}: "
                 "the cosine decay starts when the warm-up ends"

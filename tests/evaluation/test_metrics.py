@@ -157,3 +157,13 @@ def test_a_score_reads_as_one_line() -> None:
 def test_a_language_with_its_country_has_the_languages_tokens() -> None:
     text = "Er sagte: „Am 3. Mai kostet es 1.000,50 Euro.“ Dr. Meier"
     assert moses_tokens([text], "de-DE") == moses_tokens([text], "de") != moses_tokens([text], "en")
+
+
+def test_no_interval_lies_above_what_a_score_can_be() -> None:
+    refs = [f"the dog number {i} sleeps in the house of the man" for i in range(60)]
+    hyps = [*refs[:-1], "the cat"]
+    for metric in (bleu, chrf):
+        score = metric(hyps, refs, interval=True)
+        assert score.high is not None
+        assert score.low is not None
+    XX

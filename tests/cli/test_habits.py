@@ -1,0 +1,124 @@
+"""Near misses, what others call things, examples, and the tab key."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from dragoman.cli import app
+from dragoman.cli.completion import runs, settings
+from dragoman.cli.examples import EXAMPLES
+from dragoman.cli.habits import NAMES
+from dragoman.config import Config, all_settings
+
+Command = Callable[..., Any]
+COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+
+
+def options_of(command: str) -> set[str]:
+    return {name for parameter in COMMANDS[command].params for name in (*parameter.opts, *parameter.secondary_opts)}
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("translate r --beam 5", "did you mean --beam-size?"),
+        ("translate r -b 5", "did you mean --beam-size?"),
+        ("translate r --beam_size=5", "did you mean --beam-size?"),
+        ("translate r --lenpen 1", "did you mean --length-penalty?"),
+        ("translate r --nbest 3", "did you mean --n-best?"),
+        ("translate r --input f", "name the file after the run: dragoman translate RUN FILE"),
+        ("translate r --source-lang en", "not needed: a run knows its languages"),
+        ("train --max-minutes 5", "did you mean --minutes?"),
+        ("train --max-update 5", "did you mean --set train.max_steps=N?"),
+        ("train --lr 1", "did you mean --set train.lr=...?"),
+        ("train --label-smoothing 0", "did you mean --set train.label_smoothing=...?"),
+        ("train --arch base", "did you mean --set model.preset=base"),
+        ("evaluate r --wanted x", "No such option: --wanted (see dragoman evaluate --help)"),
+    ],
+)
+def test_an_option_that_is_not_there_leads_to_the_one_that_is(given: str, says: str, command: Command) -> None:
+    done = command(*given.split())
+    assert done.status == 2
+    assert says in done.error
+
+
+def test_what_habits_lead_to_is_there_and_what_they_are_is_not() -> None:
+    for command, names in NAMES.items():
+        known = options_of(command)
+        for others, ours in names.items():
+            assert not known & set(others.split()), others
+            if ours.startswith("--set "):
+                assert ours.split()[1].partition("=")[0] in all_settings(Config)
+            elif ours.startswith("-"):
+                assert ours.split()[0] in known
+
+
+def test_a_setting_without_its_section_is_named_with_it(command: Command, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("x\n" * 300, encoding="utf-8")
+    done = command("train", "--src", "a", "--tgt", "b", "--out", "r", "--set", "max_minutes=5", cwd=tmp_path)
+    assert "unknown setting max_minutes. Did you mean train.max_minutes?" in done.error
+
+
+def test_a_text_for_a_file_and_a_file_for_a_text_are_told_apart(command: Command, tmp_path: Path) -> None:
+    done = command("translate", "r", "The child sees.", cwd=tmp_path)
+    assert "The child sees.: no such file" in done.error
+    assert "echo TEXT | dragoman translate r, or dragoman translate r -i" in done.error
+    (tmp_path / "t.en").write_text("a\n", encoding="utf-8")
+    done = command("explain", "r", "t.en", cwd=tmp_path)
+    assert "t.en is a file, and explain takes a sentence" in done.error
+
+
+def test_each_command_shows_three_examples_made_of_what_there_is(command: Command) -> None:
+    assert set(EXAMPLES) == set(COMMANDS)
+    for name, examples in EXAMPLES.items():
+        assert len(examples) == 3
+        for example in examples:
+            program, shown, *arguments = shlex.split(example.rpartition("| ")[2])
+            assert (program, shown) == ("dragoman", name)
+            assert {one for one in arguments if one.startswith("-")} <= options_of(name), example
+        assert examples[0] in command(name, "--help").out.decode()
+
+
+def test_the_tab_key_completes_runs_and_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("runs/first", "runs/other", "texts"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "runs/first/config.yaml").write_text("", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert runs("") == ["runs/", "texts/"]
+    assert runs("runs/") == ["runs/first", "runs/other/"]
+    assert runs("runs/f") == ["runs/first"]
+    assert runs("nowhere/x") == []
+    assert settings("train.max_m") == ["train.max_minutes="]
+    assert settings("data.tok") == [name for name in settings("data.") if "tokenizer" in name]
+
+
+def test_the_shell_asks_and_is_answered(process: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = "dragoman train --set train.max_m"
+    for name, value in {"_DRAGOMAN_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": "3"}.items():
+        monkeypatch.setenv(name, value)
+    assert process().out.decode().split() == ["train.max_minutes="]
+
+
+def test_segment_scores_of_any_metric_are_compared(command: Command, tmp_path: Path) -> None:
+    a, b = tmp_path / "a", tmp_path / "b"
+    a.write_text("".join(f"{0.5 + i / 1000}\n" for i in range(100)), encoding="utf-8")
+    b.write_text("".join(f"{0.6 + i / 1000 + (i % 3) / 50}\n" for i in range(100)), encoding="utf-8")
+    done = command("evaluate", "A", "B", "--segment-scores", a, b)
+    assert done.status == 0
+    first, verdict = done.out.decode().splitlines()
+    assert first.startswith("segment scores  A 0.5495  B 0.6693  B - A +0.1198 [+0.1")
+    assert verdict.startswith("segment scores: B is better than A by 0.1198 (p = 0.0001")
+    done = command("evaluate", "A", "B", "--segment-scores", a, a)
+    assert "no difference shown between A and B (p = 1)" in done.out.decode()
+    b.write_text("0.5\nnot\n", encoding="utf-8")
+    assert f"{b}:2: 'not' is no number" in command("evaluate", "A", "B", "--segment-scores", a, b).error
+    b.write_text("0.5\n", encoding="utf-8")
+    assert "100 scores but 1" in command("evaluate", "A", "B", "--segment-scores", a, b).error
+    assert "two names and two files" in command("evaluate", "A", "--segment-scores", a, b).error
