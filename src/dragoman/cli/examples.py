@@ -51,7 +51,7 @@ EXAMPLES = {
     "serve": (
         "dragoman serve runs/first",
         "dragoman serve runs/first --port 9000",
-        "dragoman serve en-de=runs/first de-en=runs/back",
+        "dragoman serve runs/first runs/back",
     ),
 }
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.declared_options import with_options
-from dragoman.cli.environment import importing
+from dragoman.cli.signs import loading
 from dragoman.errors import ConfigError, not_installed
 from dragoman.serving.keys import make_key
 from dragoman.serving.options import ServeOptions
@@ -42,7 +42,7 @@ def serve(
     if not runs:
         raise ConfigError("no run to serve: name one or several")
     logging.getLogger("dragoman.serving").setLevel(logging.INFO if log_requests else logging.WARNING)
-    with importing():
+    with loading():
         for module, package in PACKAGES.items():
             if importlib.util.find_spec(module) is None:
                 raise ConfigError(not_installed("serving", package))

@@ -7,7 +7,6 @@ import contextlib
 import logging
 import signal
 import socket
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import uvicorn
 
 from dragoman.errors import ConfigError
+from dragoman.progress import say
 from dragoman.serving.app import build
 from dragoman.serving.options import ServeOptions
 from dragoman.serving.pairs import Pairs
@@ -65,7 +65,7 @@ async def _run(app: Any, state: Any, options: ServeOptions, listener: socket.soc
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     pairs = ", ".join(pair.name for pair in state.service.pairs)
-    print(f"serving {pairs} on http://{shown}:{port}  (Ctrl-C ends)", file=sys.stderr, flush=True)
+    say(f"serving {pairs} on http://{shown}:{port}  (Ctrl-C ends)")
     await running
     if not await asyncio.to_thread(state.service.batcher.close, options.grace):
         logger.warning("some requests did not finish within %g s", options.grace)
