@@ -1,6 +1,6 @@
 """How soon each command shows that it lives, in a terminal of its own; and the first line of a training.
 
-    python benchmarks/first_sign.py RUN --src TEXT.en --tgt TEXT.de --out benchmarks/results/first-sign.json
+    python -m benchmarks.first_sign RUN --src TEXT.en --tgt TEXT.de --out benchmarks/results/first-sign.json
 
 Of each command the seconds from its start to the first byte on the terminal are noted; of ``train`` also those from
 "parameters, ... pairs", which is said when the loop begins, to the first line with a perplexity. The machine's load is
