@@ -34,7 +34,7 @@ def show(*parts: str) -> None:
     if has_live_line():
         with _lock:
             _standing = True
-            _put(f"\r\x1b[2K{fitted(parts, columns() - 1)}")  # a full line would wrap on some terminals
+            _put(f"\r\x1b[2K{fitted(parts, columns() - 3)}")  # the terminal's echo of Ctrl-C has room behind it
 
 
 def clear() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import typer
 
 from dragoman.cli.environment import importing
-from dragoman.progress import Ticker, has_live_line, say
+from dragoman.progress import Ticker, has_live_line, say, show
 
 CTRL_C = 130
 
@@ -26,5 +26,6 @@ def at_ctrl_c(kept: Callable[[], str]) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
+        show("")  # over the echo of Ctrl-C
         say(f"stopped {kept()}")
         raise typer.Exit(CTRL_C) from None

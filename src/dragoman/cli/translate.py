@@ -118,7 +118,12 @@ def _into_file(translator: Translator, file: Path, out: Path, show: _Rendering, 
     """Translate a file into another, or go on with it."""
     from dragoman.translation.resumable import lines_done
 
-    with at_ctrl_c(lambda: f"after line {lines_done(out):,} of {out}; the same command goes on"):
+    def kept() -> str:
+        n_lines = lines_done(out)
+        where = f"after line {n_lines:,} of {out}" if n_lines else f"before the first lines of {out} were kept"
+        return f"{where}; the same command resumes"
+
+    with at_ctrl_c(kept):
         n_lines = translator.translate_file(
             file, out, show.plan, restart=restart, events=_events(file), render=show, form=show.form
         )
