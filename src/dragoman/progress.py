@@ -109,7 +109,8 @@ class Ticker:
             self._start = (done, now)
         self._counted = (what, done)
         live, ended = has_live_line(), done == total
-        if self.quiet or (now - self._last < (REWRITE_S if live else self.every_s) and not ended):
+        soon = now - self._last < (REWRITE_S if live else self.every_s)
+        if self.quiet or (soon and not ended and not (live and not done)):  # that it begins is shown at once
             return
         self._last = now
         count = f"{done:,} {what}" if total is None else f"{done:,} of {total:,} {what} ({done / max(total, 1):.0%})"

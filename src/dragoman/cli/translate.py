@@ -155,6 +155,7 @@ def _events(file: Path | None = None) -> Any:
     if file is None or not has_live_line():
         return Events(warn=_warn)
     ticker, n_lines = Ticker(), _n_lines(file)
+    ticker(0, n_lines, "lines translated")
 
     def progress(done: int, read: int, what: str) -> None:
         if done != n_lines:

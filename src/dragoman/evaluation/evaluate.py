@@ -309,6 +309,7 @@ def _translated(test: _Test, ticker: Ticker) -> tuple[list[Translation], float]:
         progress=ticker, warn=lambda note: ticker.say(f"warning: {note}"), label=lambda number: f"{test.src}:{number}"
     )
     started = time.perf_counter()
+    ticker(0, len(test.lines), "sentences translated")
     found = test.translator.translate_planned(test.lines, test.plan, events)
     return found, time.perf_counter() - started
 
