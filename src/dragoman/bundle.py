@@ -9,6 +9,7 @@ bundle/
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -114,6 +115,12 @@ def _read(folder: Path, manifest: dict[str, Any], device: str | torch.device) ->
                 f"{folder}: {name} = {usual!r} in its manifest must be a whole number of 1 or more; copy it "
                 "again or take another one"
             )
+    ratio = manifest.get("least_length_ratio", 0.0)
+    if type(ratio) not in (int, float) or not 0 <= ratio < math.inf:
+        raise BundleError(
+            f"{folder}: least_length_ratio = {ratio!r} in its manifest must be a number of 0 or more; copy it again or "
+            "take another one"
+        )
     src_tokenizer = Tokenizer.load(folder / ("joint.spm" if joint else "src.spm"))
     tgt_tokenizer = src_tokenizer if joint else Tokenizer.load(folder / "tgt.spm")
     if (src_tokenizer.vocab_size, tgt_tokenizer.vocab_size) != (
