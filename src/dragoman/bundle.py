@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -35,6 +36,9 @@ FORMAT = 1
 
 USUAL_SHARE = 0.95
 """Of the sources: what fewer lines show, a model learns too little of to be asked for it."""
+
+TELLING_TOKENS = 8
+"""Source subwords from which on the length of a translation tells anything."""
 
 
 class Bundle(NamedTuple):
@@ -155,6 +159,12 @@ def _read(folder: Path, manifest: dict[str, Any], device: str | torch.device) ->
                 f"{folder}: {name} = {usual!r} in its manifest must be a whole number of 1 or more; copy it "
                 "again or take another one"
             )
+    ratio = manifest.get("least_length_ratio", 0.0)
+    if type(ratio) not in (int, float) or not 0 <= ratio < math.inf:
+        raise BundleError(
+            f"{folder}: least_length_ratio = {ratio!r} in its manifest must be a number of 0 or more; copy it again or "
+            "take another one"
+        )
     tokenizers = load_tokenizers(folder)
     if tuple(each.vocab_size for each in tokenizers) != (model_config.src_vocab_size, model_config.tgt_vocab_size):
         raise BundleError(f"{folder}: the subword models are not the ones this model was trained with")
@@ -196,8 +206,15 @@ def usual_facts(store: Store) -> dict[str, Any]:
 
     ``usual_src_tokens``: subwords that 999 of 1,000 sources do not exceed. ``usual_src_sentences``: sentences that 95
     of 100 do not exceed; not there for a store of an earlier dragoman, which did not count them.
+    ``least_length_ratio``: target subwords for each source subword that 975 of 1,000 pairs have, of those that are long
+    enough to tell.
     """
-    facts = {"usual_src_tokens": int(np.quantile(store.src_lengths(), 0.999, method="higher"))}
+    lengths = store.src_lengths()
+    facts: dict[str, Any] = {"usual_src_tokens": int(np.quantile(lengths, 0.999, method="higher"))}
+    long = lengths >= TELLING_TOKENS
+    if long.any():
+        ratios = store.tgt_lengths()[long] / lengths[long].astype(np.float32)
+        facts["least_length_ratio"] = round(float(np.quantile(ratios, 0.025)), 4)
     counts = sorted(store.src_sentences.items())
     if counts:
         reached = np.cumsum([lines for _, lines in counts]) >= USUAL_SHARE * sum(lines for _, lines in counts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import os
@@ -12,9 +13,12 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
+
+from dragoman.data import corpus
+from dragoman.data.corpus import open_corpus
 
 Command = Callable[..., Any]
 
@@ -24,6 +28,23 @@ DRAGOMAN = [sys.executable, "-m", "dragoman"]
 def start(*args: Any, **options: Any) -> subprocess.Popen[bytes]:
     pipes: dict[str, Any] = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     return subprocess.Popen([*DRAGOMAN, *map(str, args)], **pipes | options)
+
+
+@pytest.mark.parametrize("name", ["in.txt", "in.txt.gz"])
+def test_the_file_is_closed(
+    command: Command, tiny_run: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = b"a dog\n"
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    opened: list[BinaryIO] = []
+
+    def open_and_note(path: Path) -> BinaryIO:
+        opened.append(open_corpus(path))
+        return opened[-1]
+
+    monkeypatch.setattr(corpus, "open_corpus", open_and_note)
+    assert command("translate", tiny_run, tmp_path / name).status == 0
+    assert [stream.closed for stream in opened] == [True]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.decoding.alignment import CrossAttention, links, pharaoh, token_words, word_numbers
+from dragoman.decoding.alignment import CrossAttention, links, longest_unread, pharaoh, token_words, word_numbers
 from dragoman.errors import DecodeError
 
 
@@ -35,6 +35,13 @@ def test_however_a_text_is_cut_each_token_belongs_to_the_words_it_is_in(text: st
     got = token_words(list(pieces), text, numbers)
     want = [sorted({n for n in owner[a:b] if n >= 0}) for a, b in pairwise(cuts)]
     assert got == want
+
+
+def test_what_no_step_attends_to_is_counted_where_it_is_longest() -> None:
+    attention = torch.tensor([[0.9, 0.1, 0.0, 0.0, 0.0, 0.0], [0.0, 0.1, 0.5, 0.1, 0.1, 0.2]])  # (T, S)
+    assert longest_unread(attention) == 2  # source tokens 3 and 4, more than 1 alone
+    assert longest_unread(attention[:, :1]) == 0
+    assert longest_unread(torch.zeros(3, 4)) == 4
 
 
 def test_an_unknown_token_spells_what_stands_before_the_next_known_one() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dragoman.data import phrasebook
 from dragoman.translation.faults import (
     FAULTS,
+    LOST_TOKENS,
     MAX_REPETITION,
     differ,
     faults,
@@ -45,6 +46,10 @@ LOOPS = [
     ("A man is riding a bike.", "一个人一个人一个人一个人骑车。"),
     ("A man is riding a bike.", "的的的的"),
     ("A man is riding a bike.", "Auf der" + " " * 40 + "Straße"),
+    ("Near a red shirt.", "in der Nähe eines roten Hemd in der Nähe eines roten Hemd"),  # three words, and twice
+    ("Near a red shirt.", "Sie ist, in der Nähe, in der Nähe, rot."),
+    ("He left.", "Er ging nach Hause. Er ging nach Hause."),
+    ("A man is riding a bike.", "这个男人骑车这个男人骑车"),
     ("what?!", "was ? ! ? ! ? ! ? ! ? !"),
     ("no no", "nein nein nein nein"),
     ("yes 1111111111111", "ja ja ja ja"),
@@ -62,6 +67,10 @@ SOUND = [
     ("Nooooooooooo!!!!!!!!!!", "Neeeeeeeeeeein!!!!!!!!!!"),
     ("A line: ------------------", "Eine Linie: ------------------"),
     ("- - - - - - - -", "- - - - - - - -"),
+    ("A very, very old man, and then and then", "Ein sehr, sehr alter Mann, der wo, der wo wohnt"),  # two words, twice
+    ("In a blue shirt, in a blue car.", "in einem blauen Hemd in einem blauen Auto"),  # not all of it is there again
+    ("He went home. He went home.", "Er ging nach Hause. Er ging nach Hause."),
+    ("we study it", "研究一下研究一下"),  # two ideographs are a word
     ("10 billion 10000000000", "10 Milliarden 10000000000"),
     ("one billion", "1.000.000.000"),
     ("wait...", "warte ..."),
@@ -207,6 +216,15 @@ def test_a_translation_that_is_far_longer_than_its_source_is_seen() -> None:
     assert long(40, 113)
     assert not long(10, 10)
     assert long(10, 10, ended=False)  # the search had to stop it
+
+
+def test_a_translation_that_left_a_part_of_its_source_unread_is_short() -> None:
+    def of(output: str, lost: int) -> tuple[str, ...]:
+        return faults("src " * 30, output, n_src=30, n_tgt=12, lost=lost, src_lang="en", tgt_lang="de")
+
+    assert of("Er ging.", LOST_TOKENS) == ("short",)
+    assert of("Er ging.", LOST_TOKENS - 1) == ()
+    assert of(" ", 30) == ("empty",)
 
 
 def test_several_faults_are_named_the_worst_first() -> None:

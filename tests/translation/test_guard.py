@@ -64,6 +64,8 @@ class World:
         self.answers = answers
         self.texts: dict[int, str] = {}
         self.asked: list[tuple[list[int], Effort]] = []
+        self.least_ratio = 0.0
+        self.read: list[tuple[int, int]] = []  # pairs looked at, by their lengths
 
     def hypothesis(self, text: str, score: float) -> Hypothesis:
         self.texts[len(self.texts)] = text
@@ -74,6 +76,10 @@ class World:
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         return [self.hypothesis(text, 0.0).ids for text in texts]
+
+    def unread(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], batch_tokens: int) -> list[int]:
+        self.read += [(len(src), len(tgt)) for src, tgt in pairs]
+        return [len(src) - len(tgt) for src, tgt in pairs]
 
     def search(self, segments: Sequence[Segment], settings: SearchSettings, alive: Any = None) -> Found:
         assert self.answers is not None
@@ -112,6 +118,7 @@ class World:
         known: Any = SimpleNamespace(
             search=search, second_search=search, second_engine=self, tgt_tokenizer=self, longest=limit,
             src_lang=src_lang, tgt_lang=tgt_lang, encoder=SimpleNamespace(spelling=Spelling([])),
+            least_ratio=self.least_ratio, reader=self,
         )  # fmt: skip
         return cast(Plan, known)
 
@@ -135,6 +142,36 @@ def test_a_sound_hypothesis_of_a_wider_beam_is_taken_the_best_of_them() -> None:
     assert (result.text, result.score) == (GOOD, -2.0)
     assert result.note == f"loop: searched again with a beam of {LEAST_BEAM}"
     assert world.asked == [([0], Effort(LEAST_BEAM))]
+
+
+def test_what_leaves_out_a_part_of_its_source_is_searched_again_and_may_not_end_early() -> None:
+    part = "ein Mann fährt"  # 3 words for 9
+    world = World(lambda i, effort: [(GOOD, -3.0)] if strict(effort) else [(part, -1.0)])
+    world.least_ratio = 0.6
+    [result] = world.guard([(SRC, part)])
+    assert (result.text, result.sound) == (GOOD, True)
+    assert result.note == f"short: searched again without repeated {NO_REPEAT_NGRAM}-grams, and with no early end"
+    assert [effort.min_tokens for _, effort in world.asked] == [0, 6]
+    assert set(world.read) == {(9, 3)}  # what is long enough is not looked at
+
+
+def test_what_stays_short_is_left_and_named() -> None:
+    world = World(lambda i, effort: [("ein Mann", -0.5), ("ein Mann fährt", -1.0)])
+    world.least_ratio = 0.6
+    [result] = world.guard([(SRC, "ein Mann fährt")])
+    assert (result.text, result.sound) == ("ein Mann", False)  # the best by score of all that are short
+    assert result.note.startswith("short left: no search found a better one; this is the best hypothesis found, but")
+    assert result.note.endswith("leaves out a part of the source")
+
+
+def test_a_short_translation_that_read_all_of_its_source_is_sound_and_so_is_any_where_lengths_are_unknown() -> None:
+    world = World()
+    world.least_ratio = 0.6
+    assert not world.guard([(SRC, "ein Mann fährt Rad dort")])[0].note  # 5 words for 9: but 4 are unread
+    assert world.read == [(9, 5)]
+    world.least_ratio = 0.0
+    assert not world.guard([(SRC, "ein Mann")])[0].note
+    assert world.read == [(9, 5)]
 
 
 def test_only_what_is_wrong_is_searched_for_again() -> None:
@@ -293,7 +330,8 @@ def obstinate(tiny_run: Path) -> Callable[..., Translator]:
         tokenizer = real.tgt_tokenizer
         wanted: list[int] | str = favourite if favourite == "copy" else tokenizer.encode([favourite])[0]
         model = Obstinate(tokenizer.vocab_size, wanted, tokenizer.encode([second])[0])
-        return Translator(Bundle(real.config, model, *real[2:]))  # type: ignore[arg-type]
+        known = {**real.manifest, "least_length_ratio": 0.0}  # it has no attention to look at
+        return Translator(Bundle(real.config, model, *real[2:4], known))  # type: ignore[arg-type]
 
     return make
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import random
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,8 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.bundle import Bundle, load_bundle
+from dragoman.data.store import Store
 from dragoman.errors import BundleError
 from dragoman.translation.assemble import best_sums
+from dragoman.translation.confidence import confidence_features, fit
 from dragoman.translation.notes import QUIET, Events
 from dragoman.translation.segments import segment
 from dragoman.translation.translator import Translator
@@ -173,8 +178,49 @@ def test_the_best_sums_are_those_of_all_ways_to_take_one_of_each(scores: list[li
     assert [total(ranks) for ranks in found[1:]] == others[: len(found) - 1]
 
 
-def test_training_counts_the_sentences_of_its_lines(tiny_run: Path) -> None:
-    assert Translator.load(tiny_run, "cpu").manifest["usual_src_sentences"] == 1
+def test_training_counts_the_sentences_and_the_lengths_of_its_lines(tiny_run: Path) -> None:
+    translator = Translator.load(tiny_run, "cpu")
+    assert translator.manifest["usual_src_sentences"] == 1
+    store = Store.open(tiny_run / "store/train")
+    pairs = [store.pair(i) for i in range(len(store))]
+    ratios = sorted(len(tgt) / len(src) for src, tgt in pairs if len(src) >= 8)
+    assert ratios[len(ratios) // 50] - 1e-4 <= translator.least_ratio <= ratios[len(ratios) // 30] + 1e-4
+
+
+@pytest.mark.parametrize("wrong", [-0.5, "1", None, True])
+def test_an_impossible_ratio_of_lengths_is_refused(reseal: Any, wrong: Any) -> None:
+    with pytest.raises(BundleError, match="least_length_ratio"):
+        load_bundle(reseal({"least_length_ratio": wrong}))
+
+
+def test_the_model_says_how_much_of_a_source_a_translation_left_unread(tiny_run: Path) -> None:
+    translator = Translator.load(tiny_run, "cpu")
+    reader, src = translator.plan().reader, translator.src_tokenizer.encode(["the dog sees a cat " * 3])[0]
+    whole, part = translator.tgt_tokenizer.encode([("der hund sieht ein katze " * 3).strip(), "der hund"])
+    unread = reader.unread([(src, whole), (src, part)], 4096)
+    assert 0 <= unread[0] < unread[1] <= len(src)
+
+
+def test_the_confidence_of_a_line_is_the_mean_of_its_sentences_and_a_fault_in_one_of_them_is_seen(
+    tiny_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator = Translator.load(tiny_run, "cpu")
+    chance = random.Random(1)
+    rows = [confidence_features(-chance.random() * 9, 9, 8, 0) for _ in range(200)]
+    translator.confidence = fit(rows, [100 * math.exp(row[0]) for row in rows])
+    texts = ["the dog sees a cat.", "xyz qqq."]
+    alone, [joined] = translator.translate(texts, guard=False), translator.translate([" ".join(texts)], guard=False)
+    sizes = [one.n_tokens for one in alone]
+    said = [one.confidence or 0.0 for one in alone]
+    mean = sum(value * n for value, n in zip(said, sizes, strict=True)) / sum(sizes)
+    assert joined.confidence == pytest.approx(mean, abs=1e-5)
+    assert said[0] != pytest.approx(said[1], abs=1e-3)
+    monkeypatch.setattr(
+        "dragoman.translation.segment_search.guard",
+        lambda results, segments, plan, alive: [replace(results[0], sound=False), *results[1:]],
+    )
+    [joined] = translator.translate([" ".join(texts)])
+    assert joined.confidence == pytest.approx(said[1] * sizes[1] / sum(sizes), abs=1e-5)
 
 
 def test_an_impossible_number_of_sentences_is_refused(reseal: Any) -> None:

@@ -9,12 +9,16 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.completion import settings
+from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
+from dragoman.doctor.options import TextFiles
 from dragoman.errors import ConfigError
 from dragoman.progress import say
 
 
+@with_options(TextFiles)
 def doctor(
+    options: TextFiles,
     what: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -22,14 +26,6 @@ def doctor(
             help="Run folder, configuration, or training text, as train.en train.de, or train en de.",
         ),
     ] = None,
-    src: Annotated[Path | None, typer.Option(help="Source side of the training text (also .gz, .zst).")] = None,
-    tgt: Annotated[
-        Path | None, typer.Option(help="Target side of the training text, aligned with --src line by line.")
-    ] = None,
-    valid_src: Annotated[Path | None, typer.Option(help="Source side of the validation set.")] = None,
-    valid_tgt: Annotated[Path | None, typer.Option(help="Target side of the validation set.")] = None,
-    test_src: Annotated[Path | None, typer.Option(help="Source side of the test set.")] = None,
-    test_ref: Annotated[Path | None, typer.Option(help="References of the test set.")] = None,
     out: Annotated[Path | None, typer.Option(help="Also write a report with figures to DIR/doctor.html.")] = None,
     memory: Annotated[
         float | None,
@@ -51,15 +47,14 @@ def doctor(
     if out is not None:
         check_page(out)
     if what and what[0].is_dir():
-        others = (*what[1:], src, tgt, valid_src, valid_tgt, test_src, test_ref, memory, overrides)
-        if any(given is not None for given in others):
+        if len(what) > 1 or options != TextFiles() or memory is not None or overrides is not None:
             raise ConfigError(f"{what[0]} is a run: name it alone, or give text files or a configuration without it")
         diagnosis = of_run(what[0])
     else:
         config, named = text_named(what or ())
-        if named is not None and src is not None:
+        if named is not None and options.src is not None:
             raise ConfigError("name the training text once, so or by --src and --tgt")
-        files = {"train": named or (src, tgt), "valid": (valid_src, valid_tgt), "test": (test_src, test_ref)}
+        files = {**options.sets, "train": named or (options.src, options.tgt)}
         with at_ctrl_c(lambda: "before all text was read: nothing is reported"):
             diagnosis = of_text(config, files, overrides or (), memory, quiet)
     if out is not None:

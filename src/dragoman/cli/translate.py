@@ -136,7 +136,13 @@ def _streamed(translator: Translator, plan: Plan, file: Path | None) -> Iterator
     from dragoman.data.corpus import open_corpus
 
     stream, name = (_stdin(), "stdin") if file is None else (open_corpus(file), str(file))
-    return translator.translate_stream(stream, name, plan, events=_events(file), flush=sys.stdout.flush)
+    found = translator.translate_stream(stream, name, plan, events=_events(file), flush=sys.stdout.flush)
+    return found if file is None else _and_close(stream, found)
+
+
+def _and_close(stream: BinaryIO, found: Iterator[Translation]) -> Iterator[Translation]:
+    with stream:
+        yield from found
 
 
 def _typed(translator: Translator, plan: Plan) -> Iterator[Translation]:

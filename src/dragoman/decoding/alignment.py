@@ -43,6 +43,23 @@ class CrossAttention:
         return torch.stack([layers[-2] if len(layers) > 1 else layers[0] for layers in members.values()]).mean(dim=0)
 
 
+UNREAD = 0.15
+"""Attention that a source token gets at most, over all steps, where it is left out."""
+
+
+def longest_unread(attention: Tensor) -> int:
+    """The most source tokens in a row to which no step pays attention.
+
+    Args:
+        attention: ``(T, S)``, as ``CrossAttention.mean`` gives it for one pair.
+    """
+    longest = here = 0
+    for most in attention.amax(dim=0).tolist():
+        here = here + 1 if most < UNREAD else 0
+        longest = max(longest, here)
+    return longest
+
+
 def word_numbers(text: str, unspaced: bool = False) -> list[int]:
     """For each character the number of its word, from 0; -1 for spaces.
 

@@ -1,6 +1,7 @@
 """What is wrong with a corpus, or with a run.
 
 diagnosis.py    what the command does: of_text, of_run
+options.py      which text files it is given
 findings.py     what was found, how many, where, and what to do about it
 kinds.py        what may be wrong with text: words, advice, and from which share on it is how bad
 

@@ -28,7 +28,9 @@ class Translation:
     alternatives: tuple[Translation, ...] = ()  # the rest of the n best, best first
     alignment: Links | None = None  # (source word, target word), from 0; None: not asked for
     notes: tuple[Note, ...] = ()  # what the reader should know
-    confidence: float | None = None  # the sentence chrF to expect, over 100; 0: a fault is left; None: not known
+    confidence: float | None = (
+        None  # the sentence chrF to expect, over 100; a part with a fault left has 0; None: unknown
+    )
 
     def __str__(self) -> str:
         return self.text
@@ -64,7 +66,7 @@ def assemble(
     if plan.options.guard:
         cut = {each.owner for each in segments if each.cut}
         translations = [_without_seam(texts[i], one) if i in cut else one for i, one in enumerate(joined)]
-    translations = _with_confidence(texts, translations, segments, results, plan)
+    translations = _with_confidence(translations, groups, segments, results, plan)
     if plan.options.alignments:
         links = _align(texts, groups, segments, results, plan)
         translations = [_with_links(*each) for each in zip(translations, joined, links, strict=True)]
@@ -175,19 +177,26 @@ def _align(
 
 
 def _with_confidence(
-    texts: Sequence[str], translations: list[Translation], segments: Sequence[TextSegment],
+    translations: list[Translation], groups: Sequence[Sequence[int]], segments: Sequence[TextSegment],
     results: Sequence[SegmentResult], plan: Plan,
 ) -> list[Translation]:  # fmt: skip
-    """The translations with their confidence, where it is known."""
+    """The translations with their confidence, where it is known: of several parts the mean of theirs, by length."""
     if plan.confidence is None:
         return translations
-    unsound = {segments[i].owner for i, result in enumerate(results) if not result.sound}
-    known = iter(plan.confidence.of(features_of(texts, translations, plan)))
-    values = [next(known) if one.n_tokens else None for one in translations]
-    return [
-        replace(one, confidence=0.0 if number in unsound else value)
-        for number, (one, value) in enumerate(zip(translations, values, strict=True))
+    rare = plan.src_tokenizer.rare_ids
+    found = {i: result.hypotheses[0] for i, result in enumerate(results) if result.hypotheses}
+    rows = [
+        confidence_features(one.log_prob, len(one.ids) + 1, len(ids), sum(token in rare for token in ids))
+        for one, ids in ((one, segments[i].search.ids) for i, one in found.items())
     ]
+    known = {i: value if results[i].sound else 0.0 for i, value in zip(found, plan.confidence.of(rows), strict=True)}
+    confident = []
+    for one, group in zip(translations, groups, strict=True):
+        value = None
+        if one.n_tokens:
+            value = sum(known[i] * (len(found[i].ids) + 1) for i in group) / one.n_tokens
+        confident.append(replace(one, confidence=value))
+    return confident
 
 
 def features_of(texts: Sequence[str], translations: Sequence[Translation], plan: Plan) -> list[list[float]]:

@@ -1,9 +1,10 @@
-"""What can be seen to be wrong with a translation from its text alone: loops, copies of the source, nothing, too much.
+"""What can be seen to be wrong with a translation: loops, copies of the source, nothing, too much, too little.
 
 A sequence-to-sequence model that has lost its way repeats itself, echoes the source, or ends at once
-(https://arxiv.org/abs/1908.04319, https://arxiv.org/abs/1803.00047, https://arxiv.org/abs/1908.10090). Nothing here
-knows a model. Every rule measures the translation against its source: a source that says "ha ha ha ha ha" may be
-translated so, and one of names, numbers or addresses may come out as it went in.
+(https://arxiv.org/abs/1908.04319, https://arxiv.org/abs/1803.00047, https://arxiv.org/abs/1908.10090); or it leaves
+out a part, to which it then pays no attention (https://arxiv.org/abs/1601.04811). Nothing here knows a model. Every
+rule measures the translation against its source: a source that says "ha ha ha ha ha" may be translated so, and one of
+names, numbers or addresses may come out as it went in.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from typing import NamedTuple
 
 from dragoman.data.languages import primary
 
-LOOP_PERIOD = 8
+LOOP_PERIOD = 12
 LOOP_REPEATS = 3
 SIGN_REPEATS = 4
 LOOP_CHARACTERS = 10
+TWICE_WORDS = 3
 """A phrase of at most ``LOOP_PERIOD`` units is a loop when repeated this often in a row: ``LOOP_REPEATS`` for words,
-``SIGN_REPEATS`` for digits and signs alone; within a word only if it spans ``LOOP_CHARACTERS``."""
+``SIGN_REPEATS`` for digits and signs alone; within a word only if it spans ``LOOP_CHARACTERS``. One of ``TWICE_WORDS``
+words or more is a loop when it comes twice."""
 
 REPETITION_UNITS = 24
 MAX_REPETITION = 0.33
@@ -34,7 +37,11 @@ LONG_RATIO = 2.5
 LONG_FLOOR = 12
 """More subwords than ``LONG_RATIO`` times the source's and ``LONG_FLOOR`` more are too many."""
 
-FAULTS = ("empty", "loop", "long", "copy")
+LOST_TOKENS = 5
+"""A translation is short if it is shorter than nearly all of the training text are for such sources, and paid no
+attention to this many subwords of its source in a row."""
+
+FAULTS = ("empty", "loop", "long", "short", "copy")
 """What may be wrong, in the order in which it is named."""
 
 _NEAR = (
@@ -44,6 +51,7 @@ _NEAR = (
 """Languages so near each other that a sentence may well be the same in both."""
 
 _IDEOGRAPHS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # a unit each: no spaces part them
+_IDEOGRAPH = re.compile(f"[{_IDEOGRAPHS}]")
 _UNIT = re.compile(rf"[{_IDEOGRAPHS}]|[^\W{_IDEOGRAPHS}]+|[^\w\s]")
 _STRETCH = re.compile(r"(.{1,8}?)\1+")  # characters said twice over or more
 _WORD = re.compile(rf"[{_IDEOGRAPHS}]|[^\W\d_{_IDEOGRAPHS}]+(?:['’-][^\W\d_{_IDEOGRAPHS}]+)*")
@@ -61,8 +69,9 @@ class Run(NamedTuple):
 
 
 def faults(
-    src: str, output: str, *, n_src: int, n_tgt: int, ended: bool = True, src_lang: str | None, tgt_lang: str | None
-) -> tuple[str, ...]:
+    src: str, output: str, *, n_src: int, n_tgt: int, ended: bool = True, lost: int = 0, src_lang: str | None,
+    tgt_lang: str | None,
+) -> tuple[str, ...]:  # fmt: skip
     """Which of ``FAULTS`` a translation has; none where all is well.
 
     Args:
@@ -71,6 +80,7 @@ def faults(
         n_src: Subwords of the source.
         n_tgt: Subwords of the translation.
         ended: The model ended the translation; it was not stopped at the greatest length.
+        lost: Of a translation that is shorter than usual, the subwords of the source in a row that it left unread.
         src_lang: For the copy of a source: no fault where a language is unknown, both are one, or they are near.
         tgt_lang: Likewise.
     """
@@ -79,6 +89,7 @@ def faults(
     found = {
         "loop": is_loop(src, output),
         "long": not ended or n_tgt > LONG_RATIO * n_src + LONG_FLOOR,
+        "short": lost >= LOST_TOKENS,
         "copy": differ(src_lang, tgt_lang) and is_copy(src, output),
     }
     return tuple(fault for fault in FAULTS if found.get(fault))
@@ -92,8 +103,14 @@ def is_loop(src: str, output: str) -> bool:
 
 def _loop(src: str, output: str) -> Run | None:
     """The longest part that says something over and over; None where the source does it too."""
-    long = [run for run in runs(output, LOOP_REPEATS) if run.words or run.end - run.start >= LOOP_CHARACTERS]
-    long = [run for run in long if run.repeats >= SIGN_REPEATS or _spoken(output, run)]
+    long = [run for run in runs(output, 2) if run.words or run.end - run.start >= LOOP_CHARACTERS]
+    long = [
+        run
+        for run in long
+        if run.repeats >= SIGN_REPEATS
+        or (run.repeats >= LOOP_REPEATS and _spoken(output, run))
+        or (run.words and _is_said_twice(output, run))
+    ]
     if not long:  # nearly always
         return None
     most = {True: 1, False: 1}  # how often the source repeats what it says, with letters and without
@@ -108,6 +125,13 @@ def _loop(src: str, output: str) -> Run | None:
 def _spoken(text: str, run: Run) -> bool:
     """Are there letters in what is repeated, or digits and signs alone?"""
     return any(character.isalpha() for character in text[run.start : run.once])
+
+
+def _is_said_twice(text: str, run: Run) -> bool:
+    """Is it a phrase of ``TWICE_WORDS`` words, and all of it there again? Two ideographs count as a word."""
+    once, again = (_WORD.findall(part.casefold()) for part in (text[run.start : run.once], text[run.once : run.end]))
+    n_words = sum(0.5 if _IDEOGRAPH.fullmatch(word) else 1.0 for word in once)
+    return n_words >= TWICE_WORDS and again[: len(once)] == once
 
 
 def runs(text: str, least: int) -> list[Run]:

@@ -6,15 +6,17 @@ the same fate:
 1. with a wider beam, of which every hypothesis is looked at: the model may well know a sound translation, and
    nothing has to be forbidden;
 2. with that beam and constraints: no 3-gram of subwords comes twice (https://arxiv.org/abs/1705.04304), the end is not
-   the first thing to come, and a copy may not have two words of its source side by side.
+   the first thing to come, a copy may not have two words of its source side by side, and what was short may not end
+   before it has the length that nearly all translations in the training text have.
 
-The first sound hypothesis, the best by score, is taken. If there is none, the least bad one is: a copy; or else a loop,
-with its repetition removed; or else one that is too long. For an empty one the source is copied. In each case
-a note says so; nothing is changed without one.
+The first sound hypothesis, the best by score, is taken. If there is none, the least bad one is: a copy or one that is
+short; or else a loop, with its repetition removed; or else one that is too long. For an empty one the source is copied.
+In each case a note says so; nothing is changed without one.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast
@@ -23,7 +25,7 @@ from dragoman.decoding.batches import most_tokens
 from dragoman.decoding.constraints import Rules
 from dragoman.decoding.search import Hypothesis
 from dragoman.engines.engine import Alive, SearchSettings, Segment
-from dragoman.translation.faults import faults, neighbours, without_loops
+from dragoman.translation.faults import LOST_TOKENS, faults, neighbours, without_loops
 from dragoman.translation.notes import Kind, Note
 from dragoman.translation.plan import Plan
 from dragoman.translation.segments import SegmentResult, TextSegment, texts_of
@@ -48,12 +50,10 @@ def guard(
         The results, those of faulty ones with a note, and what was chosen in the first place.
     """
     guarded = list(results)
-    bad: dict[int, list[_Candidate]] = {}
-    for i, result in enumerate(results):
-        if result.hypotheses:
-            first = _looked_at(segments[i], result.hypotheses[0], result.texts[0], plan)
-            if first.faults:
-                bad[i] = [first]
+    there = [i for i, result in enumerate(results) if result.hypotheses]
+    first = [(segments[i], results[i].hypotheses[0], results[i].texts[0]) for i in there]
+    looked_at = zip(there, _looked_at(first, plan), strict=True)
+    bad = {i: [candidate] for i, candidate in looked_at if candidate.faults}
     wide = max(LEAST_BEAM, 2 * plan.search.decode.beam_size)
     for strict in (False, True):
         asked = sorted(bad)
@@ -63,7 +63,8 @@ def guard(
         again = [_stricter(segments[i], bad[i][0], plan) if strict else segments[i].search for i in asked]
         for i, hypotheses in zip(asked, _search_again(again, wide, plan, wanted), strict=True):
             texts = texts_of(hypotheses, plan.tgt_tokenizer)
-            candidates = [_looked_at(segments[i], *each, plan) for each in zip(hypotheses, texts, strict=True)]
+            found = [(segments[i], *each) for each in zip(hypotheses, texts, strict=True)]
+            candidates = _looked_at(found, plan)
             sound = max((c for c in candidates if not c.faults), key=lambda c: c.hypothesis.score, default=None)
             if sound is None:
                 bad[i] += candidates
@@ -72,6 +73,7 @@ def guard(
             how = f"with a beam of {wide}"
             if strict:
                 how = f"without repeated {NO_REPEAT_NGRAM}-grams" + " or word pairs of the source" * ("copy" in seen)
+                how += ", and with no early end" * ("short" in seen)
             note = Note(cast(Kind, seen[0]), f"{' and '.join(seen)}: searched again {how}")
             guarded[i] = _put_first(results[i], sound.hypothesis, sound.text, note, True)
     for i, candidates in bad.items():
@@ -79,24 +81,36 @@ def guard(
     return guarded
 
 
-def _looked_at(segment: TextSegment, hypothesis: Hypothesis, text: str, plan: Plan) -> _Candidate:
-    n, n_src = len(hypothesis.ids), len(segment.search.ids)
-    limit = most_tokens(n_src, segment.search.rules, plan.search.decode, plan.longest)
-    wrong = faults(
-        segment.text, text, n_src=n_src, n_tgt=n, ended=n + 1 < limit, src_lang=plan.src_lang, tgt_lang=plan.tgt_lang
-    )
-    return _Candidate(hypothesis, text, wrong)
+def _looked_at(found: Sequence[tuple[TextSegment, Hypothesis, str]], plan: Plan) -> list[_Candidate]:
+    """Hypotheses of some segments with their faults; whether one is short is seen from what it paid attention to."""
+    brief = [
+        len(segment.search.ids) >= LOST_TOKENS and len(hypothesis.ids) < plan.least_ratio * len(segment.search.ids)
+        for segment, hypothesis, _ in found
+    ]
+    pairs = [(each[0].search.ids, each[1].ids) for each, suspicious in zip(found, brief, strict=True) if suspicious]
+    unread = iter(plan.reader.unread(pairs, plan.search.decode.batch_tokens) if pairs else ())
+    candidates = []
+    for (segment, hypothesis, text), suspicious in zip(found, brief, strict=True):
+        n, n_src = len(hypothesis.ids), len(segment.search.ids)
+        limit = most_tokens(n_src, segment.search.rules, plan.search.decode, plan.longest)
+        wrong = faults(
+            segment.text, text, n_src=n_src, n_tgt=n, ended=n + 1 < limit, lost=next(unread) if suspicious else 0,
+            src_lang=plan.src_lang, tgt_lang=plan.tgt_lang,
+        )  # fmt: skip
+        candidates.append(_Candidate(hypothesis, text, wrong))
+    return candidates
 
 
 def _stricter(segment: TextSegment, first: _Candidate, plan: Plan) -> Segment:
     """The segment with the guard's constraints beside its own."""
     rules = segment.search.rules or Rules(plan.encoder.spelling)
     copied = neighbours(segment.text) if "copy" in first.faults else ()
+    least = math.ceil(plan.least_ratio * len(segment.search.ids)) if "short" in first.faults else 1
     return replace(
         segment.search,
         rules=rules._replace(
             no_repeat_ngram=min(NO_REPEAT_NGRAM, rules.no_repeat_ngram or NO_REPEAT_NGRAM),
-            min_tokens=1,
+            min_tokens=max(least, rules.min_tokens),
             exclude=rules.exclude + tuple(words.encode() for words in copied),
         ),
     )
@@ -131,7 +145,7 @@ def _least_bad(src: str, result: SegmentResult, candidates: Sequence[_Candidate]
     elif "loop" in best.faults:
         text, left = without_loops(src, best.text), left + "the repetition is removed"
     else:
-        what = {"long": "too long", "copy": "a copy of the source"}
+        what = {"long": "too long", "short": "leaves out a part of the source", "copy": "a copy of the source"}
         rest = " and ".join(what[fault] for fault in best.faults)
         left += f"this is the best hypothesis found, but {rest}"
     hypothesis = best.hypothesis
@@ -144,4 +158,4 @@ def _least_bad(src: str, result: SegmentResult, candidates: Sequence[_Candidate]
 def _badness(wrong: tuple[str, ...]) -> tuple[int, bool]:
     """A copy is better than a loop, which can be cut; that than too much, which cannot; and anything than nothing."""
     place = 3 if "empty" in wrong else 1 if "loop" in wrong else 2 if "long" in wrong else 0
-    return place, "copy" in wrong
+    return place, "copy" in wrong or "short" in wrong

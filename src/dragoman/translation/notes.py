@@ -9,7 +9,7 @@ from typing import Literal
 Kind = Literal[
     "input",  # bytes that are not UTF-8, a line that is too long to read
     "split",  # a line was translated in parts
-    "loop", "copy", "empty", "long",  # what the guard saw; in its words what became of it
+    "loop", "copy", "empty", "long", "short",  # what the guard saw; in its words what became of it
     "number", "placeholder",  # one that must arrive unchanged is missing: see ``protected``
     "constraint",  # a word is missing, or there although it is excluded
     "alignment",  # there is none

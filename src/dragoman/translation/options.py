@@ -172,7 +172,11 @@ class TranslateOptions(Options):
     ] = None
     seed: Annotated[int | None, option("Sampling", "Random seed for sampling (default: 0).")] = None
     guard: Annotated[
-        bool, option("Checks", "Detect and re-decode degenerate translations (loops, copies, empty, far too long).")
+        bool,
+        option(
+            "Checks",
+            "Detect and re-decode degenerate translations (loops, copies, empty, far too long, a part left out).",
+        ),
     ] = True
     protect: Annotated[
         bool,

@@ -32,6 +32,7 @@ class Plan:
     usual_sentences: int  # a text of more is translated in parts
     usual_tokens: int  # a longer text is split
     longest_sentence: int  # but a single sentence only where it is longer than this
+    least_ratio: float  # subwords of a translation for each of its source: fewer are suspicious; 0: not known
     max_tokens: int  # the longest source that the model was trained on
     longest: int | None  # the most tokens that the model has positions for
     encoder: ConstraintEncoder

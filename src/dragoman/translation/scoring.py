@@ -13,7 +13,7 @@ from dragoman.config import DecodeConfig
 from dragoman.data.languages import UNSPACED, primary
 from dragoman.data.sentences import sentences
 from dragoman.data.tokenizer import EOS_ID, UNK_ID, Tokenizer
-from dragoman.decoding.alignment import Links, links, token_words, word_numbers
+from dragoman.decoding.alignment import Links, links, longest_unread, token_words, word_numbers
 from dragoman.decoding.batches import OUT_OF_MEMORY
 from dragoman.decoding.scoring import Read, Reader, read_all
 from dragoman.decoding.search import penalised
@@ -160,6 +160,20 @@ class PairReader:
         src_words = token_words(_pieces(self.src_tokenizer, src_ids), source, src_numbers)
         tgt_words = token_words(_pieces(self.tgt_tokenizer, tgt_ids), target, tgt_numbers)
         return links(one.attention, src_words, tgt_words)
+
+    def unread(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], batch_tokens: int) -> list[int]:
+        """How many subwords in a row of each source its translation pays no attention to; 0 without memory to see.
+
+        Args:
+            pairs: Ids of sources and translations.
+        """
+        lost: list[int] = []  # are not seen
+        with autocast(self.precision, self.device):
+            read = read_all(self.model, pairs, self.device, batch_tokens, attention=True, failed=lost.append)
+        return [
+            0 if one is None or one.attention is None else longest_unread(one.attention[:, : len(src)])
+            for one, (src, _) in zip(read, pairs, strict=True)
+        ]
 
     def align(self, parts: Sequence[Sequence[TextPart]], batch_tokens: int) -> list[Links]:
         """Align the parts of some texts with their translations; a part that runs out of memory has no links."""

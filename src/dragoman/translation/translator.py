@@ -193,7 +193,7 @@ class Translator:
             src_lang=self.config.data.src_lang, tgt_lang=self.config.data.tgt_lang,
             unspaced=self._encoder.unspaced, usual_sentences=self.usual_sentences,
             usual_tokens=self.usual_tokens, longest_sentence=min(self.max_tokens, 2 * self.usual_tokens),
-            max_tokens=self.max_tokens, longest=self._models.longest,
+            least_ratio=self.least_ratio, max_tokens=self.max_tokens, longest=self._models.longest,
             encoder=self._encoder, glossary=glossary, confidence=self.confidence, trees=trees,
         )  # fmt: skip
 
@@ -328,6 +328,11 @@ class Translator:
     def usual_sentences(self) -> int:
         """How many sentences 95 of 100 training sources do not exceed; 1 of a bundle that does not say."""
         return min(bundle.manifest.get("usual_src_sentences", 1) for bundle in self._bundles)
+
+    @property
+    def least_ratio(self) -> float:
+        """Target subwords for each source subword that 975 of 1,000 training pairs have; 0 where that is not known."""
+        return float(min(bundle.manifest.get("least_length_ratio", 0.0) for bundle in self._bundles))
 
     def confidence_features(self, texts: Sequence[str], found: Sequence[Translation]) -> list[list[float]]:
         """What is known of translations without a reference, for a ``Confidence``; blank lines are left out."""
