@@ -3,13 +3,15 @@
 #   make test         the tests
 #   make test-faults  the fault suite at its full figures, one line a row (10 minutes; its quick half is in `make test`)
 #   make test-browser the pages in a real browser (installs Chromium)
+#   make wheel        a wheel and a source distribution in dist/; test-wheel tries the wheel in an empty environment
+#   make test-newest  the tests with the newest torch that pip finds, in an environment of its own
 #   make check        formatting, lint, types, import layers
 SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 DATA ?= data
 
-.PHONY: demo demo-zh test test-slow test-faults test-browser check bench bench-data clean
+.PHONY: wheel test-wheel test-newest demo demo-zh test test-slow test-faults test-browser check bench bench-data clean
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"dragoman needs Python 3.11 or newer, {sys.executable} is {v.major}.{v.minor}: make PYTHON=...")'
@@ -40,6 +42,22 @@ test-browser: .venv/ready
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[browser]'
 	$(BIN)/pytest tests/browser -m browser
 
+wheel: .venv/ready
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+
+test-wheel: wheel
+	$(BIN)/python -m benchmarks.install --wheel dist/*.whl $(if $(RUN),--run $(RUN))
+
+# whatever pyproject.toml says of torch
+test-newest: .venv/ready
+	$(PYTHON) -m venv --clear .venv-newest
+	.venv-newest/bin/pip install --quiet --disable-pip-version-check '.[dev]'
+	.venv-newest/bin/pip install --quiet --disable-pip-version-check --upgrade torch
+	.venv-newest/bin/pip uninstall --quiet --yes dragoman
+	PYTHONPATH=src .venv-newest/bin/python -c 'import torch; print("torch", torch.__version__)'
+	PYTHONPATH=src .venv-newest/bin/python -m pytest -n logical --maxprocesses 8 --dist loadfile
+
 check: .venv/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -59,4 +77,4 @@ bench-data: .venv/ready
 	$(BIN)/python -m benchmarks.doctor --data $(DATA)
 
 clean:
-	rm -rf .venv .bench build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-newest .bench build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -19,6 +19,7 @@ from dragoman.translation.confidence import calibration_error, reliability
 from dragoman.translation.translator import Translation, Translator
 
 LINES = 2000
+ENDS = ".!?\"'"
 LOST = 0.7
 """A line has lost something where its translation has less than this of its reference's subwords."""
 
@@ -73,7 +74,8 @@ def figures_of(run: Path, src: Path, ref: Path, beam_size: int) -> dict[str, Any
     translator = Translator.load(run, "cpu")
     facts = usual_facts(Store.open(run / "store/train"))  # an older bundle does not have all of them
     translator.manifest.update({name: fact for name, fact in facts.items() if name not in translator.manifest})
-    pairs = list(read_pairs(src, ref))
+    every = list(read_pairs(src, ref))
+    pairs = [pair for pair in every if pair[0].rstrip()[-1:] in ENDS]  # without a mark nobody sees where it ends
     sources = [src for src, _ in pairs]
     started = time.perf_counter()
     alone = translator.translate(sources, beam_size=beam_size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
+import re
 import subprocess
 import sys
 
@@ -23,6 +24,12 @@ def test_the_public_names_are_sorted_and_each_can_be_imported() -> None:
         assert getattr(importlib.import_module(value.__module__), name) is value
     assert set(dragoman.__all__) <= set(dir(dragoman))
     assert {"ModelConfig", "Transformer", "Translator", "evaluate", "train"} <= set(dragoman.__all__)
+
+
+def test_the_first_page_of_help_has_every_name() -> None:
+    said = inspect.getdoc(dragoman) or ""
+    assert [name for name in dragoman.__all__ if not re.search(rf"\b{name}\b", said)] == []
+    assert len(said.splitlines()) <= 24
 
 
 def test_the_names_for_type_checkers_are_those_at_run_time() -> None:

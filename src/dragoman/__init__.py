@@ -1,6 +1,22 @@
 """dragoman: the Transformer of "Attention Is All You Need" as a complete, practical system.
 
-The names below are the public ones. They are imported when first used, so that ``dragoman --help`` stays fast.
+    train              two text files in, a trained translator out
+    Translator         Translator.load("runs/first").translate("A dog runs.")
+    Translation        a translated line: text, score, confidence, notes, alignment
+    explain            one translation and all that was attended to: arrays, candidates, a page
+    evaluate, compare  BLEU, chrF and TER of a test set; which of two systems is better
+    stress             a test set as careless people would type it
+    export, certify    a model in another toolkit's format, and how the two compare
+    Scored             a given translation with its probability, from Translator.score
+    Glossary           terms and their translations
+    TrainOptions, TranslateOptions  every option; most functions take them by name too
+    Events, Note       who is told of warnings and progress, and what
+    Config             a whole run: task, model, data, train, decode
+    ModelConfig, Transformer        the model by itself
+    DragomanError      every error: ConfigError, DataError, BundleError, DecodeError, ServeError
+
+These are the public names. They are imported when first used, so that ``dragoman --help`` stays fast. What is below
+this page in ``help(dragoman)`` is each of them in full: ``help(dragoman.train)`` shows one.
 """
 
 from __future__ import annotations

@@ -50,6 +50,8 @@ def test_a_span_is_cut_out_with_its_space_and_brackets(text: str, bare: str) -> 
         ("A dog (https://a.org/b) runs, %s.", "Ein Hund rennt.", ((0, 0), (1, 1), (2, 2)),
          "Ein Hund (https://a.org/b) rennt %s."),
         ("A <b>big</b> dog", "Ein großer Hund", ((0, 0), (1, 1), (2, 2)), "Ein <b>großer</b> Hund"),
+        ("2. Dogs run.", "Hunde rennen.", ((0, 0), (1, 1)), "2. Hunde rennen."),  # the mark of a list is the number's
+        ("2 Dogs run.", "Hunde rennen.", ((0, 0), (1, 1)), "2 Hunde rennen."),
         ("A dog 🙂 runs", "Ein Hund rennt", (), "Ein Hund 🙂 rennt"),  # no links: where it is by length
     ],
 )  # fmt: skip

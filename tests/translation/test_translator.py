@@ -433,3 +433,18 @@ def test_a_notebook_shows_a_translation_with_what_to_know_of_it() -> None:
     assert "<i>" not in shown
     for words in ("&lt;script&gt;", "&lt;i&gt;", "confidence", "0.50", "-0.100", "alternative, -0.200"):
         assert words in shown
+
+
+def test_progress_is_shown_if_asked_for_or_told_to_a_function(
+    translator: Translator, capsys: pytest.CaptureFixture[str]
+) -> None:
+    translator.translate(SENTENCES)
+    assert capsys.readouterr().err == ""
+    translator.translate(SENTENCES, progress=True)
+    assert f"{len(SENTENCES)} of {len(SENTENCES)}" in capsys.readouterr().err
+    told: list[tuple[int, int, str]] = []
+    translator.translate(SENTENCES, progress=lambda *given: told.append(given))
+    assert told[-1][:2] == (len(SENTENCES), len(SENTENCES))
+    assert capsys.readouterr().err == ""
+    translator.score(SENTENCES, SENTENCES, progress=True)
+    assert f"{len(SENTENCES)} of {len(SENTENCES)}" in capsys.readouterr().err

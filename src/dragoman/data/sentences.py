@@ -20,6 +20,13 @@ _CLOSED = re.compile(r"\s*[(\[][^()\[\]]*[.!?…][)\]]\s+(?=\S)")  # a sentence 
 _ORDINAL = re.compile(r"\b(?:im|am|vom|zu[mr]|beim|d(?:er|ie|as|en|em|es)|[smd]ein\w*) \d+\.\s+$", re.IGNORECASE)
 _VOLUME = re.compile(r"\b(?:vol|ch|chap|sect?|eq|ca|approx|bd|abs|kap)\.\s+$", re.IGNORECASE)
 TAIL = 80  # characters of a sentence that tell whether it goes on: it may be as long as a line
+_WORDS = {
+    "cs": "kol|hod",
+    "de": "[Mm]ich|mag|Bart|Art|OK",
+    "en": "art|[Mm]e|OK|[Nn]o|ill|[Mm]ay|ID|sec|miss|fed|op|LA",
+    "fr": "art|vol|sec",
+}
+"""Words that sentencex takes for abbreviations; a capital after them begins a sentence all the same."""
 _UNSPACED_ENDS = frozenset("。！？｡｢｣」』…။។।")
 
 
@@ -58,9 +65,18 @@ def _pieces(text: str, lang: str) -> list[str]:
     for length in map(len, cut):
         piece = text[start : start + length]
         closed = _CLOSED.match(piece)
-        pieces += [piece] if closed is None else [closed[0], piece[closed.end() :]]
+        ends = [0, *([] if closed is None else [closed.end()]), *_ends_of_words(piece, lang), length]
+        pieces += [piece[one:other] for one, other in pairwise(sorted(set(ends)))]
         start += length
     return pieces
+
+
+def _ends_of_words(piece: str, lang: str) -> list[int]:
+    """Where sentences end within a piece because a word is none of the abbreviations."""
+    if lang not in _WORDS:
+        return []
+    found = re.finditer(rf"\b(?:{_WORDS[lang]})[.]\s+(?=[^\W\d_])", piece)
+    return [match.end() for match in found if piece[match.end()].isupper()]
 
 
 @cache

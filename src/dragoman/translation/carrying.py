@@ -28,6 +28,7 @@ ROUNDS = 2
 
 _PAIRS = {"(": ")", "[": "]", "{": "}", '"': '"', "'": "'", "“": "”", "„": "“", "‘": "’", "«": "»", "»": "«"}
 _CLOSING = ".,;:!?…)]}”“’»。，、；：！？）"
+_LIST_MARK = re.compile(r"[.)]\s")
 _TRAILING = re.compile(rf"[{re.escape(_CLOSING)}'\"]*$")
 
 
@@ -49,6 +50,8 @@ def without(text: str, spans: Sequence[Span]) -> tuple[str, list[Cut]]:
         while last < start and text[start - 1] in _PAIRS and text[end : end + 1] == _PAIRS[text[start - 1]]:
             start, end = start - 1, end + 1
         bare += text[last:start]
+        if not bare.strip() and _LIST_MARK.match(text, end):  # "1. Go.": the mark is the number's
+            end += 1
         last = end
         joined = bool(bare[-1:].strip()), bool(text[end : end + 1].strip())
         if span.kind == "number" and re.match(r"-[^\W\d]", text[end:]):  # "21-year-old": the number stands by itself

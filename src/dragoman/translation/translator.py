@@ -26,11 +26,12 @@ from dragoman.decoding.ensemble import Ensemble
 from dragoman.decoding.sampling import Sampling
 from dragoman.device import resolve_device
 from dragoman.engines.choice import Engines
-from dragoman.engines.engine import Engine, Models, Needs, SearchSettings
+from dragoman.engines.engine import Engine, Models, Needs, Progress, SearchSettings
 from dragoman.engines.torch import autocast
 from dragoman.errors import BundleError, ConfigError, DecodeError
 from dragoman.fast.step import weight_versions
 from dragoman.model.build import EncoderDecoder
+from dragoman.progress import Ticker
 from dragoman.translation.assemble import Translation as Translation
 from dragoman.translation.assemble import assemble, features_of
 from dragoman.translation.confidence import Confidence
@@ -116,19 +117,19 @@ class Translator:
     @overload
     def translate(
         self, texts: str, options: TranslateOptions | Plan | None = None, *, events: Events = QUIET,
-        first_number: int = 0, **changes: Any,
+        progress: bool | Progress = False, first_number: int = 0, **changes: Any,
     ) -> Translation: ...  # fmt: skip
 
     @overload
     def translate(
         self, texts: Sequence[str], options: TranslateOptions | Plan | None = None, *, events: Events = QUIET,
-        first_number: int = 0, **changes: Any,
+        progress: bool | Progress = False, first_number: int = 0, **changes: Any,
     ) -> list[Translation]: ...  # fmt: skip
 
     @takes(TranslateOptions)
     def translate(
         self, texts: str | Sequence[str], options: TranslateOptions | Plan | None = None, *, events: Events = QUIET,
-        first_number: int = 0, **changes: Any,
+        progress: bool | Progress = False, first_number: int = 0, **changes: Any,
     ) -> Translation | list[Translation]:  # fmt: skip
         """Translate a text, or several: one translation for each, in order; a parser's are trees (module ``parser``).
 
@@ -137,13 +138,14 @@ class Translator:
             options: How; ``changes`` are options by name, such as ``beam_size=5``. ``TranslateOptions`` says what each
                 one means.
             events: Who is told of warnings, failures and progress.
+            progress: True shows on stderr how far it is; a function is told, as ``events.progress`` is.
             first_number: The number of the first text, from which sampling derives its random numbers.
 
         Raises:
             ConfigError: An option is unknown or impossible.
             DecodeError: A text ran out of memory (raised when the others are done, unless ``events.failed`` is given).
         """
-        plan = self.plan(options, **changes)
+        plan, events = self.plan(options, **changes), _with_progress(events, progress)
         if isinstance(texts, str):
             return self.translate_planned([texts], plan, events, first_number)[0]
         return self.translate_planned(texts, plan, events, first_number)
@@ -249,19 +251,19 @@ class Translator:
     @overload
     def score(
         self, sources: str, targets: str, options: TranslateOptions | None = None, *, events: Events = QUIET,
-        **changes: Any,
+        progress: bool | Progress = False, **changes: Any,
     ) -> Scored: ...  # fmt: skip
 
     @overload
     def score(
         self, sources: Sequence[str], targets: Sequence[str], options: TranslateOptions | None = None, *,
-        events: Events = QUIET, **changes: Any,
+        events: Events = QUIET, progress: bool | Progress = False, **changes: Any,
     ) -> list[Scored]: ...  # fmt: skip
 
     @takes(TranslateOptions)
     def score(
         self, sources: str | Sequence[str], targets: str | Sequence[str], options: TranslateOptions | None = None, *,
-        events: Events = QUIET, **changes: Any,
+        events: Events = QUIET, progress: bool | Progress = False, **changes: Any,
     ) -> Scored | list[Scored]:  # fmt: skip
         """Score a given translation, or several (forced decoding).
 
@@ -278,7 +280,7 @@ class Translator:
             ConfigError: An option is unknown, impossible, or has no effect here.
             DecodeError: There are not as many targets as sources.
         """
-        plan = self.plan_scoring(options, **changes)
+        plan, events = self.plan_scoring(options, **changes), _with_progress(events, progress)
         if isinstance(sources, str) and isinstance(targets, str):
             return plan.score([sources], [targets], events.progress)[0]
         if isinstance(sources, str) or isinstance(targets, str) or len(sources) != len(targets):
@@ -493,6 +495,11 @@ def _report(translations: Sequence[Translation], events: Events) -> None:
         if events.failed is None:
             raise DecodeError(str(note))
         events.failed(note)
+
+
+def _with_progress(events: Events, progress: bool | Progress) -> Events:
+    told = Ticker() if progress is True else progress or events.progress
+    return replace(events, progress=told)
 
 
 def _say(note: Note, events: Events) -> None:
