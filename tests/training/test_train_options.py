@@ -39,7 +39,7 @@ def test_what_belongs_to_another_option_is_refused_without_it(given: str, other:
 
 def test_a_path_stays_what_was_given() -> None:
     options = TrainOptions(src="a", tgt=Path("b"))
-    assert options.texts == ("a", Path("b"), None, None)
+    assert (options.src, options.tgt, options.valid_src) == ("a", Path("b"), None)
 
 
 def test_the_options_import_no_torch() -> None:
