@@ -12,7 +12,7 @@ import numpy as np
 from dragoman.config import PRESETS, Config, OneFile, PairOfFiles, TextFiles, each, read_yaml, with_overrides
 from dragoman.data.batching import epoch_batches
 from dragoman.data.store import Store
-from dragoman.data.texts import FORMS, languages_of, read_texts, texts_named
+from dragoman.data.texts import FORMS, languages_of, paths_of, read_texts, texts_named
 from dragoman.errors import ConfigError
 from dragoman.progress import Ticker
 from dragoman.training.budget import Text, all_is_said, in_time, updates_in
@@ -117,8 +117,9 @@ def resolve(what: What, options: TrainOptions, ticker: Ticker, parent: Config | 
     data_config = resolved.data
     texts = each(data_config.train)
     src_lang, tgt_lang = languages_of(texts)
-    if data_config.valid is not None:
-        languages_of((*texts, *each(data_config.valid)))  # which must be the same ones
+    valid = () if data_config.valid is None else each(data_config.valid)
+    if all(path.exists() for path in paths_of(valid)):  # what is missing is named when it is opened
+        languages_of((*texts, *valid))  # which must be the same ones
     langs = {"src_lang": data_config.src_lang or src_lang, "tgt_lang": data_config.tgt_lang or tgt_lang}
     resolved = resolved.model_copy(update={"data": data_config.model_copy(update=langs)})
     return Resolved(resolved, config is None, speed)
