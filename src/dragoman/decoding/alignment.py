@@ -75,6 +75,15 @@ def word_numbers(text: str, unspaced: bool = False) -> list[int]:
     return numbers
 
 
+def word_spans(text: str, unspaced: bool = False) -> list[tuple[int, int]]:
+    """Where each word of ``word_numbers`` begins and ends."""
+    spans: dict[int, tuple[int, int]] = {}
+    for place, number in enumerate(word_numbers(text, unspaced)):
+        if number >= 0:
+            spans[number] = spans.get(number, (place, place))[0], place + 1
+    return list(spans.values())
+
+
 def token_words(pieces: Sequence[bytes | None], text: str, numbers: Sequence[int]) -> list[list[int]]:
     """For each token the numbers of the words that it is a part of.
 
@@ -117,6 +126,19 @@ def links(attention: Tensor, src_words: Sequence[Sequence[int]], tgt_words: Sequ
     best = seen.amax(dim=1, keepdim=True)
     found = ((seen >= best * (1 - 1e-6)) & (to_tgt.sum(dim=0) > 0)[:, None] & (to_src.sum(dim=0) > 0)).nonzero()
     return tuple(sorted((src, tgt) for tgt, src in found.tolist()))
+
+
+def attention_to(attention: Tensor, of_term: Sequence[bool], tgt_words: Sequence[Sequence[int]]) -> list[float]:
+    """How much of the attention of each target word, the mean of its subwords, goes to some source tokens.
+
+    Args:
+        attention: ``(T, S)`` or larger, as for ``links``.
+        of_term: Of each source token whether it is one of them.
+        tgt_words: Of each target token the words it is a part of.
+    """
+    given = attention[: len(tgt_words), : len(of_term)].double() @ torch.tensor(of_term, dtype=torch.float64)  # (T,)
+    to_tgt = _membership(tgt_words)  # (T, target words)
+    return ((to_tgt.T @ given) / to_tgt.sum(dim=0).clamp_min(1e-9)).tolist()
 
 
 def _membership(words: Sequence[Sequence[int]]) -> Tensor:

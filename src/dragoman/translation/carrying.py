@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
-from dragoman.decoding.alignment import Links, word_numbers
+from dragoman.decoding.alignment import Links, word_numbers, word_spans
 from dragoman.decoding.search import Hypothesis
 from dragoman.translation.notes import Kind, Note
 from dragoman.translation.plan import Plan
@@ -53,7 +53,7 @@ def without(text: str, spans: Sequence[Span]) -> tuple[str, list[Cut]]:
         if not bare.strip() and _LIST_MARK.match(text, end):  # "1. Go.": the mark is the number's
             end += 1
         last = end
-        joined = bool(bare[-1:].strip()), bool(text[end : end + 1].strip())
+        joined = bool(bare[-1:].strip()), bool(text[end : end + 1].strip()) and text[end] not in _CLOSING
         if span.kind == "number" and re.match(r"-[^\W\d]", text[end:]):  # "21-year-old": the number stands by itself
             last, joined = end + 1, (joined[0], False)
         follows = text[last : last + 1]
@@ -73,14 +73,20 @@ def put_back(src: str, cuts: Sequence[Cut], tgt: str, links: Links, unspaced: tu
         unspaced: Whether the source language, and the target language, puts no spaces between words.
         first: Nothing is put before this character of the translation: its prefix.
     """
-    src_words, tgt_words = (_word_spans(text, how) for text, how in zip((src, tgt), unspaced, strict=True))
+    src_words, tgt_words = (word_spans(text, how) for text, how in zip((src, tgt), unspaced, strict=True))
     starts = [start for start, _ in src_words]
     placed: list[tuple[int, int, Cut]] = []
+    gaps = []
     for cut in cuts:
         before = bisect_right(starts, cut.place - 1) if cut.place else 0  # words of the source before it
         gap = _gap(before, links, len(src_words), len(tgt_words), nearest=cut.kind == "number")
+        gaps.append(gap)
         place = max(first, _place(src, cut.place, tgt, tgt_words, gap))
         placed.append((place, len(placed), cut))
+    for k in range(len(placed) - 1, 0, -1):  # those of one gap keep their order
+        (place, _, cut), (following, _, _) = placed[k - 1], placed[k]
+        if gaps[k - 1] == gaps[k]:
+            placed[k - 1] = min(place, following), k - 1, cut
     for place, _, cut in sorted(placed, key=lambda one: one[:2], reverse=True):
         left, right = tgt[:place], tgt[place:]
         touches = (False, False) if unspaced[0] and cut.kind != "markup" else cut.joined
@@ -90,14 +96,6 @@ def put_back(src: str, cuts: Sequence[Cut], tgt: str, links: Links, unspaced: tu
         right = ("" if touches[1] or closes or not right.strip() else space) + right.lstrip()
         tgt = left + cut.text + right
     return tgt
-
-
-def _word_spans(text: str, unspaced: bool) -> list[tuple[int, int]]:
-    spans: dict[int, tuple[int, int]] = {}
-    for place, number in enumerate(word_numbers(text, unspaced)):
-        if number >= 0:
-            spans[number] = spans.get(number, (place, place))[0], place + 1
-    return list(spans.values())
 
 
 def _gap(before: int, links: Links, n_src: int, n_tgt: int, nearest: bool) -> int:
@@ -120,15 +118,15 @@ def _gap(before: int, links: Links, n_src: int, n_tgt: int, nearest: bool) -> in
 
 
 def _place(src: str, place: int, tgt: str, words: Sequence[tuple[int, int]], gap: int) -> int:
-    """The character of a gap; before the marks that end a word if they come after it in the source too."""
+    """The character of a gap; before the marks that end a word, unless it comes after such marks in the source."""
     if gap == 0:
         return 0
     start, end = words[gap - 1]
     marks = _TRAILING.search(tgt, start, end)
-    comes_first = src[place : place + 1] in _CLOSING or not src[place:].strip()
-    ends_so = src[:place].rstrip()[-1:] in _CLOSING
-    if marks is not None and start < marks.start() < end and comes_first and not (ends_so and not src[place:].strip()):
-        return marks.start()
+    before = src[:place].rstrip()[-1:]
+    if marks is not None and start < marks.start():
+        comes_after = before and (before in marks[0] or (before in _CLOSING and not src[place:].strip()))
+        return end if comes_after else marks.start()
     return end
 
 
@@ -160,7 +158,7 @@ def search_without(
         again: dict[int, Without] = {}
         for i in asked:
             out = changed[i].out if i in changed else []
-            spans = [span for span in find(segments[i].text) if span not in out]
+            spans = [span for span in _spans(segments[i].text, plan) if span not in out]
             if spans and (lost := missing(spans, results[i].texts[0], segments[i].text, plan.tgt_lang)):
                 again[i] = _without(segments[i], sorted([*out, *lost], key=lambda span: span.start), plan)
         changed.update(again)
@@ -170,6 +168,14 @@ def search_without(
         for i, result in zip(asked, search([again[i].segment for i in asked]), strict=True):
             results[i] = result
     return changed
+
+
+def _spans(text: str, plan: Plan) -> list[Span]:
+    """What must arrive unchanged; not what the glossary has a term for."""
+    spans = find(text)
+    terms = plan.glossary.find(text) if spans and plan.glossary is not None else []
+    ends = [(match.start, match.start + len(match.source)) for match in terms]
+    return [span for span in spans if not any(start < span.end and span.start < end for start, end in ends)]
 
 
 def _without(segment: TextSegment, out: list[Span], plan: Plan) -> Without:
@@ -208,7 +214,7 @@ def put_in(
 
 def _named(result: SegmentResult, segment: TextSegment, plan: Plan) -> SegmentResult:
     """The result, with a note of what it lacks."""
-    spans = find(segment.text) if result.texts else []
+    spans = _spans(segment.text, plan) if result.texts else []
     lost = missing(spans, result.texts[0], segment.text, plan.tgt_lang) if spans else []
     if not lost:
         return result

@@ -250,8 +250,8 @@ class TranslateOptions(Options):
 
     @property
     def constrains(self) -> bool:
-        """Whether decoding is constrained (prefix, words, glossary, n-grams)."""
-        return bool(any(self.prefixes) or self.include or self.exclude or self.glossary or self.no_repeat_ngram)
+        """Whether decoding is constrained (prefix, words, n-grams); a glossary's terms are placed after it."""
+        return bool(any(self.prefixes) or self.include or self.exclude or self.no_repeat_ngram)
 
     def refuse_others(self, used: Collection[str], what: str) -> None:
         """Refuse options that were given and have no effect.

@@ -137,6 +137,17 @@ class PairReader:
                 result[i] = self._scored(one, src[i], tgt[i], alpha, found)
         return result
 
+    def read(
+        self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], batch_tokens: int, attention: bool = False
+    ) -> list[Read | None]:
+        """Read pairs of ids; None for one that runs out of memory."""
+        with autocast(self.precision, self.device):
+            return read_all(self.model, pairs, self.device, batch_tokens, attention=attention, failed=lambda lost: None)
+
+    def src_pieces(self, ids: Sequence[int]) -> list[bytes | None]:
+        """What the ids of a source spell; an unknown one may spell anything."""
+        return _pieces(self.src_tokenizer, ids)
+
     def _why_not(self, source: str, target: str, src_ids: list[int], tgt_ids: list[int]) -> Note | None:
         n = max(len(src_ids), len(tgt_ids))
         if not source.strip() or not target.strip():

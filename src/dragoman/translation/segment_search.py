@@ -10,6 +10,7 @@ from dragoman.engines.engine import Alive, Progress
 from dragoman.translation.carrying import put_in, search_without
 from dragoman.translation.guard import guard
 from dragoman.translation.notes import QUIET, Events, Note
+from dragoman.translation.placing import place_terms
 from dragoman.translation.plan import Plan
 from dragoman.translation.segments import SegmentResult, TextSegment, texts_of
 
@@ -32,9 +33,10 @@ def translate_segments(segments: Sequence[TextSegment], plan: Plan, events: Even
     if plan.trees:
         return results
     changed = search_without(results, segments, plan, search) if plan.options.protect else {}
+    used = [changed[i].segment if i in changed else segment for i, segment in enumerate(segments)]
     if plan.options.guard:
-        used = [changed[i].segment if i in changed else segment for i, segment in enumerate(segments)]
         results = guard(results, used, plan, _wanted(used, events))
+    place_terms(results, used, plan)
     return put_in(results, segments, changed, plan) if plan.options.protect else results
 
 

@@ -68,9 +68,11 @@ def segment(texts: Sequence[str], plan: Plan, events: Events, first_number: int 
         terms = _terms_by_part(text, starts[:-1], plan.glossary.find(text) if plan.glossary else [])
         for part, start, found in zip(parts, starts, terms, strict=False):
             constraints = (
-                plan.encoder.encode(options, prefixes[number], found, start == 0) if options.constrains else None
+                plan.encoder.encode(options, prefixes[number], found, start == 0)
+                if options.constrains or plan.glossary
+                else None
             )
-            rules = None if constraints is None else constraints.rules
+            rules = None if constraints is None or constraints.rules.are_none else constraints.rules
             search = Segment(ids=part.ids, key=(first_number + number, start), rules=rules)
             segments.append(
                 TextSegment(

@@ -166,7 +166,7 @@ class Translator:
         options = TranslateOptions.of(options.options if isinstance(options, Plan) else options, changes)
         glossary = Glossary.of(options.glossary)
         options, trees = self._fastest(replace(options, glossary=glossary)), self.is_parser
-        if trees and (options.constrains or options.alignments):
+        if trees and (options.constrains or glossary or options.alignments):
             what = "alignments" if options.alignments else "prefix, include, exclude, glossary and no_repeat_ngram"
             raise ConfigError(f"{what}: not supported by a parser, and this run is one; leave them out")
         self._encoder.check(options)

@@ -74,9 +74,9 @@ class ConstraintEncoder:
         """
         prefix, include = (prefix, options.include) if is_first else ("", ())
         placed = [(word.strip(), repr(word.strip())) for word in include]
-        for match in terms:
-            placed.append((match.target, f"{match.target!r} (the glossary's for {match.source!r})"))
         phrases = [self._phrase(word) for word, _ in placed]
+        for match in terms:  # the search is not asked for these: see ``placing``
+            placed.append((match.target, f"{match.target!r} (the glossary's for {match.source!r})"))
         excluded = tuple(word.strip() for word in options.exclude)
         rules = Rules(
             self.spelling,
