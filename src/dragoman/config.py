@@ -246,7 +246,7 @@ class NoiseConfig(Section):
     punctuation: float = Field(0.0, ge=0, le=1)  # final mark of the source left out, repeated or added
     typos: float = Field(0.0, ge=0, le=1)  # typing errors and stray spaces in the source
     one_word: float = Field(0.0, ge=0, le=1)  # only one word of the pair and its translation are left
-    inserts: float = Field(0.0, ge=0, le=1)  # the same emoji or address is put before or after both sides
+    inserts: float = Field(0.0, ge=0, le=1)  # the same emoji, address or masks are put into both sides
 
     @property
     def is_on(self) -> bool:

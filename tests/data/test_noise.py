@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from dragoman.data.noise import (
     swapped_initial,
     titled,
     with_insert,
+    with_masks,
     with_typos,
     without_final_mark,
     words_of,
@@ -173,10 +175,28 @@ def test_noise_falls_on_the_share_that_was_asked_for() -> None:
 def test_kinds_meet_in_one_line() -> None:
     for seed in range(50):
         src, tgt = noised(SRC, TGT, ALL, LEXICON, random.Random(seed))
-        word = next(word for word in ("Hund", "Jahre") if word in tgt)
-        insert = tgt.replace(word, "").strip()
-        assert insert in src  # as it was: its case is kept, and no error falls into it
-        assert src.replace(insert, "").strip() not in ("dog", "years")
+        inserts = re.sub("Hund|Jahre", " ", tgt).split()
+        assert inserts
+        assert all(insert in src for insert in inserts)  # as they were: no error falls into them
+
+
+def test_masks_stand_at_places_that_correspond() -> None:
+    chance, seen = random.Random(5), set()
+    for _ in range(300):
+        src, tgt = with_masks("A dog runs.", "Ein Hund rennt.", {"dog": "Hund", "runs": "rennt"}, chance)
+        masks = re.findall(r"\[[1-9]\]", src)
+        assert 1 <= len(masks) <= 3
+        assert sorted(masks) == sorted(re.findall(r"\[[1-9]\]", tgt))
+        assert len(set(masks)) == len(masks)
+        seen.add((re.sub(r"\d", "1", src), re.sub(r"\d", "1", tgt)))
+    assert {
+        ("A [1] runs.", "Ein [1] rennt."), ("A dog [1].", "Ein Hund [1]."), ("A dog [1] runs.", "Ein Hund [1] rennt."),
+        ("A [1] dog runs.", "Ein [1] Hund rennt."), ("[1] A dog runs.", "[1] Ein Hund rennt."),
+        ("A dog runs. [1]", "Ein Hund rennt. [1]"), ("A dog runs [1].", "Ein Hund rennt [1]."),
+    } <= seen  # fmt: skip
+    src, tgt = with_masks("A dog, a dog", "Ein Hund, ein Hund", {"dog": "Hund"}, random.Random(1))  # which of them?
+    assert "dog, a dog" in src
+    assert "Hund, ein Hund" in tgt
 
 
 @given(st.text(max_size=40), st.text(max_size=40), st.integers(0, 2**32))
@@ -200,7 +220,7 @@ EXPECTED = [
     ("A Man's Sg Rex, 23 Yeas Old, Runs Over The Bridge", "Der Hund Rex eines Mannes, 23 Jahre alt, rennt."),
     ("A man's dog Rex, 23 years old, runs over the bridge", "Der Hund Rex eines Mannes, 23 Jahre alt, rennt."),
     ("A man's dog Rex, 23 years old, runs over the bridge.", "Der Hund Rex eines Mannes, 23 Jahre alt, rennt."),
-    ("A man's dog Rex, 23 years old, runs over the bridge 😀", "Der Hund Rex eines Mannes, 23 Jahre alt, rennt. 😀"),
+    ("A man's dog Rex, 23 years old, runs over the bridge [1]", "Der Hund Rex eines Mannes, 23 Jahre alt, rennt. [1]"),
 ]
 
 

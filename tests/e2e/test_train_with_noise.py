@@ -46,6 +46,11 @@ def test_a_run_with_noise_resumes_bit_for_bit(run: Path, tmp_path: Path, tiny: T
         assert (weights(again) == weights(run)) == same
 
 
+def test_the_bundle_says_that_its_model_has_learned_masks(run: Path, tiny_run: Path) -> None:
+    assert dragoman.Translator.load(run, "cpu").masks == "[{}]"
+    assert dragoman.Translator.load(tiny_run, "cpu").masks is None
+
+
 def test_subwords_are_learned_from_capitals_too_and_word_pairs_from_the_corpus(run: Path) -> None:
     lexicon = json.loads((run / "store/lexicon.json").read_text(encoding="utf-8"))
     assert lexicon["dog"] == "hund"

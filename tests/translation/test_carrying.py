@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from dragoman.decoding.search import Hypothesis
+from dragoman.engines.engine import Found, Segment
 from dragoman.translation.carrying import put_back, put_in, without
 from dragoman.translation.notes import QUIET
 from dragoman.translation.protected import find
@@ -124,3 +128,46 @@ def test_it_goes_with_ctranslate2_too(tiny_run: Path, tmp_path: Path) -> None:
     translator = Translator.load(tmp_path / "run", "cpu")
     texts = [[one.text for one in translator.translate(LINES, engine=engine)] for engine in ("ctranslate2", "torch")]
     assert texts[0] == texts[1]
+
+
+class Reverser:
+    """An engine that says the words of its source backwards, and loses what is neither a word nor a mask."""
+
+    name = "reverser"
+
+    def __init__(self, translator: Translator, keeps: str) -> None:
+        self.tokenizer, self.keeps = translator.tgt_tokenizer, re.compile(keeps)
+        self.asked: list[str] = []
+
+    def search(self, segments: Sequence[Segment], *rest: object) -> Found:
+        texts = self.tokenizer.decode([segment.ids for segment in segments])
+        self.asked += texts
+        said = [" ".join(word for word in reversed(text.split()) if self.keeps.fullmatch(word)) for text in texts]
+        return Found([[Hypothesis(ids, -1.0, -1.0)] for ids in self.tokenizer.encode(said)])
+
+
+@pytest.mark.parametrize(
+    ("keeps", "asked", "expected"),
+    [
+        (r"[a-z]+|\[\d\]", ["the dog [1] sees %s", "the dog [1] sees [2]"], "%s sees 🙂 dog the"),
+        (r"[a-z]+", ["the dog [1] sees [2]", "the dog sees"], None),  # it has not learned them after all
+    ],
+)
+def test_masks_that_a_model_has_learned_stand_for_what_is_missing(
+    translator: Translator, keeps: str, asked: list[str], expected: str | None
+) -> None:
+    engine = Reverser(translator, keeps)
+    plan = replace(translator.plan(guard=False), engine=engine, masks="[{}]")
+    (one,) = translator.translate(["the dog 🙂 sees %s"], plan)
+    assert engine.asked[0] == "the dog 🙂 sees %s"
+    assert engine.asked[-1] == asked[-1]
+    assert one.text == expected or (expected is None and "🙂" in one.text and "%s" in one.text)
+    assert one.notes == ()
+
+
+def test_a_mask_that_the_text_has_is_not_used(translator: Translator) -> None:
+    engine = Reverser(translator, r"[a-z]+|\[\d\]")
+    plan = replace(translator.plan(guard=False), engine=engine, masks="[{}]")
+    (one,) = translator.translate(["see [1] and %s"], plan)
+    assert engine.asked[-1] == "see [1] and [2]"
+    assert one.text == "%s and [1] see"

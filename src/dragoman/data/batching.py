@@ -210,7 +210,7 @@ class Regularisation:
 
     sampling: float = 0.0  # rate of subword regularisation; 0: none
     noise: NoiseConfig = field(default_factory=NoiseConfig)  # what share of the pairs is noised
-    lexicon: Lexicon = field(default_factory=dict)  # the word pairs that ``noise.one_word`` chooses from
+    lexicon: Lexicon = field(default_factory=dict)  # the word pairs that ``noise`` chooses from
     tokenizers: tuple[Tokenizer, Tokenizer] | None = None  # source, target; needed where there is any
     max_tokens: int | None = None  # pairs that become longer on a side, or longer than the budget, come as they are
 

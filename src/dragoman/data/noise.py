@@ -2,8 +2,9 @@
 
 The source is touched and the target stays as it is, so that the model learns to translate a careless line as it does
 the careful one (https://arxiv.org/abs/1711.02173, https://aclanthology.org/D19-1506). Two kinds touch both sides, since
-they make another sentence of it: ``inserts`` puts the same emoji or address on both, to be copied; ``one_word`` leaves
-of both only one word and its translation.
+they make another sentence of it: ``inserts`` puts the same emoji, address or mask on both, to be copied; ``one_word``
+leaves of both only one word and its translation. A mask such as ``[3]`` stands for what no model can know; translation
+puts masks in place of addresses, placeholders and the like (``translation.carrying``).
 
 Nothing here is random by itself: chance comes in as a ``random.Random``, of which only ``random()`` is used, whose
 numbers Python promises to keep.
@@ -14,12 +15,14 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import TypeVar
 
 from dragoman.config import NoiseConfig
+from dragoman.data.languages import count_word, is_whole
 
 Lexicon = Mapping[str, str]
 """A source word, and the target word that translates it; see ``sure_translations``."""
@@ -31,6 +34,10 @@ NEIGHBOURS = {
 EMOJI = ["😀", "😂", "😍", "😭", "🙏", "👍", "🎉", "🔥", "❤️", "🤔", "😎", "🐶", "⚽", "🎸", "🌈", "🚲"]
 SYLLABLES = ["ba", "be", "di", "fo", "ga", "ha", "jo", "ku", "la", "mi", "ne", "pa", "ro", "sa", "ti", "wu"]
 DOMAINS = ["com", "de", "org", "net", "eu", "info", "fr", "co.uk"]
+
+MASK = "[{}]"
+N_MASKS = 9
+"""What stands for a thing that must arrive unchanged, and how many different ones a line may have."""
 
 Item = TypeVar("Item")
 
@@ -56,7 +63,10 @@ def noised(src: str, tgt: str, noise: NoiseConfig, lexicon: Lexicon, chance: ran
     if chance.random() < noise.case:
         src = other_case(src, chance)
     if chance.random() < noise.inserts:
-        src, tgt = with_insert(src, tgt, chance)
+        if chance.random() < 0.5:
+            src, tgt = with_masks(src, tgt, lexicon, chance)
+        else:
+            src, tgt = with_insert(src, tgt, chance)
     return src, tgt
 
 
@@ -170,6 +180,36 @@ def with_insert(src: str, tgt: str, chance: random.Random) -> tuple[str, str]:
     if chance.random() < 0.25:
         return f"{insert} {src}", f"{insert} {tgt}"
     return f"{src} {insert}", f"{tgt} {insert}"
+
+
+def with_masks(src: str, tgt: str, lexicon: Lexicon, chance: random.Random) -> tuple[str, str]:
+    """One to three masks at places that correspond: in place of a word and its translation, beside them, or at an end.
+
+    Only words that stand once on their side are taken.
+    """
+    numbers = sorted(range(1, N_MASKS + 1), key=lambda number: chance.random())
+    for number in numbers[: 1 + int(3 * chance.random() ** 2)]:
+        mask, kind = MASK.format(number), chance.random()
+        sure = [(word, lexicon[word]) for word in words_of(src) if word in lexicon]
+        sure = [(word, other) for word, other in sure if count_word(src, word) == count_word(tgt, other) == 1]
+        if sure and kind < 0.7:
+            shape = "{1}" if kind < 0.35 else _pick(("{0} {1}", "{1} {0}"), chance)
+            word, other = _pick(sure, chance)
+            src, tgt = (_reshaped(text, one, shape, mask) for text, one in ((src, word), (tgt, other)))
+        elif kind < 0.8:
+            src, tgt = f"{mask} {src}", f"{mask} {tgt}"
+        elif kind < 0.9:
+            src, tgt = f"{src} {mask}", f"{tgt} {mask}"
+        else:
+            src, tgt = (f"{core} {mask}{mark}" for core, mark in map(_cut_final_mark, (src, tgt)))
+    return src, tgt
+
+
+def _reshaped(text: str, word: str, shape: str, mask: str) -> str:
+    """``text`` with its only ``word`` as ``shape`` has it: {0} is the word, {1} the mask."""
+    starts = (match.start() for match in re.finditer(re.escape(word), text))
+    start = next(start for start in starts if is_whole(text, start, start + len(word)))
+    return text[:start] + shape.format(word, mask) + text[start + len(word) :]
 
 
 def _address(web: bool, chance: random.Random) -> str:

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 
 from dragoman.bundle import load_tokenizers
-from dragoman.config import Config, DataConfig, ModelConfig, TextFiles, each
+from dragoman.config import Config, DataConfig, ModelConfig, NoiseConfig, TextFiles, each
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import open_corpus
 from dragoman.data.noise import Lexicon, noised_pairs, sure_translations
@@ -51,7 +51,9 @@ def prepare(
         for rest in (*left, *folder.glob("*.tmp-*")):  # of one that died
             shutil.rmtree(rest) if rest.is_dir() else rest.unlink(missing_ok=True)
     train_pairs, valid_pairs, n_pairs = _split_off_validation(config, ticker)
-    lexicon = _learn_lexicon(train_pairs, folder, ticker) if data.noise.one_word > 0 else {}
+    lexicon = (
+        _learn_lexicon(train_pairs, folder, ticker, data.noise) if data.noise.one_word + data.noise.inserts > 0 else {}
+    )
     if tokenizers is None:
         with ticker.task("learning subwords"):
             # from noised text too, where there is noise: else a line in capitals would be spelt letter by letter
@@ -156,22 +158,22 @@ def _split_off_validation(config: Config, ticker: Ticker) -> tuple[Pairs, Pairs,
     return part(False), part(True), n_pairs - n_pairs // every
 
 
-def _learn_lexicon(pairs: Pairs, folder: Path, ticker: Ticker) -> Lexicon:
-    """Which words translate each other, for ``data.noise.one_word``; written to ``lexicon.json``."""
+def _learn_lexicon(pairs: Pairs, folder: Path, ticker: Ticker, noise: NoiseConfig) -> Lexicon:
+    """Which words translate each other, for ``one_word`` and ``inserts``; written to ``lexicon.json``."""
     with ticker.task("learning word translations"):
         lexicon = sure_translations(pairs())
-    if not lexicon:
+    if not lexicon and noise.one_word > 0:
         raise DataError(
             "data.noise.one_word: no reliable word translations in this corpus (it is small, or written without "
             "spaces between words); set it to 0"
         )
-    ticker.say(f"{len(lexicon):,} words have a reliable translation; data.noise.one_word samples from them")
+    ticker.say(f"{len(lexicon):,} words have a reliable translation; data.noise samples from them")
     write_text(folder / "lexicon.json", json.dumps(lexicon, ensure_ascii=False, indent=0))
     return lexicon
 
 
 def load_lexicon(run: Path) -> Lexicon:
-    """The word pairs that ``prepare`` found; none if ``data.noise.one_word`` is 0.
+    """The word pairs that ``prepare`` found; none if ``data.noise`` needs none.
 
     Raises:
         BundleError: They are damaged.

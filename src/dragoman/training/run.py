@@ -25,6 +25,7 @@ import torch
 from dragoman.bundle import Bundle, load_bundle, save_bundle, usual_facts
 from dragoman.config import Config, ModelConfig, each
 from dragoman.data.batching import BatchStream, Regularisation
+from dragoman.data.noise import MASK
 from dragoman.data.store import Store
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.device import resolve_device, resolve_precision
@@ -323,7 +324,8 @@ def _keep(
     scores = {"loss": found.loss, **found.scores}
     usual = usual_facts(Store.open(run / "store/train"))
     confidence = confidence_facts(Bundle(config, model, *tokenizers, usual), run, log)
-    facts = {"weights": kept, "step": step, "validation": scores, **usual, **confidence, **parent_of(run)}
+    masks = {"masks": MASK} if config.data.noise.inserts > 0 else {}
+    facts = {"weights": kept, "step": step, "validation": scores, **usual, **masks, **confidence, **parent_of(run)}
     save_bundle(run / "bundle", config, model.config, weights, *tokenizers, facts)
     log.event("bundle", step, weights=kept, **scores)
     _say_what_sense_takes(found, outcome, log)

@@ -4,17 +4,20 @@ A translation that has all of it stays as it is. Of another one the source is tr
 are missing, and each is put in its place: into the gap between two words of the translation that, by the word
 alignment of both, corresponds to the one it was cut out of (as "detag and project" for markup,
 https://aclanthology.org/2020.wmt-1.110). So the model never reads what it cannot know, and the rest of the line is
-translated as if it had not been there. A line of nothing else is copied. What is missing even so is named in a note.
+translated as if it had not been there. A model that has learned masks (``data.noise.inserts``; its manifest says so) is
+given one for each span first, and only where these do not come back once each are the spans cut out. A line of nothing
+else is copied. What is missing even so is named in a note.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
+from dragoman.data.noise import N_MASKS
 from dragoman.decoding.alignment import Links, word_numbers, word_spans
 from dragoman.decoding.search import Hypothesis
 from dragoman.translation.notes import Kind, Note
@@ -22,9 +25,6 @@ from dragoman.translation.plan import Plan
 from dragoman.translation.protected import Span, find, missing
 from dragoman.translation.scoring import TextPart
 from dragoman.translation.segments import SegmentResult, TextSegment, one_line
-
-ROUNDS = 2
-"""The source is searched for without what was missing first; once more without what is missing then."""
 
 _PAIRS = {"(": ")", "[": "]", "{": "}", '"': '"', "'": "'", "“": "”", "„": "“", "‘": "’", "«": "»", "»": "«"}
 _CLOSING = ".,;:!?…)]}”“’»。，、；：！？）"
@@ -136,6 +136,7 @@ class Without(NamedTuple):
     segment: TextSegment
     out: list[Span]  # what is cut out, in the order of the text
     cuts: list[Cut]
+    masks: dict[str, str]  # or what stands in its place, and for what
 
 
 Search = Callable[[Sequence[TextSegment]], list[SegmentResult]]
@@ -154,20 +155,27 @@ def search_without(
     """
     changed: dict[int, Without] = {}
     asked = [i for i, result in enumerate(results) if result.hypotheses]
-    for _ in range(ROUNDS):
+    for with_masks in (True, False, False) if plan.masks else (False, False):
         again: dict[int, Without] = {}
         for i in asked:
-            out = changed[i].out if i in changed else []
-            spans = [span for span in _spans(segments[i].text, plan) if span not in out]
-            if spans and (lost := missing(spans, results[i].texts[0], segments[i].text, plan.tgt_lang)):
-                again[i] = _without(segments[i], sorted([*out, *lost], key=lambda span: span.start), plan)
+            before = changed.get(i, Without(segments[i], [], [], {}))
+            spans = [span for span in _spans(segments[i].text, plan) if span not in before.out]
+            lost = missing(spans, results[i].texts[0], segments[i].text, plan.tgt_lang) if spans else []
+            if lost or not _has_each_once(results[i].texts[0], before.masks):
+                out = sorted([*before.out, *lost], key=lambda span: span.start)
+                again[i] = _without(segments[i], out, plan, with_masks)
         changed.update(again)
         asked = [i for i, one in again.items() if any(character.isalpha() for character in one.segment.text)]
         for i in again.keys() - set(asked):  # nothing is left to translate
-            results[i], changed[i] = _copied(segments[i], plan), Without(segments[i], [], [])
+            results[i], changed[i] = _copied(segments[i], plan), Without(segments[i], [], [], {})
         for i, result in zip(asked, search([again[i].segment for i in asked]), strict=True):
             results[i] = result
+        asked = [i for i in asked if results[i].hypotheses]
     return changed
+
+
+def _has_each_once(text: str, masks: Iterable[str]) -> bool:
+    return all(text.count(mask) == 1 for mask in masks)
 
 
 def _spans(text: str, plan: Plan) -> list[Span]:
@@ -178,10 +186,21 @@ def _spans(text: str, plan: Plan) -> list[Span]:
     return [span for span in spans if not any(start < span.end and span.start < end for start, end in ends)]
 
 
-def _without(segment: TextSegment, out: list[Span], plan: Plan) -> Without:
-    bare, cuts = without(segment.text, out)
-    search = replace(segment.search, ids=plan.src_tokenizer.encode([bare])[0])
-    return Without(replace(segment, text=bare, search=search), out, cuts)
+def _without(segment: TextSegment, out: list[Span], plan: Plan, with_masks: bool) -> Without:
+    """The segment with masks in the place of some spans if the model knows as many, else without these spans."""
+    free = [
+        mask for n in range(1, N_MASKS + 1) if (mask := (plan.masks or "").replace("{}", str(n))) not in segment.text
+    ]
+    masks: dict[str, str] = {}
+    cuts: list[Cut] = []
+    if with_masks and len(out) <= len(free):
+        text, masks = segment.text, {mask: span.text for mask, span in zip(free, out, strict=False)}
+        for mask, span in reversed(list(zip(free, out, strict=False))):
+            text = text[: span.start] + mask + text[span.end :]
+    else:
+        text, cuts = without(segment.text, out)
+    search = replace(segment.search, ids=plan.src_tokenizer.encode([text])[0])
+    return Without(replace(segment, text=text, search=search), out, cuts, masks)
 
 
 def _copied(segment: TextSegment, plan: Plan) -> SegmentResult:
@@ -200,7 +219,7 @@ def put_in(
     for i, k in flat:
         segment, said = changed[i].segment, plan.tgt_tokenizer.encode([results[i].texts[k]])[0]
         parts.append([TextPart(segment.text, word_numbers(segment.text, how[0]), segment.search.ids, said)])
-    texts = {i: list(results[i].texts) for i, _ in flat}
+    texts = {i: [_unmasked(text, one.masks) for text in results[i].texts] for i, one in changed.items() if one.out}
     for (i, k), links in zip(flat, plan.reader.align(parts, plan.search.decode.batch_tokens), strict=True):
         constraints = segments[i].constraints
         first = len(constraints.prefix) if constraints is not None else 0
@@ -210,6 +229,12 @@ def put_in(
         hypotheses = [one._replace(ids=new) for one, new in zip(results[i].hypotheses, ids, strict=True)]
         whole[i] = replace(results[i], hypotheses=tuple(hypotheses), texts=tuple(some))
     return [_named(*each, plan) for each in zip(whole, segments, strict=True)]
+
+
+def _unmasked(text: str, masks: Mapping[str, str]) -> str:
+    for mask, what in masks.items():
+        text = text.replace(mask, what)
+    return text
 
 
 def _named(result: SegmentResult, segment: TextSegment, plan: Plan) -> SegmentResult:

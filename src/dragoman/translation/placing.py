@@ -5,7 +5,7 @@ source term: the model reads the translation once more beside the whole source, 
 term. What becomes unlikely without it (erasure, https://arxiv.org/abs/1612.08220), and attended to it, renders it. The
 term takes the place of the likeliest such words; of several places the one is taken with which the model finds the
 whole translation likeliest. So a term stands once, in its place, and not beside the word that it is to replace, as it
-often does when a constrained search has to fit it in.
+often does when a constrained search has to fit it in; that is left for terms for which no such word is found.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from dragoman.data.languages import count_word
 from dragoman.decoding.alignment import attention_to, token_words, word_numbers, word_spans
 from dragoman.decoding.scoring import Read
 from dragoman.decoding.search import penalised
+from dragoman.engines.engine import Alive
 from dragoman.translation.glossary import Glossary, Match
 from dragoman.translation.plan import Plan
-from dragoman.translation.segments import SegmentResult, TextSegment
+from dragoman.translation.segments import SegmentResult, TextSegment, texts_of
 
 PLACES = 3
 """Places that are tried for a term, each with and without the words beside it that may render it too."""
@@ -56,7 +57,9 @@ class _Place(NamedTuple):
         return text[: self.start] + term + text[self.end :]
 
 
-def place_terms(results: list[SegmentResult], segments: Sequence[TextSegment], plan: Plan) -> None:
+def place_terms(
+    results: list[SegmentResult], segments: Sequence[TextSegment], plan: Plan, alive: Alive | None = None
+) -> None:
     """Put the glossary's terms into the translations that lack them; changed in place. What fails, a note names later.
 
     Args:
@@ -64,11 +67,28 @@ def place_terms(results: list[SegmentResult], segments: Sequence[TextSegment], p
     """
     if plan.glossary is None:
         return
+    _replace_words(results, segments, plan, plan.glossary)
+    left = []
+    for i, (segment, result) in enumerate(zip(segments, results, strict=True)):
+        if segment.constraints is not None and result.texts and segment.constraints.unplaced(result.texts[0]):
+            left.append((i, replace(segment.search, rules=segment.constraints.with_terms)))
+    wanted = None if alive is None else lambda k: alive(left[k][0])
+    found = plan.second_engine.search([search for _, search in left], plan.second_search, wanted)
+    for (i, _), hypotheses in zip(left, found.hypotheses, strict=True):
+        if hypotheses:
+            texts = texts_of(hypotheses, plan.tgt_tokenizer)
+            results[i] = replace(results[i], hypotheses=tuple(hypotheses), texts=tuple(texts))
+
+
+def _replace_words(
+    results: list[SegmentResult], segments: Sequence[TextSegment], plan: Plan, glossary: Glossary
+) -> None:
+    """Put terms in the places of words that render them, where such words are found."""
     lacking = [
         _Lacking(i, rank, match)
         for i, (segment, result) in enumerate(zip(segments, results, strict=True))
         for rank, text in enumerate(result.texts)
-        for match in absent(plan.glossary, segment.text, text)
+        for match in absent(glossary, segment.text, text)
     ]
     chosen: dict[tuple[int, int], list[tuple[_Place, str]]] = {}
     for one, places in zip(lacking, _places(lacking, results, segments, plan), strict=True):

@@ -38,4 +38,5 @@ class Plan:
     encoder: ConstraintEncoder
     glossary: Glossary | None
     confidence: Confidence | None
+    masks: str | None  # the form of the masks that the model has learned, such as [{}]
     trees: bool  # a parser's: a sentence to a tree

@@ -36,7 +36,7 @@ def translate_segments(segments: Sequence[TextSegment], plan: Plan, events: Even
     used = [changed[i].segment if i in changed else segment for i, segment in enumerate(segments)]
     if plan.options.guard:
         results = guard(results, used, plan, _wanted(used, events))
-    place_terms(results, used, plan)
+    place_terms(results, used, plan, _wanted(used, events))
     return put_in(results, segments, changed, plan) if plan.options.protect else results
 
 

@@ -196,7 +196,7 @@ class Translator:
             unspaced=self._encoder.unspaced, usual_sentences=self.usual_sentences,
             usual_tokens=self.usual_tokens, longest_sentence=min(self.max_tokens, 2 * self.usual_tokens),
             least_ratio=self.least_ratio, max_tokens=self.max_tokens, longest=self._models.longest,
-            encoder=self._encoder, glossary=glossary, confidence=self.confidence, trees=trees,
+            encoder=self._encoder, glossary=glossary, confidence=self.confidence, trees=trees, masks=self.masks,
         )  # fmt: skip
 
     def _needs(self, options: TranslateOptions) -> Needs:
@@ -319,6 +319,13 @@ class Translator:
         if self._models.longest is not None:
             longest = max(1, min(longest, self._models.longest - self.config.decode.max_extra_tokens - 1))
         return longest
+
+    @property
+    def masks(self) -> str | None:
+        """The form of the masks that all of its models have learned (``data.noise.inserts``); None: they have not."""
+        forms = {bundle.manifest.get("masks") for bundle in self._bundles}
+        form = forms.pop() if len(forms) == 1 else None
+        return form if isinstance(form, str) and "{}" in form else None
 
     @property
     def usual_tokens(self) -> int:

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from dragoman.data.languages import count_word, has_word
 from dragoman.data.tokenizer import UNK_ID, Tokenizer
+from dragoman.decoding.beam_allocation import Phrase
 from dragoman.decoding.constraints import Rules, Spelling
 from dragoman.errors import ConfigError
 from dragoman.translation.glossary import Match
@@ -25,15 +26,26 @@ class WordConstraints:
     prefix: str
     placed: tuple[tuple[str, str], ...]  # each word that must appear in it, and what a note calls it
     excluded: tuple[str, ...]
+    terms: tuple[Phrase, ...] = ()  # the glossary's, which the first search is not asked for: see ``placing``
+
+    @property
+    def with_terms(self) -> Rules:
+        """The rules of a search that is to place the glossary's terms too."""
+        return self.rules._replace(include=self.rules.include + self.terms)
+
+    def unplaced(self, translation: str) -> list[str]:
+        """What a note calls each word that must appear and does not, as often as it is named."""
+        there = {word: count_word(translation, word) for word, _ in self.placed}
+        found = []
+        for word, name in self.placed:
+            there[word] -= 1
+            if there[word] < 0:
+                found.append(name)
+        return found
 
     def violations(self, translation: str) -> tuple[str, ...]:
         """A sentence for each constraint that ``translation`` does not satisfy."""
-        there = {word: count_word(translation, word) for word, _ in self.placed}
-        found = []
-        for word, name in self.placed:  # each as often as it is named
-            there[word] -= 1
-            if there[word] < 0:
-                found.append(f"{name} could not be placed")
+        found = [f"{name} could not be placed" for name in self.unplaced(translation)]
         found += [f"the excluded {word!r} appears" for word in self.excluded if has_word(translation, word)]
         if not translation.startswith(self.prefix):
             found.append(f"it does not start with {self.prefix!r}")
@@ -75,7 +87,7 @@ class ConstraintEncoder:
         prefix, include = (prefix, options.include) if is_first else ("", ())
         placed = [(word.strip(), repr(word.strip())) for word in include]
         phrases = [self._phrase(word) for word, _ in placed]
-        for match in terms:  # the search is not asked for these: see ``placing``
+        for match in terms:
             placed.append((match.target, f"{match.target!r} (the glossary's for {match.source!r})"))
         excluded = tuple(word.strip() for word in options.exclude)
         rules = Rules(
@@ -85,7 +97,10 @@ class ConstraintEncoder:
             exclude=tuple(word.encode() for word in excluded),
             no_repeat_ngram=options.no_repeat_ngram,
         )
-        return WordConstraints(rules, prefix, tuple(placed), excluded)
+        of_terms = [self._phrase(match.target) for match in terms]
+        return WordConstraints(
+            rules, prefix, tuple(placed), excluded, tuple(phrase for phrase in of_terms if UNK_ID not in phrase)
+        )
 
     def _phrase(self, word: str) -> tuple[int, ...]:
         """The ids of a word: after a space, or after another character where there are no spaces."""
