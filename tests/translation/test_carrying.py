@@ -101,7 +101,9 @@ def test_a_line_without_any_is_translated_as_ever(translator: Translator, monkey
 
 def test_a_line_of_nothing_else_is_copied(translator: Translator) -> None:
     lines = ["https://www.example.org/a", "🙂🙂 :-)", "<br/> %s", "00:00:01,000 --> 00:00:03,500"]
-    assert [one.text for one in translator.translate(lines)] == lines
+    found = translator.translate(lines)
+    assert [one.text for one in found] == lines
+    assert [[note.kind for note in one.notes] for one in found] == [[], [], [], ["not_text"]]
 
 
 def test_every_one_of_the_best_has_it_and_alignments_go_with_the_new_text(translator: Translator) -> None:

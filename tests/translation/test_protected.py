@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from dragoman.translation.protected import find, missing
+from dragoman.translation.protected import find, missing, not_text
 
 
 def spans(text: str) -> list[str]:
@@ -143,3 +143,37 @@ def test_what_is_missing_is_named_as_often_as_it_is_missing(src: str, translatio
 def test_where_the_words_of_a_language_are_unknown_small_numbers_are_taken_on_trust() -> None:
     assert lost("2 dogs", "Két kutya", "hu") == []
     assert lost("47 dogs", "Kutyák", "hu") == ["47"]
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("00:00:01,000 --> 00:00:03,500", "subtitle times"),
+        ("01:02.300 --> 01:04.000 align:start", "subtitle times"),
+        ("<p>", "markup"),
+        ('<div class="a"><br/></div>', "markup"),
+        ("&nbsp;&nbsp;<hr>", "markup"),
+        ("for (int i = 0; i < n; i++) {", "code"),
+        ("x = model.forward(batch);", "code"),
+        ("def translate(self, texts):", "code"),
+        ("import os, sys;", "code"),
+        ("#include <stdio.h>", "code"),
+        ("}", "code"),
+        ("self->run(argc, argv);", "code"),
+        ("return x + 1;", "code"),
+    ],
+)
+def test_what_is_plainly_no_text_is_named(line: str, what: str) -> None:
+    assert not_text(line).startswith(f"{what}, not text: ")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "", "A dog runs (on the beach); it is happy.", "<p>A dog runs.</p>", "for (say) ten dogs", "Price = 5 euros.",
+        "If (and only if) it rains, we stay;", "From Monday to Friday:", "Use `x = f(y);` here.", "return to sender",
+        "It runs from 10:30 to 11:00.", "Class 5: dogs", "import taxes (high)", "😀 (hello) {name}", "7 + 5 = 12",
+    ],
+)  # fmt: skip
+def test_text_is_not_taken_for_something_else(line: str) -> None:
+    assert not_text(line) == ""

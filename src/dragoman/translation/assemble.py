@@ -12,6 +12,7 @@ from dragoman.translation.confidence import confidence_features
 from dragoman.translation.faults import without_runs
 from dragoman.translation.notes import Note
 from dragoman.translation.plan import Plan
+from dragoman.translation.protected import not_text
 from dragoman.translation.scoring import TextPart
 from dragoman.translation.segments import SegmentResult, TextSegment, by_text, one_line
 
@@ -66,6 +67,7 @@ def assemble(
     if plan.options.guard:
         cut = {each.owner for each in segments if each.cut}
         translations = [_without_seam(texts[i], one) if i in cut else one for i, one in enumerate(joined)]
+    translations = [_with_warning(*each) for each in zip(texts, translations, strict=True)]
     translations = _with_confidence(translations, groups, segments, results, plan)
     if plan.options.alignments:
         links = _align(texts, groups, segments, results, plan)
@@ -138,6 +140,12 @@ def _space(segment: TextSegment, plan: Plan) -> str:
     if plan.unspaced:
         return "".join(character for character in segment.gap if character not in " \u00a0\n")
     return one_line(segment.gap) or " "
+
+
+def _with_warning(src: str, one: Translation) -> Translation:
+    """The translation with a note, if its source is plainly no text."""
+    what = not_text(src)
+    return replace(one, notes=(*one.notes, Note("not_text", what))) if what else one
 
 
 def _without_seam(src: str, one: Translation) -> Translation:

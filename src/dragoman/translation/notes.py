@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal[
+    "not_text",  # subtitle times, markup or code
     "input",  # bytes that are not UTF-8, a line that is too long to read
     "split",  # a line was translated in parts
     "loop", "copy", "empty", "long", "short",  # what the guard saw; in its words what became of it

@@ -265,3 +265,34 @@ def _number_words(text: str, lang: str | None) -> Counter[int] | None:
         any_stem = "|".join(sorted(map(re.escape, stems.split("|")), key=len, reverse=True))
         found[value] = len(re.findall(any_stem if code in UNSPACED else rf"(?<!\w)(?:{any_stem})", lower))
     return found
+
+
+_TIMES = re.compile(r"^\s*\d{1,2}:\d\d(?::\d\d)?[.,]\d{1,3}\s*-->")  # of SubRip and WebVTT
+_STATEMENT = re.compile(
+    r"^\s*(?:#include\s*[<\"]|@?import\b.*;\s*$|from\s+[\w.]+\s+import\b|(?:async\s+)?def\s+\w+\(|class\s+\w+\s*[({:]|function\b.*\(|"
+    r"(?:const|let|var|int|float|double|char|auto|public|private|static)\s+\w+.*[=({;]|(?:if|for|while|switch)\s*\(.*\)\s*\{|"
+    r"return\b.*;\s*$|\}|[\w.\[\]>-]+\s*(?:[-+*/|&]?=)\s*\S.*[;)\]}\"']\s*$|[\w.]+(?:->|::|\.)\w+\(.*\)\s*;?\s*$)"
+)
+_CODE = re.compile(r"[;{}()=]")
+
+
+def not_text(text: str) -> str:
+    """What a line plainly is instead of text, and what to do about it; nothing where it is text, or blank."""
+    if _TIMES.match(text):
+        return "subtitle times, not text: give only the lines of text between them"
+    if not _CODE.search(text) and "<" not in text:  # nearly always
+        return ""
+    if _STATEMENT.match(text) and "`" not in text:
+        return "code, not text: leave it out, or put it between backticks in a sentence"
+    spans = find(text)
+    only_markup = spans and all(span.kind == "markup" for span in spans)
+    if only_markup and not any(character.isalnum() for character in without_spans(text, spans)):
+        return "markup, not text: give only the text between the tags"
+    return ""
+
+
+def without_spans(text: str, spans: Sequence[Span]) -> str:
+    """The rest of a text."""
+    for span in reversed(spans):
+        text = text[: span.start] + " " + text[span.end :]
+    return text
