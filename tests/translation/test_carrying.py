@@ -173,3 +173,10 @@ def test_a_mask_that_the_text_has_is_not_used(translator: Translator) -> None:
     (one,) = translator.translate(["see [1] and %s"], plan)
     assert engine.asked[-1] == "see [1] and [2]"
     assert one.text == "%s and [1] see"
+
+
+def test_what_touches_a_word_is_cut_out_and_not_masked(translator: Translator) -> None:
+    engine = Reverser(translator, r"[a-z]+|\[\d\]")
+    plan = replace(translator.plan(guard=False), engine=engine, masks="[{}]")
+    translator.translate(["the <b>big</b> dog"], plan)
+    assert engine.asked[1] == "the big dog"

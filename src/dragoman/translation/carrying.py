@@ -193,7 +193,7 @@ def _without(segment: TextSegment, out: list[Span], plan: Plan, with_masks: bool
     ]
     masks: dict[str, str] = {}
     cuts: list[Cut] = []
-    if with_masks and len(out) <= len(free):
+    if with_masks and len(out) <= len(free) and not any(_touches_word(segment.text, span) for span in out):
         text, masks = segment.text, {mask: span.text for mask, span in zip(free, out, strict=False)}
         for mask, span in reversed(list(zip(free, out, strict=False))):
             text = text[: span.start] + mask + text[span.end :]
@@ -201,6 +201,11 @@ def _without(segment: TextSegment, out: list[Span], plan: Plan, with_masks: bool
         text, cuts = without(segment.text, out)
     search = replace(segment.search, ids=plan.src_tokenizer.encode([text])[0])
     return Without(replace(segment, text=text, search=search), out, cuts, masks)
+
+
+def _touches_word(text: str, span: Span) -> bool:
+    """Whether a word continues at either end: as a mask such a span would belong to it, as "<b>big</b>" would."""
+    return text[max(0, span.start - 1) : span.start].isalnum() or text[span.end : span.end + 1].isalnum()
 
 
 def _copied(segment: TextSegment, plan: Plan) -> SegmentResult:
