@@ -151,7 +151,7 @@ class Reverser:
 @pytest.mark.parametrize(
     ("keeps", "asked", "expected"),
     [
-        (r"[a-z]+|\[\d\]", ["the dog [1] sees %s", "the dog [1] sees [2]"], "%s sees 🙂 dog the"),
+        (r"[a-z]+|\[\d\]", ["the dog [1] sees [2]", "the dog sees"], "%s sees 🙂 dog the"),
         (r"[a-z]+", ["the dog [1] sees [2]", "the dog sees"], None),  # it has not learned them after all
     ],
 )
@@ -161,8 +161,7 @@ def test_masks_that_a_model_has_learned_stand_for_what_is_missing(
     engine = Reverser(translator, keeps)
     plan = replace(translator.plan(guard=False), engine=engine, masks="[{}]")
     (one,) = translator.translate(["the dog 🙂 sees %s"], plan)
-    assert engine.asked[0] == "the dog 🙂 sees %s"
-    assert engine.asked[-1] == asked[-1]
+    assert engine.asked == ["the dog 🙂 sees %s", *asked]
     assert one.text == expected or (expected is None and "🙂" in one.text and "%s" in one.text)
     assert one.notes == ()
 
@@ -171,7 +170,7 @@ def test_a_mask_that_the_text_has_is_not_used(translator: Translator) -> None:
     engine = Reverser(translator, r"[a-z]+|\[\d\]")
     plan = replace(translator.plan(guard=False), engine=engine, masks="[{}]")
     (one,) = translator.translate(["see [1] and %s"], plan)
-    assert engine.asked[-1] == "see [1] and [2]"
+    assert engine.asked[1] == "see [1] and [2]"
     assert one.text == "%s and [1] see"
 
 

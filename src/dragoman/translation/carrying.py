@@ -4,9 +4,10 @@ A translation that has all of it stays as it is. Of another one the source is tr
 are missing, and each is put in its place: into the gap between two words of the translation that, by the word
 alignment of both, corresponds to the one it was cut out of (as "detag and project" for markup,
 https://aclanthology.org/2020.wmt-1.110). So the model never reads what it cannot know, and the rest of the line is
-translated as if it had not been there. A model that has learned masks (``data.noise.inserts``; its manifest says so) is
-given one for each span first, and only where these do not come back once each are the spans cut out. A line of nothing
-else is copied. What is missing even so is named in a note.
+translated as if it had not been there. A model that has learned masks (``data.noise.inserts``; its manifest says so)
+also translates the line with a mask for each span; where these come back once each, and it is surer of that
+translation, as of "Press [1] to [2]." beside "Press to.", that one is taken. A line of nothing else is copied. What is
+missing even so is named in a note.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from dragoman.translation.plan import Plan
 from dragoman.translation.protected import Span, find, missing
 from dragoman.translation.scoring import TextPart
 from dragoman.translation.segments import SegmentResult, TextSegment, one_line
+
+ROUNDS = 2
+"""The source is searched for without what was missing first; once more without what is missing then."""
 
 _PAIRS = {"(": ")", "[": "]", "{": "}", '"': '"', "'": "'", "“": "”", "„": "“", "‘": "’", "«": "»", "»": "«"}
 _CLOSING = ".,;:!?…)]}”“’»。，、；：！？）"
@@ -153,17 +157,15 @@ def search_without(
     Returns:
         What was searched for in the end, by the index of the segment; those of which nothing was missing are not in it.
     """
+    masked = _search_with_masks(results, segments, plan, search) if plan.masks else {}
     changed: dict[int, Without] = {}
     asked = [i for i, result in enumerate(results) if result.hypotheses]
-    for with_masks in (True, False, False) if plan.masks else (False, False):
+    for _ in range(ROUNDS):
         again: dict[int, Without] = {}
         for i in asked:
-            before = changed.get(i, Without(segments[i], [], [], {}))
-            spans = [span for span in _spans(segments[i].text, plan) if span not in before.out]
-            lost = missing(spans, results[i].texts[0], segments[i].text, plan.tgt_lang) if spans else []
-            if lost or not _has_each_once(results[i].texts[0], before.masks):
-                out = sorted([*before.out, *lost], key=lambda span: span.start)
-                again[i] = _without(segments[i], out, plan, with_masks)
+            out = changed[i].out if i in changed else []
+            if lost := _lost(segments[i], results[i], plan, out):
+                again[i] = _without(segments[i], sorted([*out, *lost], key=lambda span: span.start), plan)
         changed.update(again)
         asked = [i for i, one in again.items() if any(character.isalpha() for character in one.segment.text)]
         for i in again.keys() - set(asked):  # nothing is left to translate
@@ -171,7 +173,46 @@ def search_without(
         for i, result in zip(asked, search([again[i].segment for i in asked]), strict=True):
             results[i] = result
         asked = [i for i in asked if results[i].hypotheses]
+    for i, (one, result) in masked.items():
+        of_masks = sum(map(len, plan.tgt_tokenizer.encode(list(one.masks))))
+        if not results[i].hypotheses or _sureness(result, of_masks) > _sureness(results[i]):
+            results[i], changed[i] = result, one
     return changed
+
+
+def _search_with_masks(
+    results: Sequence[SegmentResult], segments: Sequence[TextSegment], plan: Plan, search: Search
+) -> dict[int, tuple[Without, SegmentResult]]:
+    """What was found with masks in the place of what is missing, where each came back once and nothing else is lost."""
+    tried: dict[int, Without] = {}
+    for i, (segment, result) in enumerate(zip(segments, results, strict=True)):
+        lost = _lost(segment, result, plan, []) if result.hypotheses else []
+        if lost and (one := _masked(segment, lost, plan)) is not None:
+            tried[i] = one
+    found = zip(tried.items(), search([one.segment for one in tried.values()]), strict=True)
+    return {
+        i: (one, result)
+        for (i, one), result in found
+        if result.hypotheses
+        and _has_each_once(result.texts[0], one.masks)
+        and not _lost(segments[i], result, plan, one.out)
+    }
+
+
+def _lost(segment: TextSegment, result: SegmentResult, plan: Plan, out: Sequence[Span]) -> list[Span]:
+    """What the best translation lacks, beside what was taken out of the source."""
+    spans = [span for span in _spans(segment.text, plan) if span not in out]
+    return missing(spans, result.texts[0], segment.text, plan.tgt_lang) if spans else []
+
+
+def _sureness(result: SegmentResult, of_masks: int = 0) -> float:
+    """The mean log-probability of a token: what was cut out of a sentence that needs it leaves the model unsure.
+
+    Args:
+        of_masks: So many tokens are masks, which are as good as certain and do not count.
+    """
+    best = result.hypotheses[0]
+    return best.log_prob / max(1, len(best.ids) + 1 - of_masks)
 
 
 def _has_each_once(text: str, masks: Iterable[str]) -> bool:
@@ -186,21 +227,29 @@ def _spans(text: str, plan: Plan) -> list[Span]:
     return [span for span in spans if not any(start < span.end and span.start < end for start, end in ends)]
 
 
-def _without(segment: TextSegment, out: list[Span], plan: Plan, with_masks: bool) -> Without:
-    """The segment with masks in the place of some spans if the model knows as many, else without these spans."""
+def _without(segment: TextSegment, out: list[Span], plan: Plan) -> Without:
+    text, cuts = without(segment.text, out)
+    return Without(_with_text(segment, text, plan), out, cuts, {})
+
+
+def _masked(segment: TextSegment, out: list[Span], plan: Plan) -> Without | None:
+    """The segment with masks in the place of some spans; None if they are more than the model knows, or touch words."""
     free = [
         mask for n in range(1, N_MASKS + 1) if (mask := (plan.masks or "").replace("{}", str(n))) not in segment.text
     ]
-    masks: dict[str, str] = {}
-    cuts: list[Cut] = []
-    if with_masks and len(out) <= len(free) and not any(_touches_word(segment.text, span) for span in out):
-        text, masks = segment.text, {mask: span.text for mask, span in zip(free, out, strict=False)}
-        for mask, span in reversed(list(zip(free, out, strict=False))):
-            text = text[: span.start] + mask + text[span.end :]
-    else:
-        text, cuts = without(segment.text, out)
+    if len(out) > len(free) or any(_touches_word(segment.text, span) for span in out):
+        return None
+    text, pairs = segment.text, list(zip(free, out, strict=False))
+    for mask, span in reversed(pairs):
+        text = text[: span.start] + mask + text[span.end :]
+    if not any(character.isalpha() for character in text):
+        return None
+    return Without(_with_text(segment, text, plan), out, [], {mask: span.text for mask, span in pairs})
+
+
+def _with_text(segment: TextSegment, text: str, plan: Plan) -> TextSegment:
     search = replace(segment.search, ids=plan.src_tokenizer.encode([text])[0])
-    return Without(replace(segment, text=text, search=search), out, cuts, masks)
+    return replace(segment, text=text, search=search)
 
 
 def _touches_word(text: str, span: Span) -> bool:
