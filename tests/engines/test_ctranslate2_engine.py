@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import shutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -300,3 +301,14 @@ def test_what_is_dropped_counts_as_done(both: Both) -> None:
     )  # fmt: skip
     assert told == sorted(told)
     assert told[-1] == (60, 60)
+
+
+def test_loading_it_leaves_torch_its_number_of_threads(tiny_run: Path, tmp_path: Path) -> None:
+    shutil.copytree(tiny_run / "bundle", tmp_path / "run/bundle")
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        Translator.load(tmp_path / "run", "cpu").plan(engine="ctranslate2", workers=1)
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)

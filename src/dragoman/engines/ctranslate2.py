@@ -301,12 +301,15 @@ def open_folder(folder: Path, precision: str, device: str = "cpu", workers: int 
         ConfigError: The package is not installed, or it cannot compute so on this machine.
     """
     check(precision, device)
+    n_threads = torch.get_num_threads()
     try:
         return import_module("ctranslate2").Translator(
             str(folder), device=device, compute_type=precision, inter_threads=workers, intra_threads=threads
         )
     except (RuntimeError, ValueError) as error:
         raise ConfigError(f"{folder}: CTranslate2 cannot load it ({error}); use engine torch") from None
+    finally:
+        torch.set_num_threads(n_threads)  # it takes its own number for the thread that loads it, torch's included
 
 
 def open_export(folder: Path, quantization: str, bundle: Bundle, device: str) -> tuple[CTranslate2, str]:
