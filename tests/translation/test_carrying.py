@@ -145,7 +145,8 @@ class Reverser:
         texts = self.tokenizer.decode([segment.ids for segment in segments])
         self.asked += texts
         said = [" ".join(word for word in reversed(text.split()) if self.keeps.fullmatch(word)) for text in texts]
-        return Found([[Hypothesis(ids, -1.0, -1.0)] for ids in self.tokenizer.encode(said)])
+        sure = [-100.0 * 0.1 ** text.count("[") for text in texts]  # what was cut out leaves it unsure
+        return Found([[Hypothesis(ids, p, p)] for ids, p in zip(self.tokenizer.encode(said), sure, strict=True)])
 
 
 @pytest.mark.parametrize(
