@@ -83,6 +83,7 @@ def test_one_word_lines_need_words_that_translate_each_other(tmp_path: Path, tin
     joined = tmp_path / "train.zh"
     joined.write_text("".join(line.replace(" ", "") + "\n" for line in src.split("\n")[:-1]), encoding="utf-8")
     mapping["data"]["train"]["tgt"] = str(joined)
+    del mapping["data"]["valid"]
     mapping["data"]["noise"] = {"one_word": 0.1}
     with pytest.raises(DataError, match=r"data\.noise\.one_word: no reliable word translations .* set it to 0"):
         dragoman.train(dragoman.Config.from_mapping(mapping), out=tmp_path / "run", quiet=True)

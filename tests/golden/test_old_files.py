@@ -18,7 +18,7 @@ EXPECTED = json.loads((HERE / "bundle-v1.json").read_text(encoding="utf-8"))
 
 def test_a_bundle_of_the_first_version_translates_as_it_did() -> None:
     translator = dragoman.Translator.load(BUNDLE, "cpu")
-    found = translator.translate([one["src"] for one in EXPECTED])
+    found = translator.translate([one["src"] for one in EXPECTED], protect=False)  # it made 53 of 7
     assert [one.text for one in found] == [one["text"] for one in EXPECTED]
     assert [one.score for one in found] == pytest.approx([one["score"] for one in EXPECTED], abs=1e-4)
     assert [one.confidence for one in found] == pytest.approx([one["confidence"] for one in EXPECTED], abs=1e-3)

@@ -40,7 +40,7 @@ def test_scripts_and_styles_cannot_end_their_element() -> None:
     names = [
         entry.name for entry in resources.files("dragoman.pages").iterdir() if entry.name.endswith((".css", ".js"))
     ]
-    assert sorted(names) == ["doctor.css", "explanation.css", "explanation.js", "lab.css"]
+    assert sorted(names) == ["doctor.css", "explanation.css", "explanation.js", "lab.css", "serve.css", "serve.js"]
     for name in names:
         assert "</s" not in file(name)
 

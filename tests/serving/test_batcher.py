@@ -54,7 +54,7 @@ def sentences(texts: list[str], plan: Plan) -> list[TextSegment]:
 
 
 def slow(served: Translator, **changes: Any) -> tuple[Plan, Slow]:
-    plan = served.plan(guard=False, **changes)
+    plan = served.plan(guard=False, protect=False, **changes)
     engine = Slow(plan.engine)
     return replace(plan, engine=engine), engine
 

@@ -37,7 +37,7 @@ def of_texts(encoder: ConstraintEncoder, texts: list[str], **options: Any) -> li
     """Those of each of some texts that are not split."""
     known: Any = SimpleNamespace(
         options=TranslateOptions.of(None, options), encoder=encoder, src_tokenizer=TOKENIZER, glossary=None,
-        usual_tokens=100, longest_sentence=100,
+        usual_tokens=100, longest_sentence=100, usual_sentences=1, src_lang="en",
     )  # fmt: skip
     return [each.constraints for each in segment(texts, cast(Plan, known), QUIET)]
 

@@ -235,7 +235,7 @@ def _run_all(jobs: Sequence[Callable[[], list[int]]], workers: int) -> Iterator[
 
 
 _STARTING = threading.Lock()
-"""Held while workers begin, when a thread of somebody else would be given their number of cores."""
+"""Held while workers begin, when a thread of another caller would be given their number of cores."""
 
 
 def _by_beam(n: int, beam_size: int, rules: Sequence[Rules] | None) -> list[tuple[int, list[int]]]:

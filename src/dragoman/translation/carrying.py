@@ -209,7 +209,7 @@ def _sureness(result: SegmentResult, of_masks: int = 0) -> float:
     """The mean log-probability of a token: what was cut out of a sentence that needs it leaves the model unsure.
 
     Args:
-        of_masks: So many tokens are masks, which are as good as certain and do not count.
+        of_masks: The number of tokens that are masks, which are as good as certain and do not count.
     """
     best = result.hypotheses[0]
     return best.log_prob / max(1, len(best.ids) + 1 - of_masks)

@@ -182,8 +182,8 @@ class PairReader:
         with autocast(self.precision, self.device):
             read = read_all(self.model, pairs, self.device, batch_tokens, attention=True, failed=lost.append)
         return [
-            0 if one is None or one.attention is None else longest_unread(one.attention[:, : len(src)])
-            for one, (src, _) in zip(read, pairs, strict=True)
+            0 if each is None or each.attention is None else longest_unread(each.attention[:, : len(src)])
+            for each, (src, _) in zip(read, pairs, strict=True)
         ]
 
     def align(self, parts: Sequence[Sequence[TextPart]], batch_tokens: int) -> list[Links]:

@@ -27,7 +27,7 @@ def translate_segments(segments: Sequence[TextSegment], plan: Plan, events: Even
     """
 
     def search(some: Sequence[TextSegment], progress: Progress | None = None) -> list[SegmentResult]:
-        return _search(some, plan, replace(events, progress=progress))
+        return _search(some, plan, replace(events, progress=progress)) if some else []
 
     results = search(segments, events.progress)
     if plan.trees:
