@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import anyio.to_thread
+import torch
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
@@ -49,10 +50,12 @@ def build(pairs: Pairs, options: ServeOptions) -> tuple[Any, State]:
     Raises:
         ConfigError: An option cannot be met: a file of keys, a folder, an engine.
     """
-    batcher = Batcher(longest_wait_s=options.max_wait, owners=options.batches)
+    on_cpu = all(pair.translator.device.type == "cpu" for pair in pairs)
+    owners = options.batches or (torch.get_num_threads() if on_cpu else 1)
+    batcher = Batcher(longest_wait_s=options.max_wait, owners=owners)
     limits = Limits(chars=options.max_chars, texts=options.max_texts, body=options.max_body, beam=options.max_beam)
     defaults = TranslateOptions(
-        engine=options.engine, precision=options.precision, batch_tokens=options.batch_tokens
+        engine=options.engine, precision=options.precision, batch_tokens=options.batch_tokens, workers=1
     )  # fmt: skip
     service = Service(pairs, batcher, limits, defaults)
     keys = None if options.keys is None else Keys.load(options.keys)

@@ -24,6 +24,9 @@ from dragoman.translation.segments import SegmentResult, TextSegment
 
 WINDOW_S = 0.005
 
+SHARE = 128
+"""Tokens of a batch that is not worth dividing among owners."""
+
 
 class BusyError(ServeError):
     """The queue is full: try again after ``retry_after_s`` seconds."""
@@ -111,13 +114,11 @@ class Batcher:
         self.done = Statistics()
         self._tickets: deque[Ticket] = deque()  # those that have sentences in the queue; the first has the next turn
         self._n_waiting = self._tokens_waiting = self._n_running = 0
+        self._n_idle = 0  # owners without work
         self._tokens_per_s = 0.0  # of a busy owner, as last seen; 0: not known yet
         self._changed = threading.Condition()
         self._closing = False
-        self._owners = [
-            threading.Thread(target=self._own, args=(owners > 1,), name=f"search-{i}", daemon=True)
-            for i in range(owners)
-        ]
+        self._owners = [threading.Thread(target=self._own, name=f"search-{i}", daemon=True) for i in range(owners)]
         for thread in self._owners:
             thread.start()
 
@@ -189,10 +190,12 @@ class Batcher:
 
     # --- what an owner does -------------------------------------------------------------------------------------------
 
-    def _own(self, one_of_several: bool) -> None:
-        if one_of_several:
-            torch.set_num_threads(1)  # of this thread
-        while jobs := self._take():
+    def _own(self) -> None:
+        if len(self._owners) > 1:
+            torch.set_num_threads(1)  # of this thread: a core each, for teams of threads would get in each other's way
+        while (jobs := self._take()) or not self._closing:
+            if not jobs:  # another owner took them
+                continue
             started = time.perf_counter()
             try:
                 self._search(jobs)
@@ -202,17 +205,22 @@ class Batcher:
     def _take(self) -> list[_Job]:
         """The next batch: a sentence of each request in turn, all with one plan of searching; none: closing."""
         with self._changed:
-            while not self._tickets:
-                if self._closing:
-                    return []
-                self._changed.wait()
-            first = self._tickets[0]
-            kind, limit = kind_of(first.plan), first.plan.search.decode.batch_tokens
-            deadline = time.monotonic() + WINDOW_S
-            while not self._closing and self._tokens_of(kind) < limit:
-                if not self._changed.wait(deadline - time.monotonic()) or time.monotonic() >= deadline:
-                    break
-            return self._deal(kind, limit)
+            self._n_idle += 1
+            try:
+                while not self._tickets:
+                    if self._closing:
+                        return []
+                    self._changed.wait()
+                first = self._tickets[0]
+                kind, limit = kind_of(first.plan), first.plan.search.decode.batch_tokens
+                deadline = time.monotonic() + WINDOW_S
+                while not self._closing and self._tokens_of(kind) < limit:
+                    if not self._changed.wait(deadline - time.monotonic()) or time.monotonic() >= deadline:
+                        break
+                share = -(-self._tokens_of(kind) // self._n_idle)  # for the other idle owners too
+                return self._deal(kind, min(limit, max(share, SHARE)))
+            finally:
+                self._n_idle -= 1
 
     def _tokens_of(self, kind: Hashable) -> int:
         return sum(job.n_tokens for each in self._tickets if kind_of(each.plan) == kind for job in each.waiting)

@@ -37,8 +37,14 @@ class ServeOptions(Options):
         int | None, option("Speed", "Batch size in tokens, padding included (default: the run's).", ge=1)
     ] = None
     batches: Annotated[
-        int, option("Speed", "Number of batches decoded at a time, one CPU core each; 1 uses all cores.", ge=1, le=256)
-    ] = 1
+        int | None,
+        option(
+            "Speed",
+            "Number of batches decoded at a time, one CPU core each; 1: one on all cores (default: one for each core).",
+            ge=1,
+            le=256,
+        ),
+    ] = None
     max_wait: Annotated[
         float, option("Limits", "Seconds that a request may have to wait; beyond that it is answered 429.", gt=0)
     ] = 5.0

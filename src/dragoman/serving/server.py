@@ -7,6 +7,7 @@ import contextlib
 import logging
 import signal
 import socket
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,10 @@ from dragoman.translation.translator import Translator
 
 logger = logging.getLogger("dragoman.serving")
 
+SWITCH_S = 0.0005
+"""How long the thread that searches may keep the interpreter while a request waits for it; Python's own is ten times
+that, and a request changes hands several times."""
+
 
 def serve(runs: Sequence[Path | str], options: ServeOptions | None = None, **changes: Any) -> None:
     """Serve runs until SIGINT or SIGTERM.
@@ -30,6 +35,7 @@ def serve(runs: Sequence[Path | str], options: ServeOptions | None = None, **cha
         ConfigError, BundleError: A run or an option cannot be used, or the port is taken.
     """
     options = ServeOptions.of(options, changes)
+    sys.setswitchinterval(SWITCH_S)
     listener = _listen(options.host, options.port)  # before minutes of loading
     try:
         app, state = build(Pairs(Translator.load(run) for run in runs), options)

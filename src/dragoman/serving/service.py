@@ -7,9 +7,9 @@ import contextlib
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from dragoman.errors import ConfigError
 from dragoman.serving.batcher import Batcher, Ticket
@@ -23,6 +23,11 @@ from dragoman.translation.segments import SegmentResult, TextSegment, segment
 
 OF_THE_SERVER = ("engine", "precision", "batch_tokens", "workers", "deterministic")
 """Options that the operator chooses for all; a request does not."""
+
+SHORT = 1000
+"""Characters in a request up to which reading and joining them takes about a millisecond."""
+
+T = TypeVar("T")
 
 KEPT_PLANS = 64
 """Plans kept for the next request with the same options."""
@@ -118,11 +123,11 @@ class Service:
             BusyError: The queue is full.
             ConfigError: See ``plan``.
         """
-        work = await asyncio.to_thread(self._prepare, texts, pair, options)
+        work = await _aside(texts, self._prepare, texts, pair, options)
         ticket = Ticket(work.plan, work.segments)
         with self._queued(ticket):
             results = await asyncio.wrap_future(ticket.found)
-        return await asyncio.to_thread(work.finish, results)
+        return await _aside(texts if not options.alignments else None, work.finish, results)
 
     async def stream(
         self, texts: Sequence[str], pair: Pair, options: TranslateOptions
@@ -168,6 +173,13 @@ class Service:
         lines = [line for parts in pieces for line in parts[::2]]
         text_of_line = [number for number, parts in enumerate(pieces) for _ in parts[::2]]
         return _Work(plan, pieces, lines, text_of_line, segment(lines, plan, Events()))
+
+
+async def _aside(texts: Sequence[str] | None, work: Callable[..., T], *arguments: Any) -> T:
+    """Do some work: here where the texts are short, for a thread of its own would wait longer than that takes."""
+    if texts is not None and sum(map(len, texts)) <= SHORT:
+        return work(*arguments)
+    return await asyncio.to_thread(work, *arguments)
 
 
 @dataclass(frozen=True)
