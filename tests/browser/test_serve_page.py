@@ -7,9 +7,11 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import uvicorn
+from axe_playwright_python.sync_playwright import Axe
 
 from dragoman.serving.app import build
 from dragoman.serving.options import ServeOptions
@@ -18,7 +20,7 @@ from dragoman.translation.translator import Translator
 
 pytestmark = pytest.mark.browser
 
-WIDTHS = {"phone": 390, "tablet": 768, "desktop": 1280}
+WIDTHS = {"phone": 375, "tablet": 768, "desktop": 1440}
 
 
 @pytest.fixture(scope="module")
@@ -41,26 +43,116 @@ def translated(page: Any, text: str) -> str:
     return str(page.inner_text("#result"))
 
 
-def test_translate_as_one_types_and_see_which_word_went_where(open_page: Callable[..., Any], url: str) -> None:
+def explored(page: Any, text: str) -> None:
+    """Translate, and wait for the explorer to show this text."""
+    translated(page, text)
+    page.locator("#explorer dd", has_text=text).first.wait_for(timeout=20_000)
+
+
+def test_translate_as_one_types(open_page: Callable[..., Any], url: str) -> None:
     page = open_page(url)
     assert translated(page, "the dog sees a cat").startswith("der hund")
-    page.locator("#lines .words").nth(0).locator(".word").nth(1).hover()
-    lit = page.locator("#lines .words").nth(1).locator(".lit")
-    assert lit.count() >= 1
     assert page.locator("#alternatives li").count() == 3
     page.click("#clear")
     assert page.inner_text("#result") == ""
     assert page.locator("#others").is_hidden()
+    assert page.locator("#why").is_hidden()
 
 
-def test_lines_and_keyboard(open_page: Callable[..., Any], url: str) -> None:
+def test_a_glossary(open_page: Callable[..., Any], url: str) -> None:
+    page = open_page(url)
+    translated(page, "the dog sees a cat")
+    page.click("#terms summary")
+    page.fill("#glossary", "dog = haus")
+    page.locator("#result", has_text="haus").wait_for(timeout=20_000)
+
+
+def test_a_word_lights_up_its_partners(open_page: Callable[..., Any], url: str) -> None:
+    page = open_page(url)
+    explored(page, "the dog sees a cat")
+    page.locator(".ex-queries .ex-chip").nth(1).hover()
+    shares = [float(text[:-1]) for text in page.locator(".ex-keys small").all_inner_texts() if text]
+    assert sum(shares) == pytest.approx(100, abs=4)
+    assert page.locator(".ex-links path").count() >= 1
+    page.locator(".ex-keys .ex-chip").first.focus()
+    page.keyboard.press("ArrowRight")
+    assert "at" in (page.locator(".ex-keys .ex-chip").nth(1).get_attribute("class") or "").split()
+    assert "dog" in page.inner_text(".ex-said")
+
+
+def test_links_stay_where_a_row_wraps(open_page: Callable[..., Any], url: str) -> None:
+    page = open_page(url, viewport={"width": 375, "height": 800})
+    explored(page, "the dog sees a cat and the man likes the house")
+    tops = page.locator(".ex-keys .ex-chip").evaluate_all("all => new Set(all.map((one) => one.offsetTop)).size")
+    assert tops > 1
+    page.locator(".ex-queries .ex-chip").nth(1).hover()
+    assert page.locator(".ex-links path").count() >= 1
+
+
+def test_every_head_can_be_enlarged_by_key(open_page: Callable[..., Any], url: str) -> None:
+    page = open_page(url)
+    explored(page, "the dog sees a cat")
+    page.locator(".ex-thumb").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    assert "head 1" in page.inner_text(".ex-one h3")
+    page.get_by_role("button", name="Translation to itself").click()
+    assert page.locator(".ex-map td.masked").count() > 3
+    page.get_by_role("button", name="Masks").click()
+    assert page.locator(".ex-map td.masked").count() == 0
+    page.get_by_role("button", name="Positions").click()
+    assert page.locator(".ex-map td.same").count() > 3
+
+
+def test_step_and_choose_another_candidate(open_page: Callable[..., Any], url: str) -> None:
+    page = open_page(url)
+    explored(page, "the dog sees a cat")
+    before = page.locator("#explorer dd").nth(1).inner_text()
+    page.locator(".ex-player [data-sign='›']").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.inner_text(".ex-steps span").startswith("Step 2 of")
+    page.keyboard.press("ArrowLeft")
+    other = page.locator(".ex-candidates li button:enabled").first
+    chosen = other.locator("bdi").inner_text()
+    other.click()
+    page.locator(".ex-original").wait_for(timeout=20_000)
+    assert page.locator(".ex-player [aria-current] bdi").inner_text() == chosen
+    assert page.locator("#explorer dd").nth(1).inner_text() != before
+    page.click(".ex-original")
+    assert page.locator("#explorer dd").nth(1).inner_text() == before
+
+
+def saved(page: Any, button: Any, path: Path) -> str:
+    with page.expect_download() as waiting:
+        button.click()
+    waiting.value.save_as(path)
+    return path.read_text(encoding="utf-8")
+
+
+def test_pictures_and_the_whole_state_are_files(open_page: Callable[..., Any], url: str, tmp_path: Path) -> None:
+    page = open_page(url)
+    explored(page, "the dog sees a cat")
+    buttons = page.get_by_role("button", name="Save the picture")
+    assert buttons.count() == 4
+    for i in range(4):
+        text = saved(page, buttons.nth(i), tmp_path / f"{i}.svg")
+        assert ElementTree.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
+    page.get_by_role("button", name="Source to itself").click()
+    page.locator(".ex-thumb").nth(2).click()
+    shown = page.inner_text(".ex-one h3")
+    saved(page, page.get_by_role("button", name="Save as a page"), tmp_path / "state.html")
+    again = open_page((tmp_path / "state.html").as_uri())
+    assert again.inner_text(".ex-one h3") == shown
+    assert again.locator(".ex-candidates button:enabled").count() == 0  # nobody there to decode
+    saved(again, again.get_by_role("button", name="Save as a page"), tmp_path / "state2.html")
+    assert open_page((tmp_path / "state2.html").as_uri()).inner_text(".ex-one h3") == shown
+
+
+def test_a_line_is_chosen_of_several(open_page: Callable[..., Any], url: str) -> None:
     page = open_page(url)
     assert translated(page, "the dog\n\na cat").count("\n") == 2
-    first = page.locator("#lines .word").first
-    first.focus()
-    assert "at" in (first.get_attribute("class") or "").split()
-    page.keyboard.press("Tab")
-    assert "at" not in (first.get_attribute("class") or "").split()
+    page.select_option("#line", index=1)
+    page.locator("#explorer dd", has_text="a cat").wait_for(timeout=20_000)
 
 
 def test_only_the_last_of_quick_changes_is_shown(open_page: Callable[..., Any], url: str) -> None:
@@ -69,8 +161,7 @@ def test_only_the_last_of_quick_changes_is_shown(open_page: Callable[..., Any], 
         page.fill("#source", text)
         page.wait_for_timeout(320)
     page.locator("#result:not(.old):not(:empty)").wait_for(timeout=20_000)
-    words = page.locator("#lines .words").nth(0).inner_text().split()
-    assert words == ["a", "cat", "sleeps"]
+    page.locator("#explorer dd", has_text="a cat sleeps").wait_for(timeout=20_000)
 
 
 def test_text_never_becomes_html(open_page: Callable[..., Any], url: str) -> None:
@@ -78,8 +169,8 @@ def test_text_never_becomes_html(open_page: Callable[..., Any], url: str) -> Non
     for payload in ("<img src=x onerror=alert(1)>", "<script>alert(1)</script>", '"><svg onload=alert(1)>'):
         dialogs: list[str] = []
         page.on("dialog", lambda dialog, dialogs=dialogs: (dialogs.append(dialog.message), dialog.dismiss()))
-        translated(page, payload)
-        assert page.locator("main img, main svg, main script:not([type])").count() == 0
+        explored(page, payload)
+        assert page.locator("main img, main svg:not(.ex-links), main script").count() == 0
         assert dialogs == []
 
 
@@ -87,14 +178,19 @@ def test_text_never_becomes_html(open_page: Callable[..., Any], url: str) -> Non
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits(open_page: Callable[..., Any], url: str, width: int, scheme: str) -> None:
     page = open_page(url, viewport={"width": width, "height": 800}, color_scheme=scheme)
-    translated(page, "the dog sees a cat and the man likes the house " * 3)
+    explored(page, "the dog sees a cat and the man likes the house")
+    page.get_by_role("button", name="Positions").click()
     wide, shown = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
     assert wide <= shown
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
 
 
 def test_it_speaks_chinese_and_has_a_dark_theme(open_page: Callable[..., Any], url: str) -> None:
     page = open_page(url, locale="zh-CN")
     assert page.inner_text("#from-label") == "源语言"
+    explored(page, "the dog sees a cat")
+    assert page.inner_text(".ex-bar button >> nth=0") == "译文看原文"
     page.click("#language")
     assert page.inner_text("#from-label") == "From"
     before = page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -102,8 +198,15 @@ def test_it_speaks_chinese_and_has_a_dark_theme(open_page: Callable[..., Any], u
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
 
 
-def test_the_attention_has_a_page(open_page: Callable[..., Any], url: str) -> None:
-    page = open_page(url)
-    translated(page, "the dog sees a cat")
-    page.goto(url + str(page.get_attribute("#why", "href")))
-    assert page.locator("#map td").count() > 10
+@pytest.mark.parametrize("width", WIDTHS.values(), ids=WIDTHS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_attention_has_a_page(open_page: Callable[..., Any], url: str, width: int, scheme: str) -> None:
+    page = open_page(url, viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page.goto(f"{url}explain?text=the%20dog%20sees%20a%20cat")
+    assert page.locator(".ex-map td[title]").count() > 10
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.click("#language")
+    assert page.inner_text("h1") == "模型看了哪里"
+    page.click("#theme")
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()

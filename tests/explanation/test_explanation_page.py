@@ -56,20 +56,19 @@ def test_nothing_is_fetched_and_no_other_script_may_run(found: Trace) -> None:
     assert not re.search(r"""(src|href)=|url\(|@import|fetch\(|XMLHttpRequest""", text)
     assert set(re.findall(r"https?://[\w./]+", text)) == {"http://www.w3.org/2000/svg"}  # a name, no address
     scripts = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
-    assert len(scripts) == 1
-    allowed = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
-    assert f"default-src 'none'; script-src 'sha256-{allowed}'" in text
+    allowed = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    assert f"default-src 'none'; script-src 'sha256-{allowed[0]}' 'sha256-{allowed[1]}'; base-uri 'none'" in text
 
 
 def test_texts_stand_in_it_as_text(found: Trace) -> None:
     text = page(found)
     assert NASTY not in text
-    assert content(text)["views"][0]["kinds"]["cross"]["columns"] == ["the", "girl", NASTY, END]
+    assert content(text)["trace"]["views"][0]["kinds"]["cross"]["columns"] == ["the", "girl", NASTY, END]
 
 
 def test_it_holds_words_and_subwords_with_the_weights_of_the_trace(found: Trace) -> None:
-    views = content(page(found))["views"]
-    assert [view["name"] for view in views] == ["Words", "Subwords"]
+    views = content(page(found))["trace"]["views"]
+    assert [view["name"] for view in views] == ["words", "subwords"]
     for view, shown in zip(views, (found.by_words(), found), strict=True):
         for kind, one in view["kinds"].items():
             packed = np.frombuffer(base64.b64decode(one["weights"]), "<u2").reshape(one["shape"]) / 65535
@@ -77,15 +76,17 @@ def test_it_holds_words_and_subwords_with_the_weights_of_the_trace(found: Trace)
             assert (tuple(one["rows"]), tuple(one["columns"])) == shown.tokens(kind)
     assert [view["steps"] for view in views] == [[0, 0, 1], [0, 1, 2]]
     assert views[0]["kinds"]["decoder"]["rows_lang"] == "zh"
+    assert views[0]["kinds"]["cross"]["row_spans"] == [[0, 2], [2, 3]]
+    assert views[0]["kinds"]["decoder"]["column_spans"] == [[0, 1], [1, 3]]  # behind the start
 
 
 def test_where_words_are_subwords_one_view_is_enough(found: Trace) -> None:
-    assert [view["name"] for view in content(page(found.by_words()))["views"]] == ["Words"]
+    assert [view["name"] for view in content(page(found.by_words()))["trace"]["views"]] == ["words"]
 
 
 def test_attention_that_a_model_has_not_is_left_out(found: Trace) -> None:
     cross = {name: weights for name, weights in found.weights.items() if "cross" in name}
-    assert list(content(page(found._replace(weights=cross)))["views"][0]["kinds"]) == ["cross"]
+    assert list(content(page(found._replace(weights=cross)))["trace"]["views"][0]["kinds"]) == ["cross"]
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
@@ -99,10 +100,14 @@ def test_the_script_reads_the_numbers_as_they_are(found: Trace) -> None:
           row: page.partners([[1, 2], [3, 4]], "queries", 1), column: page.partners([[1, 2], [3, 4]], "keys", 1),
           said: page.strongest([0.1, 0.6, 0.001, 0.299], ["a", "b", "c", "d"], 4),
           light: ["#ffffff", "#08306b", "#5fa8d8"].map(page.isLight),
+          shares: [0.95, 0.042, 0.0001].map(page.percent),
+          prefix: page.prefixOf([{ id: 7 }, { id: 8, best_ids: [8, 9] }], 1, 1),
+          masked: [0, 1, 2].map((column) => page.isMasked(
+            { row_spans: [[0, 1], [1, 2]], column_spans: [[0, 1], [1, 2], [2, 3]] }, "decoder", 1, column)),
         }));
     """
-    one = content(page(found))["views"][1]["kinds"]["cross"]
-    with resources.as_file(resources.files("dragoman.pages") / "explanation.js") as script:
+    one = content(page(found))["trace"]["views"][1]["kinds"]["cross"]
+    with resources.as_file(resources.files("dragoman.pages") / "explorer.js") as script:
         done = subprocess.run(
             ["node", "-e", program, str(script)], input=json.dumps(one), capture_output=True, text=True, timeout=30
         )
@@ -114,3 +119,14 @@ def test_the_script_reads_the_numbers_as_they_are(found: Trace) -> None:
     assert (said["row"], said["column"]) == ([3, 4], [2, 4])
     assert said["said"] == "b 60%, d 30%, a 10%"
     assert said["light"] == [True, False, True]
+    assert said["shares"] == ["95%", "4.2%", "<0.1%"]
+    assert said["prefix"] == [7, 9]
+    assert said["masked"] == [False, False, True]
+
+
+def test_the_explorer_says_the_same_in_both_languages() -> None:
+    script = (resources.files("dragoman.pages") / "explorer.js").read_text(encoding="utf-8")
+    english, chinese = re.search(r"\n  en: {(.*?)\n  },\n  zh: {(.*?)\n  },\n};", script, flags=re.DOTALL).groups()  # type: ignore[union-attr]
+    names = [re.findall(r"(?:^|, |\n)\s*(\w+): (?=[\"`(])", each) for each in (english, chinese)]
+    assert names[0] == names[1]
+    assert len(names[0]) > 50

@@ -101,6 +101,30 @@ def test_words_keep_rows_that_sum_to_1_and_leave_subwords_alone(translator: Tran
     assert words.steps == found.steps
 
 
+def test_another_candidate_is_kept_and_the_rest_searched_for(translator: Translator, found: Trace) -> None:
+    for step, (before, other) in enumerate(zip(found.steps, found.steps[0].best_ids[:2], strict=False)):
+        assert before.id == found.steps[step].best_ids[before.rank - 1]
+        prefix = [*(one.id for one in found.steps[:step]), other]
+        again = explain(translator, TEXT, prefix=prefix)
+        assert [one.id for one in again.steps][: step + 1] == prefix
+        assert again.n_forced == step + 1
+        assert again.steps[-1].id == EOS_ID
+    own = [one.id for one in found.steps]
+    assert explain(translator, TEXT, prefix=own[:2]).translation == found.translation
+    assert explain(translator, TEXT, prefix=[*own[:1], EOS_ID]).tgt.tokens[1:] == (END,)
+    assert found.model["parameters"] == sum(weight.numel() for weight in translator.model.parameters())
+
+
+def test_a_prefix_that_is_no_text_is_refused(translator: Translator) -> None:
+    for prefix, message in (([-1], "no token"), ([EOS_ID, 9], "no token"), ([10**6], "no token")):
+        with pytest.raises(ConfigError, match=message):
+            explain(translator, TEXT, prefix=prefix)
+    with pytest.raises(DecodeError, match="too long"):
+        explain(translator, TEXT, prefix=[9] * 10_000)
+    with pytest.raises(ConfigError, match="give one of them"):
+        explain(translator, TEXT, "haus", prefix=[9])
+
+
 def test_a_given_translation_is_explained_as_it_is(translator: Translator) -> None:
     found = explain(translator, TEXT, "haus katze")
     assert found.translation == "haus katze"
@@ -143,7 +167,7 @@ def test_an_ensemble_is_refused_and_any_number_of_candidates_has_names(tiny_run:
     found = explain(Translator.load(tiny_run, "cpu"), TEXT, n_best=7)
     write(found, tmp_path / "page.html")
     write(found, tmp_path / "candidates.svg", "candidates")
-    assert '<th scope="col">7th</th>' in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "7th" in (tmp_path / "candidates.svg").read_text(encoding="utf-8")
 
 
 def test_it_is_shown_saved_and_named(found: Trace, tmp_path: Path) -> None:

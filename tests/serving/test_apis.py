@@ -84,6 +84,36 @@ def test_the_pages_bring_a_policy_of_their_own(live: Any) -> None:
     assert live("/explain?text=" + "a" * 500).status == 400
 
 
+def test_what_the_model_looked_at_comes_as_json(live: Any, served: Translator) -> None:
+    found = live("/v1/explain", {"text": "the dog sees a cat", "source": "en", "target": "de"}).json
+    assert found["translation"] == served.translate("the dog sees a cat").text
+    assert set(found["views"][0]["kinds"]) == {"cross", "encoder", "decoder"}
+    given = live("/v1/explain", {"text": "the dog", "translation": "haus katze"}).json
+    assert given["translation"] == "haus katze"
+    step = found["steps"][0]
+    again = live("/v1/explain", {"text": "the dog sees a cat", "prefix": [step["best_ids"][1]]}).json
+    assert (again["steps"][0]["id"], again["forced"]) == (step["best_ids"][1], 1)
+    page = live(f"/explain?text=the%20dog&prefix={step['best_ids'][1]}")
+    assert page.status == 200
+
+
+@pytest.mark.parametrize("asked", [
+    {"text": " "}, {"text": "a\nb"}, {"text": "a" * 401}, {"text": "a", "translation": ""},
+    {"text": "a", "prefix": [-5]},
+    {"text": "a", "prefix": [10**9]}, {"text": "a", "prefix": ["x"]}, {"text": "a", "translation": "b", "prefix": [9]},
+    {"text": "a", "target": "xx"}, {"text": "a", "other": 1}, {},
+])  # fmt: skip
+def test_what_cannot_be_explained_is_a_clear_error(live: Any, asked: dict[str, Any]) -> None:
+    answer = live("/v1/explain", asked)
+    assert answer.status == 400
+    assert answer.json["error"]["message"]
+
+
+def test_explaining_needs_the_key_too(serving: Callable[..., Any], tmp_path: Path) -> None:
+    make_key(tmp_path / "keys", "me")
+    assert serving(keys=tmp_path / "keys")("/v1/explain", {"text": "the dog"}).status == 401
+
+
 def test_constraints_reach_the_search(live: Any) -> None:
     asked = {"text": "the dog sees a cat", "include": ["baum"], "prefix": "der"}
     text = live("/v1/translate", asked).json["translations"][0]["text"]

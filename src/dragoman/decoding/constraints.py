@@ -4,6 +4,7 @@ Constraints only exclude next tokens; the probabilities of the others, and so th
 model's. Texts are compared byte by byte with what each id spells, so a rule holds for every way of cutting a text into
 subwords:
 
+- **ids**: the translation begins with exactly these tokens; they come before a prefix.
 - **prefix**: a token may come if it spells more of the prefix, or its last part and anything after. "Ha" may become
   "Haus" or "Hand", however these are cut; "Ha " (with a space) is a word of its own.
 - **exclude**: a token is banned if the text would end in the word, or contain it, as a whole word.
@@ -97,16 +98,18 @@ class Rules(NamedTuple):
     exclude: tuple[bytes, ...] = ()  # words that do not appear in it
     no_repeat_ngram: int = 0  # no n-gram of this many ids is repeated; 0: they may be
     min_tokens: int = 0  # eos does not come before this many tokens
+    ids: tuple[int, ...] = ()  # the translation begins with these tokens, cut as they are
 
     @property
     def are_none(self) -> bool:
         """Whether decoding is unconstrained."""
-        return not (self.prefix or self.include or self.exclude or self.no_repeat_ngram or self.min_tokens)
+        return not (self.prefix or self.include or self.exclude or self.no_repeat_ngram or self.min_tokens
+                    or self.ids)  # fmt: skip
 
     @property
     def room(self) -> int:
         """The number of tokens that the prefix and the words may need."""
-        return len(self.prefix) + sum(map(len, self.include))
+        return len(self.ids) + len(self.prefix) + sum(map(len, self.include))
 
 
 def restrict(
@@ -135,6 +138,8 @@ def restrict(
 
 def following(ids: Sequence[int], rules: Rules, room: int, eos_id: int) -> tuple[list[int], list[int]]:
     """The only ids that may follow (none: any may), and ids that may not."""
+    if len(ids) < len(rules.ids):
+        return [rules.ids[len(ids)]], []
     text = rules.spelling.text(ids)
     in_prefix = len(text) < len(rules.prefix)
     banned = {i for word in rules.exclude for i in completing(text, word, rules.spelling)}

@@ -1,32 +1,29 @@
-"""A trace as one HTML file to explore: words whose partners light up, every head, the candidates of each step.
+"""A trace as JSON, and as one HTML file to explore: links between words, every head, decoding step by step.
 
 The file holds all it needs and works without a network; its policy lets nothing in from elsewhere, and no script run
-but its own (``pages/explanation.*``). Texts of the user stand in it as JSON only.
+but its own (``pages/explorer.js`` and ``pages/explanation.js``). Texts of the user are in it as JSON only.
 """
 
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dragoman.explanation.style import BLUES, blend
-from dragoman.explanation.trace import KINDS, Trace, rank_names
+from dragoman.explanation.trace import KINDS, Trace
+from dragoman.explanation.words import Span
 from dragoman.files import explained, write_text
 from dragoman.pages.render import render
 
 DARK = ("#16181b", "#2f7fb8", "#eaf5ff")
 """The scale on a dark page: nothing is the page, all is nearly white."""
 
-_TITLES = {"cross": "Translation to source", "encoder": "Source to itself", "decoder": "Translation to itself"}
-_LABELS = {
-    "cross": {"keys": "source (looked at)", "queries": "translation (looking)"},
-    "encoder": {"keys": "source (looked at)", "queries": "source (looking)"},
-    "decoder": {"keys": "translation so far (looked at)", "queries": "next word (looking)"},
-}
-_HINT = "Point at a word, or walk along the words with the arrow keys; a click holds it, Escape lets go."
+SHADES = 64
+"""Colours of the scale; the page finds those between."""
 
 
 def save_page(trace: Trace, path: Path) -> None:
@@ -43,28 +40,40 @@ def save_page(trace: Trace, path: Path) -> None:
 
 def page(trace: Trace) -> str:
     """The whole HTML."""
-    n_best = max(len(step.best) for step in trace.steps)
-    return render("explanation.html", source=trace.source, ranks=rank_names(n_best), content=page_data(trace))
+    return render("explanation.html", source=trace.source, content={"trace": trace_data(trace), "scale": scale()})
 
 
-def page_data(trace: Trace) -> dict[str, Any]:
-    """What the page shows, as JSON has it."""
-    views = [_view("Words", trace.by_words(), trace), _view("Subwords", trace, trace)]
+def scale() -> dict[str, list[str]]:
+    """The colours of weights from 0 to 1, evenly spaced in OKLab, for either theme."""
+    return {theme: [_hex(colour) for colour in blend(stops, SHADES)] for theme, stops in
+            (("light", BLUES), ("dark", DARK))}  # fmt: skip
+
+
+def trace_data(trace: Trace) -> dict[str, Any]:
+    """What the explorer shows, as JSON has it."""
+    views = [_view("words", trace.by_words(), trace), _view("subwords", trace, trace)]
     return {
-        "views": views[:1] if trace.src.words == trace.src.tokens and trace.tgt.words == trace.tgt.tokens else views,
-        "titles": _TITLES,
-        "labels": _LABELS,
-        "hint": _HINT,
+        "source": trace.source,
+        "translation": trace.translation,
+        "src_lang": trace.src.lang or "",
         "tgt_lang": trace.tgt.lang or "",
+        "model": dict(trace.model),
+        "forced": trace.n_forced,
+        "views": views[:1] if trace.src.words == trace.src.tokens and trace.tgt.words == trace.tgt.tokens else views,
         "steps": [step._asdict() for step in trace.steps],
-        "scale": {theme: [_hex(colour) for colour in blend(stops, 256)] for theme, stops in
-                  (("light", BLUES), ("dark", DARK))},
-    }  # fmt: skip
+    }
 
 
 def _view(name: str, shown: Trace, tokens: Trace) -> dict[str, Any]:
-    """A trace between words or between subwords; ``steps`` says of each step which row it made."""
-    spans = tokens.tgt.spans if shown is not tokens else [(i, i + 1) for i in range(len(tokens.tgt.tokens))]
+    """A trace between words or between subwords; spans are positions, and ``steps`` says which row each step made."""
+    src, tgt = [
+        side.spans if shown is not tokens else [(i, i + 1) for i in range(len(side.tokens))]
+        for side in (tokens.src, tokens.tgt)
+    ]  # fmt: skip
+    so_far = [(0, 1), *((start + 1, stop + 1) for start, stop in tgt[:-1])]  # behind the start
+    spans: dict[str, tuple[Sequence[Span], Sequence[Span]]] = {
+        "cross": (tgt, src), "encoder": (src, src), "decoder": (tgt, so_far),
+    }  # fmt: skip
     kinds = {}
     for kind in KINDS:
         if layers := shown.layers(kind):
@@ -73,12 +82,13 @@ def _view(name: str, shown: Trace, tokens: Trace) -> dict[str, Any]:
             kinds[kind] = {
                 "rows": rows, "rows_lang": (shown.src if kind == "encoder" else shown.tgt).lang or "",
                 "columns": columns, "columns_lang": (shown.tgt if kind == "decoder" else shown.src).lang or "",
+                "row_spans": spans[kind][0], "column_spans": spans[kind][1],
                 "shape": weights.shape, "weights": _packed(weights),
             }  # fmt: skip
     return {
         "name": name,
         "kinds": kinds,
-        "steps": [i for i, (first, stop) in enumerate(spans) for _ in range(first, stop)],
+        "steps": [i for i, (first, stop) in enumerate(tgt) for _ in range(first, stop)],
     }
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, Tokenizer
 from dragoman.decoding.batches import search_all
+from dragoman.decoding.constraints import Rules, Spelling
 from dragoman.decoding.ensemble import Ensemble
 from dragoman.errors import ConfigError, DecodeError
 from dragoman.explanation.words import END, START, Span, between_words, word_names, word_spans
@@ -31,6 +32,8 @@ class Step(NamedTuple):
     probability: float
     rank: int  # 1: nothing was likelier; a search looks ahead, and may take another
     best: tuple[tuple[str, float], ...]  # the likeliest subwords with their probabilities, in order
+    id: int = EOS_ID  # of the one chosen
+    best_ids: tuple[int, ...] = ()  # of the likeliest: what ``explain`` takes as a prefix
 
 
 class Side(NamedTuple):
@@ -55,6 +58,8 @@ class Trace(NamedTuple):
     tgt: Side  # T tokens; row i of an attention is the step that chose token i
     weights: dict[str, NDArray[np.float32]]  # module path -> (H, Q, K)
     steps: tuple[Step, ...]  # of each subword, also where tokens are words
+    model: Mapping[str, Any] = {}  # what is known of it: parameters, step, BLEU in validation
+    n_forced: int = 0  # how many tokens were given, not chosen
 
     def __repr__(self) -> str:
         heads = sum(len(weights) for weights in self.weights.values())
@@ -139,7 +144,9 @@ class Trace(NamedTuple):
 
 
 @torch.inference_mode()
-def explain(translator: Translator, text: str, target: str | None = None, n_best: int = 5) -> Trace:
+def explain(
+    translator: Translator, text: str, target: str | None = None, n_best: int = 5, prefix: Sequence[int] = ()
+) -> Trace:
     """Translate ``text`` with the run's own beam, then run the model once more on the result with a recorder.
 
     What comes back holds every attention as an array (``alignment()``, ``layers("cross")``; ``by_words()`` merges
@@ -151,9 +158,12 @@ def explain(translator: Translator, text: str, target: str | None = None, n_best
         text: One sentence; a parser's, with spaces between its words.
         target: A translation to explain instead of the model's own; of a parser a tree.
         n_best: How many candidates of each step to keep.
+        prefix: Tokens that the translation begins with, such as those of the steps before one and another candidate of
+            that one (``Step.best_ids``); the rest is searched for. An eos at its end leaves nothing to search for.
 
     Raises:
-        ConfigError: The translator is an ensemble, which has no attention of its own.
+        ConfigError: The translator is an ensemble, which has no attention of its own; ``target`` and ``prefix`` are
+            both given, or an id of the prefix is not in the vocabulary.
         DecodeError: A text is blank, or longer than the model was trained on.
         DataError: Of a parser, ``target`` is no tree.
     """
@@ -163,8 +173,10 @@ def explain(translator: Translator, text: str, target: str | None = None, n_best
     read = trees.sentence_of(trees.words_of(text)) if parses else text
     ids = _ids(translator, translator.src_tokenizer, read, "the text")
     if target is None:
-        best = search_all(translator.model, [ids], translator.config.decode, translator.device)[0][0]
-        tgt_ids, target = list(best.ids), one_line(translator.tgt_tokenizer.decode([best.ids])[0])
+        tgt_ids = _searched(translator, ids, prefix)
+        target = one_line(translator.tgt_tokenizer.decode([tgt_ids])[0])
+    elif prefix:
+        raise ConfigError("target and prefix: give one of them")
     else:
         target = " ".join(trees.to_symbols(trees.tree_of(target))) if parses else target
         tgt_ids = _ids(translator, translator.tgt_tokenizer, target, "the translation")
@@ -180,7 +192,34 @@ def explain(translator: Translator, text: str, target: str | None = None, n_best
         tgt=_side(translator.tgt_tokenizer, tgt_ids, data.tgt_lang, parses),
         weights=weights,
         steps=_steps(logits[0].float().cpu(), [*tgt_ids, EOS_ID], translator.tgt_tokenizer, n_best),
+        model=_facts(translator),
+        n_forced=len(prefix),
     )
+
+
+def _searched(translator: Translator, ids: list[int], prefix: Sequence[int]) -> list[int]:
+    """The run's own translation that begins with ``prefix``."""
+    tokenizer, end = translator.tgt_tokenizer, list(prefix[-1:]) == [EOS_ID]
+    begun = list(prefix[: len(prefix) - end])
+    if wrong := [i for i in begun if not EOS_ID < i < tokenizer.vocab_size]:
+        raise ConfigError(f"id {wrong[0]} in the prefix is no token of a text: 4 to {tokenizer.vocab_size - 1}")
+    if len(begun) > translator.max_tokens:
+        raise DecodeError(f"a prefix of {len(begun):,} tokens is too long: at most {translator.max_tokens:,}")
+    if end:
+        return begun
+    rules = [Rules(Spelling(tokenizer.spelled), ids=tuple(begun))] if begun else None
+    return list(search_all(translator.model, [ids], translator.config.decode, translator.device, rules=rules)[0][0].ids)
+
+
+def _facts(translator: Translator) -> dict[str, Any]:
+    """Which model it was: its size, and what its manifest says of its training."""
+    manifest = translator.manifest
+    found = {
+        "parameters": sum(weight.numel() for weight in translator.model.parameters()),
+        "step": manifest.get("step"),
+        "bleu": (manifest.get("validation") or {}).get("bleu"),
+    }
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def rank_names(n: int) -> tuple[str, ...]:
@@ -220,8 +259,9 @@ def _steps(logits: torch.Tensor, ids: Sequence[int], tokenizer: Tokenizer, n_bes
     for row, chosen in zip(probabilities, ids, strict=True):
         best = row.topk(min(n_best, len(row)))
         names = readable(tokenizer, best.indices.tolist())
+        best_ids = best.indices.tolist()
         steps.append(Step(
             readable(tokenizer, [chosen])[0], float(row[chosen]), 1 + int((row > row[chosen]).sum()),
-            tuple(zip(names, best.values.tolist(), strict=True)),
+            tuple(zip(names, best.values.tolist(), strict=True)), chosen, tuple(best_ids),
         ))  # fmt: skip
     return tuple(steps)

@@ -1,19 +1,21 @@
 "use strict";
-// Translate as you type; which word went where; other translations. Text of people goes into textContent only.
+// Translate as you type; other translations; what the model looked at. Text of people goes into textContent only.
 const SAYS = {
   en: {
-    from: "From", to: "To", clear: "Clear", copy: "Copy", copied: "Copied", why: "Why? The attention",
-    result: "Translation", others: "Other translations", words: "Which word went where",
-    "words-help": "Point at a word, or Tab to it: its partners light up. Read off the attention, a clue and not a proof.",
+    from: "From", to: "To", clear: "Clear", copy: "Copy", copied: "Copied", why: "What the model looked at",
+    source: "Text to translate", result: "Translation", others: "Other translations", notes: "Notes", glossary: "Glossary",
+    "glossary-help": "One term a line, such as: dog = Hündin. Without = the term is kept as it is.",
+    "line-choice": "Line to look at", long: (n) => `Lines of more than ${n} characters have no picture of their attention.`,
     key: "API key", "use-key": "Use", working: "translating …", detect: "Detect", other: "中文", dark: "Dark", light: "Light",
     placeholder: "Type or paste text", count: (n, most) => `${n.toLocaleString("en")} of ${most.toLocaleString("en")} characters`,
     sure: (share) => `Confidence ${Math.round(100 * share)} of 100`, detected: (name) => `${name}, it seems`,
     offline: "The server does not answer.", line: "line",
   },
   zh: {
-    from: "源语言", to: "目标语言", clear: "清空", copy: "复制", copied: "已复制", why: "为什么？看注意力",
-    result: "译文", others: "其他译文", words: "词与词的对应",
-    "words-help": "指向一个词，或用 Tab 键移到它上面，与它对应的词就会亮起。对应关系取自注意力，只是线索，不是证明。",
+    from: "源语言", to: "目标语言", clear: "清空", copy: "复制", copied: "已复制", why: "模型看了哪里",
+    source: "待译文本", result: "译文", others: "其他译文", notes: "说明", glossary: "术语表",
+    "glossary-help": "每行一个术语，例如：dog = 犬；不写等号则原样保留。",
+    "line-choice": "查看哪一行", long: (n) => `超过 ${n} 个字符的行不显示注意力。`,
     key: "API 密钥", "use-key": "使用", working: "正在翻译……", detect: "自动检测", other: "English", dark: "深色", light: "浅色",
     placeholder: "输入或粘贴文本", count: (n, most) => `${n.toLocaleString("en")} / ${most.toLocaleString("en")} 字符`,
     sure: (share) => `置信度 ${Math.round(100 * share)}（满分 100）`, detected: (name) => `似乎是${name}`,
@@ -24,9 +26,9 @@ const PAUSE_MS = 300;
 const $ = (id) => document.getElementById(id);
 const settings = JSON.parse($("settings").textContent);
 const names = new Map(settings.names);
-const unspaced = new Set(settings.unspaced);
 let ui = (navigator.language || "en").startsWith("zh") ? "zh" : "en";
-let key = "", asking = null, timer = 0, said = "";
+let key = "", asking = null, timer = 0, said = "", looked = { source: "", target: "", from: "", to: "" };
+let looking = null; // the request for a trace that is under way
 
 function say(name, ...values) {
   const text = SAYS[ui][name];
@@ -74,13 +76,14 @@ function speak() {
   targets();
   theme(document.documentElement.dataset.theme);
   count();
+  view.speak(ui);
 }
 
 function theme(wanted) {
   const dark = wanted ? wanted === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   if (wanted) document.documentElement.dataset.theme = wanted;
   $("theme").textContent = say(dark ? "light" : "dark");
-  $("theme").onclick = () => theme(dark ? "light" : "dark");
+  $("theme").onclick = () => { theme(dark ? "light" : "dark"); view.redraw(); };
 }
 
 function count() {
@@ -97,15 +100,15 @@ async function translate() {
   const mine = (asking = new AbortController());
   $("state").textContent = say("working");
   $("result").classList.add("old");
-  const asked = { text, source: $("from").value || "auto", target: $("to").value, alignments: true };
+  const asked = { text, source: $("from").value || "auto", target: $("to").value };
+  const glossary = terms();
+  if (glossary) asked.glossary = glossary;
   if (!text.trim().includes("\n")) {
     asked.text = text.trim();
     asked.n_best = Math.min(4, settings.beam);
   }
   try {
-    const headers = { "content-type": "application/json" };
-    if (key) headers.authorization = `Bearer ${key}`;
-    const answer = await fetch("v1/translate", { method: "POST", headers, body: JSON.stringify(asked), signal: mine.signal });
+    const answer = await ask("v1/translate", asked, mine.signal);
     const found = await answer.json();
     if (mine !== asking) return;
     $("access").hidden = answer.status !== 401 && answer.status !== 403;
@@ -132,49 +135,73 @@ function show(found, source = "", from = "", to = "", problem = "") {
     item.append(element("span", one.text), element("small", one.score.toFixed(2)));
     return item;
   }));
-  const why = $("why");
-  why.hidden = !found || source.includes("\n") || source.length > 400 || !settings.explain;
-  why.href = `explain?${new URLSearchParams({ text: source, source: from, target: to })}`;
-  align(found, source, from, to);
+  lines(found ? source : "", from, to);
 }
 
-function words(line, lang) {
-  return unspaced.has(lang.split(/[-_]/)[0]) ? [...line].filter((c) => c.trim()) : line.split(/\s+/).filter(Boolean);
+/** The glossary field: source and target terms around "=", or a term that is kept. */
+function terms() {
+  const rows = $("glossary").value.split("\n").map((row) => row.split("=").map((part) => part.trim())).filter(([term]) => term);
+  return rows.length ? Object.fromEntries(rows.map(([term, target]) => [term, target || null])) : null;
 }
 
-function align(found, source, from, to) {
-  $("lines").replaceChildren();
-  const lines = found && found.alignment ? source.split(/\r?\n/) : [];
-  const out = said.split(/\r?\n/);
-  lines.forEach((line, i) => {
-    const links = found.alignment[i] || [];
-    if (!links.length) return;
-    const made = document.createElement("div");
-    made.className = "line";
-    const sides = [[line, from], [out[i] || "", to]].map(([text, lang], side) => {
-      const row = element("div", "", "words");
-      row.lang = lang;
-      words(text, lang).forEach((word, n) => {
-        const chip = element("button", word, "word");
-        chip.type = "button";
-        const partners = links.filter((link) => link[side] === n).map((link) => link[1 - side]);
-        const light = (on) => {
-          chip.classList.toggle("at", on);
-          const other = made.children[1 - side];
-          for (const p of partners) if (other.children[p]) other.children[p].classList.toggle("lit", on);
-        };
-        chip.addEventListener("pointerenter", () => light(true));
-        chip.addEventListener("pointerleave", () => light(false));
-        chip.addEventListener("focus", () => light(true));
-        chip.addEventListener("blur", () => light(false));
-        row.append(chip);
-      });
-      return row;
-    });
-    made.append(...sides);
-    $("lines").append(made);
-  });
-  $("aligned").hidden = !$("lines").children.length;
+function ask(route, asked, signal) {
+  const headers = { "content-type": "application/json" };
+  if (key) headers.authorization = `Bearer ${key}`;
+  return fetch(route, { method: "POST", headers, body: JSON.stringify(asked), signal });
+}
+
+// --- what the model looked at: the explorer, with the server as its model ---------------------------------------------
+
+async function json(answer) {
+  const found = await answer.json();
+  if (!answer.ok) throw new Error(found.error.message);
+  return found;
+}
+
+const view = explorer($("explorer"), {
+  answers: true,
+  trace: async (text, prefix) => json(await ask("v1/explain", { text, source: looked.from, target: looked.to, prefix })),
+}, {
+  scale: settings.scale,
+  language: ui,
+  /** A page for a saved state: its shell is the same whatever it shows. */
+  page: async (trace) => {
+    const asked = new URLSearchParams({ text: trace.source, source: looked.from, target: looked.to, translation: trace.translation });
+    const answer = await fetch(`explain?${asked}`, { headers: key ? { authorization: `Bearer ${key}` } : {} });
+    if (!answer.ok) throw new Error((await answer.json()).error.message);
+    return answer.text();
+  },
+});
+
+/** Which line to look at, where there are several; those without letters are no choice. */
+function lines(source, from, to) {
+  const [own, out] = [source.split(/\r?\n/), said.split(/\r?\n/)];
+  const found = own.map((line, i) => [line.trim(), (out[i] || "").trim()]).filter((each) => each.every(Boolean));
+  $("why").hidden = !found.length;
+  $("lines").hidden = found.length < 2;
+  $("line").replaceChildren(...found.map(([line], i) => Object.assign(element("option", line.slice(0, 80)), { value: i })));
+  $("line").onchange = () => look(...found[$("line").value], from, to);
+  if (looking) looking.abort();
+  if (found.length) look(...found[0], from, to);
+}
+
+async function look(source, target, from, to) {
+  if (looking) looking.abort();
+  const mine = (looking = new AbortController());
+  const short = Math.max(source.length, target.length) <= settings.explained;
+  $("why-not").textContent = short ? "" : say("long", settings.explained);
+  $("explorer").hidden = !short;
+  if (!short) return;
+  try {
+    const found = await json(await ask("v1/explain", { text: source, translation: target, source: from, target: to }, mine.signal));
+    if (mine !== looking) return;
+    looked = { source, target, from, to };
+    view.show(found);
+  } catch (error) {
+    if (error.name === "AbortError" || mine !== looking) return;
+    $("why-not").textContent = error.message;
+    $("explorer").hidden = true;
+  }
 }
 
 function soon() {
@@ -184,6 +211,7 @@ function soon() {
 }
 
 $("source").addEventListener("input", soon);
+$("glossary").addEventListener("input", soon);
 $("from").addEventListener("change", () => { targets(); translate(); });
 $("to").addEventListener("change", translate);
 $("clear").addEventListener("click", () => { $("source").value = ""; count(); translate(); $("source").focus(); });

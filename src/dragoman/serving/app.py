@@ -19,7 +19,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from dragoman import __version__
 from dragoman.errors import DragomanError
-from dragoman.serving import deepl, libretranslate, native, pages
+from dragoman.serving import deepl, explaining, libretranslate, native, pages
 from dragoman.serving.batcher import Batcher, BusyError
 from dragoman.serving.glossaries import Glossaries, UnknownError
 from dragoman.serving.http import DeniedError, MalformedError, State, check_key, state_of
@@ -66,7 +66,7 @@ def build(pairs: Pairs, options: ServeOptions) -> tuple[Any, State]:
         description="Translation by a Transformer: dragoman's own API, LibreTranslate's and DeepL's v2.",
     )  # fmt: skip
     app.state.dragoman = state
-    for router in (native.router, libretranslate.router, deepl.router, pages.router):
+    for router in (native.router, libretranslate.router, deepl.router, explaining.router, pages.router):
         app.include_router(router)
     _operations(app)
     _errors(app)

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from dragoman.errors import ConfigError, ServeError
 from dragoman.translation.options import TranslateOptions
 
+EXPLAINED = 400
+"""Characters of a text whose attention is shown: more would not fit on a page."""
+
 
 class TooMuchError(ServeError):
     """A request is beyond a limit: HTTP 413."""

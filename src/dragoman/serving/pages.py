@@ -1,8 +1,7 @@
-"""The page to translate on and the page that shows the attention: one file each, with a policy of its own."""
+"""The page to translate on, and the policy that a page is sent with."""
 
 from __future__ import annotations
 
-import asyncio
 import re
 from functools import cache
 
@@ -10,24 +9,19 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from dragoman.data.languages import UNSPACED
-from dragoman.explanation.page import page as explanation_page
-from dragoman.explanation.trace import explain as traced
+from dragoman.explanation.page import scale
 from dragoman.pages.render import checksum, render
-from dragoman.serving.http import MalformedError, State, check_key, state_of
-from dragoman.serving.pairs import Pair, name_of
+from dragoman.serving.http import State, state_of
+from dragoman.serving.limits import EXPLAINED
+from dragoman.serving.pairs import name_of
 
 router = APIRouter(tags=["pages"], default_response_class=HTMLResponse)
-
-MOST_EXPLAINED = 400
-"""Characters of a text whose attention is shown: more would not fit on a page."""
-
-_EXPLAINING = asyncio.Semaphore(1)  # a trace runs the plain model, for people who look: one at a time
 
 
 @router.get("/", summary="A page to translate on")
 async def index(request: Request) -> HTMLResponse:
     """Translate as you type."""
-    return _answer(_index(state_of(request)))
+    return with_policy(_index(state_of(request)))
 
 
 @cache
@@ -41,27 +35,13 @@ def _index(state: State) -> str:
         "unspaced": list(UNSPACED),
         "most": state.service.limits.chars,
         "beam": min(pair.translator.config.decode.beam_size for pair in pairs),
-        "explain": state.keys is None,
+        "explained": EXPLAINED,
+        "scale": scale(),
     }
     return render("serve.html", settings=settings)
 
 
-@router.get("/explain", summary="A page that shows the attention")
-async def explain(request: Request, text: str, source: str = "auto", target: str | None = None) -> HTMLResponse:
-    """As ``dragoman explain`` writes it, for one short text."""
-    check_key(request, None, missing=401, wrong=403)
-    if not text.strip() or len(text) > MOST_EXPLAINED or "\n" in text:
-        raise MalformedError(f"text must be one line of at most {MOST_EXPLAINED} characters")
-    pair = state_of(request).service.pair(source, target, [text])
-    async with _EXPLAINING:
-        return _answer(await asyncio.to_thread(_explained, pair, text))
-
-
-def _explained(pair: Pair, text: str) -> str:
-    return explanation_page(traced(pair.translator, text))
-
-
-def _answer(text: str) -> HTMLResponse:
+def with_policy(text: str) -> HTMLResponse:
     """A page with the policy that lets its own scripts and styles run, and nothing else."""
     script = [checksum(each) for each in re.findall(r"<script>(.*?)</script>", text, re.DOTALL)]
     style = [checksum(each) for each in re.findall(r"<style>(.*?)</style>", text, re.DOTALL)]

@@ -1,0 +1,93 @@
+"""What the model looked at, for people who ask: as JSON for the explorer, or as a page of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse, JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from dragoman.explanation.page import page, trace_data
+from dragoman.explanation.trace import Trace
+from dragoman.explanation.trace import explain as traced
+from dragoman.serving.batcher import BusyError
+from dragoman.serving.http import MalformedError, check_key, state_of
+from dragoman.serving.limits import EXPLAINED
+from dragoman.serving.pages import with_policy
+from dragoman.serving.transport import ClientLeft
+
+router = APIRouter()
+
+MOST_WAITING = 16
+"""Traces that wait for their turn; one more is refused."""
+
+
+class ExplainRequest(BaseModel):
+    """One line to explain."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: str
+    source: str = "auto"
+    target: str | None = None
+    translation: Annotated[
+        str | None, Field(description="Explain this translation; without it the model's own is searched for.")
+    ] = None
+    prefix: Annotated[
+        list[int], Field(max_length=1000, description="Ids that the translation begins with; the rest is searched for.")
+    ] = []
+
+
+class _Turns:
+    """Traces run the plain model, for people who look: one at a time."""
+
+    def __init__(self) -> None:
+        self._one, self._waiting = asyncio.Semaphore(1), 0
+
+    async def trace(
+        self,
+        request: Request,
+        text: str,
+        source: str,
+        target: str | None,
+        translation: str | None,
+        prefix: Sequence[int],
+    ) -> Trace:
+        for line in (text, translation):
+            if line is not None and (not line.strip() or len(line) > EXPLAINED or "\n" in line):
+                raise MalformedError(f"text and translation must be one line of at most {EXPLAINED} characters")
+        pair = state_of(request).service.pair(source, target, [text])
+        if self._waiting >= MOST_WAITING:
+            raise BusyError(2.0)
+        self._waiting += 1
+        try:
+            async with self._one:
+                if await request.is_disconnected():  # a later request has taken its place
+                    raise ClientLeft
+                return await asyncio.to_thread(traced, pair.translator, text, translation, prefix=prefix)
+        finally:
+            self._waiting -= 1
+
+
+_turns = _Turns()
+
+
+@router.post("/v1/explain", tags=["dragoman"], summary="What the model looked at and considered")
+async def explain(asked: ExplainRequest, request: Request) -> Any:
+    """Every attention weight and the candidates of each step, for one short line."""
+    check_key(request, None, missing=401, wrong=403)
+    found = await _turns.trace(request, asked.text, asked.source, asked.target, asked.translation, asked.prefix)
+    return JSONResponse(trace_data(found))
+
+
+@router.get("/explain", tags=["pages"], summary="The same as a page", response_class=HTMLResponse)
+async def explained(
+    request: Request, text: str, source: str = "auto", target: str | None = None, translation: str | None = None,
+    prefix: Annotated[list[int], Query(max_length=1000)] = [],  # noqa: B006 - FastAPI copies it
+) -> HTMLResponse:  # fmt: skip
+    """As ``dragoman explain`` writes it, for one short line."""
+    check_key(request, None, missing=401, wrong=403)
+    return with_policy(page(await _turns.trace(request, text, source, target, translation, prefix)))
