@@ -202,7 +202,7 @@ def test_it_speaks_chinese_and_has_a_dark_theme(open_page: Callable[..., Any], u
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_attention_has_a_page(open_page: Callable[..., Any], url: str, width: int, scheme: str) -> None:
     page = open_page(url, viewport={"width": width, "height": 800}, color_scheme=scheme)
-    page.goto(f"{url}explain?text=the%20dog%20sees%20a%20cat")
+    page.goto(f"{url}explain?text=the%20dog%20sees%20a%20cat%20and%20the%20man%20likes%20the%20house%20greenish")
     assert page.locator(".ex-map td[title]").count() > 10
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.click("#language")

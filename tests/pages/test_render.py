@@ -53,7 +53,7 @@ def test_a_page_in_a_frame_is_text_to_the_page_around_it() -> None:
     frame = framed(inner, 300)
     assert "<script" not in frame
     assert frame.count("<") == 2  # the frame, and its end
-    assert 'sandbox="allow-scripts"' in frame
+    assert 'sandbox="allow-scripts allow-downloads"' in frame
     [source] = re.findall(r'srcdoc="([^"]*)"', frame)
     assert html.unescape(source) == inner
 

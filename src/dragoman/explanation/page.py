@@ -51,7 +51,11 @@ def scale() -> dict[str, list[str]]:
 
 def trace_data(trace: Trace) -> dict[str, Any]:
     """What the explorer shows, as JSON has it."""
-    views = [_view("words", trace.by_words(), trace), _view("subwords", trace, trace)]
+    views = [_view("subwords", trace, trace)]
+    if trace.src.words == trace.src.tokens and trace.tgt.words == trace.tgt.tokens:
+        views[0]["name"] = "words"
+    else:
+        views.insert(0, _view("words", trace.by_words(), trace))
     return {
         "source": trace.source,
         "translation": trace.translation,
@@ -59,13 +63,17 @@ def trace_data(trace: Trace) -> dict[str, Any]:
         "tgt_lang": trace.tgt.lang or "",
         "model": dict(trace.model),
         "forced": trace.n_forced,
-        "views": views[:1] if trace.src.words == trace.src.tokens and trace.tgt.words == trace.tgt.tokens else views,
+        "views": views,
         "steps": [step._asdict() for step in trace.steps],
     }
 
 
 def _view(name: str, shown: Trace, tokens: Trace) -> dict[str, Any]:
-    """A trace between words or between subwords; spans are positions, and ``steps`` says which row each step made."""
+    """A trace between words or between subwords; ``steps`` says which row each step made.
+
+    Spans are positions of tokens. Weights between words are computed in the page from those between subwords, which
+    halves it.
+    """
     src, tgt = [
         side.spans if shown is not tokens else [(i, i + 1) for i in range(len(side.tokens))]
         for side in (tokens.src, tokens.tgt)
@@ -83,7 +91,7 @@ def _view(name: str, shown: Trace, tokens: Trace) -> dict[str, Any]:
                 "rows": rows, "rows_lang": (shown.src if kind == "encoder" else shown.tgt).lang or "",
                 "columns": columns, "columns_lang": (shown.tgt if kind == "decoder" else shown.src).lang or "",
                 "row_spans": spans[kind][0], "column_spans": spans[kind][1],
-                "shape": weights.shape, "weights": _packed(weights),
+                "shape": weights.shape, **({"weights": _packed(weights)} if shown is tokens else {}),
             }  # fmt: skip
     return {
         "name": name,

@@ -9,14 +9,14 @@
 
 const EXPLORER_SAYS = {
   en: {
-    model: "Model", parameters: (n) => `${n} parameters`, steps: (n) => `${n.toLocaleString("en")} training steps`,
+    model: "Model", parameters: (n) => `${n < 1e6 ? n.toLocaleString("en") : `${(n / 1e6).toFixed(1)} million`} parameters`, steps: (n) => `${n.toLocaleString("en")} training steps`,
     bleu: (x) => `BLEU ${x.toFixed(1)} in validation`, source: "Source", translation: "Translation",
     kind: "Whose attention", cross: "Translation to source", encoder: "Source to itself", decoder: "Translation to itself",
     view: "Units", words: "Words", subwords: "Subwords", overlay: "Overlays", positions: "Positions", masks: "Masks",
     save: "Save as a page", svg: "SVG", svgOf: (name) => `Save the picture as SVG: ${name}`,
     links: "Which word looks at which", mean: "mean", oneHead: "only head", head: (n) => `head ${n}`, layer: (n) => `Layer ${n}`,
-    shown: (layer, head) => `Layer ${layer}, ${head}`, meanLong: "mean of its heads",
-    best: "the layer that follows the source most closely", looked: "looked at", looking: "looking",
+    shown: (layer, head) => `Layer ${layer}, ${head}`, meanLong: "mean of its heads", ofKind: (kind, shown) => `${kind}: ${shown}`,
+    best: " (the layer that follows the source most closely)", looked: "looked at", looking: "looking",
     hint: "Point at a word, or walk along with the arrow keys. A click holds it; Escape lets go.",
     looksAt: (word, at) => `${word} looks at ${at}`, lookedAt: (word, by) => `${word} is looked at by ${by}`, none: "no word",
     heads: "Every head", headsHelp: "Rows look at columns. Choose a head to enlarge it and to draw its links above.",
@@ -32,16 +32,16 @@ const EXPLORER_SAYS = {
     end: "(end)", start: "(start)", map: "Attention weights", other: "中文", dark: "Dark", light: "Light", title: "What the model looked at",
   },
   zh: {
-    model: "模型", parameters: (n) => `${n} 个参数`, steps: (n) => `训练 ${n.toLocaleString("en")} 步`,
+    model: "模型", parameters: (n) => `${n < 1e4 ? n : `${Math.round(n / 1e4).toLocaleString("en")} 万`}个参数`, steps: (n) => `训练 ${n.toLocaleString("en")} 步`,
     bleu: (x) => `验证集 BLEU ${x.toFixed(1)}`, source: "原文", translation: "译文",
     kind: "注意力种类", cross: "译文看原文", encoder: "原文看自身", decoder: "译文看自身",
     view: "单位", words: "词", subwords: "子词", overlay: "叠加显示", positions: "位置", masks: "掩码",
     save: "另存为网页", svg: "SVG", svgOf: (name) => `将图片存为 SVG：${name}`,
     links: "哪个词在看哪个词", mean: "均值", oneHead: "唯一的头", head: (n) => `头 ${n}`, layer: (n) => `第 ${n} 层`,
-    shown: (layer, head) => `第 ${layer} 层，${head}`, meanLong: "各头均值",
-    best: "与原文对应最紧密的一层", looked: "被看", looking: "在看",
+    shown: (layer, head) => `第 ${layer} 层，${head}`, meanLong: "各头均值", ofKind: (kind, shown) => `${kind}：${shown}`,
+    best: "（与原文对应最紧密的一层）", looked: "被看", looking: "在看",
     hint: "指向一个词，或用方向键移动；单击可固定，按 Esc 取消。",
-    looksAt: (word, at) => `${word} 看向 ${at}`, lookedAt: (word, by) => `看向 ${word} 的有 ${by}`, none: "没有词",
+    looksAt: (word, at) => `${word} 看向 ${at}`, lookedAt: (word, by) => `看向 ${word} 的有 ${by}`, none: "（无）",
     heads: "所有的头", headsHelp: "行看列。选一个头，即可放大，上方的连线也随之更新。",
     enlarge: (layer, head) => `第 ${layer} 层，${head}：放大`, legend: "注意力权重，每行之和为 100%",
     masked: "已掩码：在后面，不可见", unmasked: "无掩码：整个原文可见", samePlace: "位置相同",
@@ -73,6 +73,23 @@ function matrix(weights, shape, layer, head) {
   return Array.from({ length: nRows }, (_, row) =>
     Array.from({ length: nColumns }, (_, column) =>
       heads.reduce((sum, one) => sum + weights[((layer * nHeads + one) * nRows + row) * nColumns + column], 0) / heads.length));
+}
+
+/**
+ * Attention between words from that between subwords, as explanation/words.py has it: what is paid to a word is the sum
+ * over its subwords, what it pays the mean. Spans are a word's first subword and the one after its last.
+ */
+function betweenWords(weights, [nLayers, nHeads, nRows, nColumns], rowSpans, columnSpans) {
+  const merged = new Float32Array(nLayers * nHeads * rowSpans.length * columnSpans.length);
+  let at = 0;
+  for (let head = 0; head < nLayers * nHeads; head++)
+    for (const [top, bottom] of rowSpans)
+      for (const [left, right] of columnSpans) {
+        for (let row = top; row < bottom; row++)
+          for (let column = left; column < right; column++) merged[at] += weights[(head * nRows + row) * nColumns + column];
+        merged[at++] /= bottom - top;
+      }
+  return merged;
 }
 
 /** How strongly each word of the other side belongs to one word: its row if it looks, its column if it is looked at. */
@@ -238,8 +255,7 @@ function explorer(root, model, { scale, language = "en", page }) {
 
   function drawTexts() {
     const { model: facts, src_lang: src, tgt_lang: tgt } = trace;
-    const millions = (n) => (n < 1e6 ? n.toLocaleString("en") : `${(n / 1e6).toFixed(1)} M`);
-    const about = [src && `${src} → ${tgt}`, facts.parameters && say.parameters(millions(facts.parameters)),
+    const about = [src && `${src} → ${tgt}`, facts.parameters && say.parameters(facts.parameters),
       facts.step && say.steps(facts.step), facts.bleu !== undefined && say.bleu(facts.bleu)].filter(Boolean).join(" · ");
     const line = (name, text, lang) => make("div", {}, make("dt", { textContent: name }), make("dd", { textContent: text, lang }));
     parts.texts.replaceChildren(make("dl", {}, line(say.source, trace.source, src), line(say.translation, trace.translation, tgt), line(say.model, about, "")));
@@ -272,7 +288,7 @@ function explorer(root, model, { scale, language = "en", page }) {
       travel(row, words);
     }
     const best = at.kind === "cross" && at.layer === followsSource("cross") && at.head === null && attention().shape[0] > 1;
-    parts.which.textContent = say.shown(at.layer + 1, headName(at.head, true)) + (best ? ` (${say.best})` : "");
+    parts.which.textContent = say.shown(at.layer + 1, headName(at.head, true)) + (best ? say.best : "");
   }
   function listen(element, word) {
     element.onpointerenter = () => { if (!at.held) light(word); };
@@ -310,7 +326,7 @@ function explorer(root, model, { scale, language = "en", page }) {
     const box = parts.sentences.getBoundingClientRect();
     const [keys, queries] = ["keys", "queries"].map((side) => chips(side).map((element) => element.getBoundingClientRect()));
     const wraps = [keys, queries].some((rects) => rects.some((rect) => rect.top > rects[0].top + 4));
-    const least = at.word ? 0.02 : wraps ? 0.3 : 0.06;
+    const least = at.word ? 0.02 : wraps ? 0.5 : 0.06; // all of them would hide one another where they cross lines
     const links = [];
     shown.forEach((row, r) => row.forEach((weight, c) => {
       if (weight < least || (at.word && at.word.index !== (at.word.side === "queries" ? r : c))) return;
@@ -373,7 +389,7 @@ function explorer(root, model, { scale, language = "en", page }) {
       })));
     parts.map.classList.toggle("dense", across.length > 14);
     parts.map.replaceChildren(make("thead", {}, head), make("tbody", {}, ...body));
-    parts.caption.textContent = `${say[at.kind]}: ${say.shown(at.layer + 1, headName(at.head, true))}`;
+    parts.caption.textContent = say.ofKind(say[at.kind], say.shown(at.layer + 1, headName(at.head, true)));
     const ramp = make("span", { className: "ex-ramp" });
     ramp.style.background = `linear-gradient(to right, ${scale[theme()].filter((_, i) => i % 7 === 0).join(", ")})`;
     const marks = [at.masks && (at.kind === "decoder" ? [say.masked, "masked"] : [say.unmasked, ""]), at.positions && [say.samePlace, "same"]].filter(Boolean);
@@ -410,6 +426,7 @@ function explorer(root, model, { scale, language = "en", page }) {
     const tokens = steps.map((one, i) => {
       const made = chip("button", called(one.chosen), [i, i + 1], { type: "button", onclick: () => walk(i) });
       if (i === at.step) made.setAttribute("aria-current", "step");
+      made.lastChild.textContent = percent(one.probability);
       made.classList.toggle("at", i === at.step);
       made.classList.toggle("later", i > at.step);
       made.classList.toggle("given", i < trace.forced);
@@ -481,8 +498,14 @@ function explorer(root, model, { scale, language = "en", page }) {
     const [down, across] = [names("queries"), names("keys")];
     const long = (all) => 16 + Math.max(...all.map((text) => [...text].reduce((sum, one) => sum + (one > "\u2e80" ? 14 : 8), 0)));
     const [left, top, size] = [long(down), long(across), 24];
+    const { row_spans: rowSpans, column_spans: columnSpans } = attention();
+    const over = shown.flatMap((row, r) => row.flatMap((_, c) => {
+      const spot = { x: left + c * size, y: top + r * size, width: size, height: size };
+      return [...(at.masks && isMasked(attention(), at.kind, r, c) ? [shape("rect", { ...spot, fill: ink("line") })] : []),
+        ...(at.positions && overlap(rowSpans[r], columnSpans[c]) ? [shape("rect", { ...spot, fill: "none", stroke: ink("accent"), "stroke-width": 2 })] : [])];
+    }));
     return picture(left + size * across.length + 16, top + size * down.length + 40, ink("paper"), [
-      ...cells(shown, left, top, size),
+      ...cells(shown, left, top, size), ...over,
       ...down.map((text, r) => write(left - 8, top + r * size + 17, text, { "text-anchor": "end" })),
       ...across.map((text, c) => write(0, 0, text, { transform: `translate(${left + c * size + 17} ${top - 8}) rotate(-90)` })),
       write(8, top + size * down.length + 24, parts.caption.textContent, { "font-size": 12 })]);
@@ -532,7 +555,10 @@ function explorer(root, model, { scale, language = "en", page }) {
   }
   function set(found, state = {}) {
     trace = found;
-    for (const view of trace.views) for (const kind of Object.values(view.kinds)) kind.values = kind.values || unpack(kind.weights);
+    const subwords = trace.views[trace.views.length - 1].kinds;
+    for (const kind of Object.values(subwords)) kind.values = kind.values || unpack(kind.weights);
+    for (const view of trace.views.slice(0, -1)) for (const [name, kind] of Object.entries(view.kinds))
+      kind.values = kind.values || betweenWords(subwords[name].values, subwords[name].shape, kind.row_spans, kind.column_spans);
     if (!trace.views[0].kinds[at.kind]) Object.assign(at, { kind: kinds()[0], head: null });
     at.view = Math.min(at.view, trace.views.length - 1);
     at.step = 0;
@@ -561,4 +587,4 @@ function explorer(root, model, { scale, language = "en", page }) {
   };
 }
 
-if (typeof module !== "undefined") module.exports = { unpack, matrix, partners, strongest, isLight, percent, prefixOf, isMasked };
+if (typeof module !== "undefined") module.exports = { unpack, betweenWords, matrix, partners, strongest, isLight, percent, prefixOf, isMasked };

@@ -31,7 +31,7 @@ def framed(page: str, height: int) -> str:
         height: In pixels.
     """
     style = f"width: 100%; height: {height}px; border: 0"
-    return f'<iframe srcdoc="{escape(page)}" sandbox="allow-scripts" style="{style}"></iframe>'
+    return f'<iframe srcdoc="{escape(page)}" sandbox="allow-scripts allow-downloads" style="{style}"></iframe>'
 
 
 @functools.cache

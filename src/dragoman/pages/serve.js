@@ -214,6 +214,7 @@ $("source").addEventListener("input", soon);
 $("glossary").addEventListener("input", soon);
 $("from").addEventListener("change", () => { targets(); translate(); });
 $("to").addEventListener("change", translate);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { theme(document.documentElement.dataset.theme); view.redraw(); });
 $("clear").addEventListener("click", () => { $("source").value = ""; count(); translate(); $("source").focus(); });
 $("language").addEventListener("click", () => { ui = ui === "zh" ? "en" : "zh"; speak(); translate(); });
 $("copy").addEventListener("click", async () => {
