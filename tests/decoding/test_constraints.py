@@ -37,6 +37,7 @@ CASES: dict[str, tuple[Rules, Callable[[list[int]], bool]]] = {
     "excluded phrase": (Rules(SPELLING, exclude=(b"ab a",)), lambda ids: re.search(r"\bab a\b", text(ids)) is None),
     "no bigram twice": (Rules(SPELLING, no_repeat_ngram=2), lambda ids: not repeats(ids, 2)),
     "no token twice": (Rules(SPELLING, no_repeat_ngram=1), lambda ids: not repeats(ids, 1)),
+    "tokens at the start": (Rules(SPELLING, ids=(4, 5)), lambda ids: ids[:2] == [4, 5]),
     "not too short": (Rules(SPELLING, min_tokens=3), lambda ids: len(ids) >= 3),
 }  # fmt: skip
 

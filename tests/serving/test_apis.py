@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from dragoman.errors import ConfigError
+from dragoman.serving import explaining
 from dragoman.serving.keys import Keys, make_key
 from dragoman.translation.translator import Translator
 
@@ -107,6 +108,12 @@ def test_what_cannot_be_explained_is_a_clear_error(live: Any, asked: dict[str, A
     answer = live("/v1/explain", asked)
     assert answer.status == 400
     assert answer.json["error"]["message"]
+
+
+def test_who_would_wait_too_long_for_a_trace_is_refused(live: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explaining, "MOST_WAITING", 0)
+    answer = live("/v1/explain", {"text": "the dog"})
+    assert (answer.status, answer.headers["retry-after"]) == (429, "2")
 
 
 def test_explaining_needs_the_key_too(serving: Callable[..., Any], tmp_path: Path) -> None:

@@ -293,7 +293,7 @@ function explorer(root, model, { scale, language = "en", page }) {
   function listen(element, word) {
     element.onpointerenter = () => { if (!at.held) light(word); };
     element.onpointerleave = () => { if (!at.held) light(null); };
-    element.onfocus = () => { if (!at.held) light(word); };
+    element.onfocus = () => { at.held = false; light(word); }; // the keys go on from a word that is held
     element.onclick = () => {
       at.held = !(at.held && at.word && at.word.side === word.side && at.word.index === word.index);
       light(word);

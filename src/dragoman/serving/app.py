@@ -65,7 +65,7 @@ def build(pairs: Pairs, options: ServeOptions) -> tuple[Any, State]:
         title="dragoman", docs_url=None, redoc_url=None, openapi_url="/spec", lifespan=_lifespan,
         description="Translation by a Transformer: dragoman's own API, LibreTranslate's and DeepL's v2.",
     )  # fmt: skip
-    app.state.dragoman = state
+    app.state.dragoman, app.state.turns = state, explaining.Turns()
     for router in (native.router, libretranslate.router, deepl.router, explaining.router, pages.router):
         app.include_router(router)
     _operations(app)

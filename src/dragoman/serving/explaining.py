@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -41,25 +40,25 @@ class ExplainRequest(BaseModel):
     ] = []
 
 
-class _Turns:
+class Turns:
     """Traces run the plain model, for people who look: one at a time."""
 
     def __init__(self) -> None:
+        """Nobody waits yet; one for each server."""
         self._one, self._waiting = asyncio.Semaphore(1), 0
 
-    async def trace(
-        self,
-        request: Request,
-        text: str,
-        source: str,
-        target: str | None,
-        translation: str | None,
-        prefix: Sequence[int],
-    ) -> Trace:
-        for line in (text, translation):
+    async def trace(self, request: Request, asked: ExplainRequest) -> Trace:
+        """The trace that is asked for, when its turn has come.
+
+        Raises:
+            MalformedError: A text is blank, too long, or has several lines.
+            BusyError: Too many wait already.
+            ClientLeft: Nobody waits for it any more.
+        """
+        for line in (asked.text, asked.translation):
             if line is not None and (not line.strip() or len(line) > EXPLAINED or "\n" in line):
                 raise MalformedError(f"text and translation must be one line of at most {EXPLAINED} characters")
-        pair = state_of(request).service.pair(source, target, [text])
+        pair = state_of(request).service.pair(asked.source, asked.target, [asked.text])
         if self._waiting >= MOST_WAITING:
             raise BusyError(2.0)
         self._waiting += 1
@@ -67,19 +66,18 @@ class _Turns:
             async with self._one:
                 if await request.is_disconnected():  # a later request has taken its place
                     raise ClientLeft
-                return await asyncio.to_thread(traced, pair.translator, text, translation, prefix=prefix)
+                return await asyncio.to_thread(
+                    traced, pair.translator, asked.text, asked.translation, prefix=asked.prefix
+                )
         finally:
             self._waiting -= 1
-
-
-_turns = _Turns()
 
 
 @router.post("/v1/explain", tags=["dragoman"], summary="What the model looked at and considered")
 async def explain(asked: ExplainRequest, request: Request) -> Any:
     """Every attention weight and the candidates of each step, for one short line."""
     check_key(request, None, missing=401, wrong=403)
-    found = await _turns.trace(request, asked.text, asked.source, asked.target, asked.translation, asked.prefix)
+    found = await request.app.state.turns.trace(request, asked)
     return JSONResponse(trace_data(found))
 
 
@@ -90,4 +88,5 @@ async def explained(
 ) -> HTMLResponse:  # fmt: skip
     """As ``dragoman explain`` writes it, for one short line."""
     check_key(request, None, missing=401, wrong=403)
-    return with_policy(page(await _turns.trace(request, text, source, target, translation, prefix)))
+    asked = ExplainRequest(text=text, source=source, target=target, translation=translation, prefix=prefix)
+    return with_policy(page(await request.app.state.turns.trace(request, asked)))
