@@ -296,7 +296,7 @@ def test_T6_a_restart_before_the_first_checkpoint_begins_anew_and_nothing_differ
     run = tmp_path / "run"
     done = train(torchrun(restarts=1), config, "--out", run, RANKS_FAULT="raise 0 3")
     assert (done.status, done.out) == (0, [str(run)]), done.err
-    assert "started again by torchrun before the first checkpoint: beginning anew" in done.err
+    assert "started again by torchrun before the first checkpoint: beginning again" in done.err
     assert outcome(run) == want
     assert_nothing_twice(run)
 
