@@ -22,6 +22,7 @@ from dragoman.engines import ctranslate2 as ctranslate2_engine
 from dragoman.engines.engine import SearchSettings, Segment
 from dragoman.errors import BundleError, ConfigError
 from dragoman.formats.ctranslate2 import QUANTIZATIONS, why_not, write
+from dragoman.formats.format import check
 from dragoman.model.transformer import Transformer
 from model_variants import VARIANTS, fill
 
@@ -100,12 +101,11 @@ def test_what_it_cannot_express_is_refused_in_one_line(fields: dict[str, Any], r
         raise ConfigError(why_not(config))
 
 
-def test_a_refused_model_leaves_nothing(make: Make, tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_refused_before_there_is_a_folder(make: Make) -> None:
     with pytest.raises(ConfigError, match="cannot be written for CTranslate2: its heads have one width"):
-        write(make(d_k=4, d_v=6), tmp_path)
+        check("ctranslate2", make(d_k=4, d_v=6).model.config, "float32")
     with pytest.raises(ConfigError, match=r"quantization = 'int4' is unknown: use one of float32, float16, .*int8"):
-        write(make(), tmp_path, "int4")
-    assert not list(tmp_path.iterdir())
+        check("ctranslate2", make().model.config, "int4")
 
 
 def test_a_damaged_model_is_refused(make: Make, tmp_path: Path) -> None:
@@ -179,14 +179,13 @@ def test_the_model_itself_stays_as_it_is(make: Make, tmp_path: Path, quantizatio
     torch.testing.assert_close(dict(bundle.model.state_dict()), before, rtol=0, atol=0)
 
 
-def test_without_the_package_it_is_named(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_it_is_named(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ctranslate2", "ctranslate2.specs"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(
         ConfigError, match=r"writing the format of CTranslate2 needs ctranslate2, .*: pip install ctranslate2"
     ):
-        write(make(), tmp_path)
-    assert not list(tmp_path.iterdir())
+        check("ctranslate2", make().model.config, "float32")
 
 
 @pytest.mark.parametrize("quantization", QUANTIZATIONS)

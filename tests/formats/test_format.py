@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -15,12 +17,13 @@ from dragoman.bundle import Bundle
 from dragoman.config import ModelConfig
 from dragoman.errors import ConfigError
 from dragoman.formats import FORMATS
-from dragoman.formats.format import Format, format_of
+from dragoman.formats.format import Format, check, format_of
+from dragoman.formats.table import table
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_each_format_takes_what_a_format_takes(name: str) -> None:
-    for function in ("check", "write"):
+    for function in ("why_not", "write"):
         wanted = list(inspect.signature(getattr(Format, function)).parameters)[1:]  # without self
         assert list(inspect.signature(getattr(format_of(name), function)).parameters) == wanted
 
@@ -32,19 +35,36 @@ def test_a_format_is_a_file_and_a_name(tiny_run: Path, tmp_path: Path, monkeypat
 
     notes = ModuleType("dragoman.formats.notes")
 
-    def check(config: ModelConfig, quantization: str) -> None:
-        if quantization != "float32":
-            raise ConfigError("notes are not quantized")
+    def why_not(config: ModelConfig) -> str:
+        return "" if config.norm == "post" else "notes are of post-norm only"
 
     def write(bundle: Bundle, folder: Path, quantization: str) -> None:
         (folder / "notes.txt").write_text(f"{bundle.model.config.d_model}\n", encoding="utf-8")
 
-    notes.check, notes.write = check, write  # type: ignore[attr-defined]
+    named = dict(TITLE="Notes", QUANTIZATIONS=("float32",), PACKAGES=(), FILE=".txt", why_not=why_not, write=write)
+    vars(notes).update(named)
     monkeypatch.setitem(sys.modules, "dragoman.formats.notes", notes)
     for module in (formats, sys.modules["dragoman.formats.format"]):
         monkeypatch.setattr(module, "FORMATS", (*FORMATS, "notes"))
-    with pytest.raises(ConfigError, match="notes are not quantized"):
+    with pytest.raises(ConfigError, match="quantization = 'int8' is unknown: use one of float32"):
         dragoman.export(tiny_run, "notes", tmp_path / "out", "int8")
     assert not (tmp_path / "out").exists()
     folder = dragoman.export(tiny_run, "notes", tmp_path / "out")
     assert sorted(path.name for path in folder.iterdir()) == ["manifest.json", "notes.txt"]
+    file = dragoman.export(tiny_run, "notes", tmp_path / "new/some.txt")  # a format that is one file
+    assert file.read_bytes() == (folder / "notes.txt").read_bytes()
+    assert [path.name for path in file.parent.iterdir()] == ["some.txt"]
+    with pytest.raises(
+        ConfigError, match=r"for Notes: notes are of post-norm only; it can be exported --to ctranslate2"
+    ):
+        check("notes", ModelConfig(src_vocab_size=9, tgt_vocab_size=9, norm="pre"), "float32")
+
+
+def test_the_table_is_that_of_the_guide_and_of_the_command(command: Callable[..., Any]) -> None:
+    guide = (Path(__file__).parents[2] / "docs/guide.md").read_text(encoding="utf-8")
+    assert f"\n{table()}\n" in guide
+    assert command("formats").out.decode() == f"{table()}\n"
+
+
+def test_each_quantization_begins_with_the_numbers_as_they_are() -> None:
+    assert {format_of(name).QUANTIZATIONS[0] for name in FORMATS} == {"float32"}

@@ -13,7 +13,7 @@ from dragoman.config import ModelConfig, TrainConfig
 from dragoman.errors import ConfigError
 from dragoman.fast import forward
 from dragoman.fast.step import FastTransformer
-from dragoman.formats import ctranslate2
+from dragoman.formats.format import check
 from dragoman.model.build import build
 from dragoman.model.transformer import Transformer
 from dragoman.training.flops import training_flops
@@ -69,7 +69,7 @@ def test_a_convolutional_model_refuses_unknown_positions() -> None:
 def test_ctranslate2_is_not_given_it(fields: dict[str, Any]) -> None:
     (name, value), *_ = fields.items()
     with pytest.raises(ConfigError, match=f"cannot be written for CTranslate2: .*{name}.*") as refused:
-        ctranslate2.check(with_unknown(**fields), "float32")
+        check("ctranslate2", with_unknown(**fields), "float32")
     assert value in str(refused.value)
 
 

@@ -35,6 +35,7 @@ app.command("explain", epilog=epilog("explain"))(explain.explain)
 app.command("doctor", epilog=epilog("doctor"))(doctor.doctor)
 app.command("lab", epilog=epilog("lab"))(lab.lab)
 app.command("export", epilog=epilog("export"))(export.export)
+app.command("formats", epilog=epilog("formats"))(export.formats)
 app.command("serve", epilog=epilog("serve"))(serve.serve)
 
 

@@ -48,6 +48,11 @@ EXAMPLES = {
         "dragoman export runs/first --to ctranslate2 --quantization int8",
         "dragoman export runs/first --to ctranslate2 --check test.en --ref test.de",
     ),
+    "formats": (
+        "dragoman formats",
+        "dragoman formats runs/first",
+        "dragoman formats > formats.md",
+    ),
     "serve": (
         "dragoman serve runs/first",
         "dragoman serve runs/first --port 9000",

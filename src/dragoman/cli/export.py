@@ -16,9 +16,13 @@ from dragoman.formats import FORMATS
 def export(
     run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
     to: Annotated[str, typer.Option(help=f"Target format: {' or '.join(FORMATS)}.")],
-    out: Annotated[Path | None, typer.Option(help="Output folder (default: a folder in RUN/exports).")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Output folder, or file of a format that is one (default: a folder in RUN/exports)."),
+    ] = None,
     quantization: Annotated[
-        str, typer.Option(help="Quantization: float32, float16, bfloat16, int8, int8_float16 or int8_bfloat16.")
+        str,
+        typer.Option(help="Quantization: float32, float16, bfloat16, int8, ...; see `dragoman formats`."),
     ] = "float32",
     check: Annotated[
         Path | None, typer.Option(help="Verify the export: translate this text with both models and compare.")
@@ -57,3 +61,16 @@ def export(
     with at_ctrl_c(lambda: f"before the comparison was done; the export is whole: {folder}"):
         found = compare_export(translator, folder, text, TranslateOptions())
     print(found.to_json() if as_json else f"{folder}\n{found}")
+
+
+def formats(
+    run: Annotated[
+        Path | None, typer.Argument(autocompletion=runs, metavar="[RUN]", help="Of this run or bundle alone.")
+    ] = None,
+) -> None:
+    """Print which variants of the model each format of `export` holds exactly, and why not the others."""
+    with loading():
+        from dragoman.bundle import load_bundle
+        from dragoman.formats.table import table
+
+    print(table(None if run is None else {str(run): load_bundle(run).model.config}))

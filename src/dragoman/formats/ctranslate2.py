@@ -23,13 +23,16 @@ from torch import Tensor
 from dragoman.bundle import Bundle
 from dragoman.config import ModelConfig
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, UNK_ID
-from dragoman.errors import BundleError, ConfigError, not_installed
+from dragoman.errors import BundleError
 from dragoman.model.embedding import sinusoids
 
 ACTIVATIONS = {"relu": "RELU", "swish": "SWISH", "swiglu": "SWISH", "gelu": "GELU"}
 POSITIONS = ("sinusoidal", "learned", "rotary")
 MOST_BYTES = 2**32 - 1  # of one variable
 LEAST_POSITIONS = 1024
+TITLE = "CTranslate2"
+FILE = ""
+PACKAGES = ("ctranslate2",)
 QUANTIZATIONS = ("float32", "float16", "bfloat16", "int8", "int8_float32", "int8_float16", "int8_bfloat16")
 
 
@@ -52,22 +55,6 @@ def why_not(config: ModelConfig) -> str:
     return ""
 
 
-def check(config: ModelConfig, quantization: str) -> None:
-    """Refuse what ``write`` would, before there is a folder.
-
-    Raises:
-        ConfigError: The quantization is unknown, the format cannot express the model, or the package is missing.
-    """
-    if quantization not in QUANTIZATIONS:
-        raise ConfigError(f"quantization = {quantization!r} is unknown: use one of {', '.join(QUANTIZATIONS)}")
-    if reason := why_not(config):
-        raise ConfigError(f"this model cannot be written for CTranslate2: {reason}")
-    try:
-        import ctranslate2.specs  # noqa: F401
-    except ImportError:
-        raise ConfigError(not_installed("writing the format of CTranslate2", "ctranslate2")) from None
-
-
 def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
     """Write the model of ``bundle`` into ``folder``, which is there and empty.
 
@@ -80,11 +67,9 @@ def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
 
     Raises:
         BundleError: A weight is not finite.
-        ConfigError: The quantization is unknown, the format cannot express the model, or the package is missing.
         OSError: A file cannot be written.
     """
     config = bundle.model.config
-    check(config, quantization)
     data, decode = bundle.config.data, bundle.config.decode
     n_positions = max(LEAST_POSITIONS, data.max_tokens + decode.max_extra_tokens + 1)
     weights = copy.deepcopy(bundle.model).cpu().float().state_dict()  # a copy, for int8 is rounded in place

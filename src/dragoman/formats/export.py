@@ -19,7 +19,7 @@ from dragoman import __version__
 from dragoman.bundle import Bundle, find_bundle, is_unfinished, load_bundle
 from dragoman.errors import BundleError, ConfigError, DragomanError
 from dragoman.files import MANIFEST, check_sealed, explained, one_at_a_time, sealed_folder
-from dragoman.formats.format import format_of
+from dragoman.formats.format import check, format_of
 from dragoman.model.weights import n_bytes, untied
 
 logger = logging.getLogger(__name__)
@@ -46,11 +46,13 @@ def export(
         run: A run folder or a bundle.
         to: One of ``formats.FORMATS``, such as ``ctranslate2``.
         out: The folder to write; an earlier export there is replaced. None: ``exports/FORMAT-QUANTIZATION`` in the run.
-        quantization: How numbers are rounded. ctranslate2 has ``float32``, ``float16``, ``bfloat16``, ``int8``, and
-            ``int8_float16`` or ``int8_bfloat16``, which say what the rest is beside int8 matrices.
+            Of a format that is one file, such a file may be named here.
+        quantization: How numbers are rounded, one of the format's ``QUANTIZATIONS``. ctranslate2 has ``float32``,
+            ``float16``, ``bfloat16``, ``int8``, and ``int8_float16`` or ``int8_bfloat16``, which say what the rest is
+            beside int8 matrices.
 
     Returns:
-        The folder.
+        The folder, or the file.
 
     Raises:
         BundleError: There is no bundle or it is damaged.
@@ -60,16 +62,32 @@ def export(
     """
     form = format_of(to)
     folder = home(run, to, quantization) if out is None else Path(out)
-    _refuse_what_is_no_export(folder)
+    alone = bool(form.FILE) and folder.suffix == form.FILE
+    if not alone:
+        _refuse_what_is_no_export(folder)
     if folder.name in ("", ".."):
         raise ConfigError(f"{out}: --out must name a folder, not '.' or '..'")
     bundle = load_bundle(run)
-    form.check(bundle.model.config, quantization)
+    check(to, bundle.model.config, quantization)
+    if alone:
+        _write_file(bundle, folder, to, quantization)
+        return folder
     with explained(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with one_at_a_time(folder.parent):
             write(bundle, folder, to, quantization)
     return folder
+
+
+def _write_file(bundle: Bundle, file: Path, to: str, quantization: str) -> None:
+    """Write an export that is one file, by itself."""
+    form = check(to, bundle.model.config, quantization)
+    with explained(file, n_bytes(untied(bundle.model))):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".dragoman-", dir=file.parent) as aside:
+            form.write(bundle, Path(aside), quantization)
+            (written,) = Path(aside).glob(f"*{form.FILE}")
+            written.replace(file)
 
 
 def _refuse_what_is_no_export(folder: Path) -> None:
@@ -90,8 +108,7 @@ def home(run: Path | str, to: str, quantization: str) -> Path:
 
 def write(bundle: Bundle, folder: Path, to: str, quantization: str) -> None:
     """Write a bundle's export into ``folder``, whole or not at all; see ``export``."""
-    form = format_of(to)
-    form.check(bundle.model.config, quantization)
+    form = check(to, bundle.model.config, quantization)
     with sealed_folder(folder, _facts(bundle, to, quantization), n_bytes(untied(bundle.model))) as aside:
         form.write(bundle, aside, quantization)
 

@@ -8,27 +8,32 @@ from typing import Protocol, cast
 
 from dragoman.bundle import Bundle
 from dragoman.config import ModelConfig
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, not_installed
 from dragoman.formats import FORMATS
 
 
 class Format(Protocol):
     """A module of this package that writes models in one foreign format."""
 
-    def check(self, config: ModelConfig, quantization: str) -> None:
-        """Refuse what ``write`` would, before there is a folder.
+    TITLE: str
+    """What its own people call it."""
+    QUANTIZATIONS: tuple[str, ...]
+    """How numbers can be rounded; the first, ``float32``, leaves them as they are."""
+    PACKAGES: tuple[str, ...]
+    """What must be installed to write it; each is imported by the name that it is installed by."""
+    FILE: str
+    """The ending of the one file it is, such as ``.html``; nothing if it is a folder."""
 
-        Raises:
-            ConfigError: The quantization is unknown, the format cannot express the model, or a package is missing.
-        """
+    def why_not(self, config: ModelConfig) -> str:
+        """What of a model the format cannot hold exactly, with the setting's value; nothing if it holds all of it."""
         ...
 
     def write(self, bundle: Bundle, folder: Path, quantization: str) -> None:
-        """Write the model and its subwords into ``folder``, which is there and empty.
+        """Write the model and its subwords into ``folder``, which is there and empty, after ``check``.
 
         Raises:
             BundleError: The model is damaged.
-            ConfigError: As ``check``.
+            ConfigError: What is not in the configuration cannot be held: the subwords, for example.
             OSError: A file cannot be written.
         """
         ...
@@ -43,3 +48,25 @@ def format_of(name: str) -> Format:
     if name not in FORMATS:
         raise ConfigError(f"--to {name!r} is unknown: use {' or '.join(FORMATS)}")
     return cast(Format, import_module(f"dragoman.formats.{name}"))
+
+
+def check(name: str, config: ModelConfig, quantization: str) -> Format:
+    """The format of this name, if it holds such a model and can be written here; asked before there is a folder.
+
+    Raises:
+        ConfigError: There is no such format, the quantization is unknown, the format cannot hold the model (which one
+            can is said), or a package is missing.
+    """
+    form = format_of(name)
+    if quantization not in form.QUANTIZATIONS:
+        raise ConfigError(f"quantization = {quantization!r} is unknown: use one of {', '.join(form.QUANTIZATIONS)}")
+    if reason := form.why_not(config):
+        able = [other for other in FORMATS if not format_of(other).why_not(config)]
+        instead = f"; it can be exported --to {' or '.join(able)}" if able else ""
+        raise ConfigError(f"this model cannot be written for {form.TITLE}: {reason}{instead}")
+    for package in form.PACKAGES:
+        try:
+            import_module(package)
+        except ImportError:
+            raise ConfigError(not_installed(f"writing the format of {form.TITLE}", package)) from None
+    return form

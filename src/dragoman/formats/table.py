@@ -1,0 +1,65 @@
+"""Which variant of the model goes into which format: the answers of ``why_not``, as a table.
+
+The same table stands in docs/guide.md; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dragoman.config import ModelConfig
+from dragoman.formats import FORMATS
+from dragoman.formats.format import format_of
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "the paper's: post-norm, ReLU, sinusoidal positions": {},
+    "pre-norm": dict(norm="pre"),
+    "GELU": dict(activation="gelu"),
+    "Swish": dict(activation="swish"),
+    "SwiGLU": dict(activation="swiglu"),
+    "learned positions, post-norm": dict(positions="learned"),
+    "learned positions, pre-norm": dict(positions="learned", norm="pre"),
+    "rotary positions": dict(positions="rotary"),
+    "`share_embeddings: decoder`": dict(share_embeddings="decoder"),
+    "`share_embeddings: none`": dict(share_embeddings="none"),
+    "two vocabularies, post-norm": dict(share_embeddings="decoder", tgt_vocab_size=9000),
+    "two vocabularies, pre-norm": dict(share_embeddings="decoder", tgt_vocab_size=9000, norm="pre"),
+    "`scale_embeddings: false`": dict(scale_embeddings=False),
+    "`attention_bias: false`": dict(attention_bias=False),
+    "`generator_bias: true`": dict(generator_bias=True),
+    "`norm_eps: 1e-6`": dict(norm_eps=1e-6),
+    "heads of another width (d_k = d_v)": dict(d_k=32, d_v=32),
+    "heads with d_k ≠ d_v": dict(d_k=32, d_v=64),
+    "no encoder (a language model)": dict(n_encoder_layers=0),
+    "no decoder": dict(n_decoder_layers=0),
+    "RNN, GRU, LSTM": dict(architecture="gru"),
+    "convolutions": dict(architecture="conv"),
+}
+"""What is changed of the paper's base model, in the words of the table."""
+
+
+def table(models: Mapping[str, ModelConfig] | None = None) -> str:
+    """The table in Markdown: for each model and format ``exact``, or the number of the reason why not.
+
+    Args:
+        models: What stands in the first column, and the model that it is of. None: ``VARIANTS``.
+    """
+    if models is None:
+        sizes = dict(src_vocab_size=8000, tgt_vocab_size=8000)
+        models = {variant: ModelConfig(**{**sizes, **changes}) for variant, changes in VARIANTS.items()}
+    forms = [format_of(name) for name in FORMATS]
+    reasons: list[str] = []
+    rows = [["", *FORMATS], ["---"] * (1 + len(FORMATS))]
+    for model, config in models.items():
+        cells = []
+        for form in forms:
+            reason = form.why_not(config)
+            said = f"{form.TITLE}: {reason}"
+            if reason and said not in reasons:
+                reasons.append(said)
+            cells.append(f"no ({reasons.index(said) + 1})" if reason else "exact")
+        rows.append([model, *cells])
+    rows.append(["`--quantization`", *(", ".join(form.QUANTIZATIONS) for form in forms)])
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join([*lines, *([""] if reasons else []), *(f"{n}. {reason}" for n, reason in enumerate(reasons, 1))])
