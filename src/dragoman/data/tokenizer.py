@@ -248,9 +248,19 @@ class Tokenizer:
         return tuple(spelled)
 
     @cached_property
+    def byte_ids(self) -> frozenset[int]:
+        """The ids of single bytes, in which rare characters are spelt."""
+        return frozenset(i for i in range(self.vocab_size) if self._processor.is_byte(i))
+
+    @cached_property
+    def scores(self) -> tuple[float, ...]:
+        """The score of each piece: of byte pairs the order of merging, of a unigram model the log-probability."""
+        return tuple(self._processor.get_score(i) for i in range(self.vocab_size))
+
+    @cached_property
     def rare_ids(self) -> frozenset[int]:
         """The unknown, and the bytes in which characters are spelt that were hardly ever seen."""
-        return frozenset(i for i in range(self.vocab_size) if i == UNK_ID or self._processor.is_byte(i))
+        return self.byte_ids | {UNK_ID}
 
     @cached_property
     def shadowed(self) -> frozenset[int]:

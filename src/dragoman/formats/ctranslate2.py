@@ -12,7 +12,6 @@ and values of cross-attention another; a norm belongs to the sub-layer it follow
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,13 +22,12 @@ from torch import Tensor
 from dragoman.bundle import Bundle
 from dragoman.config import ModelConfig
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, UNK_ID
-from dragoman.errors import BundleError
+from dragoman.formats.format import n_positions, weights_of
 from dragoman.model.embedding import sinusoids
 
 ACTIVATIONS = {"relu": "RELU", "swish": "SWISH", "swiglu": "SWISH", "gelu": "GELU"}
 POSITIONS = ("sinusoidal", "learned", "rotary")
 MOST_BYTES = 2**32 - 1  # of one variable
-LEAST_POSITIONS = 1024
 TITLE = "CTranslate2"
 FILE = ""
 PACKAGES = ("ctranslate2",)
@@ -70,13 +68,7 @@ def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
         OSError: A file cannot be written.
     """
     config = bundle.model.config
-    data, decode = bundle.config.data, bundle.config.decode
-    n_positions = max(LEAST_POSITIONS, data.max_tokens + decode.max_extra_tokens + 1)
-    weights = copy.deepcopy(bundle.model).cpu().float().state_dict()  # a copy, for int8 is rounded in place
-    for name, tensor in weights.items():
-        if not bool(tensor.isfinite().all()):
-            raise BundleError(f"{name} holds values that are not finite (NaN or infinite): the model is damaged")
-    spec = specification(config, weights, n_positions)
+    spec = specification(config, weights_of(bundle), n_positions(bundle))
     src, tgt = (
         tokenizer.pieces(range(tokenizer.vocab_size)) for tokenizer in (bundle.src_tokenizer, bundle.tgt_tokenizer)
     )

@@ -6,9 +6,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
+from torch import Tensor
+
 from dragoman.bundle import Bundle
 from dragoman.config import ModelConfig
-from dragoman.errors import ConfigError, not_installed
+from dragoman.errors import BundleError, ConfigError, not_installed
 from dragoman.formats import FORMATS
 
 
@@ -70,3 +72,28 @@ def check(name: str, config: ModelConfig, quantization: str) -> Format:
         except ImportError:
             raise ConfigError(not_installed(f"writing the format of {form.TITLE}", package)) from None
     return form
+
+
+LEAST_POSITIONS = 1024
+
+
+def weights_of(bundle: Bundle) -> dict[str, Tensor]:
+    """A copy of the state dict in float32, on the CPU.
+
+    Raises:
+        BundleError: A value is not finite.
+    """
+    weights = {name: tensor.detach().cpu().float().clone() for name, tensor in bundle.model.state_dict().items()}
+    for name, tensor in weights.items():
+        if not bool(tensor.isfinite().all()):
+            raise BundleError(f"{name} holds values that are not finite (NaN or infinite): the model is damaged")
+    return weights
+
+
+def n_positions(bundle: Bundle) -> int:
+    """Rows of a table of positions: as many as the run's settings can ask for, at least 1,024."""
+    config = bundle.model.config
+    if config.n_positions is not None:
+        return config.n_positions
+    data, decode = bundle.config.data, bundle.config.decode
+    return max(LEAST_POSITIONS, data.max_tokens + decode.max_extra_tokens + 1)

@@ -53,8 +53,11 @@ def shapes(config: ModelConfig) -> dict[str, Tensor]:
         return untied(build(config))
 
 
-def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
+def save_weights(path: Path, weights: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> None:
     """Write tensors as safetensors.
+
+    Args:
+        metadata: What the header says beside the tensors, which other programs may want.
 
     Raises:
         OSError: The disk is full or the file cannot be written.
@@ -62,7 +65,7 @@ def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
     path.touch()
     mode = path.stat().st_mode
     try:
-        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}, path)
+        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}, path, metadata)
     except SafetensorError as error:
         raise OSError(str(error)) from None
     path.chmod(mode)  # safetensors makes files that only their owner can read

@@ -1,0 +1,58 @@
+"""A model card, made of what a bundle says of itself: languages, text, sizes, weights, how to translate with it."""
+
+from __future__ import annotations
+
+from dragoman.bundle import Bundle
+
+TEMPLATE = """---
+language: [{languages}]
+library_name: transformers
+pipeline_tag: translation
+---
+
+# {title}
+
+A Transformer of {n_parameters:,} parameters that translates {src} to {tgt}, trained with dragoman {version}.
+
+```python
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+tokenizer, model = AutoTokenizer.from_pretrained("."), AutoModelForSeq2SeqLM.from_pretrained(".")
+print(tokenizer.batch_decode(model.generate(**tokenizer(["..."], return_tensors="pt")), skip_special_tokens=True))
+```
+
+| | |
+|---|---|
+{rows}
+
+Greedy search gives the token ids that dragoman gives. Beam search divides by another length penalty (n ** p; dragoman
+has ((5 + n) / 6) ** alpha) and may give other translations; `certificate.json`, if it is here, has compared them. A text
+that holds `</s>`, `<pad>` or `<unk>`, or begins with a code such as `>>de<<`, is cut differently.
+"""
+
+
+def model_card(bundle: Bundle, quantization: str) -> str:
+    """The card in Markdown, with the front matter that model hubs read."""
+    config, data, manifest = bundle.model.config, bundle.config.data, bundle.manifest
+    src, tgt = data.src_lang or "the source language", data.tgt_lang or "the target language"
+    facts = {
+        "layers": f"{config.n_encoder_layers} + {config.n_decoder_layers}, {config.norm}-norm, {config.activation}",
+        "width": f"{config.d_model}, feed-forward {config.d_ff}, {config.n_heads} heads",
+        "vocabulary": f"{config.src_vocab_size:,} source, {config.tgt_vocab_size:,} target subwords",
+        "numbers": quantization,
+        "weights": manifest.get("weights"),
+        "steps": manifest.get("step"),
+        "training pairs": manifest.get("train_pairs"),
+        "validation": manifest.get("scores"),
+        "beam size, length penalty": f"{bundle.config.decode.beam_size}, {bundle.config.decode.length_penalty}",
+        "made from bundle": manifest.get("sha256"),
+    }
+    return TEMPLATE.format(
+        languages=", ".join(code for code in (data.src_lang, data.tgt_lang) if code),
+        title=f"{src} to {tgt}",
+        n_parameters=sum(weight.numel() for weight in bundle.model.parameters()),
+        src=src,
+        tgt=tgt,
+        version=manifest.get("dragoman", "of an unknown version"),
+        rows="\n".join(f"| {name} | {value} |" for name, value in facts.items() if value is not None),
+    )
