@@ -7,9 +7,9 @@
   tokenizer_config.json [tokenizer.json]   the latter where both sides have the same subwords
   README.md                                the model card
 
-A post-norm model is a Marian there, a pre-norm one a Pegasus, which is Marian with the norms before the sub-layers. Both
-have the paper's sinusoids with all sines first, then all cosines; ours alternate. So each axis of a tensor that is the
-residual stream is reordered: even channels, then odd ones. The order of the channels changes no result.
+A post-norm model is a Marian there, a pre-norm one a Pegasus: Marian with the norms before the sub-layers. Both
+have the paper's sinusoids with all sines first, then all cosines; ours alternate. So each axis of a tensor that is
+the residual stream is reordered: even channels, then odd ones. The order of the channels changes no result.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def why_not(config: ModelConfig) -> str:
         if not getattr(config, f"n_{side}_layers"):
             return f"it has no translator without {side} (model.n_{side}_layers = 0)"
     if {config.head_d_k * config.n_heads, config.head_d_v * config.n_heads} != {config.d_model}:
-        return f"its heads are d_model / n_heads wide, and here model.d_k is {config.head_d_k}, model.d_v {config.head_d_v}"
+        return f"its heads are d_model / n_heads wide, not model.d_k = {config.head_d_k}, model.d_v = {config.head_d_v}"
     if config.activation not in ACTIVATIONS:
         return f"its Marian and Pegasus have no activation {config.activation} (model.activation)"
     if config.positions not in ("sinusoidal", "learned"):
@@ -158,7 +158,7 @@ def _generation(bundle: Bundle) -> dict[str, Any]:
 
 
 def parameters(config: ModelConfig) -> Iterator[Parameter]:
-    """Each tensor of the two stacks, biases and norms included; embeddings, generator and positions are not among them."""
+    """Each tensor of the two stacks, biases and norms included; not embeddings, generator and positions."""
     attentions = {"self_attn": "self_attn", "cross_attn": "encoder_attn"}
     for side, n_layers in (("encoder", config.n_encoder_layers), ("decoder", config.n_decoder_layers)):
         kinds = list(attentions)[: 1 if side == "encoder" else 2]

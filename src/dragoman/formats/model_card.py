@@ -26,7 +26,7 @@ print(tokenizer.batch_decode(model.generate(**tokenizer(["..."], return_tensors=
 {rows}
 
 Greedy search gives the token ids that dragoman gives. Beam search divides by another length penalty (n ** p; dragoman
-has ((5 + n) / 6) ** alpha) and may give other translations; `certificate.json`, if it is here, has compared them. A text
+has ((5 + n) / 6) ** alpha) and may give other translations; `certificate.json`, if it is here, compares them. A text
 that holds `</s>`, `<pad>` or `<unk>`, or begins with a code such as `>>de<<`, is cut differently.
 """
 
@@ -42,8 +42,8 @@ def model_card(bundle: Bundle, quantization: str) -> str:
         "numbers": quantization,
         "weights": manifest.get("weights"),
         "steps": manifest.get("step"),
-        "training pairs": manifest.get("train_pairs"),
-        "validation": manifest.get("scores"),
+        "validation": ", ".join(f"{name} {value:.2f}" for name, value in manifest.get("validation", {}).items())
+        or None,
         "beam size, length penalty": f"{bundle.config.decode.beam_size}, {bundle.config.decode.length_penalty}",
         "made from bundle": manifest.get("sha256"),
     }
