@@ -1,25 +1,34 @@
-"""Is this a SentencePiece model that ``Tokenizer.learn`` could have made? Asked before SentencePiece sees the bytes.
+"""Is this a SentencePiece model of the kind that dragoman uses? Asked before SentencePiece sees the bytes.
 
 SentencePiece trusts its model: one piece of 100 kB can end the process
 (https://github.com/google/sentencepiece/issues/1263), and a normalisation map is read as it is. So the wire format of
 its ModelProto (https://github.com/google/sentencepiece/blob/master/src/sentencepiece_model.proto) is read here first:
-the pieces (field 1, each with text, score and type), the trainer's settings (2) and the identity as normaliser (3),
-nothing else.
+the pieces (field 1, each with text, score and type), the trainer's settings (2) and the normaliser (3), nothing else.
+The normaliser is the identity, or, in an imported model, one of those that SentencePiece has built in, byte for byte.
 """
 
 from __future__ import annotations
 
+import io
 import math
 import struct
 from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import sentencepiece
 
 MAX_PIECES = 1_000_000
 MAX_PIECE_BYTES = 4096
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types
-_NORMAL, _UNKNOWN, _CONTROL, _BYTE = 1, 2, 3, 6  # SentencePiece.Type; 4 and 5 are not learned here
+NORMAL, UNKNOWN, CONTROL, UNUSED, BYTE = 1, 2, 3, 5, 6
+"""SentencePiece.Type. What is unused is never cut, but still decoded; 4, defined by a user, is not known here."""
+NORMALIZERS = ("identity", "nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf")
+"""What SentencePiece can do to a text before it is cut, by its names."""
+
 _ALL_BYTES = {f"<0x{value:02X}>".encode() for value in range(256)}
-_FIRST_TYPES = [_CONTROL, _UNKNOWN, _CONTROL, _CONTROL]  # pad, unk, bos, eos
+_FIRST_TYPES = [CONTROL, UNKNOWN, CONTROL, CONTROL]  # pad, unk, bos, eos
 
 Field = tuple[int, int, int | bytes]  # number, wire type, value: of _VARINT the number, else the bytes
 
@@ -30,39 +39,66 @@ def check_model(proto: bytes) -> None:
     Raises:
         ValueError: Says what is wrong, without the file's name.
     """
+    found = parts(proto)
+    _check_normalizer(found.normalizer)
+    _check_trainer(found.trainer)
+    _check_pieces(found.pieces)
+
+
+class Piece(NamedTuple):
+    """One piece of a model."""
+
+    text: bytes
+    score: float
+    kind: int
+
+
+class Parts(NamedTuple):
+    """A ModelProto, taken apart."""
+
+    pieces: list[Piece]
+    trainer: bytes
+    normalizer: bytes
+
+
+def parts(proto: bytes, also: tuple[int, ...] = ()) -> Parts:
+    """Take a model apart.
+
+    Args:
+        also: Fields that may be there beside those three, and are left out.
+
+    Raises:
+        ValueError: It is none, or holds what none should.
+    """
     found: tuple[list[bytes], list[bytes], list[bytes]] = ([], [], [])
-    for number, wire, value in _fields(proto):
+    for number, wire, value in fields(proto):
+        if number in also:
+            continue
         if wire != _BYTES or not isinstance(value, bytes) or number not in (1, 2, 3):
             raise ValueError(f"field {number} does not belong there")
         found[number - 1].append(value)
     pieces, trainer, normalizer = found
     if not 4 < len(pieces) <= MAX_PIECES or len(trainer) != 1 or len(normalizer) != 1:
         raise ValueError(f"it has {len(pieces):,} pieces, {len(trainer)} trainers, {len(normalizer)} normalisers")
-    _check_normalizer(normalizer[0])
-    _check_trainer(trainer[0])
-    _check_pieces(pieces)
+    return Parts([_piece(piece, i) for i, piece in enumerate(pieces)], trainer[0], normalizer[0])
 
 
-def _check_pieces(pieces: list[bytes]) -> None:
-    texts, types = set(), []
+def _check_pieces(pieces: list[Piece]) -> None:
+    types = [piece.kind for piece in pieces]
     for i, piece in enumerate(pieces):
-        text, kind = _piece(piece, i)
-        texts.add(text)
-        types.append(kind)
-        if kind == _BYTE and text not in _ALL_BYTES:
+        if piece.kind == BYTE and piece.text not in _ALL_BYTES:
             raise ValueError(f"piece {i} is marked as a byte but is not one")
-    if len(texts) < len(pieces):
+    if len({piece.text for piece in pieces}) < len(pieces):
         raise ValueError("a piece appears twice")
-    if types[:4] != _FIRST_TYPES or not set(types[4:]) <= {_NORMAL, _BYTE}:
+    if types[:4] != _FIRST_TYPES or not set(types[4:]) <= {NORMAL, BYTE, UNUSED}:
         raise ValueError("its special pieces are not pad, unk, bos, eos, in this order, and no others")
-    if types.count(_BYTE) not in (0, 256):
+    if types.count(BYTE) not in (0, 256):
         raise ValueError("some of the 256 bytes are missing")
 
 
-def _piece(body: bytes, i: int) -> tuple[bytes, int]:
-    """The text and type of one piece."""
-    text, score, kind = b"", math.nan, _NORMAL
-    for number, wire, value in _fields(body):
+def _piece(body: bytes, i: int) -> Piece:
+    text, score, kind = b"", math.nan, NORMAL
+    for number, wire, value in fields(body):
         if (number, wire) == (1, _BYTES) and isinstance(value, bytes) and not text:
             text = value
         elif (number, wire) == (2, _FIXED32) and isinstance(value, bytes) and math.isnan(score):
@@ -78,21 +114,53 @@ def _piece(body: bytes, i: int) -> tuple[bytes, int]:
     if b"\0" in text:
         raise ValueError(f"piece {i} holds NUL")
     text.decode("utf-8")  # a UnicodeDecodeError is a ValueError
-    return text, kind
+    return Piece(text, score, kind)
 
 
 def _check_normalizer(body: bytes) -> None:
-    """The text must be taken as it is: name "identity" (1), no map (2), and three switches (3 to 5)."""
-    for number, wire, value in _fields(body):
-        wanted = {1: b"identity", 2: b""}.get(number)
-        if (wanted is not None and value != wanted) or (wanted is None and (wire != _VARINT or not 3 <= number <= 5)):
-            raise ValueError("it changes the text before it cuts it; it was learned by another program")
+    """Its name (1) and its map (2) must be one of SentencePiece's own; there are three switches beside (3 to 5)."""
+    for number, wire, _ in fields(body):
+        if (number, wire) not in ((1, _BYTES), (2, _BYTES), (3, _VARINT), (4, _VARINT), (5, _VARINT)):
+            raise ValueError(f"field {number} does not belong into its normaliser")
+    name = normalizer_name(body)
+    if name not in NORMALIZERS:
+        raise ValueError(f"it changes the text before it cuts it, in a way of its own ({name[:40]!r})")
+    maps = [value for number, _, value in fields(body) if number == 2]
+    if (maps or [b""]) != [built_in(name)]:
+        raise ValueError(
+            "it changes the text before it cuts it, and not as SentencePiece does; it is another program's"
+        )
+
+
+def normalizer_name(body: bytes) -> str:
+    """What the normaliser of a model is called; nothing said is SentencePiece's default."""
+    names = [value for number, _, value in fields(body) if number == 1 and isinstance(value, bytes)]
+    return names[-1].decode("utf-8", "replace") if names else "nmt_nfkc"
+
+
+@lru_cache(len(NORMALIZERS))
+def built_in(name: str) -> bytes:
+    """The map of one of ``NORMALIZERS``, as the SentencePiece that is installed writes it."""
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["a b"]), model_writer=model, model_type="char", vocab_size=6, hard_vocab_limit=False,
+        normalization_rule_name=name, minloglevel=2,
+    )  # fmt: skip
+    (normalizer,) = (value for number, _, value in fields(model.getvalue()) if number == 3 and isinstance(value, bytes))
+    return b"".join(value for number, _, value in fields(normalizer) if number == 2 and isinstance(value, bytes))
+
+
+def normalizer_of(proto: bytes) -> str:
+    """Which of ``NORMALIZERS`` a model has that ``check_model`` lets pass."""
+    return next(
+        normalizer_name(value) for number, _, value in fields(proto) if number == 3 and isinstance(value, bytes)
+    )
 
 
 def _check_trainer(body: bytes) -> None:
     """Settings of the trainer: of the fields only the model's type matters (3: 1 is unigram, 2 is bpe, 3 is words)."""
     kind = 1
-    for number, _, value in _fields(body):
+    for number, _, value in fields(body):
         if number == 3 and isinstance(value, int):
             kind = value
         if isinstance(value, bytes) and len(value) > MAX_PIECE_BYTES:
@@ -114,12 +182,12 @@ def is_of_words(proto: bytes) -> bool:
 
 
 def _kind(proto: bytes) -> int:
-    trainer = next(value for number, _, value in _fields(proto) if number == 2 and isinstance(value, bytes))
-    kinds = [value for number, _, value in _fields(trainer) if number == 3 and isinstance(value, int)]
+    trainer = next(value for number, _, value in fields(proto) if number == 2 and isinstance(value, bytes))
+    kinds = [value for number, _, value in fields(trainer) if number == 3 and isinstance(value, int)]
     return kinds[-1] if kinds else 1
 
 
-def _fields(body: bytes) -> Iterator[Field]:
+def fields(body: bytes) -> Iterator[Field]:
     """The fields of one message of protocol buffers, see https://protobuf.dev/programming-guides/encoding/."""
     place = 0
     while place < len(body):

@@ -1,6 +1,7 @@
 """Subwords: learned from the training text by SentencePiece, as byte pairs or as a unigram model.
 
 The text is taken as it is: no normalisation, every space kept, so ``decode(encode(x)) == x`` for every string ``x``.
+Imported tokenizers may normalise it first (``is_exact``).
 There is one exception, U+2581 "lower one eighth block": SentencePiece writes spaces so, and it comes back as a space.
 Without byte fallback there is a second one: a character that was never seen comes back as the mark of the unknown.
 
@@ -28,7 +29,7 @@ import numpy as np
 import sentencepiece
 
 from dragoman.config import TokenizerConfig
-from dragoman.data.sentencepiece_check import check_model, is_of_words, is_unigram
+from dragoman.data.sentencepiece_check import check_model, is_of_words, is_unigram, normalizer_of
 from dragoman.data.subword_sampling import Sampler, Vocabulary
 from dragoman.errors import BundleError, ConfigError, DataError
 
@@ -160,6 +161,11 @@ class Tokenizer:
         """Number of ids, special ones included."""
         return int(self._processor.get_piece_size())
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether texts are taken as they are; an imported tokenizer may normalise them first, as NFKC does."""
+        return normalizer_of(self.proto) == "identity"
+
     @cached_property
     def fingerprint(self) -> str:
         """sha256 of ``proto``, in hex."""
@@ -192,7 +198,11 @@ class Tokenizer:
         """
         if (problem := _not_utf8(texts)) is not None:
             raise problem
-        return self.encode(texts) if is_of_words(self.proto) else self._sampler(rate).cut(texts, seed)
+        if is_of_words(self.proto):
+            return self.encode(texts)
+        if not self.is_exact:  # the sampler takes a text as it is
+            texts = [self._processor.normalize(text).replace("\u2581", " ").removeprefix(" ") for text in texts]
+        return self._sampler(rate).cut(texts, seed)
 
     def _sampler(self, rate: float) -> Sampler:
         if rate not in self._samplers:
