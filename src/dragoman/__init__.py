@@ -7,6 +7,7 @@
     evaluate, compare  BLEU, chrF and TER of a test set; which of two systems is better
     stress             a test set as careless people would type it
     export, certify    a model in another toolkit's format, and how the two compare
+    import_model       a model of Hugging Face as a run
     Scored             a given translation with its probability, from Translator.score
     Glossary           terms and their translations
     TrainOptions, TranslateOptions  every option; most functions take them by name too
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from dragoman.evaluation.export_check import certify as certify
     from dragoman.explanation.trace import explain as explain
     from dragoman.formats.export import export as export
+    from dragoman.formats.imported import import_model as import_model
     from dragoman.model.transformer import Transformer as Transformer
     from dragoman.training.options import TrainOptions as TrainOptions
     from dragoman.training.run import train as train
@@ -78,6 +80,7 @@ _HOME = {
     "compare": "evaluation.evaluate",
     "evaluate": "evaluation.evaluate",
     "explain": "explanation.trace",
+    "import_model": "formats.imported",
     "export": "formats.export",
     "stress": "evaluation.evaluate",
     "train": "training.run",

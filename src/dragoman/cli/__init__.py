@@ -15,7 +15,20 @@ from typing import Any
 
 import typer
 
-from dragoman.cli import demo, doctor, environment, evaluate, explain, export, lab, score, serve, train, translate
+from dragoman.cli import (
+    demo,
+    doctor,
+    environment,
+    evaluate,
+    explain,
+    export,
+    import_,
+    lab,
+    score,
+    serve,
+    train,
+    translate,
+)
 from dragoman.cli.examples import epilog
 from dragoman.errors import DragomanError
 from dragoman.progress import clear, say
@@ -36,6 +49,7 @@ app.command("doctor", epilog=epilog("doctor"))(doctor.doctor)
 app.command("lab", epilog=epilog("lab"))(lab.lab)
 app.command("export", epilog=epilog("export"))(export.export)
 app.command("formats", epilog=epilog("formats"))(export.formats)
+app.command("import", epilog=epilog("import"))(import_.import_)
 app.command("serve", epilog=epilog("serve"))(serve.serve)
 
 

@@ -53,6 +53,11 @@ EXAMPLES = {
         "dragoman formats runs/first",
         "dragoman formats > formats.md",
     ),
+    "import": (
+        "dragoman import Helsinki-NLP/opus-mt-en-de --out runs/opus",
+        "dragoman import opus-mt-en-de --out runs/opus --src-lang en --tgt-lang de",
+        "dragoman import opus-mt-en-de --out runs/small --keep-pieces-of train.en --keep-pieces-of train.de",
+    ),
     "serve": (
         "dragoman serve runs/first",
         "dragoman serve runs/first --port 9000",

@@ -1,0 +1,27 @@
+"""``dragoman import``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.cli.signs import loading
+
+
+def import_(
+    source: Annotated[str, typer.Argument(metavar="MODEL", help="Folder of a model, or its name on Hugging Face.")],
+    out: Annotated[Path, typer.Option(help="Run folder to write.")],
+    keep_pieces_of: Annotated[
+        list[Path] | None,
+        typer.Option(help="Leave out subwords that this text (of either language) has not; can be repeated."),
+    ] = None,
+    src_lang: Annotated[str | None, typer.Option(help="Source language code (default: what the model says).")] = None,
+    tgt_lang: Annotated[str | None, typer.Option(help="Target language code (default: what the model says).")] = None,
+) -> None:
+    """Make a run of a Marian model of Hugging Face (opus-mt, or an export), and print its folder."""
+    with loading():
+        from dragoman.formats.imported import import_model
+
+    print(import_model(source, out, keep_pieces_of=keep_pieces_of or (), src_lang=src_lang, tgt_lang=tgt_lang))

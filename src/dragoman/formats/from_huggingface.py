@@ -1,0 +1,341 @@
+"""Models of Hugging Face read: Marian (``Helsinki-NLP/opus-mt-*``), and what ``huggingface.py`` writes.
+
+The inverse of ``huggingface.py``: the same parameters, the same order of channels. Ids and subwords are rewritten
+(``subwords.py``). OPUS-MT begins a translation with its padding, whose row is zero: it becomes our bos. Its padding and
+what its list of pieces lacks can never be chosen: they get a bias of -10,000, so that the softmax is Marian's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dragoman.config import Config, ModelConfig
+from dragoman.data.sentencepiece_check import NORMALIZERS, Parts, normalizer_name
+from dragoman.data.tokenizer import BOS_ID, PAD_ID, Tokenizer
+from dragoman.errors import BundleError, ConfigError, not_installed
+from dragoman.formats.huggingface import EPSILON, order, parameters
+from dragoman.formats.imported import Imported
+from dragoman.formats.subwords import SPECIAL, Vocabulary, read_model, rewritten, used, vocabulary
+from dragoman.model.embedding import sinusoids
+from dragoman.model.weights import read_weights
+
+logger = logging.getLogger(__name__)
+
+ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
+DROPOUTS = ("dropout", "attention_dropout", "activation_dropout")
+NEVER = -1e4  # a bias that no logit makes up for
+MAX_JSON_BYTES = 64 * 2**20
+FILES = ("*.json", "*.spm", "model.safetensors")
+"""What is downloaded; ``pytorch_model.bin`` only where there are no safetensors."""
+
+
+def download(name: str) -> Path:
+    """The folder of a model by its name, from Hugging Face or from its cache on this machine.
+
+    Raises:
+        ConfigError: There is no such folder or model, no network, or the package is missing.
+    """
+    if name.count("/") != 1 or name.startswith((".", "/")):
+        raise ConfigError(f"{name}: no such folder, and no name of a model such as Helsinki-NLP/opus-mt-en-de")
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError:
+        raise ConfigError(not_installed(f"downloading {name}", "huggingface_hub")) from None
+    try:
+        folder = Path(snapshot_download(name, allow_patterns=list(FILES)))
+        if not (folder / "model.safetensors").exists():
+            folder = Path(snapshot_download(name, allow_patterns=[*FILES, "pytorch_model.bin"]))
+    except Exception as error:  # of many kinds, its own and those of the network
+        said = " ".join(str(error).split())
+        raise ConfigError(
+            f"{name}: cannot be downloaded ({type(error).__name__}: {said[:200]}); give a folder"
+        ) from None
+    return folder
+
+
+def read(folder: Path, name: str, texts: Sequence[str] | None, languages: tuple[str | None, str | None]) -> Imported:
+    """Read a folder; see ``imported.import_model``.
+
+    Raises:
+        BundleError: A file is missing or damaged, or the model is of a kind that cannot be held exactly.
+    """
+    theirs = _json(folder / "config.json")
+    _refuse_what_is_not_held(theirs, folder)
+    protos = [_bytes(folder / f"{side}.spm") for side in ("source", "target")]
+    models = [
+        read_model(proto, str(folder / f"{side}.spm")) for proto, side in zip(protos, ("source", "target"), strict=True)
+    ]
+    first = folder / "vocab.json"
+    second = folder / "target_vocab.json"
+    lists = [_listed(first)] if not second.is_file() else [_listed(first), _listed(second)]
+    kept = None if texts is None else _kept(models, protos, texts)
+    vocabularies = _vocabularies(theirs, lists, models, kept, folder)
+    tokenizers = [
+        Tokenizer(rewritten(model, vocabularies[-1 if i else 0]), str(folder)) for i, model in enumerate(models)
+    ]
+    if tokenizers[0] == tokenizers[1]:
+        tokenizers[1] = tokenizers[0]
+    raw, digest = _weights(folder)
+    config = _config(folder, theirs, raw, tokenizers, len(lists) == 1, languages)
+    sizes = {"src_vocab_size": tokenizers[0].vocab_size, "tgt_vocab_size": tokenizers[1].vocab_size}
+    model = ModelConfig(**config.model.model_dump(), **sizes)
+    weights = _ours(model, raw, vocabularies, theirs, folder)
+    facts: dict[str, Any] = {
+        "weights": f"imported from {name}",
+        "imported": {"from": name, "format": theirs["model_type"], "weights_sha256": digest},
+    }
+    normalizers = {normalizer_name(one.normalizer) for one in models} - {NORMALIZERS[0]}
+    if normalizers:
+        facts["imported"]["normalises_text"] = sorted(normalizers)
+        logger.info(
+            "%s: its subwords normalise text (%s): odd characters and double spaces do not come back",
+            name,
+            *normalizers,
+        )
+    return Imported(config, model, weights, tokenizers[0], tokenizers[1], facts)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > MAX_JSON_BYTES:
+            raise BundleError(f"{path}: larger than {MAX_JSON_BYTES:,} bytes, which it should not be")
+        return path.read_bytes()
+    except OSError as error:
+        raise BundleError(f"{path}: cannot be read ({error.strerror}); a Marian model of Hugging Face has it") from None
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(_bytes(path))
+    except (ValueError, RecursionError):
+        raise BundleError(f"{path}: not JSON; copy it again") from None
+    if not isinstance(found, dict):
+        raise BundleError(f"{path}: should hold a JSON object")
+    return found
+
+
+def _refuse_what_is_not_held(theirs: Mapping[str, Any], folder: Path) -> None:
+    """Refuse by name each setting that our model does not have."""
+    kind = theirs.get("model_type")
+    if kind not in ("marian", "pegasus"):
+        raise BundleError(f"{folder}: its model_type is {str(kind)[:40]!r}; only marian and pegasus can be imported")
+    whole = ("d_model", "vocab_size", "encoder_layers", "decoder_layers", "encoder_attention_heads", "encoder_ffn_dim",
+             "decoder_attention_heads", "decoder_ffn_dim", "pad_token_id", "eos_token_id", "decoder_start_token_id",
+             "max_position_embeddings")  # fmt: skip
+    for name in whole:
+        if type(theirs.get(name)) is not int or theirs[name] < 0:
+            raise BundleError(f"{folder}/config.json: {name} = {str(theirs.get(name))[:40]} should be a whole number")
+    for name in ("normalize_embedding", "normalize_before", "add_final_layer_norm", "add_bias_logits"):
+        if theirs.get(name) and kind == "marian":
+            raise BundleError(f"{folder}/config.json: {name} = true cannot be held here")
+    if theirs.get("static_position_embeddings") is False:
+        raise BundleError(f"{folder}/config.json: static_position_embeddings = false cannot be held here")
+    for name in ("attention_heads", "ffn_dim"):
+        both = theirs[f"encoder_{name}"], theirs[f"decoder_{name}"]
+        if both[0] != both[1]:
+            raise BundleError(f"{folder}/config.json: {name} of encoder and decoder differ ({both[0]} and {both[1]})")
+    if theirs.get("activation_function") not in ACTIVATIONS:
+        said = str(theirs.get("activation_function"))[:40]
+        raise BundleError(f"{folder}/config.json: activation_function = {said!r} is not known here")
+
+
+def _listed(path: Path) -> list[str]:
+    """The piece of each id."""
+    found = _json(path)
+    pieces = {i: piece for piece, i in found.items() if type(i) is int}
+    if sorted(pieces) != list(range(len(found))):
+        raise BundleError(f"{path}: should give the {len(found):,} pieces the ids 0 to {len(found) - 1:,}, once each")
+    return [pieces[i] for i in range(len(found))]
+
+
+def _kept(models: Sequence[Parts], protos: Sequence[bytes], texts: Sequence[str]) -> frozenset[str]:
+    """The pieces that some texts need, by either model."""
+    kept: frozenset[str] = frozenset()
+    for model in models:
+        everything = [piece.text.decode() for piece in model.pieces]
+        whole = Tokenizer(rewritten(model, vocabulary(everything, (0, 0, 0, 0), [model])))
+        kept |= used(model, {piece for row in whole.encode(texts) for piece in whole.pieces(row)})
+    return kept
+
+
+def _vocabularies(
+    theirs: Mapping[str, Any],
+    lists: Sequence[list[str]],
+    models: Sequence[Parts],
+    kept: frozenset[str] | None,
+    folder: Path,
+) -> list[Vocabulary]:
+    """One vocabulary for both sides, or one for each."""
+    sizes = (theirs["vocab_size"], theirs.get("decoder_vocab_size") or theirs["vocab_size"])
+    found = []
+    for i, listed in enumerate(lists):
+        if len(listed) != sizes[i]:
+            raise BundleError(
+                f"{folder}: its vocabulary has {len(listed):,} pieces, its configuration says {sizes[i]:,}"
+            )
+        codes = [piece for piece in listed if piece.startswith(">>") and piece.endswith("<<")]
+        if len(codes) > 1:
+            raise BundleError(
+                f"{folder}: has {len(codes)} target languages ({codes[0]}, ...); only those of one can be imported"
+            )
+        unknown = SPECIAL[1][0]
+        if unknown not in listed:
+            raise BundleError(f"{folder}: its vocabulary has no {unknown}")
+        special = (
+            theirs["pad_token_id"],
+            listed.index(unknown),
+            theirs["decoder_start_token_id"],
+            theirs["eos_token_id"],
+        )
+        if max(special) >= len(listed):
+            raise BundleError(f"{folder}/config.json: a special id is {max(special):,}, beyond {len(listed):,} pieces")
+        of = models if len(lists) == 1 else [models[i]]
+        found.append(vocabulary(listed, special, of, kept))
+    return found
+
+
+def _weights(folder: Path) -> tuple[dict[str, Tensor], str]:
+    """All tensors in float32, and the SHA-256 of their file."""
+    path = folder / "model.safetensors"
+    if path.is_file():
+        found = read_weights(path)
+    else:
+        path = folder / "pytorch_model.bin"
+        if not path.is_file():
+            raise BundleError(f"{folder}: neither model.safetensors nor pytorch_model.bin is there")
+        try:
+            found = torch.load(path, map_location="cpu", weights_only=True)
+        except Exception as error:  # of many kinds, for the file may hold anything
+            said = str(error).split("\n")[0][:120]
+            raise BundleError(f"{path}: cannot be read as weights alone ({type(error).__name__}: {said})") from None
+        if not isinstance(found, dict) or not all(isinstance(one, Tensor) for one in found.values()):
+            raise BundleError(f"{path}: holds something other than tensors")
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {name: tensor.float() for name, tensor in found.items()}, digest
+
+
+def _config(
+    folder: Path, theirs: Mapping[str, Any], raw: Mapping[str, Tensor], tokenizers: Sequence[Tokenizer],
+    one_list: bool, languages: tuple[str | None, str | None],
+) -> Config:  # fmt: skip
+    """The configuration of the run."""
+    is_marian = theirs["model_type"] == "marian"
+    about = _json(folder / "tokenizer_config.json") if (folder / "tokenizer_config.json").is_file() else {}
+    search = _json(folder / "generation_config.json") if (folder / "generation_config.json").is_file() else {}
+    shared = (
+        theirs.get("share_encoder_decoder_embeddings", True) if is_marian else theirs.get("tie_word_embeddings", True)
+    )
+    tied = theirs.get("tie_word_embeddings", True)
+    decoder = raw.get("model.decoder.embed_tokens.weight")
+    head = raw.get("lm_head.weight")
+    if not (one_list and shared):
+        shared = False
+        tied = tied and (head is None or (decoder is not None and torch.equal(head, decoder)))
+    limit = theirs["max_position_embeddings"]
+    share = "all" if shared and tied else "decoder" if tied else "none"
+    biased = _bias(raw) is not None or theirs["decoder_start_token_id"] == theirs["pad_token_id"]
+    given = [
+        given or about.get(f"{side}_lang") or None for given, side in zip(languages, ("source", "target"), strict=True)
+    ]
+    beams = search.get("num_beams", theirs.get("num_beams", 4))
+    return Config.from_mapping(
+        {
+            "model": dict(
+                d_model=theirs["d_model"], d_ff=theirs["encoder_ffn_dim"], n_heads=theirs["encoder_attention_heads"],
+                n_encoder_layers=theirs["encoder_layers"], n_decoder_layers=theirs["decoder_layers"],
+                norm="post" if is_marian else "pre", activation=ACTIVATIONS[theirs["activation_function"]],
+                positions=_positions(theirs, raw), max_len=limit, share_embeddings=share, norm_eps=EPSILON,
+                scale_embeddings=bool(theirs.get("scale_embedding", False)), generator_bias=biased,
+                **{name: theirs[name] for name in DROPOUTS if name in theirs},
+            ),
+            "data": dict(
+                train={"src": "imported.src", "tgt": "imported.tgt"}, src_lang=given[0], tgt_lang=given[1],
+                max_tokens=max(1, min(256, limit - 1)), tokenizer=dict(joint=tokenizers[0] is tokenizers[1]),
+            ),
+            "decode": dict(beam_size=beams if type(beams) is int and 1 <= beams <= 1000 else 4),
+        },
+        f"{folder}/config.json",
+    )  # fmt: skip
+
+
+def _positions(theirs: Mapping[str, Any], raw: Mapping[str, Tensor]) -> str:
+    """Sinusoidal, unless a table is there that is none of sinusoids."""
+    table = raw.get("model.encoder.embed_positions.weight")
+    if table is None or theirs["d_model"] % 2:
+        return "sinusoidal"
+    ours = sinusoids(0, len(table), theirs["d_model"]).float()
+    same = table.shape == ours.shape and torch.allclose(table, torch.cat((ours[:, 0::2], ours[:, 1::2]), 1), atol=1e-3)
+    return "sinusoidal" if same else "learned"
+
+
+def _bias(raw: Mapping[str, Tensor]) -> Tensor | None:
+    """The generator's bias, if it has one."""
+    bias = raw.get("final_logits_bias")
+    return bias.flatten() if bias is not None and bool(bias.any()) else None
+
+
+def _ours(
+    model: ModelConfig,
+    raw: Mapping[str, Tensor],
+    vocabularies: Sequence[Vocabulary],
+    theirs: Mapping[str, Any],
+    folder: Path,
+) -> dict[str, Tensor]:
+    """Their tensors under our names, channels and rows in our order."""
+    back = order(model).argsort()
+
+    def tensor(*names: str) -> Tensor:
+        found = next((raw[name] for name in names if name in raw), None)
+        if found is None:
+            raise BundleError(f"{folder}: the weights lack {names[0]}; copy it again")
+        return found
+
+    def put(given: Tensor, axis: int, what: str) -> Tensor:
+        if given.dim() <= axis or given.size(axis) != model.d_model:
+            raise BundleError(
+                f"{folder}: {what} is {tuple(given.shape)}, but its configuration says d_model = {model.d_model}"
+            )
+        return given.index_select(axis, back)
+
+    ours = {}
+    for one in parameters(model):
+        given = tensor(one.theirs)
+        given = put(given, 0, one.theirs) if one.rows else given
+        ours[one.ours] = (put(given, 1, one.theirs) if one.columns else given).contiguous()
+    shared = "model.shared.weight"
+    src, tgt = ("model.encoder.embed_tokens.weight", shared), ("model.decoder.embed_tokens.weight", shared)
+    names = {"src_embed": src, "tgt_embed": tgt, "generator": ("lm_head.weight", *tgt)}
+    kept = {"all": ("src_embed",), "decoder": ("src_embed", "tgt_embed"), "none": tuple(names)}[model.share_embeddings]
+    for name in kept:
+        rows = vocabularies[0 if name == "src_embed" else -1].rows
+        table = put(tensor(*names[name]), 1, names[name][0])
+        if max(rows) >= len(table):
+            raise BundleError(f"{folder}: {names[name][0]} has {len(table):,} rows, its vocabulary more")
+        ours[f"{name}.weight"] = table[list(rows)].contiguous()
+    if model.generator_bias:
+        ours["generator.bias"] = _generator_bias(raw, vocabularies[-1], theirs)
+    if model.positions == "learned":
+        for side, letters in (("encoder", "src"), ("decoder", "tgt")):
+            ours[f"{letters}_positions.weight"] = tensor(f"model.{side}.embed_positions.weight").contiguous()
+    return ours
+
+
+def _generator_bias(raw: Mapping[str, Tensor], vocabulary: Vocabulary, theirs: Mapping[str, Any]) -> Tensor:
+    """Their bias in our order, and what can never be chosen."""
+    bias = _bias(raw)
+    rows = torch.tensor(vocabulary.rows)
+    found = torch.zeros(len(rows)) if bias is None else bias[rows].contiguous()
+    if theirs["decoder_start_token_id"] == theirs["pad_token_id"]:
+        found[PAD_ID] = found[BOS_ID] = NEVER
+    if vocabulary.n_lacking:
+        found[-vocabulary.n_lacking :] = NEVER
+    return found

@@ -1,0 +1,168 @@
+"""Foreign subwords: a SentencePiece model rewritten so that its ids are those of another vocabulary.
+
+Marian and its heirs cut with SentencePiece and number the pieces by a list of their own, and source and target have two
+models and may share one list. ``Subwords`` is such a list with what the models lack; ``rewritten`` makes a model whose
+ids are its places.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from dragoman.data.sentencepiece_check import (
+    BYTE,
+    CONTROL,
+    NORMAL,
+    NORMALIZERS,
+    UNKNOWN,
+    UNUSED,
+    Parts,
+    Piece,
+    built_in,
+    fields,
+    normalizer_name,
+    parts,
+)  # fmt: skip
+from dragoman.data.tokenizer import BOS_ID, EOS_ID, MAX_MODEL_BYTES, PAD_ID, UNK_ID
+from dragoman.errors import BundleError
+
+SPECIAL = (("<pad>", CONTROL), ("<unk>", UNKNOWN), ("<s>", CONTROL), ("</s>", CONTROL))
+"""Our first ids, in their order."""
+LEFT_OUT = (4, 5)  # of a ModelProto: samples for its own tests, and a denormaliser, which is not used in translation
+_MODEL_TYPE, _BYTE_FALLBACK, _SUFFIXES = 3, 35, 24  # fields of the trainer's settings
+
+
+class Vocabulary(NamedTuple):
+    """The pieces of one side or of both, in the order of our ids, and where the rows of their tensors are found."""
+
+    pieces: tuple[str, ...]  # from id 4 on
+    rows: tuple[int, ...]  # of each of our ids, special ones too, the row in the foreign tensors
+    n_lacking: int  # pieces at the end that the foreign list lacks: there they are unknown
+
+
+def read_model(proto: bytes, name: str) -> Parts:
+    """Take a foreign model apart.
+
+    Raises:
+        BundleError: It is none, or one of a kind that is not known here.
+    """
+    if len(proto) > MAX_MODEL_BYTES:
+        raise BundleError(f"{name}: {len(proto):,} bytes is too much for a tokenizer (at most {MAX_MODEL_BYTES:,})")
+    try:
+        model = parts(proto, LEFT_OUT)
+        settings = {number: value for number, _, value in fields(model.trainer)}
+        kind, normalizer = settings.get(_MODEL_TYPE, 1), normalizer_name(model.normalizer)
+        strange = sorted({piece.kind for piece in model.pieces} - {NORMAL, UNKNOWN, CONTROL, UNUSED, BYTE})
+    except ValueError as error:
+        raise BundleError(f"{name}: not a SentencePiece model, or damaged ({error}); copy it again") from None
+    if kind not in (1, 2):
+        raise BundleError(
+            f"{name}: its subwords are neither a unigram model nor byte pairs; only those can be imported"
+        )
+    if settings.get(_SUFFIXES, 0):
+        raise BundleError(f"{name}: writes spaces at the end of words, which cannot be imported")
+    if strange:
+        raise BundleError(f"{name}: has pieces of type {strange[0]} (defined by a user), which cannot be imported")
+    if normalizer not in NORMALIZERS:
+        raise BundleError(
+            f"{name}: normalises text in a way of its own ({normalizer[:40]!r}), which cannot be imported"
+        )
+    return model
+
+
+def vocabulary(
+    listed: Sequence[str],
+    special: tuple[int, int, int, int],
+    models: Sequence[Parts],
+    kept: frozenset[str] | None = None,
+) -> Vocabulary:
+    """Our order of a foreign list.
+
+    Args:
+        listed: The piece of each foreign id.
+        special: The foreign ids whose rows our pad, unk, bos and eos get.
+        models: The models that cut for this list.
+        kept: The pieces to keep; None: all.
+    """
+    names = {name for name, _ in SPECIAL}
+    order = [i for i, piece in enumerate(listed) if i not in special and piece not in names]
+    if kept is not None:
+        order = [i for i in order if listed[i] in kept]
+    lacking = []
+    if kept is None:
+        known = {*listed, *names}
+        lacking = sorted({text for model in models for text in _texts(model)} - known)
+    unk = special[UNK_ID]
+    return Vocabulary((*(listed[i] for i in order), *lacking), (*special, *order, *[unk] * len(lacking)), len(lacking))
+
+
+def _texts(model: Parts) -> list[str]:
+    """The pieces of a model that may come out of a text."""
+    return [piece.text.decode() for piece in model.pieces if piece.kind in (NORMAL, BYTE)]
+
+
+def used(model: Parts, pieces: set[str]) -> frozenset[str]:
+    """Pieces to keep so that the texts which were cut into ``pieces`` are cut so again, and any other can be.
+
+    All their parts, which byte pairs are merged of, all single characters and bytes.
+    """
+    return frozenset(
+        {
+            part
+            for piece in pieces
+            for i in range(len(piece))
+            for j in range(i, len(piece))
+            if (part := piece[i : j + 1])
+        }
+        | {piece.text.decode() for piece in model.pieces if piece.kind == BYTE or len(piece.text.decode()) == 1}
+    )
+
+
+def rewritten(model: Parts, vocabulary: Vocabulary) -> bytes:
+    """The model with the vocabulary's ids: what it lacks of them is unused, which is never cut and still decoded.
+
+    The normaliser's map is that of the SentencePiece installed: versions differ in characters hardly ever seen.
+    """
+    known = {piece.text.decode(): piece for piece in model.pieces if piece.kind in (NORMAL, BYTE, UNUSED)}
+    lowest = min(piece.score for piece in model.pieces) - 1
+    pieces = [Piece(name.encode(), 0.0, kind) for name, kind in SPECIAL]
+    has_bytes = sum(known[text].kind == BYTE for text in vocabulary.pieces if text in known) == 256
+    for text in vocabulary.pieces:
+        piece = known.get(text, Piece(text.encode(), lowest, UNUSED))
+        pieces.append(piece._replace(kind=UNUSED) if piece.kind == BYTE and not has_bytes else piece)
+    settings = {number: value for number, _, value in fields(model.trainer)}
+    trainer = [(_MODEL_TYPE, settings.get(_MODEL_TYPE, 1)), (4, len(pieces)), (_BYTE_FALLBACK, int(has_bytes))]
+    trainer += [(40, UNK_ID), (41, BOS_ID), (42, EOS_ID), (43, PAD_ID)]
+    name = normalizer_name(model.normalizer)
+    switches = {number: value for number, _, value in fields(model.normalizer) if isinstance(value, int)}
+    normalizer = _string(1, name.encode()) + _string(2, built_in(name))
+    return (
+        b"".join(_string(1, _written(piece)) for piece in pieces)
+        + _string(2, b"".join(_number(field, value) for field, value in trainer if isinstance(value, int)))
+        + _string(3, normalizer + b"".join(_number(field, value) for field, value in sorted(switches.items())))
+    )
+
+
+def _written(piece: Piece) -> bytes:
+    score = bytes([2 << 3 | 5]) + struct.pack("<f", piece.score)
+    return _string(1, piece.text) + score + _number(3, piece.kind)
+
+
+def _string(field: int, value: bytes) -> bytes:
+    """A field of bytes, see https://protobuf.dev/programming-guides/encoding/."""
+    return _varint(field << 3 | 2) + _varint(len(value)) + value
+
+
+def _number(field: int, value: int) -> bytes:
+    return _varint(field << 3) + _varint(value)
+
+
+def _varint(value: int) -> bytes:
+    groups = bytearray()
+    while value > 0x7F:
+        groups.append(value & 0x7F | 0x80)
+        value >>= 7
+    groups.append(value)
+    return bytes(groups)
