@@ -119,10 +119,11 @@ def test_it_computes_and_translates_the_same(
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     texts = texts_of(corpus)
     # the same pieces; what their list lacks is unknown there, and here has a row of its own that is the same
-    unknown = set(bundle.src_tokenizer.pieces(range(bundle.src_tokenizer.vocab_size))) - set(tokenizer.get_vocab())
+    src_listed = {i: piece for piece, i in json.loads((folder / "vocab.json").read_text(encoding="utf-8")).items()}
+    unknown = set(bundle.src_tokenizer.pieces(range(bundle.src_tokenizer.vocab_size))) - set(src_listed.values())
     ours = bundle.src_tokenizer.encode(texts)
     for text, ids in zip(texts, ours, strict=True):
-        theirs = tokenizer.convert_ids_to_tokens(tokenizer(text)["input_ids"])[:-1]
+        theirs = [src_listed[i] for i in tokenizer(text)["input_ids"]][:-1]
         assert ["<unk>" if p in unknown else p for p in bundle.src_tokenizer.pieces(ids)] == theirs
     tgt_ids = {piece: i for i, piece in enumerate(bundle.tgt_tokenizer.pieces(range(bundle.tgt_tokenizer.vocab_size)))}
     listed = json.loads((folder / ("target_vocab.json" if separate else "vocab.json")).read_text(encoding="utf-8"))
@@ -130,7 +131,7 @@ def test_it_computes_and_translates_the_same(
     here = {i: ours for ours, i in there.items()}
     for text, ids in list(zip(texts, ours, strict=True))[:20]:
         batch = tokenizer(text, return_tensors="pt")
-        tgt = torch.randint(3, 60, (1, 6), generator=torch.Generator().manual_seed(1))
+        tgt = torch.randint(3, 30, (1, 6), generator=torch.Generator().manual_seed(1))
         tgt_in = torch.tensor([[2, *(here[i] for i in tgt[0].tolist())]])
         start = torch.full((1, 1), model.config.decoder_start_token_id)
         with torch.inference_mode():
@@ -141,7 +142,8 @@ def test_it_computes_and_translates_the_same(
         greedy = DecodeConfig(beam_size=1, max_extra_tokens=20)
         found = search_all(bundle.model, [ids], greedy, torch.device("cpu"))[0][0].ids
         assert [there[i] for i in found] == best[: len(found)]
-        assert bundle.tgt_tokenizer.decode([found])[0] == tokenizer.decode([there[i] for i in found])
+        if 1 not in found:  # which SentencePiece shows as a mark
+            assert bundle.tgt_tokenizer.decode([found])[0] == tokenizer.decode([there[i] for i in found])
 
 
 def test_pads_and_lacking_pieces_are_never_chosen(opus: Opus, tmp_path: Path) -> None:
@@ -158,7 +160,7 @@ def test_an_imported_run_is_an_ordinary_run(opus: Opus, tmp_path: Path, corpus: 
     translator = dragoman.Translator.load(run, "cpu")
     assert translator.score([text], ["x y"])[0].n_tokens > 0
     translator.translate([text], alignments=True, beam_size=2)
-    assert dragoman.explain(run, text)
+    assert dragoman.explain(translator, text).steps
     found = dragoman.evaluate(run, src=corpus.valid_src, ref=corpus.valid_tgt, quiet=True, guard=False, device="cpu")
     assert found.scores
     there = dragoman.export(run, "ctranslate2", tmp_path / "ct2")

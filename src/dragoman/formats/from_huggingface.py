@@ -84,7 +84,7 @@ def read(folder: Path, name: str, texts: Sequence[str] | None, languages: tuple[
     if tokenizers[0] == tokenizers[1]:
         tokenizers[1] = tokenizers[0]
     raw, digest = _weights(folder)
-    config = _config(folder, theirs, raw, tokenizers, len(lists) == 1, languages)
+    config = _config(folder, theirs, raw, len(lists) == 1, languages)
     sizes = {"src_vocab_size": tokenizers[0].vocab_size, "tgt_vocab_size": tokenizers[1].vocab_size}
     model = ModelConfig(**config.model.model_dump(), **sizes)
     weights = _ours(model, raw, vocabularies, theirs, folder)
@@ -224,8 +224,8 @@ def _weights(folder: Path) -> tuple[dict[str, Tensor], str]:
 
 
 def _config(
-    folder: Path, theirs: Mapping[str, Any], raw: Mapping[str, Tensor], tokenizers: Sequence[Tokenizer],
-    one_list: bool, languages: tuple[str | None, str | None],
+    folder: Path, theirs: Mapping[str, Any], raw: Mapping[str, Tensor], one_list: bool,
+    languages: tuple[str | None, str | None],
 ) -> Config:  # fmt: skip
     """The configuration of the run."""
     is_marian = theirs["model_type"] == "marian"
@@ -259,7 +259,7 @@ def _config(
             ),
             "data": dict(
                 train={"src": "imported.src", "tgt": "imported.tgt"}, src_lang=given[0], tgt_lang=given[1],
-                max_tokens=max(1, min(256, limit - 1)), tokenizer=dict(joint=tokenizers[0] is tokenizers[1]),
+                max_tokens=max(1, min(256, limit - 1)), tokenizer=dict(joint=one_list),
             ),
             "decode": dict(beam_size=beams if type(beams) is int and 1 <= beams <= 1000 else 4),
         },
