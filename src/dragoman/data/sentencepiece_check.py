@@ -68,7 +68,7 @@ def parts(proto: bytes, also: tuple[int, ...] = ()) -> Parts:
         also: Fields that may be there beside those three, and are left out.
 
     Raises:
-        ValueError: It is none, or holds what none should.
+        ValueError: It is not one, or holds what none should.
     """
     found: tuple[list[bytes], list[bytes], list[bytes]] = ([], [], [])
     for number, wire, value in fields(proto):

@@ -268,7 +268,7 @@ def _config(
 
 
 def _positions(theirs: Mapping[str, Any], raw: Mapping[str, Tensor]) -> str:
-    """Sinusoidal, unless a table is there that is none of sinusoids."""
+    """Sinusoidal, unless a table is there that does not hold sinusoids."""
     table = raw.get("model.encoder.embed_positions.weight")
     if table is None or theirs["d_model"] % 2:
         return "sinusoidal"

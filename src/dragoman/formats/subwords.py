@@ -46,7 +46,7 @@ def read_model(proto: bytes, name: str) -> Parts:
     """Take a foreign model apart.
 
     Raises:
-        BundleError: It is none, or one of a kind that is not known here.
+        BundleError: It is not one, or one of a kind that is not known here.
     """
     if len(proto) > MAX_MODEL_BYTES:
         raise BundleError(f"{name}: {len(proto):,} bytes is too much for a tokenizer (at most {MAX_MODEL_BYTES:,})")
