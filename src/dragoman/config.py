@@ -14,7 +14,7 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, field_validator, model_validator
@@ -312,16 +312,36 @@ class TrainConfig(Section):
         return self
 
 
+class LengthPenalty(NamedTuple):
+    """What the log-probability of a hypothesis is divided by: called with its number of tokens, eos counted."""
+
+    alpha: float
+    form: str = "gnmt"
+
+    def __call__(self, n: int) -> float:
+        if self.form == "gnmt":  # https://arxiv.org/abs/1609.08144, Eq. 14
+            return float(((5 + n) / 6) ** self.alpha)
+        if self.form == "power":
+            return float(n**self.alpha)
+        raise unknown("decode.length_penalty_form", self.form)
+
+
 class DecodeConfig(Section):
     """How translations are searched for; the defaults are the paper's (section 6.1)."""
 
     beam_size: int = Field(4, ge=1, le=1000)  # 1: greedy
     length_penalty: float = Field(0.6, ge=0, le=10)  # alpha of GNMT's ((5 + n) / 6) ** alpha
+    length_penalty_form: Literal["gnmt", "power"] = "gnmt"  # power: n ** alpha, as in Hugging Face and CTranslate2
     patience: float | None = Field(
         None, gt=0, le=1000
     )  # patience factor: stop at patience x beam_size finished; None: exhaustive
     max_extra_tokens: int = Field(50, ge=1, le=10_000)  # maximum length of a translation beyond its source
     batch_tokens: int = Field(4096, ge=1)  # rows x longest source of one decoding batch, beams not counted
+
+    @property
+    def penalty(self) -> LengthPenalty:
+        """Alpha and form together."""
+        return LengthPenalty(self.length_penalty, self.length_penalty_form)
 
 
 class Config(Section):

@@ -160,3 +160,10 @@ def test_batches_hold_similar_lengths_and_keep_the_budget() -> None:
     assert sorted(i for batch in batches for i in batch) == list(range(7))
     assert all(len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= 20 for batch in batches)
     assert [5] in batches  # longer than the budget: alone, never dropped
+
+
+def test_the_length_penalty_has_two_forms() -> None:
+    assert penalised(-6.0, 7, 0.5) == penalised(-6.0, 7, LengthPenalty(0.5)) == pytest.approx(-6 / 2**0.5)
+    assert penalised(-6.0, 9, LengthPenalty(0.5, "power")) == pytest.approx(-2.0)
+    with pytest.raises(ConfigError, match="decode.length_penalty_form = 'other' is unknown"):
+        penalised(-6.0, 9, LengthPenalty(0.5, "other"))

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 @with_options(
-    TranslateOptions, "beam_size", "length_penalty", "patience", "guard", "engine", "precision", "batch_tokens",
-    "workers", "fast",
+    TranslateOptions, "beam_size", "length_penalty", "length_penalty_form", "patience", "guard", "engine", "precision",
+    "batch_tokens", "workers", "fast",
 )  # fmt: skip
 def evaluate(
     systems: Annotated[

@@ -173,7 +173,7 @@ def search_all(
         src = padded([[*src_ids[i], specials.eos_id] for i in batch], specials.pad_id, device)
         rule = None if rules is None else [rules[i] for i in batch]
         max_lens = [most_tokens(len(src_ids[i]), rules[i] if rules else None, config, longest) for i in batch]
-        alpha = config.length_penalty
+        alpha = config.penalty
         if sampling is not None:
             names = [i if sampling.keys is None else sampling.keys[i] for i in batch]
             results = sample_search(model, src, max_lens, sampling, names, n_best, alpha, specials, rule, wanted)

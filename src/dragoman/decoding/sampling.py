@@ -14,6 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from dragoman.config import LengthPenalty
 from dragoman.decoding.constraints import Rules
 from dragoman.decoding.search import DEFAULT, Hypothesis, Model, Specials, greedy_search
 from dragoman.errors import ConfigError
@@ -52,7 +53,7 @@ def sample_search(
     sampling: Sampling,
     keys: Sequence[Hashable],
     n_best: int = 1,
-    alpha: float = 0.0,
+    alpha: float | LengthPenalty = 0.0,
     specials: Specials = DEFAULT,
     rules: Sequence[Rules] | None = None,
     alive: Callable[[int], bool] | None = None,

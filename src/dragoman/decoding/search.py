@@ -24,6 +24,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from dragoman.config import LengthPenalty
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from dragoman.decoding.beam_allocation import share_out
 from dragoman.decoding.constraints import Rules, restrict
@@ -67,14 +68,14 @@ class Hypothesis(NamedTuple):
     log_prob: float
 
 
-def penalised(log_prob: float, n: int, alpha: float) -> float:
+def penalised(log_prob: float, n: int, alpha: float | LengthPenalty) -> float:
     """The score of ``n`` tokens, eos counted: their log-probability over the length penalty."""
     return log_prob / length_penalty(n, alpha)
 
 
-def length_penalty(n: int, alpha: float) -> float:
-    """``((5 + n) / 6) ** alpha``; ``n`` counts eos."""
-    return float(((5 + n) / 6) ** alpha)
+def length_penalty(n: int, alpha: float | LengthPenalty) -> float:
+    """``((5 + n) / 6) ** alpha``, or the form that comes with alpha; ``n`` counts eos."""
+    return alpha(n) if isinstance(alpha, LengthPenalty) else LengthPenalty(alpha)(n)
 
 
 Choose = Callable[[Tensor, list[int], int], Tensor]
@@ -89,7 +90,7 @@ def greedy_search(
     model: Model,
     src: Tensor,
     max_lens: Sequence[int],
-    alpha: float = 0.0,
+    alpha: float | LengthPenalty = 0.0,
     specials: Specials = DEFAULT,
     rules: Sequence[Rules] | None = None,
     choose: Choose | None = None,
@@ -144,7 +145,7 @@ def greedy_search(
     return [_hypothesis(*found, alpha, specials) for found in zip(ids.tolist(), log_probs.tolist(), strict=True)]
 
 
-def _hypothesis(ids: list[int], log_prob: float, alpha: float, specials: Specials) -> Hypothesis:
+def _hypothesis(ids: list[int], log_prob: float, alpha: float | LengthPenalty, specials: Specials) -> Hypothesis:
     """A row of ids up to its eos, with the score that its log-probability makes."""
     row = ids[: ids.index(specials.eos_id)]
     return Hypothesis(row, penalised(log_prob, len(row) + 1, alpha), log_prob)
@@ -156,7 +157,7 @@ def beam_search(
     src: Tensor,
     max_lens: Sequence[int],
     beam_size: int = 4,
-    alpha: float = 0.6,
+    alpha: float | LengthPenalty = 0.6,
     n_best: int = 1,
     specials: Specials = DEFAULT,
     rules: Sequence[Rules] | None = None,

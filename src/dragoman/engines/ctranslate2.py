@@ -23,6 +23,7 @@ from typing import Any, ClassVar, Self
 import torch
 
 from dragoman.bundle import Bundle
+from dragoman.config import LengthPenalty
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer
 from dragoman.decoding.batches import length_batches, most_tokens, report_lost, run_halving
 from dragoman.decoding.search import NOT_FINITE, Hypothesis, penalised
@@ -258,7 +259,7 @@ class _Search:
         Raises:
             DecodeError: A score is not finite.
         """
-        engine, alpha = self.engine, self.settings.decode.length_penalty
+        engine, decode = self.engine, self.settings.decode
         found: list[dict[tuple[int, ...], float]] = []  # of each source: ids without eos, and their log-probability
         unread: list[tuple[int, tuple[int, ...]]] = []
         for row, i in enumerate(good):
@@ -271,7 +272,7 @@ class _Search:
                 if any(each in NEVER for each in ids):
                     continue
                 if ended and not suppress:
-                    found[row][ids[:-1]] = score * len(ids) ** alpha
+                    found[row][ids[:-1]] = score * len(ids) ** decode.length_penalty
                 else:
                     unread.append((row, ids[:-1] if ended else ids[: self._limits[i] - 1]))
         pairs = [(self.segments[good[row]].ids, ids) for row, ids in unread]
@@ -279,12 +280,12 @@ class _Search:
         for (row, ids), log_probs in zip(unread, read, strict=True):
             found[row][ids] = sum(log_probs)
         return [
-            sorted((_hypothesis(ids, log_p, alpha) for ids, log_p in one.items()), key=lambda one: -one.score)
+            sorted((_hypothesis(ids, log_p, decode.penalty) for ids, log_p in one.items()), key=lambda one: -one.score)
             for one in found
         ]
 
 
-def _hypothesis(ids: Sequence[int], log_prob: float, alpha: float) -> Hypothesis:
+def _hypothesis(ids: Sequence[int], log_prob: float, alpha: LengthPenalty) -> Hypothesis:
     return Hypothesis(list(ids), penalised(log_prob, len(ids) + 1, alpha), log_prob)
 
 

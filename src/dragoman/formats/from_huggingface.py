@@ -247,6 +247,7 @@ def _config(
         given or about.get(f"{side}_lang") or None for given, side in zip(languages, ("source", "target"), strict=True)
     ]
     beams = search.get("num_beams", theirs.get("num_beams", 4))
+    penalty = search.get("length_penalty", theirs.get("length_penalty", 1.0))
     return Config.from_mapping(
         {
             "model": dict(
@@ -261,7 +262,11 @@ def _config(
                 train={"src": "imported.src", "tgt": "imported.tgt"}, src_lang=given[0], tgt_lang=given[1],
                 max_tokens=max(1, min(256, limit - 1)), tokenizer=dict(joint=one_list),
             ),
-            "decode": dict(beam_size=beams if type(beams) is int and 1 <= beams <= 1000 else 4),
+            "decode": dict(
+                beam_size=beams if type(beams) is int and 1 <= beams <= 1000 else 4,
+                length_penalty=penalty if type(penalty) in (int, float) and 0 <= penalty <= 10 else 1.0,
+                length_penalty_form="power",
+            ),
         },
         f"{folder}/config.json",
     )  # fmt: skip

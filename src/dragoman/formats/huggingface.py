@@ -148,11 +148,12 @@ def _generation(bundle: Bundle) -> dict[str, Any]:
     It divides by n ** p. With p = 3/4 alpha that grows at 15 tokens as ((5 + n) / 6) ** alpha does.
     """
     decode = bundle.config.decode
+    power = decode.length_penalty * (1.0 if decode.length_penalty_form == "power" else 0.75)
     is_beam = decode.beam_size > 1
     return {
         "pad_token_id": PAD_ID, "bos_token_id": BOS_ID, "eos_token_id": EOS_ID, "decoder_start_token_id": BOS_ID,
         "suppress_tokens": [PAD_ID, BOS_ID], "num_beams": decode.beam_size,
-        **({"length_penalty": 0.75 * decode.length_penalty, "early_stopping": "never"} if is_beam else {}),
+        **({"length_penalty": power, "early_stopping": "never"} if is_beam else {}),
         "max_length": bundle.config.data.max_tokens + decode.max_extra_tokens,
     }  # fmt: skip
 

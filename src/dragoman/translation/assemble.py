@@ -132,7 +132,7 @@ def _of_ranks(parts: Sequence[tuple[TextSegment, SegmentResult]], ranks: Sequenc
 
 
 def _score(hypothesis: Hypothesis, plan: Plan) -> float:
-    return penalised(hypothesis.log_prob, len(hypothesis.ids) + 1, plan.search.decode.length_penalty)
+    return penalised(hypothesis.log_prob, len(hypothesis.ids) + 1, plan.search.decode.penalty)
 
 
 def _space(segment: TextSegment, plan: Plan) -> str:

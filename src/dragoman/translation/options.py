@@ -119,6 +119,10 @@ class TranslateOptions(Options):
     length_penalty: Annotated[
         float | None, option("Search", "Length penalty alpha, as in GNMT (default: the run's).", ge=0, le=10)
     ] = None
+    length_penalty_form: Annotated[
+        Literal["gnmt", "power"] | None,
+        option("Search", "gnmt: ((5 + n) / 6) ** alpha; power: n ** alpha, as elsewhere (default: the run's)."),
+    ] = None
     patience: Annotated[
         float | None,
         option(
@@ -264,5 +268,5 @@ class TranslateOptions(Options):
                 raise ConfigError(f"{each.name} has no effect on {what}: leave it out (used are {', '.join(used)})")
 
 
-SCORING = ("length_penalty", "batch_tokens", "precision", "alignments", "sentence_split")
+SCORING = ("length_penalty", "length_penalty_form", "batch_tokens", "precision", "alignments", "sentence_split")
 """The options that scoring given translations has."""

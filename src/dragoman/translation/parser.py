@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from dragoman.config import LengthPenalty
 from dragoman.decoding.search import Hypothesis, penalised
 from dragoman.engines.engine import Segment
 from dragoman.parsing.trees import from_symbols, right_branching, sentence_of, words_of, write_tree
@@ -36,7 +37,7 @@ def assemble_trees(
     for each, result in zip(segments, results, strict=True):
         words = words_of(texts[each.owner])
         found = zip(result.hypotheses, result.texts, strict=True)
-        trees = [_tree(hypothesis, symbols, words, plan.search.decode.length_penalty) for hypothesis, symbols in found]
+        trees = [_tree(hypothesis, symbols, words, plan.search.decode.penalty) for hypothesis, symbols in found]
         trees.sort(key=lambda one: bool(one.notes))  # stable: else best first
         of_line: dict[str, Translation] = {}
         for tree in trees:  # several may be repaired to the same one
@@ -48,7 +49,7 @@ def assemble_trees(
     return translations
 
 
-def _tree(hypothesis: Hypothesis, symbols: str, words: Sequence[str], alpha: float) -> Translation:
+def _tree(hypothesis: Hypothesis, symbols: str, words: Sequence[str], alpha: LengthPenalty) -> Translation:
     tree, repairs = from_symbols(symbols.split(" "), words)
     n = len(hypothesis.ids) + 1
     score = penalised(hypothesis.log_prob, n, alpha)

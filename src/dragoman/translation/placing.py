@@ -115,7 +115,7 @@ def _replace_words(
 def _with_text(
     result: SegmentResult, rank: int, text: str, ids: list[int], log_prob: float, plan: Plan
 ) -> SegmentResult:
-    score = penalised(log_prob, len(ids) + 1, plan.search.decode.length_penalty)
+    score = penalised(log_prob, len(ids) + 1, plan.search.decode.penalty)
     texts, hypotheses = list(result.texts), list(result.hypotheses)
     texts[rank], hypotheses[rank] = text, hypotheses[rank]._replace(ids=ids, log_prob=log_prob, score=score)
     return replace(result, texts=tuple(texts), hypotheses=tuple(hypotheses))

@@ -9,7 +9,7 @@ from itertools import islice
 
 import torch
 
-from dragoman.config import DecodeConfig
+from dragoman.config import DecodeConfig, LengthPenalty
 from dragoman.data.languages import UNSPACED, primary
 from dragoman.data.sentences import sentences
 from dragoman.data.tokenizer import EOS_ID, UNK_ID, Tokenizer
@@ -72,9 +72,7 @@ class PairReader:
         pairs = list(zip(sources, targets, strict=True))
         cut = [self._sentence_pairs(*pair) if options.sentence_split else [pair] for pair in pairs]
         src, tgt = ([pair[side] for group in cut for pair in group] for side in (0, 1))
-        scored = iter(
-            self._score_whole(src, tgt, decode.batch_tokens, decode.length_penalty, options.alignments, progress)
-        )
+        scored = iter(self._score_whole(src, tgt, decode.batch_tokens, decode.penalty, options.alignments, progress))
         return [
             self._joined(pair, group, list(islice(scored, len(group)))) for pair, group in zip(pairs, cut, strict=True)
         ]
@@ -113,7 +111,7 @@ class PairReader:
         sources: Sequence[str],
         targets: Sequence[str],
         batch_tokens: int,
-        alpha: float,
+        alpha: LengthPenalty,
         alignments: bool,
         progress: Callable[[int, int, str], object] | None,
     ) -> list[Scored]:
@@ -156,7 +154,9 @@ class PairReader:
             return Note("not_scored", f"not scored: {n:,} tokens, more than the model has positions for")
         return None
 
-    def _scored(self, one: Read, src_ids: list[int], tgt_ids: list[int], alpha: float, found: Links | None) -> Scored:
+    def _scored(
+        self, one: Read, src_ids: list[int], tgt_ids: list[int], alpha: LengthPenalty, found: Links | None
+    ) -> Scored:
         n, longer = len(one.log_probs), max(len(src_ids), len(tgt_ids))
         note = Note("too_long", f"{longer:,} tokens are more than the {self.max_tokens:,} of the training text")
         return Scored(

@@ -356,7 +356,10 @@ class Translator:
 
     def _decode_config(self, options: TranslateOptions) -> DecodeConfig:
         """The run's settings of the search, with what was asked for instead."""
-        given = {name: getattr(options, name) for name in ("beam_size", "length_penalty", "patience", "batch_tokens")}
+        given = {
+            name: getattr(options, name)
+            for name in ("beam_size", "length_penalty", "length_penalty_form", "patience", "batch_tokens")
+        }
         if options.deterministic:
             given["batch_tokens"] = 1
         update = {name: value for name, value in given.items() if value is not None}
