@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -42,12 +43,35 @@ def test_check_prints_the_certificate(command: Command, run: Path, corpus: Any) 
     said = done.out.decode().split("\n")
     assert said[0] == f"{run}/exports/ctranslate2-float32"
     assert said[1] == "A: ours, float32, by torch; B: ctranslate2, float32, computed in float32"
-    assert said[2] == "20 lines, beam 4, length penalty 0.6"
+    assert said[2] == "20 lines, beam 4, length penalty 0.6 (gnmt)"
     assert said[4] == "identical translations: 20 of 20 (100.0%)"
-    assert [line.split(" ")[0] for line in said[5:-1]] == ["BLEU", "chrF2", "TER", "BLEU:", "chrF2:", "TER:"]
+    assert said[5].startswith("why they may differ: B stops a sentence at as many finished hypotheses as the beam")
+    assert said[6].startswith("size: A ")
+    assert [line.split(" ")[0] for line in said[7:-1]] == ["BLEU", "chrF2", "TER", "BLEU:", "chrF2:", "TER:"]
     done = command("export", run, "--to", "ctranslate2", "--check", corpus.valid_src, "--json")
     kept = (run / "exports/ctranslate2-float32/certificate.json").read_text(encoding="utf-8")
     assert json.loads(done.out) == json.loads(kept)
+
+
+def test_an_export_for_hugging_face_is_compared_and_must_come_up_to_what_is_required(
+    command: Command, run: Path, corpus: Any
+) -> None:
+    pytest.importorskip("transformers")
+    asked = ("export", run, "--to", "huggingface", "--check", corpus.valid_src, "--ref", corpus.valid_tgt)
+    done = command(*asked, "--require", "nats=1e-4", "--require", "identical=0.9", "--require", "bleu=1", "--json")
+    assert done.status == 0, done.err
+    found = json.loads(done.out)
+    assert (found["export"], found["computed_in"], found["n_cut_differently"]) == ("huggingface", "float32", 0)
+    assert found["most_nats"] < 1e-4
+    assert found["n_identical"] >= 18
+    assert found["why"] == ["B divides by n ** 0.45, A by ((5 + n) / 6) ** 0.6"]
+    assert found["versions"].keys() == {"dragoman", "transformers", "torch", "sacrebleu"}
+    done = command(*asked, "--require", "nats=1e-12")
+    assert done.status == 2
+    assert re.search(r"does not come up to --require: nats is .*, at most 1e-12 was required", done.error)
+    for given, says in (("x=1", "use one of nats=NUMBER"), ("nats=a", "'a' is no number")):
+        assert says in command(*asked, "--require", given).error
+    assert "needs references" in command(*asked[:6], "--require", "bleu=1").error
 
 
 def test_check_reads_its_text_once_so_that_it_may_be_a_pipe(run: Path, corpus: Any, capfd: Any) -> None:
@@ -85,8 +109,8 @@ def test_two_processes_that_export_to_one_place_both_succeed(run: Path, tmp_path
     [
         (["--to", "word"], "--to 'word' is unknown: use ctranslate2"),
         (["--to", "ctranslate2", "--quantization", "int4"], "quantization = 'int4' is unknown"),
-        (["--to", "ctranslate2", "--ref", "x"], "--ref and --json need --check"),
-        (["--to", "ctranslate2", "--json"], "--ref and --json need --check"),
+        (["--to", "ctranslate2", "--ref", "x"], "--ref, --json and --require need --check"),
+        (["--to", "ctranslate2", "--json"], "--ref, --json and --require need --check"),
         (["--to", "ctranslate2", "--out", "/"], "already exists and is not an export"),
         (["--to", "ctranslate2", "--check", "missing.en"], "missing.en: no such file"),
         (["--to", "ctranslate2", "--check", "missing.en", "--device", "tpu"], "'tpu'"),

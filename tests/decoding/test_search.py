@@ -8,10 +8,10 @@ import pytest
 import torch
 from table_model import BOS, EOS, PAD, TableModel, every_translation
 
-from dragoman.config import DecodeConfig, ModelConfig
+from dragoman.config import DecodeConfig, LengthPenalty, ModelConfig
 from dragoman.decoding.batches import length_batches, search_all
-from dragoman.decoding.search import ROOM, Specials, beam_search, greedy_search, length_penalty
-from dragoman.errors import DecodeError
+from dragoman.decoding.search import ROOM, Specials, beam_search, greedy_search, length_penalty, penalised
+from dragoman.errors import ConfigError, DecodeError
 from dragoman.model.transformer import Transformer
 
 
@@ -165,5 +165,5 @@ def test_batches_hold_similar_lengths_and_keep_the_budget() -> None:
 def test_the_length_penalty_has_two_forms() -> None:
     assert penalised(-6.0, 7, 0.5) == penalised(-6.0, 7, LengthPenalty(0.5)) == pytest.approx(-6 / 2**0.5)
     assert penalised(-6.0, 9, LengthPenalty(0.5, "power")) == pytest.approx(-2.0)
-    with pytest.raises(ConfigError, match="decode.length_penalty_form = 'other' is unknown"):
+    with pytest.raises(ConfigError, match=r"decode\.length_penalty_form = 'other' is unknown"):
         penalised(-6.0, 9, LengthPenalty(0.5, "other"))

@@ -103,9 +103,9 @@ MENDED = [
 POSSIBLE = [
     Mutation(
         "the length penalty is another's than GNMT's",
-        "decoding/search.py",
-        "return float(((5 + n) / 6) ** alpha)",
-        "return float(((5 + n) / 5) ** alpha)",
+        "config.py",
+        "return float(((5 + n) / 6) ** self.alpha)",
+        "return float(((5 + n) / 5) ** self.alpha)",
         "tests/decoding/test_search.py::test_the_length_penalty_is_gnmts",
     ),
     Mutation(

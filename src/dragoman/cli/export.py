@@ -33,27 +33,37 @@ def export(
     as_json: Annotated[
         bool, typer.Option("--json", help="With --check: print the comparison as one JSON object.")
     ] = False,
+    require: Annotated[
+        list[str] | None,
+        typer.Option(help="With --check: fail unless it comes up to this; nats=1e-4, identical=0.99, bleu=0.1, ..."),
+    ] = None,
     device: Annotated[str, typer.Option(help="With --check: device (auto, cpu or cuda).")] = "auto",
 ) -> None:
     """Convert the model to another toolkit's format and print the output folder; --check verifies the conversion."""
     with loading():
         from dragoman.formats import export as exports
 
-    if check is None and (ref is not None or as_json):
-        raise ConfigError("--ref and --json need --check: give the text to compare on with --check")
+    if check is None and (ref is not None or as_json or require):
+        raise ConfigError("--ref, --json and --require need --check: give the text to compare on with --check")
     if check is None:
         print(exports.export(run, to, out, quantization))
         return
     with loading():
         from dragoman.device import resolve_device
-        from dragoman.engines.ctranslate2 import precisions
-        from dragoman.evaluation.export_check import check_task, compare_export, compared_text
+        from dragoman.evaluation.export_check import (
+            check_installed,
+            check_task,
+            compare_export,
+            compared_text,
+            required,
+        )
         from dragoman.translation.options import TranslateOptions
         from dragoman.translation.translator import Translator
 
     # better known now than after writing: is the package installed, the device here, the text whole, the model one that
     # can be compared?
-    precisions(resolve_device(device).type)
+    limits = required(require or (), ref is not None)
+    check_installed(to, resolve_device(device).type)
     text = compared_text(check, ref)
     translator = Translator.load(run, device)
     check_task(translator)
@@ -61,6 +71,7 @@ def export(
     with at_ctrl_c(lambda: f"before the comparison was done; the export is whole: {folder}"):
         found = compare_export(translator, folder, text, TranslateOptions())
     print(found.to_json() if as_json else f"{folder}\n{found}")
+    found.require(limits)
 
 
 def formats(

@@ -10,22 +10,32 @@ export as certificate.json.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dragoman import __version__
+from dragoman.config import DecodeConfig
 from dragoman.data.corpus import read_lines, read_pairs
-from dragoman.engines.ctranslate2 import CTranslate2, open_export
-from dragoman.errors import ConfigError, DataError
+from dragoman.engines.ctranslate2 import CTranslate2, open_export, precisions
+from dragoman.engines.huggingface import HuggingFace, installed
+from dragoman.errors import ConfigError, DataError, DragomanError
 from dragoman.evaluation.significance import Comparison, compare
 from dragoman.files import check_sealed, write_text
 from dragoman.formats.export import CERTIFICATE
+from dragoman.formats.huggingface import power
+from dragoman.model.weights import n_bytes, untied
 from dragoman.progress import Ticker
 from dragoman.translation.notes import Events
 from dragoman.translation.options import TranslateOptions, takes
 from dragoman.translation.translator import Translator
+
+COMPARED = {"ctranslate2": "ctranslate2", "huggingface": "transformers"}
+"""The formats that can be compared, and the package that translates with each."""
+LIMITS = ("nats", "identical", "bleu", "chrf", "ter")
+"""What ``--require`` can name; the last three need references."""
 
 
 class Certificate(NamedTuple):
@@ -37,24 +47,60 @@ class Certificate(NamedTuple):
     n_lines: int
     beam_size: int
     length_penalty: float
+    length_penalty_form: str
     n_tokens: int  # of our translations, eos counted: read by both
     most_nats: float  # the greatest difference of the log-probability of one of these tokens
     mean_nats: float  # the mean of these differences, each without its sign
     n_identical: int  # lines with the same translation
+    n_cut_differently: int | None  # sentences that its own tokenizer cuts otherwise; None if it has no tokenizer
+    why: tuple[str, ...]  # why translations may differ
+    n_bytes: tuple[int, int]  # of the bundle's weights, of the export's files
+    seconds: tuple[float, float]  # for translating the text, on this machine
+    hashes: dict[str, str]  # SHA-256 of the bundle and of the export
     comparisons: tuple[Comparison, ...]  # BLEU, chrF and TER of both; none without references
     versions: dict[str, str]
 
     def __str__(self) -> str:
         said = [
             f"A: ours, float32, by torch; B: {self.export}, {self.quantization}, computed in {self.computed_in}",
-            f"{self.n_lines:,} lines, beam {self.beam_size}, length penalty {self.length_penalty}",
+            f"{self.n_lines:,} lines, beam {self.beam_size}, length penalty {self.length_penalty} "
+            f"({self.length_penalty_form})",
             f"log-probability of a token of the same translation: they differ by {self.most_nats:.2g} nats at most, "
             f"{self.mean_nats:.2g} in the mean of {self.n_tokens:,}",
             f"identical translations: {self.n_identical:,} of {self.n_lines:,} ({self.n_identical / self.n_lines:.1%})",
+            *([] if self.n_cut_differently is None else [f"cut into other subwords: {self.n_cut_differently:,}"]),
+            *(f"why they may differ: {reason}" for reason in self.why),
+            f"size: A {self.n_bytes[0] / 1e6:.1f} MB, B {self.n_bytes[1] / 1e6:.1f} MB; "
+            f"time: A {self.seconds[0]:.1f} s, B {self.seconds[1]:.1f} s",
             *map(str, self.comparisons),
             *(comparison.verdict() for comparison in self.comparisons),
         ]
         return "\n".join(said)
+
+    def require(self, limits: Mapping[str, float]) -> None:
+        """Refuse an export that does not come up to something.
+
+        Args:
+            limits: ``nats``: the greatest difference of a log-probability at most. ``identical``: the least share of
+                identical translations. ``bleu``, ``chrf``, ``ter``: by how much a score may be worse at most.
+
+        Raises:
+            DragomanError: It does not.
+        """
+        worse = {
+            one.metric.lower().rstrip("2"): (one.b - one.a) * (1 if one.metric == "TER" else -1)
+            for one in self.comparisons
+        }
+        failed = []
+        for name, limit in limits.items():
+            if name == "nats" and self.most_nats > limit:
+                failed.append(f"nats is {self.most_nats:.2g}, at most {limit:g} was required")
+            elif name == "identical" and self.n_identical < limit * self.n_lines:
+                failed.append(f"identical is {self.n_identical / self.n_lines:.4f}, at least {limit:g} was required")
+            elif name in worse and worse[name] > limit:
+                failed.append(f"{name} is worse by {worse[name]:.2f}, at most {limit:g} was allowed")
+        if failed:
+            raise DragomanError(f"the export does not come up to --require: {'; '.join(failed)}")
 
     def to_json(self) -> str:
         """All of it as one JSON object."""
@@ -116,19 +162,25 @@ def compare_export(
     check_task(translator)
     folder, ticker = Path(folder), Ticker(quiet)
     facts = check_sealed(folder, "conversion")
-    if facts.get("export") != "ctranslate2":
-        raise ConfigError(f"{folder}: no export to ctranslate2, the format that can be compared")
+    if facts.get("export") not in COMPARED:
+        raise ConfigError(f"{folder}: no export to {' or '.join(COMPARED)}, the formats that can be compared")
     if facts.get("bundle") != translator.manifest.get("sha256"):
         raise ConfigError(f"{folder}: was not made from the bundle that the run holds now; export it again")
     name, lines, references = text.name, text.lines, text.references
-    engine, computed_in = open_export(folder, facts["quantization"], translator.bundle, translator.device.type)
+    engine: CTranslate2 | HuggingFace
+    if facts["export"] == "ctranslate2":
+        engine, computed_in = open_export(folder, facts["quantization"], translator.bundle, translator.device.type)
+    else:
+        engine, computed_in = HuggingFace(folder, translator.device), facts["quantization"]
     ours = translator.plan(options, guard=False)
     theirs = translator.with_engine(ours, engine)
-    found_a, found_b = (
-        translator.translate_planned(lines, plan, Events(progress=ticker.named(f"sentences translated by {name}")))
-        for name, plan in (("dragoman", ours), (facts["export"], theirs))
-    )
-    texts_a, texts_b = ([one.text for one in found] for found in (found_a, found_b))
+    texts, seconds = [], []
+    for by, plan in (("dragoman", ours), (facts["export"], theirs)):
+        begun = time.perf_counter()
+        events = Events(progress=ticker.named(f"sentences translated by {by}"))
+        texts.append([one.text for one in translator.translate_planned(lines, plan, events)])
+        seconds.append(time.perf_counter() - begun)
+    texts_a, texts_b = texts
     differences = _differences(translator, engine, lines, texts_a)
     if not differences:
         raise DataError(f"{name}: there is nothing to compare: {_why_nothing(lines, texts_a)}")
@@ -144,19 +196,80 @@ def compare_export(
         len(lines),
         decode.beam_size,
         decode.length_penalty,
+        decode.length_penalty_form,
         len(differences),
         max(differences),
         sum(differences) / len(differences),
         sum(a == b for a, b in zip(texts_a, texts_b, strict=True)),
+        None if isinstance(engine, CTranslate2) else _cut_differently(engine, translator, lines),
+        tuple(_why(facts, decode)),
+        (n_bytes(untied(translator.bundle.model)), sum(one["bytes"] for one in facts["files"].values())),
+        (round(seconds[0], 3), round(seconds[1], 3)),
+        {"bundle": str(facts["bundle"]), "export": str(facts.get("sha256"))},
         tuple(comparisons),
-        {"dragoman": __version__, **{name: version(name) for name in ("ctranslate2", "torch", "sacrebleu")}},
+        {
+            "dragoman": __version__,
+            **{name: version(name) for name in (COMPARED[facts["export"]], "torch", "sacrebleu")},
+        },
     )
     write_text(folder / CERTIFICATE, result.to_json() + "\n")
     return result
 
 
+def check_installed(to: str, device: str) -> None:
+    """Refuse a format that cannot be compared here, before anything is written.
+
+    Raises:
+        ConfigError: It cannot be compared at all, or its package is missing.
+    """
+    if to == "ctranslate2":
+        precisions(device)
+    elif to == "huggingface":
+        installed()
+    else:
+        raise ConfigError(f"--check compares exports to {' and '.join(COMPARED)}, not to {to}: leave it out")
+
+
+def required(given: Sequence[str], has_references: bool) -> dict[str, float]:
+    """The limits of ``--require``, such as ``identical=0.99``.
+
+    Raises:
+        ConfigError: One is unknown or no number, or needs references.
+    """
+    limits = {}
+    for one in given:
+        name, _, value = one.partition("=")
+        if name not in LIMITS:
+            raise ConfigError(f"--require {one}: use one of {', '.join(f'{known}=NUMBER' for known in LIMITS)}")
+        try:
+            limits[name] = float(value)
+        except ValueError:
+            raise ConfigError(f"--require {one}: {value!r} is no number") from None
+        if name in LIMITS[2:] and not has_references:
+            raise ConfigError(f"--require {one} needs references: give them with --ref")
+    return limits
+
+
+def _cut_differently(engine: HuggingFace, translator: Translator, lines: Sequence[str]) -> int:
+    return engine.n_cut_differently(lines, translator.src_tokenizer.encode(list(lines)))
+
+
+def _why(facts: Mapping[str, Any], decode: DecodeConfig) -> list[str]:
+    """Why the same weights may give other translations there."""
+    reasons = []
+    if facts["quantization"] != "float32":
+        reasons.append(f"B's numbers are rounded to {facts['quantization']}")
+    if decode.beam_size == 1:
+        return reasons
+    if facts["export"] == "ctranslate2":
+        reasons.append("B stops a sentence at as many finished hypotheses as the beam, A when no better one can come")
+    elif decode.length_penalty_form == "gnmt":
+        reasons.append(f"B divides by n ** {power(decode):g}, A by ((5 + n) / 6) ** {decode.length_penalty:g}")
+    return reasons
+
+
 def check_task(translator: Translator) -> None:
-    """Refuse a parser, which CTranslate2 cannot search with.
+    """Refuse a parser, which no other toolkit can search with.
 
     Raises:
         ConfigError: It is one.
@@ -187,7 +300,7 @@ def _why_nothing(lines: Sequence[str], translations: Sequence[str]) -> str:
 
 
 def _differences(
-    translator: Translator, engine: CTranslate2, lines: Sequence[str], texts: Sequence[str]
+    translator: Translator, engine: CTranslate2 | HuggingFace, lines: Sequence[str], texts: Sequence[str]
 ) -> list[float]:
     """By how many nats the two differ, at each token of the same translations: those of lines in one piece."""
     ours = translator.score(lines, texts)

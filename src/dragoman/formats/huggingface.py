@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from dragoman.bundle import Bundle
-from dragoman.config import ModelConfig
+from dragoman.config import DecodeConfig, ModelConfig
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from dragoman.formats.format import n_positions, weights_of
 from dragoman.formats.model_card import model_card
@@ -142,18 +142,19 @@ def foreign_config(config: ModelConfig, positions: int, dtype: str) -> dict[str,
     }  # fmt: skip
 
 
-def _generation(bundle: Bundle) -> dict[str, Any]:
-    """How ``generate`` searches: as we do, but for its length penalty.
+def power(decode: DecodeConfig) -> float:
+    """The p of its length penalty n ** p; with 3/4 alpha it grows at 15 tokens as ((5 + n) / 6) ** alpha does."""
+    return decode.length_penalty * (1.0 if decode.length_penalty_form == "power" else 0.75)
 
-    It divides by n ** p. With p = 3/4 alpha that grows at 15 tokens as ((5 + n) / 6) ** alpha does.
-    """
+
+def _generation(bundle: Bundle) -> dict[str, Any]:
+    """How ``generate`` searches: as we do, but for its length penalty."""
     decode = bundle.config.decode
-    power = decode.length_penalty * (1.0 if decode.length_penalty_form == "power" else 0.75)
     is_beam = decode.beam_size > 1
     return {
         "pad_token_id": PAD_ID, "bos_token_id": BOS_ID, "eos_token_id": EOS_ID, "decoder_start_token_id": BOS_ID,
         "suppress_tokens": [PAD_ID, BOS_ID], "num_beams": decode.beam_size,
-        **({"length_penalty": power, "early_stopping": "never"} if is_beam else {}),
+        **({"length_penalty": power(decode), "early_stopping": "never"} if is_beam else {}),
         "max_length": bundle.config.data.max_tokens + decode.max_extra_tokens,
     }  # fmt: skip
 
