@@ -4,5 +4,5 @@
 goes into which.
 """
 
-FORMATS = ("ctranslate2", "huggingface")
+FORMATS = ("ctranslate2", "huggingface", "argos")
 """Of each the name of its file here, which is imported when it is asked for."""
