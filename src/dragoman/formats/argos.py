@@ -93,7 +93,7 @@ def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
 
 
 def _code(lang: str | None, side: str) -> str:
-    """A language as Argos writes it: two letters; zt is Chinese in traditional characters, pb is Brazil's Portuguese."""
+    """A language as Argos writes it: two letters; zt is Chinese in traditional characters, pb Brazil's Portuguese."""
     if not lang:
         raise ConfigError(
             f"an Argos package needs data.{side}_lang, which this run does not have: export it to ctranslate2"
@@ -103,7 +103,7 @@ def _code(lang: str | None, side: str) -> str:
 
 
 def splitter(code: str) -> bytes:
-    """An ONNX file that finds the ends of sentences: each unit's row of a table, with the settings that minisbd reads."""
+    """An ONNX file that finds the ends of sentences: a row of a table for each unit, and minisbd's settings."""
     import onnx
     from onnx import TensorProto, helper, numpy_helper
 
