@@ -1,0 +1,75 @@
+"""A run in other toolkits: exported, compared with itself by certificates, and for Hugging Face imported again."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import dragoman
+from benchmarks.record import save
+from dragoman.bundle import load_bundle
+from dragoman.data.corpus import read_lines
+
+SEARCHES: dict[str, dict[str, Any]] = {
+    "greedy": dict(beam_size=1),
+    "beam 5, n ** alpha": dict(beam_size=5, length_penalty=1.0, length_penalty_form="power"),
+    "beam 5, the paper's penalty": dict(beam_size=5, length_penalty=0.6, length_penalty_form="gnmt"),
+}
+EXPORTS = (("ctranslate2", "float32"), ("ctranslate2", "int8"), ("huggingface", "float32"))
+
+
+def shown(found: Any) -> dict[str, Any]:
+    """What of a certificate is recorded."""
+    scores = {
+        one.metric: {"ours": one.a, "theirs": one.b, "p": one.p_randomisation} for one in found.comparisons
+    }  # fmt: skip
+    return {
+        "lines": found.n_lines, "identical": found.n_identical, "most_nats": found.most_nats,
+        "mean_nats": found.mean_nats, "cut_differently": found.n_cut_differently, "why": found.why,
+        "megabytes": [round(n / 1e6, 2) for n in found.n_bytes], "seconds": found.seconds, "scores": scores,
+        "versions": found.versions,
+    }  # fmt: skip
+
+
+def again(run: Path, folder: Path, out: Path, text: Path) -> dict[str, Any]:
+    """A run and what is imported from its export: weights that differ, texts that are cut differently."""
+    one, other = load_bundle(run), load_bundle(dragoman.import_model(folder, out))
+    theirs = other.model.state_dict()
+    lines = list(read_lines(text))
+    cuts = zip(one.src_tokenizer.encode(lines), other.src_tokenizer.encode(lines), strict=True)
+    return {
+        "tensors_that_differ": sum(not torch.equal(w, theirs[name]) for name, w in one.model.state_dict().items()),
+        "tensors": len(theirs), "texts_cut_differently": sum(a != b for a, b in cuts), "texts": len(lines),
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Measure and record."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--run", type=Path, required=True)
+    parser.add_argument("--src", type=Path, required=True, help="text to translate")
+    parser.add_argument("--ref", type=Path, required=True, help="its references")
+    given = parser.parse_args()
+    figures: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        for to, quantization in EXPORTS:
+            folder = dragoman.export(given.run, to, Path(scratch) / f"{to}-{quantization}", quantization)
+            figures[f"{to}, {quantization}"] = {
+                name: shown(dragoman.certify(given.run, folder, src=given.src, ref=given.ref, quiet=True, **search))
+                for name, search in SEARCHES.items()
+            }
+        figures["huggingface, imported again"] = again(
+            given.run, Path(scratch) / "huggingface-float32", Path(scratch) / "again", given.src
+        )
+        package = dragoman.export(given.run, "argos", Path(scratch) / "x.argosmodel", "int8")
+        figures["argos, int8"] = {"megabytes": round(package.stat().st_size / 1e6, 2)}
+    command = f"python -m benchmarks.interchange --run {given.run.name} --src {given.src.name} --ref {given.ref.name}"
+    save("interchange", figures, command, ("torch", "ctranslate2", "transformers", "sentencepiece"))
+
+
+if __name__ == "__main__":
+    main()
