@@ -64,7 +64,8 @@ def test_an_export_for_hugging_face_is_compared_and_must_come_up_to_what_is_requ
     assert (found["export"], found["computed_in"], found["n_cut_differently"]) == ("huggingface", "float32", 0)
     assert found["most_nats"] < 1e-4
     assert found["n_identical"] >= 18
-    assert found["why"] == ["B divides by n ** 0.45, A by ((5 + n) / 6) ** 0.6"]
+    assert found["why"][0].startswith("B ends a hypothesis that reaches the limit of its sentence for free")
+    assert found["why"][1:] == ["B divides by n ** 0.45, A by ((5 + n) / 6) ** 0.6"]
     assert found["versions"].keys() == {"dragoman", "transformers", "torch", "sacrebleu"}
     done = command(*asked, "--require", "nats=1e-12")
     assert done.status == 2

@@ -263,7 +263,9 @@ def _why(facts: Mapping[str, Any], decode: DecodeConfig) -> list[str]:
         return reasons
     if facts["export"] == "ctranslate2":
         reasons.append("B stops a sentence at as many finished hypotheses as the beam, A when no better one can come")
-    elif decode.length_penalty_form == "gnmt":
+        return reasons
+    reasons.append("B ends a hypothesis that reaches the limit of its sentence for free, A with the probability of eos")
+    if decode.length_penalty_form == "gnmt":
         reasons.append(f"B divides by n ** {power(decode):g}, A by ((5 + n) / 6) ** {decode.length_penalty:g}")
     return reasons
 
