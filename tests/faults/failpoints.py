@@ -119,9 +119,9 @@ def arm(meet: Meet) -> None:
         met("open", of(descriptor))
         return Watched(fdopen(descriptor, mode, *args, **kwargs), of(descriptor), meet)
 
-    def save(tensors: Any, path: Path) -> None:
+    def save(tensors: Any, path: Path, metadata: dict[str, str] | None = None) -> None:
         what = meet(label("save", path))
-        save_file(tensors, path)
+        save_file(tensors, path, metadata)
         if what:
             os.truncate(path, path.stat().st_size // 2)
             if what == "kill":

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,6 +31,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 logger = logging.getLogger(__name__)
+
+for cache in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+    # oneDNN and torch's layer above it each remember what they made for 1,024 shapes of a product, 250 KiB apiece, and
+    # text has as many shapes as batches: memory grew for hours. 128 are as fast (docs/log.md). Both read it once, later.
+    os.environ.setdefault(cache, "128")
 
 
 def softmax_backward(d_weights: Tensor, weights: Tensor) -> Tensor:
