@@ -206,7 +206,10 @@ class Record:
 
 TICKS = [
     re.compile(pattern)
-    for pattern in (r"this CPU does not support bf16", r" \.\.\. \d+ s$", r": \d+\.\d s$", r"\((?!100%)\d+%\)$")
+    for pattern in (
+        r"this CPU does not support bf16", r" \.\.\. \d+ s$", r": \d+\.\d s$", r"\((?!100%)\d+%\)$",
+        r"^ *(?!100)\d+%  step ",
+    )  # fmt: skip
 ]
 CLOCK = [
     (re.compile(pattern), instead)
@@ -214,6 +217,7 @@ CLOCK = [
         (r"[\d,.]+ tokens/s", "{speed} tokens/s"),
         (r"[\d:]+ so far, about [\d:]+ left", "{clock}"),
         (r"trained for [\d:]+", "trained for {clock}"),
+        (r"\b\d+:\d+(?= (?:left|in all|of training)\b)", "{clock}"),
         (r" in \d+\.\d+ s\b", " in {seconds} s"),
         (r"\bx-\d+\b", "x"),
     )
