@@ -207,7 +207,10 @@ class Record:
 TICKS = [
     re.compile(pattern)
     for pattern in (
-        r"this CPU does not support bf16", r" \.\.\. \d+ s$", r": \d+\.\d s$", r"\((?!100%)\d+%\)$",
+        r"this CPU does not support bf16",
+        r" \.\.\. \d+ s$",
+        r": \d+\.\d s$",
+        r"\((?!100%)\d+%\)$",
         r"^ *(?!100)\d+%  step ",
     )  # fmt: skip
 ]
