@@ -212,7 +212,7 @@ TICKS = [
         r": \d+\.\d s$",
         r"\((?!100%)\d+%\)$",
         r"^ *(?!100)\d+%  step ",
-    )  # fmt: skip
+    )
 ]
 CLOCK = [
     (re.compile(pattern), instead)

@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 for cache in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
     # oneDNN and torch's layer above it each remember what they made for 1,024 shapes of a product, 250 KiB apiece, and
-    # text has as many shapes as batches: memory grew for hours. 128 are as fast (docs/log.md). Both read it once, later.
+    # text has as many shapes as batches: memory grew for hours. 128 are as fast (docs/log.md). Both read it once.
     os.environ.setdefault(cache, "128")
 
 
