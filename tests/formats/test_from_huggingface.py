@@ -21,7 +21,7 @@ from dragoman.config import DecodeConfig
 from dragoman.decoding.batches import search_all
 from dragoman.decoding.scoring import read_all
 from dragoman.errors import BundleError, ConfigError
-from dragoman.formats.from_huggingface import NEVER
+from dragoman.formats.subwords import NEVER
 
 transformers = pytest.importorskip("transformers")
 transformers.logging.set_verbosity_error()
@@ -246,7 +246,10 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "more layers": (lambda f: changed(f, "config.json", encoder_layers=3), "lack model.encoder.layers.2"),
     "no number": (lambda f: changed(f, "config.json", d_model="64"), "d_model = 64 should be a whole number"),
     "no JSON": (lambda f: (f / "config.json").write_text("{"), "config.json: not JSON"),
-    "no config": (lambda f: (f / "config.json").unlink(), "config.json: cannot be read"),
+    "no config": (
+        lambda f: (f / "config.json").unlink(),
+        "holds no model that can be imported: give a package of Argos",
+    ),
     "no weights": (lambda f: (f / "model.safetensors").unlink(), "neither model.safetensors nor pytorch_model.bin"),
     "cut weights": (lambda f: (f / "model.safetensors").write_bytes(b"123"), "model.safetensors: "),
     "no subwords": (lambda f: (f / "target.spm").unlink(), "target.spm: cannot be read"),

@@ -8,7 +8,6 @@ what its list of pieces lacks can never be chosen: they get a bias of -10,000, s
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,21 +17,18 @@ import torch
 from torch import Tensor
 
 from dragoman.config import Config, ModelConfig
-from dragoman.data.sentencepiece_check import NORMALIZERS, Parts, normalizer_name
-from dragoman.data.tokenizer import BOS_ID, PAD_ID, Tokenizer
+from dragoman.data.sentencepiece_check import Parts
 from dragoman.errors import BundleError, ConfigError, not_installed
 from dragoman.formats.huggingface import EPSILON, order, parameters
-from dragoman.formats.imported import Imported
-from dragoman.formats.subwords import SPECIAL, Vocabulary, read_model, rewritten, used, vocabulary
-from dragoman.model.embedding import sinusoids
+from dragoman.formats.imported import Imported, facts_of, order_of_sinusoids, read_bytes, read_object
+from dragoman.formats.subwords import SPECIAL, Vocabulary, needed, read_model, tokenizers, vocabulary
 from dragoman.model.weights import read_weights
 
 logger = logging.getLogger(__name__)
 
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
 DROPOUTS = ("dropout", "attention_dropout", "activation_dropout")
-NEVER = -1e4  # a bias that no logit makes up for
-MAX_JSON_BYTES = 64 * 2**20
+WANTED = "a Marian model of Hugging Face has it"
 FILES = ("*.json", "*.spm", "model.safetensors")
 """What is downloaded; ``pytorch_model.bin`` only where there are no safetensors."""
 
@@ -67,59 +63,24 @@ def read(folder: Path, name: str, texts: Sequence[str] | None, languages: tuple[
     Raises:
         BundleError: A file is missing or damaged, or the model is of a kind that cannot be held exactly.
     """
-    theirs = _json(folder / "config.json")
+    theirs = read_object(folder / "config.json", WANTED)
     _refuse_what_is_not_held(theirs, folder)
-    protos = [_bytes(folder / f"{side}.spm") for side in ("source", "target")]
-    models = [
-        read_model(proto, str(folder / f"{side}.spm")) for proto, side in zip(protos, ("source", "target"), strict=True)
-    ]
+    paths = [folder / f"{side}.spm" for side in ("source", "target")]
+    models = [read_model(read_bytes(path, WANTED), str(path)) for path in paths]
     first = folder / "vocab.json"
     second = folder / "target_vocab.json"
     lists = [_listed(first)] if not second.is_file() else [_listed(first), _listed(second)]
-    kept = None if texts is None else _kept(models, protos, texts)
+    kept = None if texts is None else needed(models, texts)
     vocabularies = _vocabularies(theirs, lists, models, kept, folder)
-    tokenizers = [
-        Tokenizer(rewritten(model, vocabularies[-1 if i else 0]), str(folder)) for i, model in enumerate(models)
-    ]
-    if tokenizers[0] == tokenizers[1]:
-        tokenizers[1] = tokenizers[0]
+    src, tgt = tokenizers(models, vocabularies, str(folder))
     raw, digest = _weights(folder)
-    config = _config(folder, theirs, raw, len(lists) == 1, languages)
-    sizes = {"src_vocab_size": tokenizers[0].vocab_size, "tgt_vocab_size": tokenizers[1].vocab_size}
-    model = ModelConfig(**config.model.model_dump(), **sizes)
-    weights = _ours(model, raw, vocabularies, theirs, folder)
-    facts: dict[str, Any] = {
-        "weights": f"imported from {name}",
-        "imported": {"from": name, "format": theirs["model_type"], "weights_sha256": digest},
-    }
-    normalizers = {normalizer_name(one.normalizer) for one in models} - {NORMALIZERS[0]}
-    if normalizers:
-        facts["imported"]["normalises_text"] = sorted(normalizers)
-        logger.info(
-            "%s: its subwords normalise text (%s): odd characters and double spaces do not come back",
-            name,
-            *normalizers,
-        )
-    return Imported(config, model, weights, tokenizers[0], tokenizers[1], facts)
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        if path.stat().st_size > MAX_JSON_BYTES:
-            raise BundleError(f"{path}: larger than {MAX_JSON_BYTES:,} bytes, which it should not be")
-        return path.read_bytes()
-    except OSError as error:
-        raise BundleError(f"{path}: cannot be read ({error.strerror}); a Marian model of Hugging Face has it") from None
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(_bytes(path))
-    except (ValueError, RecursionError):
-        raise BundleError(f"{path}: not JSON; copy it again") from None
-    if not isinstance(found, dict):
-        raise BundleError(f"{path}: should hold a JSON object")
-    return found
+    bias = vocabularies[-1].bias(_bias(raw))
+    config = _config(folder, theirs, raw, len(lists) == 1, bias is not None, languages)
+    model = ModelConfig(**config.model.model_dump(), src_vocab_size=src.vocab_size, tgt_vocab_size=tgt.vocab_size)
+    weights = _ours(model, raw, vocabularies, folder)
+    if bias is not None:
+        weights["generator.bias"] = bias
+    return Imported(config, model, weights, src, tgt, facts_of(name, theirs["model_type"], digest, models))
 
 
 def _refuse_what_is_not_held(theirs: Mapping[str, Any], folder: Path) -> None:
@@ -149,21 +110,11 @@ def _refuse_what_is_not_held(theirs: Mapping[str, Any], folder: Path) -> None:
 
 def _listed(path: Path) -> list[str]:
     """The piece of each id."""
-    found = _json(path)
+    found = read_object(path, WANTED)
     pieces = {i: piece for piece, i in found.items() if type(i) is int}
     if sorted(pieces) != list(range(len(found))):
         raise BundleError(f"{path}: should give the {len(found):,} pieces the ids 0 to {len(found) - 1:,}, once each")
     return [pieces[i] for i in range(len(found))]
-
-
-def _kept(models: Sequence[Parts], protos: Sequence[bytes], texts: Sequence[str]) -> frozenset[str]:
-    """The pieces that some texts need, by either model."""
-    kept: frozenset[str] = frozenset()
-    for model in models:
-        everything = [piece.text.decode() for piece in model.pieces]
-        whole = Tokenizer(rewritten(model, vocabulary(everything, (0, 0, 0, 0), [model])))
-        kept |= used(model, {piece for row in whole.encode(texts) for piece in whole.pieces(row)})
-    return kept
 
 
 def _vocabularies(
@@ -224,13 +175,15 @@ def _weights(folder: Path) -> tuple[dict[str, Tensor], str]:
 
 
 def _config(
-    folder: Path, theirs: Mapping[str, Any], raw: Mapping[str, Tensor], one_list: bool,
+    folder: Path, theirs: Mapping[str, Any], raw: Mapping[str, Tensor], one_list: bool, biased: bool,
     languages: tuple[str | None, str | None],
 ) -> Config:  # fmt: skip
     """The configuration of the run."""
     is_marian = theirs["model_type"] == "marian"
-    about = _json(folder / "tokenizer_config.json") if (folder / "tokenizer_config.json").is_file() else {}
-    search = _json(folder / "generation_config.json") if (folder / "generation_config.json").is_file() else {}
+    about, search = (
+        read_object(folder / f"{what}_config.json", WANTED) if (folder / f"{what}_config.json").is_file() else {}
+        for what in ("tokenizer", "generation")
+    )
     shared = (
         theirs.get("share_encoder_decoder_embeddings", True) if is_marian else theirs.get("tie_word_embeddings", True)
     )
@@ -242,7 +195,6 @@ def _config(
         tied = tied and (head is None or (decoder is not None and torch.equal(head, decoder)))
     limit = theirs["max_position_embeddings"]
     share = "all" if shared and tied else "decoder" if tied else "none"
-    biased = _bias(raw) is not None or theirs["decoder_start_token_id"] == theirs["pad_token_id"]
     given = [
         given or about.get(f"{side}_lang") or None for given, side in zip(languages, ("source", "target"), strict=True)
     ]
@@ -275,11 +227,9 @@ def _config(
 def _positions(theirs: Mapping[str, Any], raw: Mapping[str, Tensor]) -> str:
     """Sinusoidal, unless a table is there that does not hold sinusoids."""
     table = raw.get("model.encoder.embed_positions.weight")
-    if table is None or theirs["d_model"] % 2:
+    if table is None or table.dim() != 2 or table.size(1) != theirs["d_model"]:
         return "sinusoidal"
-    ours = sinusoids(0, len(table), theirs["d_model"]).float()
-    same = table.shape == ours.shape and torch.allclose(table, torch.cat((ours[:, 0::2], ours[:, 1::2]), 1), atol=1e-3)
-    return "sinusoidal" if same else "learned"
+    return "sinusoidal" if order_of_sinusoids(table) is not None else "learned"
 
 
 def _bias(raw: Mapping[str, Tensor]) -> Tensor | None:
@@ -292,7 +242,6 @@ def _ours(
     model: ModelConfig,
     raw: Mapping[str, Tensor],
     vocabularies: Sequence[Vocabulary],
-    theirs: Mapping[str, Any],
     folder: Path,
 ) -> dict[str, Tensor]:
     """Their tensors under our names, channels and rows in our order."""
@@ -321,26 +270,12 @@ def _ours(
     names = {"src_embed": src, "tgt_embed": tgt, "generator": ("lm_head.weight", *tgt)}
     kept = {"all": ("src_embed",), "decoder": ("src_embed", "tgt_embed"), "none": tuple(names)}[model.share_embeddings]
     for name in kept:
-        rows = vocabularies[0 if name == "src_embed" else -1].rows
+        of = vocabularies[0 if name == "src_embed" else -1]
         table = put(tensor(*names[name]), 1, names[name][0])
-        if max(rows) >= len(table):
+        if max(of.rows) >= len(table):
             raise BundleError(f"{folder}: {names[name][0]} has {len(table):,} rows, its vocabulary more")
-        ours[f"{name}.weight"] = table[list(rows)].contiguous()
-    if model.generator_bias:
-        ours["generator.bias"] = _generator_bias(raw, vocabularies[-1], theirs)
+        ours[f"{name}.weight"] = of.take(table)
     if model.positions == "learned":
         for side, letters in (("encoder", "src"), ("decoder", "tgt")):
             ours[f"{letters}_positions.weight"] = tensor(f"model.{side}.embed_positions.weight").contiguous()
     return ours
-
-
-def _generator_bias(raw: Mapping[str, Tensor], vocabulary: Vocabulary, theirs: Mapping[str, Any]) -> Tensor:
-    """Their bias in our order, and what can never be chosen."""
-    bias = _bias(raw)
-    rows = torch.tensor(vocabulary.rows)
-    found = torch.zeros(len(rows)) if bias is None else bias[rows].contiguous()
-    if theirs["decoder_start_token_id"] == theirs["pad_token_id"]:
-        found[PAD_ID] = found[BOS_ID] = NEVER
-    if vocabulary.n_lacking:
-        found[-vocabulary.n_lacking :] = NEVER
-    return found

@@ -11,6 +11,9 @@ import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import torch
+from torch import Tensor
+
 from dragoman.data.sentencepiece_check import (
     BYTE,
     CONTROL,
@@ -25,11 +28,12 @@ from dragoman.data.sentencepiece_check import (
     normalizer_name,
     parts,
 )  # fmt: skip
-from dragoman.data.tokenizer import BOS_ID, EOS_ID, MAX_MODEL_BYTES, PAD_ID, UNK_ID
+from dragoman.data.tokenizer import BOS_ID, EOS_ID, MAX_MODEL_BYTES, PAD_ID, UNK_ID, Tokenizer
 from dragoman.errors import BundleError
 
 SPECIAL = (("<pad>", CONTROL), ("<unk>", UNKNOWN), ("<s>", CONTROL), ("</s>", CONTROL))
 """Our first ids, in their order."""
+NEVER = -1e4  # a bias that no logit makes up for
 LEFT_OUT = (4, 5)  # of a ModelProto: samples for its own tests, and a denormaliser, which is not used in translation
 _MODEL_TYPE, _BYTE_FALLBACK, _SUFFIXES = 3, 35, 24  # fields of the trainer's settings
 
@@ -38,8 +42,20 @@ class Vocabulary(NamedTuple):
     """The pieces of one side or of both, in the order of our ids, and where the rows of their tensors are found."""
 
     pieces: tuple[str, ...]  # from id 4 on
-    rows: tuple[int, ...]  # of each of our ids, special ones too, the row in the foreign tensors
-    n_lacking: int  # pieces at the end that the foreign list lacks: there they are unknown
+    rows: tuple[int, ...]  # of each of our ids, special ones too, the row in the foreign tensors; -1: it has none
+    never: tuple[int, ...]  # of ours, those that the foreign model cannot choose
+
+    def take(self, table: Tensor) -> Tensor:
+        """The rows of a foreign table ``(V, ...)`` in our order; zeros for what it has not."""
+        return torch.cat((table, torch.zeros_like(table[:1])))[list(self.rows)].contiguous()
+
+    def bias(self, given: Tensor | None) -> Tensor | None:
+        """A foreign bias of the generator in our order, with what can never be chosen; None if there is nothing."""
+        if given is None and not self.never:
+            return None
+        bias = torch.zeros(len(self.rows)) if given is None else self.take(given)
+        bias[list(self.never)] = NEVER
+        return bias
 
 
 def read_model(proto: bytes, name: str) -> Parts:
@@ -74,7 +90,7 @@ def read_model(proto: bytes, name: str) -> Parts:
 
 def vocabulary(
     listed: Sequence[str],
-    special: tuple[int, int, int, int],
+    special: tuple[int | None, int, int | None, int],
     models: Sequence[Parts],
     kept: frozenset[str] | None = None,
 ) -> Vocabulary:
@@ -82,7 +98,8 @@ def vocabulary(
 
     Args:
         listed: The piece of each foreign id.
-        special: The foreign ids whose rows our pad, unk, bos and eos get.
+        special: The foreign ids whose rows our pad, unk, bos and eos get; None: it has no such row, and zeros are used.
+            Where a row serves two of them, it can be chosen as eos or unk alone.
         models: The models that cut for this list.
         kept: The pieces to keep; None: all.
     """
@@ -94,8 +111,28 @@ def vocabulary(
     if kept is None:
         known = {*listed, *names}
         lacking = sorted({text for model in models for text in _texts(model)} - known)
-    unk = special[UNK_ID]
-    return Vocabulary((*(listed[i] for i in order), *lacking), (*special, *order, *[unk] * len(lacking)), len(lacking))
+    pad, unk, bos, eos = special
+    rows = [*(-1 if i is None else i for i in special), *order]
+    never = [ours for ours, i, others in ((PAD_ID, pad, (unk, bos, eos)), (BOS_ID, bos, (pad, unk, eos)))
+             if i is None or i in others]  # fmt: skip
+    never += range(len(rows), len(rows) + len(lacking))
+    return Vocabulary((*(listed[i] for i in order), *lacking), (*rows, *[unk] * len(lacking)), tuple(never))
+
+
+def tokenizers(models: Sequence[Parts], vocabularies: Sequence[Vocabulary], name: str) -> tuple[Tokenizer, Tokenizer]:
+    """The tokenizers of both sides, one object if they are the same: of one model or two, one vocabulary or two."""
+    src, tgt = (Tokenizer(rewritten(models[i], vocabularies[i]), name) for i in (0, -1))
+    return src, src if src == tgt else tgt
+
+
+def needed(models: Sequence[Parts], texts: Sequence[str]) -> frozenset[str]:
+    """The pieces that some texts need, by any of the models."""
+    kept: frozenset[str] = frozenset()
+    for model in models:
+        everything = [piece.text.decode() for piece in model.pieces]
+        whole = Tokenizer(rewritten(model, vocabulary(everything, (0, 0, 0, 0), [model])))
+        kept |= used(model, {piece for row in whole.encode(texts) for piece in whole.pieces(row)})
+    return kept
 
 
 def _texts(model: Parts) -> list[str]:

@@ -1,0 +1,314 @@
+"""Models of CTranslate2 read: the inverse of ``ctranslate2.py``.
+
+Of https://github.com/OpenNMT/CTranslate2, a folder written by version 3.0 or later, its SentencePiece models beside it.
+Every variable of ``model.bin`` is either taken or refused by its name, so that nothing of a model is left out in
+silence. Rounded matrices are multiplied out, which is what they mean: an int8 row is its numbers over its scale.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dragoman.config import Config, ModelConfig
+from dragoman.errors import BundleError
+from dragoman.files import MANIFEST
+from dragoman.formats.ctranslate2 import ACTIVATIONS
+from dragoman.formats.huggingface import parameters
+from dragoman.formats.imported import Imported, facts_of, order_of_sinusoids, read_bytes, read_object
+from dragoman.formats.model_bin import Variables
+from dragoman.formats.subwords import Vocabulary, needed, read_model, tokenizers, vocabulary
+
+ACTIVATION_CODES = {0: "RELU", 1: "GELUTanh", 2: "SWISH", 3: "GELU", 4: "GELUSigmoid", 5: "Tanh", 6: "Sigmoid"}
+EPSILON = 1e-5  # of its norms, where its configuration gives none
+SUBWORDS = (("joint.spm",), ("src.spm", "tgt.spm"), ("source.spm", "target.spm"), ("src.spm.model", "tgt.spm.model"),
+            ("sentencepiece.model",))  # fmt: skip
+"""What its users call the models beside it."""
+PADS = ("<pad>", "<blank>")
+WANTED = "a model of CTranslate2 has it"
+
+
+def read(
+    source: Path, name: str, texts: Sequence[str] | None, languages: tuple[str | None, str | None],
+    subwords: Sequence[Path] = (),
+) -> Imported:  # fmt: skip
+    """Read a folder; see ``imported.Reader``.
+
+    Args:
+        subwords: Where its SentencePiece models are, one or two; none: under one of the names of ``SUBWORDS``.
+    """
+    about = read_object(source / "config.json", WANTED)
+    paths = subwords or _subwords(source)
+    models = [read_model(read_bytes(path, WANTED), str(path)) for path in paths]
+    file = source / "model.bin"
+    found = Variables(file)
+    lists = _lists(source)
+    kept = None if texts is None else needed(models, texts)
+    vocabularies = []
+    for i, listed in enumerate(lists):
+        special = _special(listed, about, found.flag("decoder/start_from_zero_embedding"), source)
+        vocabularies.append(vocabulary(listed, special, models if len(lists) == 1 else [models[-1 if i else 0]], kept))
+    _refuse_sources_without_end(about, found, source)
+    src, tgt = tokenizers(models, vocabularies, str(source))
+    options, weights = _model(found, about, vocabularies)
+    found.refuse_the_rest()
+    given = _languages(source, languages)
+    config = Config.from_mapping(
+        {
+            "model": options,
+            "data": dict(
+                train={"src": "imported.src", "tgt": "imported.tgt"}, src_lang=given[0], tgt_lang=given[1],
+                max_tokens=max(1, min(256, options.get("max_len", 1024) - 1)), tokenizer=dict(joint=src is tgt),
+            ),
+        },
+        str(file),
+    )  # fmt: skip
+    model = ModelConfig(**config.model.model_dump(), src_vocab_size=src.vocab_size, tgt_vocab_size=tgt.vocab_size)
+    rounded = {"rounded_to": found.kind} if found.kind != "float32" else {}
+    return Imported(config, model, weights, src, tgt, facts_of(name, "ctranslate2", found.digest, models, **rounded))
+
+
+def _model(
+    found: Variables, about: Mapping[str, Any], vocabularies: Sequence[Vocabulary]
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The settings of the model, and its tensors under our names."""
+    sides = ("encoder", "decoder")
+    n_layers = {side: _n_layers(found, side) for side in sides}
+
+    def same(what: str, ask: Any) -> Any:
+        values = [ask(side) for side in sides]
+        if values[0] != values[1]:
+            raise BundleError(f"{found.path}: {what} of encoder and decoder differ ({values[0]} and {values[1]})")
+        return values[0]
+
+    n_heads = int(same("num_heads", lambda side: found.number(f"{side}/num_heads")))
+    is_pre = same("pre_norm", lambda side: found.flag(f"{side}/pre_norm", True))
+    is_scaled = same("scale_embeddings", lambda side: _is_scaled(found, side))
+    code = ACTIVATION_CODES.get(int(same("activation", lambda side: found.number(f"{side}/activation"))), "of no name")
+    is_gated = "encoder/layer_0/ffn/linear_0_noact/weight" in found
+    activation = next((ours for ours, theirs in ACTIVATIONS.items() if theirs == code), None)
+    if is_gated:
+        activation = "swiglu" if code == "SWISH" else None
+    if activation is None:
+        raise BundleError(f"{found.path}: its activation {code}{' with a gate' * is_gated} cannot be held here")
+    found.take("encoder/embeddings_merge", "decoder/alignment_layer", "decoder/alignment_heads")
+    found.take("decoder/alibi_use_positive_positions")
+    for name in ("encoder/multi_query_attention", "decoder/alibi", "decoder/scale_alibi"):
+        found.must_be(name, 0)
+
+    tables = {
+        side: found.tensor(f"{side}/position_encodings/encodings")
+        for side in sides
+        if f"{side}/position_encodings/encodings" in found
+    }
+    src = found.tensor("encoder/embeddings_0/weight")
+    tgt, generator = found.tensor("decoder/embeddings/weight"), found.tensor("decoder/projection/weight")
+    d_model = src.size(1)
+    weights: dict[str, Tensor] = {}
+
+    def linear(theirs: str, *ours: str) -> None:
+        """A projection, or several side by side."""
+        parts = found.tensor(f"{theirs}/weight").chunk(len(ours))
+        if len({part.shape for part in parts}) > 1 or parts[0].dim() != 2 or len(parts) != len(ours):
+            raise BundleError(f"{found.path}: {theirs} is not made of {len(ours)} equal projections")
+        n = len(parts[0])
+        bias = found.tensor(f"{theirs}/bias") if f"{theirs}/bias" in found else torch.zeros(n * len(ours))
+        for one, part, shift in zip(ours, parts, bias.chunk(len(ours)), strict=True):
+            weights[f"{one}.weight"], weights[f"{one}.bias"] = part, shift
+
+    def norm(theirs: str, ours: str) -> None:
+        weights[f"{ours}.weight"], weights[f"{ours}.bias"] = (
+            found.tensor(f"{theirs}/{what}") for what in ("gamma", "beta")
+        )
+
+    has_bias = False
+    for side in sides:
+        for i in range(n_layers[side]):
+            theirs, ours = f"{side}/layer_{i}", f"{side}.layers.{i}"
+            attentions: dict[str, tuple[str, tuple[str, ...]]] = {"self_attention": ("self_attn", ("qkv", "o"))}
+            if side == "decoder":
+                attentions["attention"] = ("cross_attn", ("q", "kv", "o"))
+            for one, (name, groups) in attentions.items():
+                for k, group in enumerate(groups):
+                    linear(f"{theirs}/{one}/linear_{k}", *(f"{ours}.{name}.w_{letter}" for letter in group))
+                    has_bias = has_bias or f"{theirs}/{one}/linear_{k}/bias" in found
+                _check_heads(found, f"{theirs}/{one}", weights[f"{ours}.{name}.w_q.weight"], n_heads)
+            linear(f"{theirs}/ffn/linear_0", f"{ours}.feed_forward.{'w_3' if is_gated else 'w_1'}")
+            linear(f"{theirs}/ffn/linear_1", f"{ours}.feed_forward.w_2")
+            if is_gated:
+                linear(f"{theirs}/ffn/linear_0_noact", f"{ours}.feed_forward.w_1")
+            for n, one in enumerate((*attentions, "ffn"), 1):
+                norm(f"{theirs}/{one}/layer_norm", f"{ours}.norm{n}")
+        if is_pre:
+            norm(f"{side}/layer_norm", f"{side}.norm")
+    if not has_bias:
+        weights = {name: one for name, one in weights.items() if not ("_attn.w_" in name and name.endswith(".bias"))}
+    projection = "decoder/projection/bias"
+    bias = vocabularies[-1].bias(found.tensor(projection) if projection in found else None)
+    if bias is not None:
+        weights["generator.bias"] = bias
+
+    epsilon = about.get("layer_norm_epsilon")
+    tied = generator.shape == tgt.shape and torch.equal(generator, tgt)
+    is_one = len(vocabularies) == 1 and src.shape == tgt.shape and torch.equal(src, tgt)
+    share = "all" if tied and is_one else "decoder" if tied else "none"
+    for name, table in {"src_embed": src, "tgt_embed": tgt, "generator": generator}.items():
+        of = vocabularies[0 if name == "src_embed" else -1]
+        if max(of.rows) >= len(table):
+            raise BundleError(f"{found.path}: {name} has {len(table):,} rows, its vocabulary more")
+        if name in {"all": ("src_embed",), "decoder": ("src_embed", "tgt_embed")}.get(share, (name,)):
+            weights[f"{name}.weight"] = of.take(table)
+    heads = weights["encoder.layers.0.self_attn.w_q.weight"].size(0) // n_heads
+    options: dict[str, Any] = dict(
+        d_model=d_model, d_ff=len(weights["encoder.layers.0.feed_forward.w_1.weight"]), n_heads=n_heads,
+        d_k=None if heads * n_heads == d_model else heads, d_v=None if heads * n_heads == d_model else heads,
+        n_encoder_layers=n_layers["encoder"], n_decoder_layers=n_layers["decoder"], norm="pre" if is_pre else "post",
+        activation=activation, share_embeddings=share, scale_embeddings=is_scaled, attention_bias=has_bias,
+        generator_bias=bias is not None, norm_eps=EPSILON if epsilon is None else epsilon,
+    )  # fmt: skip
+    options |= _positions(found, tables, weights, options)
+    return options, {name: one.contiguous() for name, one in weights.items()}
+
+
+def _n_layers(found: Variables, side: str) -> int:
+    n = 0
+    while f"{side}/layer_{n}/self_attention/linear_0/weight" in found:
+        n += 1
+    if not n:
+        raise BundleError(f"{found.path}: has no {side}; only translators can be imported")
+    return n
+
+
+def _is_scaled(found: Variables, side: str) -> bool:
+    """Whether embeddings are multiplied by the root of their width: a flag, or the factor itself."""
+    name, width = (
+        f"{side}/scale_embeddings",
+        found.shape(f"{side}/embeddings{'_0' if side == 'encoder' else ''}/weight"),
+    )
+    if found.type(name) in ("", "int8"):
+        return found.flag(name)
+    factor = found.number(name)
+    if factor != 1 and not math.isclose(factor, math.sqrt(width[-1]), rel_tol=1e-3):
+        raise BundleError(f"{found.path}: {name} = {factor:g} cannot be held here, only 1 and the root of d_model")
+    return factor != 1
+
+
+def _check_heads(found: Variables, attention: str, queries: Tensor, n_heads: int) -> None:
+    """Refuse heads that are not of one width, or turned in another way than ours."""
+    if len(queries) % n_heads:
+        raise BundleError(f"{found.path}: {attention} has {len(queries)} rows of queries for {n_heads} heads")
+    width = len(queries) // n_heads
+    found.must_be(f"{attention}/head_dim", width)
+    if f"{attention}/rotary_dim" in found:
+        if found.number(f"{attention}/rotary_dim"):  # 0 is all of them too
+            found.must_be(f"{attention}/rotary_dim", width)
+        found.must_be(f"{attention}/rotary_interleave", 1)
+        found.must_be(f"{attention}/rotary_base", 10000)
+
+
+def _positions(
+    found: Variables, tables: Mapping[str, Tensor], weights: dict[str, Tensor], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The settings of positions; what they need is done to the weights.
+
+    Sinusoids with all sines first reorder the channels as ``huggingface.order`` does; any other table is learned.
+    """
+    if not tables:
+        if (
+            "encoder/layer_0/self_attention/rotary_dim" in found
+            and "decoder/layer_0/self_attention/rotary_dim" in found
+        ):
+            return dict(positions="rotary")
+        raise BundleError(f"{found.path}: has no table of positions (OpenNMT-tf's are made elsewhere), which is needed")
+    if len(tables) == 1 or tables["encoder"].size(1) != tables["decoder"].size(1):
+        raise BundleError(f"{found.path}: its positions of encoder and decoder are of two kinds")
+    orders = [order_of_sinusoids(table) for table in tables.values()]
+    if orders[0] is not None and orders[1] is not None and torch.equal(orders[0], orders[1]):
+        back = orders[0].argsort()
+        layers = {name: options[name] for name in ("n_encoder_layers", "n_decoder_layers", "norm")}
+        for one in parameters(ModelConfig(src_vocab_size=5, tgt_vocab_size=5, **layers)):
+            if one.ours in weights and one.rows:
+                weights[one.ours] = weights[one.ours][back]
+            if one.ours in weights and one.columns:
+                weights[one.ours] = weights[one.ours][:, back]
+        for name in {"src_embed.weight", "tgt_embed.weight", "generator.weight"} & weights.keys():
+            weights[name] = weights[name][:, back]
+        return dict(positions="sinusoidal")
+    n = min(len(table) for table in tables.values())
+    for side, letters in (("encoder", "src"), ("decoder", "tgt")):
+        weights[f"{letters}_positions.weight"] = tables[side][:n].contiguous()
+    return dict(positions="learned", max_len=n)
+
+
+def _lists(folder: Path) -> list[list[str]]:
+    """The pieces of each id: one list for both sides, or one for each."""
+
+    def listed(name: str) -> list[str] | None:
+        path = folder / f"{name}_vocabulary.json"
+        if not path.is_file():
+            path = path.with_suffix(".txt")
+            return read_bytes(path, WANTED).decode("utf-8").removesuffix("\n").split("\n") if path.is_file() else None
+        found = json.loads(read_bytes(path, WANTED))
+        if not isinstance(found, list) or not all(isinstance(piece, str) for piece in found):
+            raise ValueError(f"{path.name} is no list of texts")
+        return found
+
+    try:
+        shared = listed("shared")
+        both = [shared] if shared is not None else [listed("source"), listed("target")]
+    except (ValueError, RecursionError) as error:
+        raise BundleError(f"{folder}: its vocabulary is damaged ({error}); copy it again") from None
+    found = [one for one in both if one is not None]
+    if len(found) < len(both):
+        raise BundleError(f"{folder}: lacks shared_vocabulary.json, or source_ and target_vocabulary.json")
+    return found
+
+
+def _subwords(folder: Path) -> list[Path]:
+    """Its SentencePiece models."""
+    for names in SUBWORDS:
+        paths = [folder / name for name in names]
+        if all(path.is_file() for path in paths):
+            return paths
+    said = " or ".join(" and ".join(names) for names in SUBWORDS)
+    raise BundleError(f"{folder}: its SentencePiece models are not beside it: put {said} there")
+
+
+def _special(
+    listed: Sequence[str], about: Mapping[str, Any], from_zero: bool, folder: Path
+) -> tuple[int | None, int, int | None, int]:
+    """The ids there of our pad, unk, bos and eos."""
+    ids = {piece: i for i, piece in enumerate(listed)}
+
+    def needed_id(setting: str) -> int:
+        piece = about.get(setting)
+        if not isinstance(piece, str) or piece not in ids:
+            raise BundleError(f"{folder}/config.json: {setting} = {str(piece)[:40]!r} should be in its vocabulary")
+        return ids[piece]
+
+    pad = next((ids[piece] for piece in PADS if piece in ids), None)
+    bos = None if from_zero else needed_id("decoder_start_token")
+    return pad, needed_id("unk_token"), bos, needed_id("eos_token")
+
+
+def _refuse_sources_without_end(about: Mapping[str, Any], found: Variables, folder: Path) -> None:
+    """Refuse other beginnings and ends of sources than ours; those of Marian end, whoever adds the end."""
+    if about.get("add_source_bos"):
+        raise BundleError(f"{folder}/config.json: add_source_bos = true: here no source begins with bos")
+    if not about.get("add_source_eos") and not found.flag("decoder/start_from_zero_embedding"):
+        raise BundleError(
+            f"{folder}/config.json: add_source_eos = false (as OpenNMT-py has it): here every source ends with eos"
+        )
+
+
+def _languages(folder: Path, given: tuple[str | None, str | None]) -> tuple[str | None, str | None]:
+    """The languages asked for, or those of the manifest that our exports have."""
+    manifest = read_object(folder / MANIFEST, WANTED) if (folder / MANIFEST).is_file() else {}
+    src, tgt = (manifest.get(f"{side}_lang") for side in ("src", "tgt"))
+    return given[0] or src, given[1] or tgt
