@@ -267,7 +267,7 @@ def versioned(folder: Path) -> None:
 BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "a list": (lambda f: (f / "shared_vocabulary.json").write_text("{}"), "its vocabulary is damaged"),
     "no list": (lambda f: (f / "shared_vocabulary.json").unlink(), "lacks shared_vocabulary.json, or source_"),
-    "a short list": (lambda f: (f / "shared_vocabulary.json").write_text('["a"]'), "decoder_start_token = '<s>' should"),
+    "a short list": (lambda f: (f / "shared_vocabulary.json").write_text('["a"]'), "start_token = '<s>' should"),
     "a long list": (
         lambda f: (f / "shared_vocabulary.json").write_text(
             json.dumps([*json.loads((f / "shared_vocabulary.json").read_text()), "more"])

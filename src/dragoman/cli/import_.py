@@ -11,7 +11,9 @@ from dragoman.cli.signs import loading
 
 
 def import_(
-    source: Annotated[str, typer.Argument(metavar="MODEL", help="Folder of a model, or its name on Hugging Face.")],
+    source: Annotated[
+        str, typer.Argument(metavar="MODEL", help="Folder or file of a model, or its name on Hugging Face.")
+    ],
     out: Annotated[Path, typer.Option(help="Run folder to write.")],
     keep_pieces_of: Annotated[
         list[Path] | None,
@@ -20,7 +22,7 @@ def import_(
     src_lang: Annotated[str | None, typer.Option(help="Source language code (default: what the model says).")] = None,
     tgt_lang: Annotated[str | None, typer.Option(help="Target language code (default: what the model says).")] = None,
 ) -> None:
-    """Make a run of a Marian model of Hugging Face (opus-mt, or an export), and print its folder."""
+    """Make a run of a model of Hugging Face (Marian), CTranslate2 or Argos Translate, and print its folder."""
     with loading():
         from dragoman.formats.imported import import_model
 

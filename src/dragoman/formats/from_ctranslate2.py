@@ -88,6 +88,8 @@ def _model(
         return values[0]
 
     n_heads = int(same("num_heads", lambda side: found.number(f"{side}/num_heads")))
+    if n_heads < 1:
+        raise BundleError(f"{found.path}: num_heads = {n_heads} should be at least 1")
     is_pre = same("pre_norm", lambda side: found.flag(f"{side}/pre_norm", True))
     is_scaled = same("scale_embeddings", lambda side: _is_scaled(found, side))
     code = ACTIVATION_CODES.get(int(same("activation", lambda side: found.number(f"{side}/activation"))), "of no name")
@@ -115,16 +117,16 @@ def _model(
     def linear(theirs: str, *ours: str) -> None:
         """A projection, or several side by side."""
         parts = found.tensor(f"{theirs}/weight").chunk(len(ours))
-        if len({part.shape for part in parts}) > 1 or parts[0].dim() != 2 or len(parts) != len(ours):
+        if len({part.shape for part in parts}) > 1 or len(parts) != len(ours):
             raise BundleError(f"{found.path}: {theirs} is not made of {len(ours)} equal projections")
         n = len(parts[0])
-        bias = found.tensor(f"{theirs}/bias") if f"{theirs}/bias" in found else torch.zeros(n * len(ours))
+        bias = found.tensor(f"{theirs}/bias", 1) if f"{theirs}/bias" in found else torch.zeros(n * len(ours))
         for one, part, shift in zip(ours, parts, bias.chunk(len(ours)), strict=True):
             weights[f"{one}.weight"], weights[f"{one}.bias"] = part, shift
 
     def norm(theirs: str, ours: str) -> None:
         weights[f"{ours}.weight"], weights[f"{ours}.bias"] = (
-            found.tensor(f"{theirs}/{what}") for what in ("gamma", "beta")
+            found.tensor(f"{theirs}/{what}", 1) for what in ("gamma", "beta")
         )
 
     has_bias = False
@@ -150,7 +152,7 @@ def _model(
     if not has_bias:
         weights = {name: one for name, one in weights.items() if not ("_attn.w_" in name and name.endswith(".bias"))}
     projection = "decoder/projection/bias"
-    bias = vocabularies[-1].bias(found.tensor(projection) if projection in found else None)
+    bias = vocabularies[-1].bias(found.tensor(projection, 1) if projection in found else None)
     if bias is not None:
         weights["generator.bias"] = bias
 

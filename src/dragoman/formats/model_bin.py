@@ -69,23 +69,29 @@ class Variables:
             raise BundleError(f"{self.path}: lacks {name}")
         return self._of[self._names[name]].values.shape
 
-    def tensor(self, name: str) -> Tensor:
+    def tensor(self, name: str, n_axes: int = 2) -> Tensor:
         """A variable in float32; of a rounded one, what its numbers mean.
 
         Raises:
-            BundleError: It is not there.
+            BundleError: It is not there, or has another number of axes.
         """
         self._taken.add(name)
-        one = self._of.get(self._names.get(name, ""))
-        if one is None:
+        found = self._of.get(self._names.get(name, ""))
+        if found is None:
             raise BundleError(f"{self.path}: lacks {name}")
-        if one.type == "bfloat16":
-            return torch.from_numpy(one.values.view(np.int16).copy()).view(torch.bfloat16).float()
-        values = torch.from_numpy(one.values.astype(np.float32))
-        if one.type in ("float32", "float16"):
+        if found.values.ndim != n_axes or not found.values.size:
+            raise BundleError(f"{self.path}: {name} has the shape {list(found.values.shape)}, not one of {n_axes} axes")
+        if found.type == "bfloat16":
+            return torch.from_numpy(found.values.view(np.int16).copy()).view(torch.bfloat16).float()
+        values = torch.from_numpy(found.values.astype(np.float32))
+        if found.type in ("float32", "float16"):
             return values
-        scale = self.tensor(f"{name}_scale")  # int8: one of each row; int16: one of all
-        return values / (scale[:, None] if scale.dim() else scale)
+        if found.type == "int16":
+            return values / self.number(f"{name}_scale")  # of all of it
+        scale = self.tensor(f"{name}_scale", 1)  # of each row
+        if found.type != "int8" or n_axes != 2 or len(scale) != len(values):
+            raise BundleError(f"{self.path}: {name} is {found.type} with {len(scale)} scales, which cannot be read")
+        return values / scale[:, None]
 
     def number(self, name: str, default: float | None = None) -> float:
         """A single number.
@@ -94,12 +100,12 @@ class Variables:
             BundleError: It is not there, without a default, or it is several.
         """
         self._taken.add(name)
-        one = self._of.get(self._names.get(name, ""))
-        if one is None and default is not None:
+        found = self._of.get(self._names.get(name, ""))
+        if found is None and default is not None:
             return default
-        if one is None or one.values.size != 1 or one.type == "bfloat16":
+        if found is None or found.values.size != 1 or found.type == "bfloat16":
             raise BundleError(f"{self.path}: {name} should be one number")
-        return float(one.values.reshape(()))
+        return float(found.values.reshape(()))
 
     def flag(self, name: str, default: bool = False) -> bool:
         """Whether something is so.
