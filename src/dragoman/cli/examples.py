@@ -55,7 +55,6 @@ EXAMPLES = {
     ),
     "import": (
         "dragoman import Helsinki-NLP/opus-mt-en-de --out runs/opus",
-        "dragoman import opus-mt-en-de --out runs/opus --src-lang en --tgt-lang de",
         "dragoman import translate-en_de-1_0.argosmodel --out runs/argos",
         "dragoman import opus-mt-en-de --out runs/small --keep-pieces-of train.en --keep-pieces-of train.de",
     ),
