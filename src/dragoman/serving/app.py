@@ -55,7 +55,8 @@ def build(pairs: Pairs, options: ServeOptions) -> tuple[Any, State]:
     batcher = Batcher(longest_wait_s=options.max_wait, owners=owners)
     limits = Limits(chars=options.max_chars, texts=options.max_texts, body=options.max_body, beam=options.max_beam)
     defaults = TranslateOptions(
-        engine=options.engine, precision=options.precision, batch_tokens=options.batch_tokens, workers=1
+        engine=options.engine, precision=options.precision, fast=options.fast,
+        batch_tokens=options.batch_tokens, workers=1,
     )  # fmt: skip
     service = Service(pairs, batcher, limits, defaults)
     keys = None if options.keys is None else Keys.load(options.keys)

@@ -35,7 +35,7 @@ class Stored:
 
 
 class Glossaries:
-    """The glossaries of one server."""
+    """The glossaries of one server, or of several with the same folder: what one of them stores, all have."""
 
     def __init__(self, folder: Path) -> None:
         """Read those that are there.
@@ -44,19 +44,15 @@ class Glossaries:
             ConfigError: The folder cannot be made, or a file in it is damaged.
         """
         self.folder, self._changing = folder, threading.Lock()
+        self._read: dict[str, Stored] = {}  # what is stored never changes; whether it is still there, the folder says
         with explained(folder):
             folder.mkdir(parents=True, exist_ok=True)
-        self._all: dict[str, Stored] = {}
-        for path in sorted(folder.glob("*.json")):
-            try:
-                found = Stored(**json.loads(path.read_text(encoding="utf-8")))
-            except (OSError, ValueError, TypeError) as error:
-                raise ConfigError(f"{path}: no glossary of a server ({error}); mend or delete it") from None
-            self._all[found.id] = found
+        self.list()
 
     def list(self) -> list[Stored]:
         """All, oldest first."""
-        return sorted(self._all.values(), key=lambda each: each.created)
+        found = [self._load(path) for path in self.folder.glob("*.json")]
+        return sorted((each for each in found if each is not None), key=lambda each: each.created)
 
     def get(self, id_: str) -> Stored:
         """One by its id.
@@ -64,9 +60,22 @@ class Glossaries:
         Raises:
             UnknownError: There is none.
         """
-        if id_ not in self._all:
+        found = self._load(self._path(id_))
+        if found is None:
             raise UnknownError("glossary not found")
-        return self._all[id_]
+        return found
+
+    def _load(self, path: Path) -> Stored | None:
+        """What a file holds; None: it is gone."""
+        if not path.exists():
+            self._read.pop(path.stem, None)
+            return None
+        if path.stem not in self._read:
+            try:
+                self._read[path.stem] = Stored(**json.loads(path.read_text(encoding="utf-8")))
+            except (OSError, ValueError, TypeError) as error:
+                raise ConfigError(f"{path}: no glossary of a server ({error}); mend or delete it") from None
+        return self._read[path.stem]
 
     def add(self, name: str, src: str, tgt: str, entries: Mapping[str, str]) -> Stored:
         """Store a new one.
@@ -77,10 +86,10 @@ class Glossaries:
         now = datetime.datetime.now(datetime.UTC).isoformat().replace("+00:00", "Z")
         made = Stored(str(uuid.uuid4()), name, src, tgt, now, dict(entries))
         with self._changing:
-            if len(self._all) >= MOST:
+            if len(self.list()) >= MOST:
                 raise ConfigError(f"there are {MOST:,} glossaries already: delete one")
             write_text(self._path(made.id), json.dumps(asdict(made), ensure_ascii=False))
-            self._all[made.id] = made
+            self._read[made.id] = made
         return made
 
     def delete(self, id_: str) -> None:
@@ -93,7 +102,7 @@ class Glossaries:
             self.get(id_)
             with explained(self._path(id_)):
                 self._path(id_).unlink(missing_ok=True)
-            del self._all[id_]
+            self._read.pop(id_, None)
 
     def _path(self, id_: str) -> Path:
         if not re.fullmatch(r"[0-9a-f-]{36}", id_):  # what a client sends never becomes a path

@@ -33,6 +33,13 @@ class ServeOptions(Options):
     ] = None
     engine: Annotated[str, option("Speed", "Decoding engine: torch, ctranslate2 or auto.")] = "torch"
     precision: Annotated[Precision, option("Speed", "Precision: fp32, bf16 or int8.")] = "fp32"
+    fast: Annotated[
+        bool,
+        option(
+            "Speed",
+            "Use the fastest engine, precision and stopping rule of this machine; some translations differ.",
+        ),
+    ] = False
     batch_tokens: Annotated[
         int | None, option("Speed", "Batch size in tokens, padding included (default: the run's).", ge=1)
     ] = None
