@@ -13,8 +13,9 @@ from pydantic import BaseModel
 from starlette.datastructures import FormData
 
 from dragoman.data.languages import UNSPACED, primary
+from dragoman.documents import markup
+from dragoman.documents.units import Translations, units_of, write
 from dragoman.errors import ServeError
-from dragoman.serving import markup
 from dragoman.serving.glossaries import Glossaries
 from dragoman.serving.keys import Keys
 from dragoman.serving.metrics import Metrics
@@ -144,23 +145,23 @@ async def translate_markup(
         Each text, and the answers for its units.
     """
     documents = [markup.parse(text, kind, **elements) for text in texts]
-    units = [markup.plain(unit) for document in documents for unit in document.units]
-    has_tags = any(unit.tags for document in documents for unit in document.units)
-    answers = iter(await service.translate(units, pair, replace(options, alignments=has_tags)))
-    found = []
-    for document in documents:
-        own = [next(answers) for _ in document.units]
-        text = markup.rebuild(
-            document, [answer.lines[0] for answer in own], src_unspaced=primary(pair.src) in UNSPACED,
-            tgt_unspaced=primary(pair.tgt) in UNSPACED,
-        )  # fmt: skip
-        found.append((text, own))
-    return found
+    units = [[unit for unit in units_of(parts) if unit.plain] for parts in documents]
+    has_tags = any(unit.tags for own in units for unit in own)
+    plain = [unit.plain for own in units for unit in own]
+    answers = await service.translate(plain, pair, replace(options, alignments=has_tags))
+    found = Translations(
+        {text: answer.lines[0] for text, answer in zip(plain, answers, strict=True)},
+        primary(pair.src) in UNSPACED, primary(pair.tgt) in UNSPACED,
+    )  # fmt: skip
+    in_order = iter(answers)
+    return [
+        (write(parts, found), [next(in_order) for _ in own]) for parts, own in zip(documents, units, strict=True)
+    ]
 
 
 def plain_text(text: str, kind: markup.Kind) -> str:
     """What a text with tags says, for telling its language."""
-    return " ".join(markup.plain(unit) for unit in markup.parse(text, kind).units)
+    return " ".join(unit.plain for unit in units_of(markup.parse(text, kind)))
 
 
 def key_of(request: Request, fields: Mapping[str, Any] | None = None) -> str:

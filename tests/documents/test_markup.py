@@ -8,20 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.serving import markup
+from dragoman.documents import markup
+from dragoman.documents.units import Translations, units_of, write
 from dragoman.translation.assemble import Translation
 
 
 def upper(source: str, kind: markup.Kind, links: str = "", **elements: list[str]) -> str:
     """The text "translated" to capitals, word by word, or with the words as ``links`` orders them ("1 0")."""
-    document = markup.parse(source, kind, **elements)
-    translations = []
-    for unit in document.units:
-        words = markup.plain(unit).upper().split()
+    parts = markup.parse(source, kind, **elements)  # type: ignore[arg-type]
+    found = {}
+    for unit in units_of(parts):
+        words = unit.plain.upper().split()
         order = [int(i) for i in links.split()] if links else list(range(len(words)))
         text = " ".join(words[i] for i in order)
-        translations.append(Translation(text, 0.0, alignment=tuple(sorted((i, n) for n, i in enumerate(order)))))
-    return markup.rebuild(document, translations, src_unspaced=False, tgt_unspaced=False)
+        if words:
+            found[unit.plain] = Translation(text, 0.0, alignment=tuple(sorted((i, n) for n, i in enumerate(order))))
+    return write(parts, Translations(found))
 
 
 @pytest.mark.parametrize(
@@ -61,9 +63,9 @@ def test_a_placeholder_comes_back_byte_for_byte_before_the_word_it_stood_before(
 
 def test_xml_keeps_lines_and_splits_where_it_is_told() -> None:
     assert upper("one\ntwo", "xml") == "ONE\nTWO"
-    assert len(markup.parse("<a>x</a><c>y</c>", "xml", splitting=["a", "c"]).units) == 2
-    assert len(markup.parse("<a>x</a><c>y</c>", "xml").units) == 1
-    assert len(markup.parse("<p>x</p><p>y</p>", "html", non_splitting=["p"]).units) == 1
+    assert len(list(units_of(markup.parse("<a>x</a><c>y</c>", "xml", splitting=["a", "c"])))) == 2
+    assert len(list(units_of(markup.parse("<a>x</a><c>y</c>", "xml")))) == 1
+    assert len(list(units_of(markup.parse("<p>x</p><p>y</p>", "html", non_splitting=["p"])))) == 1
 
 
 PIECES = st.lists(
@@ -77,15 +79,16 @@ PIECES = st.lists(
 
 @given(PIECES, st.sampled_from(["html", "xml"]), st.randoms())
 def test_any_mix_keeps_its_tags_in_order(source: str, kind: markup.Kind, chance: object) -> None:
-    document = markup.parse(source, kind)
-    translations = []
-    for unit in document.units:
-        words = markup.plain(unit).split()
+    parts = markup.parse(source, kind)
+    found = {}
+    for unit in units_of(parts):
+        words = unit.plain.split()
         order = list(range(len(words)))
         chance.shuffle(order)  # type: ignore[attr-defined]
         links = tuple((i, n) for n, i in enumerate(order) if n % 3)  # some words have no partner
-        translations.append(Translation(" ".join(words[i] for i in order), 0.0, alignment=tuple(sorted(links))))
-    out = markup.rebuild(document, translations, src_unspaced=False, tgt_unspaced=False)
+        if words:
+            found[unit.plain] = Translation(" ".join(words[i] for i in order), 0.0, alignment=tuple(sorted(links)))
+    out = write(parts, Translations(found))
     assert [m[0] for m in markup._TOKEN.finditer(out)] == [m[0] for m in markup._TOKEN.finditer(source)]
     kept = [re.sub(r"\s+", "", markup._TOKEN.sub("", text)) for text in (source, out)]
     assert len(kept[0].replace("<", "&lt;")) <= len(kept[1]) + 8 * source.count("&")  # no text is lost
