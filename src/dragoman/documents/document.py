@@ -42,7 +42,10 @@ class Document:
 class Format(Protocol):
     """A file format: one module."""
 
-    SUFFIXES: tuple[str, ...]
+    @property
+    def SUFFIXES(self) -> tuple[str, ...]:  # noqa: N802  (a constant of the module)
+        """What the names of its files end in."""
+        ...
 
     def read(self, data: bytes, asked: Asked) -> Document:
         """Cut a file into parts.
@@ -82,8 +85,8 @@ def decode(data: bytes, asked: Asked, declared: str | None = None) -> Text:
         raise DataError(f"{asked.name}: declares the encoding {encoding!r}, which is not known") from None
     except UnicodeDecodeError as error:
         raise DataError(
-            f"{asked.name}: byte {error.start + len(bom):,} is not {encoding.upper()}: convert the file to UTF-8 first, as "
-            "with iconv -f WINDOWS-1252 -t UTF-8"
+            f"{asked.name}: byte {error.start + len(bom):,} is not {encoding.upper()}: convert the file to "
+            "UTF-8 first, as with iconv -f WINDOWS-1252 -t UTF-8"
         ) from None
     if "\0" in text:
         raise DataError(f"{asked.name}: has NUL characters, so it is no text")

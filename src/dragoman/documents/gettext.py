@@ -95,4 +95,3 @@ def _message(source: str) -> list[Part]:
             break
         parts += ['\n"', Unit(line, raw=[_escape(line)], escape=_escape), '"' if is_last else '\\n"']
     return parts
-

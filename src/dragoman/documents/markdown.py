@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from dragoman.documents import markup
@@ -43,20 +44,36 @@ def read(data: bytes, asked: Asked) -> Document:
 
     def save(render: Callable[[Sequence[Part]], str]) -> bytes:
         wanted = _shape(source)
-        for escape, in_cell in ((str, _in_cell), (_escaped, _escaped)):
+        made = render(parts)
+        if _shape(made[begin:]) != wanted:
             for unit in _own(parts):
-                unit.escape = in_cell if unit.escape is _in_cell else escape
+                unit.escape = _escaped
             made = render(parts)
-            if _shape(made[begin:]) == wanted:
-                return text.encode(made)
-        raise DataError(f"{asked.name}: its translation would be other Markdown, even with all signs escaped")
+        if _shape(made[begin:]) != wanted:
+            for unit in _own(parts):
+                unit.tags = [_as_html(tag) for tag in unit.tags]
+            made = render(parts)
+        if _shape(made[begin:]) != wanted:
+            raise DataError(f"{asked.name}: its translation would be other Markdown, even with all signs escaped")
+        return text.encode(made)
 
     return Document(parts, save, tuple(left))
 
 
 def _own(parts: Sequence[Part]) -> Iterator[Unit]:
     """The units that are Markdown, and not HTML."""
-    return (unit for unit in units_of(parts) if unit.escape in (str, _in_cell))
+    return (unit for unit in units_of(parts) if unit.escape in (str, _in_cell, _escaped))
+
+
+_HTML = {"*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "del"}
+
+
+def _as_html(tag: Tag) -> Tag:
+    """Emphasis as HTML: its signs do not work beside any other character, such as Chinese punctuation."""
+    if tag.kind == "point" or tag.parts[0] not in _HTML:
+        return tag
+    slash = "/" if tag.kind == "close" else ""
+    return Tag(tag.place, (f"<{slash}{_HTML[str(tag.parts[0])]}>",), tag.kind, tag.name)
 
 
 def _escaped(text: str) -> str:
@@ -77,12 +94,19 @@ def _parser() -> Any:
     return MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
+_AS_SIGNS = {
+    "<em>": "em_open", "</em>": "em_close", "<strong>": "strong_open", "</strong>": "strong_close",
+    "<del>": "s_open", "</del>": "s_close",
+}  # fmt: skip
+_TEXT = frozenset(["text", "softbreak", "text_special"])
+
+
 def _shape(source: str) -> list[str]:
     """The structure of Markdown without its text; line breaks inside a paragraph do not count."""
     shape = []
     for token in _parser().parse(source):
         shape.append(token.type)
-        shape += [child.type for child in token.children or () if child.type not in ("text", "softbreak", "text_special")]
+        shape += [_AS_SIGNS.get(child.content, child.type) for child in token.children or () if child.type not in _TEXT]
         if token.type in ("fence", "code_block"):
             shape.append(token.content)
     return shape
@@ -100,7 +124,10 @@ def _parts(source: str, left: list[Left]) -> list[Part]:
         first, end = starts[token.map[0]], starts[min(token.map[1], len(starts) - 1)]
         if token.type == "html_block":
             if max(first, at) < end:
-                parts += [source[at : max(first, at)], *markup.parse(source[max(first, at) : end], "html", attributes=True)]
+                parts += [
+                    source[at : max(first, at)],
+                    *markup.parse(source[max(first, at) : end], "html", attributes=True),
+                ]
                 at = end
             continue
         if not token.content.strip():
@@ -138,7 +165,9 @@ def _lines(content: str, source: str, at: int, end: int) -> list[tuple[int, int]
 def _inline(token: Token, source: str, places: Sequence[tuple[int, int]], in_table: bool) -> list[Part] | None:
     """The units of a block: hard line breaks part them. None: the tokens do not follow the source."""
     start, end = places[0][0], places[-1][1]
-    walk = _Walk(source[start:end], [(first - start, last - start) for first, last in places], _in_cell if in_table else str)
+    walk = _Walk(
+        source[start:end], [(first - start, last - start) for first, last in places], _in_cell if in_table else str
+    )
     if not walk.through(token.children or []) or walk.at != end - start:
         return None
     walk.close()
@@ -150,7 +179,7 @@ class _Walk:
 
     def __init__(self, source: str, lines: Sequence[tuple[int, int]], escape: Callable[[str], str]) -> None:
         self.source, self.at, self.escape = source, 0, escape
-        self.ends = {last: first for (_, last), (first, _) in zip(lines, lines[1:], strict=False)}  # to the next line
+        self.ends = {last: first for (_, last), (first, _) in pairwise(lines)}  # to the next line
         self.parts: list[Part] = []
         self.unit = Unit(escape=self.escape)
 
@@ -183,7 +212,9 @@ class _Walk:
             role: Any = "point" if alone else "close" if token.content.startswith("</") else "open"
             return self._tag(token.content, role, name[1] if name else "")
         if kind == "code_inline":
-            match = re.compile(rf"{token.markup}(?!`).*?(?<!`){token.markup}(?!`)", re.DOTALL).match(self.source, self.at)
+            match = re.compile(rf"{token.markup}(?!`).*?(?<!`){token.markup}(?!`)", re.DOTALL).match(
+                self.source, self.at
+            )
             return match is not None and self._tag(match[0], "point", "")
         if kind == "link_open":
             if token.markup == "autolink":
@@ -193,7 +224,11 @@ class _Walk:
         if kind == "link_close":
             return token.markup == "autolink" or self._end_of_link("close", "link")
         if kind == "image":
-            return self._tag("![", "open", "image") and self.through(token.children or []) and self._end_of_link("close", "image")
+            return (
+                self._tag("![", "open", "image")
+                and self.through(token.children or [])
+                and self._end_of_link("close", "image")
+            )
         return False
 
     def _text(self, source: str, text: str) -> bool:
@@ -252,4 +287,3 @@ class _Walk:
             self.unit.raw.append(between)
             self.unit.text += " "
         return True
-

@@ -139,7 +139,9 @@ _SHOWN = re.compile(
     r"(?<=\s)(?:alt|title|placeholder|aria-label|summary|label)\s*=\s*(?P<quote>[\"'])(?P<text>.*?)(?P=quote)",
     re.DOTALL | re.IGNORECASE,
 )
-_CONTENT = re.compile(r"(?<=\s)(?:content|value)\s*=\s*(?P<quote>[\"'])(?P<text>.*?)(?P=quote)", re.DOTALL | re.IGNORECASE)
+_CONTENT = re.compile(
+    r"(?<=\s)(?:content|value)\s*=\s*(?P<quote>[\"'])(?P<text>.*?)(?P=quote)", re.DOTALL | re.IGNORECASE
+)
 _SPEAKS = re.compile(
     r"<meta\s[^>]*(?:name|property)\s*=\s*[\"']?(?:description|keywords|og:title|og:description|twitter:title|"
     r"twitter:description)\b|<input\s[^>]*type\s*=\s*[\"']?(?:submit|button|reset)\b",

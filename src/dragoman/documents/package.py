@@ -122,5 +122,3 @@ def _repacked(data: bytes, changed: dict[str, bytes]) -> bytes:
             content = changed[member.filename] if member.filename in changed else archive.read(member)
             made.writestr(member, content)
     return out.getvalue()
-
-

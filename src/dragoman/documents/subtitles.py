@@ -19,6 +19,7 @@ SUFFIXES = (".srt", ".vtt")
 _TIME = r"(?:(\d+):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
 _CUE = re.compile(rf"^[^\S\n]*{_TIME}[^\S\n]*-->[^\S\n]*{_TIME}[^\n]*(?:\n|\Z)", re.MULTILINE)
 _BODY_END = re.compile(r"\n[^\S\n]*(?:\n|\Z)|\Z")
+_NUMBER = re.compile(r"(?:^|\n)[^\S\n]*\d*[^\S\n]*\n?\Z")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]*>|<\d[\d:.]*>|\{\\[^}\n]*\}")
 _ENDED = re.compile(r"[.!?:…。！？：♪#)\]][\"'”’»」』)]*\s*$")
 _BEGINS = re.compile(r"\s*(?:[-–—]\s*\S|[♪#(\[])")  # another speaker, a song, a sound
@@ -50,15 +51,18 @@ def read(data: bytes, asked: Asked) -> Document:
     cues = list(_CUE.finditer(text.text.replace("\r", " ")))  # of the same length
     if not cues and text.text.strip() and not is_vtt:
         raise DataError(f"{asked.name}: has no times such as 00:00:01,000 --> 00:00:02,000, so it is no .srt")
-    lines, at = [], 0
+    lines: list[_Line] = []
+    at = 0
     for number, cue in enumerate(cues):
         start_s, end_s = (_seconds(cue.groups()[i : i + 4]) for i in (0, 4))
         if end_s < start_s:
-            line = text.text.count("\n", 0, cue.start()) + 1
-            raise DataError(f"{asked.name}:{line}: this cue ends before it begins")
+            where = text.text.count("\n", 0, cue.start()) + 1
+            raise DataError(f"{asked.name}:{where}: this cue ends before it begins")
         end = _BODY_END.search(text.text, cue.end() - 1)
-        body_end = max(end.start(), cue.end()) if end else len(text.text)
-        body = text.text[cue.end() : body_end]
+        limit = cues[number + 1].start() if number + 1 < len(cues) else len(text.text)
+        body = text.text[cue.end() : max(cue.end(), min(end.start() if end else limit, limit))]
+        if cue.end() + len(body) == limit < len(text.text):  # no blank line before the next cue
+            body = _NUMBER.sub("", body)
         n_chars = max(1, len(body))
         place = cue.end()
         for source in body.split("\n"):

@@ -119,9 +119,7 @@ def _translated(unit: Unit, translation: Translation, found: Translations) -> st
     return "".join(out)
 
 
-def _sequence(
-    unit: Unit, text: str, partners: dict[int, list[int]], found: Translations
-) -> list[str | range | Tag]:
+def _sequence(unit: Unit, text: str, partners: dict[int, list[int]], found: Translations) -> list[str | range | Tag]:
     """What is written, in its order: characters of the translation, tags, and the white space around the unit."""
     last = len(unit.text)
     head = unit.text[: last - len(unit.text.lstrip())]

@@ -12,10 +12,10 @@ from dragoman.errors import DataError
 
 SUFFIXES = (".xliff", ".xlf")
 
-_FLOWS_THROUGH = frozenset("g mrk pc sm em".split())
+_FLOWS_THROUGH = frozenset(["g", "mrk", "pc", "sm", "em"])
 """Inline elements with text in them; the content of others is code."""
 
-_NOT_YET = frozenset("new needs-translation initial".split())
+_NOT_YET = frozenset(["new", "needs-translation", "initial"])
 """States of a target that is no translation."""
 
 
@@ -142,7 +142,7 @@ def _unit(found: list[Token], closing: dict[int, int], at: int, end: int) -> Uni
             at = closing[at]
         else:
             role = token.kind if token.kind in ("open", "close") else "point"
-            unit.tags.append(Tag(len(unit.text), (token.source,), role, token.name))  # type: ignore[arg-type]
+            unit.tags.append(Tag(len(unit.text), (token.source,), role, token.name))
             unit.raw.append(token.source)
         at += 1
     return unit

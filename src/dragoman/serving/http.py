@@ -137,7 +137,7 @@ def one_text(fields: Mapping[str, Any], name: str, default: str = "") -> str:
 
 async def translate_markup(
     service: Service, texts: Sequence[str], pair: Pair, options: TranslateOptions, kind: markup.Kind,
-    **elements: Sequence[str],
+    **elements: Any,
 ) -> list[tuple[str, list[Answer]]]:  # fmt: skip
     """Translate texts with tags, which keep their number, order and bytes.
 
@@ -154,9 +154,7 @@ async def translate_markup(
         primary(pair.src) in UNSPACED, primary(pair.tgt) in UNSPACED,
     )  # fmt: skip
     in_order = iter(answers)
-    return [
-        (write(parts, found), [next(in_order) for _ in own]) for parts, own in zip(documents, units, strict=True)
-    ]
+    return [(write(parts, found), [next(in_order) for _ in own]) for parts, own in zip(documents, units, strict=True)]
 
 
 def plain_text(text: str, kind: markup.Kind) -> str:
