@@ -11,7 +11,8 @@ import pytest
 from dragoman.errors import ConfigError, DragomanError
 from dragoman.explanation import style
 from dragoman.explanation.figures import HeatMap, heat_maps
-from dragoman.explanation.page import DARK
+from dragoman.pages import colours
+from dragoman.pages.colours import blend, oklab
 
 MACHADO = {  # https://doi.org/10.1109/TVCG.2009.113, severity 1, on linear red, green, blue
     "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
@@ -30,19 +31,22 @@ def as_hex(rgb: np.ndarray) -> str:
     return "#" + "".join(f"{round(255 * part):02x}" for part in encoded)
 
 
-@pytest.mark.parametrize("stops", [style.BLUES, style.ORANGES, DARK])
+def as_colour(rgb: np.ndarray) -> str:
+    return "#" + "".join(f"{round(255 * part):02x}" for part in rgb)
+
+
+@pytest.mark.parametrize("stops", [colours.BLUES, style.ORANGES, colours.DARK])
 def test_equal_steps_of_the_scale_look_equal_and_lightness_tells_them_apart(stops: tuple[str, ...]) -> None:
-    colours = style.blend(stops, 65)
-    lab = np.array([style.oklab("#" + "".join(f"{round(255 * part):02x}" for part in colour)) for colour in colours])
+    lab = np.array([oklab(as_colour(rgb)) for rgb in blend(stops, 65)])
     steps = np.linalg.norm(np.diff(lab[::4], axis=0), axis=1)  # sixteen of them: rounding to 8 bits matters less
     assert steps.max() / steps.min() < 1.15
     assert (np.diff(lab[::4, 0]) < 0).all() or (np.diff(lab[::4, 0]) > 0).all()
 
 
 def test_oklab_has_white_and_black_at_its_ends() -> None:
-    np.testing.assert_allclose(style.oklab("#ffffff"), [1, 0, 0], atol=1e-4)
-    np.testing.assert_allclose(style.oklab("#000000"), [0, 0, 0], atol=1e-9)
-    np.testing.assert_allclose(style.oklab("#ff0000"), [0.62796, 0.22486, 0.12585], atol=1e-4)  # the author's table
+    np.testing.assert_allclose(oklab("#ffffff"), [1, 0, 0], atol=1e-4)
+    np.testing.assert_allclose(oklab("#000000"), [0, 0, 0], atol=1e-9)
+    np.testing.assert_allclose(oklab("#ff0000"), [0.62796, 0.22486, 0.12585], atol=1e-4)  # the author's table
 
 
 def test_letters_in_the_colours_of_lines_are_readable_on_paper() -> None:
@@ -57,7 +61,7 @@ def test_the_first_colours_of_lines_differ_for_all_eyes(vision: str) -> None:
     if vision != "full":
         seen = [np.array(MACHADO[vision]) @ colour for colour in seen]
     for one, other in combinations(seen, 2):
-        assert np.linalg.norm(style.oklab(as_hex(one)) - style.oklab(as_hex(other))) > 0.09
+        assert np.linalg.norm(oklab(as_hex(one)) - oklab(as_hex(other))) > 0.09
 
 
 def test_chinese_without_a_font_is_refused_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

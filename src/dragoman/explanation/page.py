@@ -13,17 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from dragoman.explanation.style import BLUES, blend
 from dragoman.explanation.trace import KINDS, Trace
 from dragoman.explanation.words import Span
 from dragoman.files import explained, write_text
+from dragoman.pages.colours import scale
 from dragoman.pages.render import render
-
-DARK = ("#16181b", "#2f7fb8", "#eaf5ff")
-"""The scale on a dark page: nothing is the page, all is nearly white."""
-
-SHADES = 64
-"""Colours of the scale; the page finds those between."""
 
 
 def save_page(trace: Trace, path: Path) -> None:
@@ -41,12 +35,6 @@ def save_page(trace: Trace, path: Path) -> None:
 def page(trace: Trace) -> str:
     """The whole HTML."""
     return render("explanation.html", source=trace.source, content={"trace": trace_data(trace), "scale": scale()})
-
-
-def scale() -> dict[str, list[str]]:
-    """The colours of weights from 0 to 1, evenly spaced in OKLab, for either theme."""
-    return {theme: [_hex(colour) for colour in blend(stops, SHADES)] for theme, stops in
-            (("light", BLUES), ("dark", DARK))}  # fmt: skip
 
 
 def trace_data(trace: Trace) -> dict[str, Any]:
@@ -104,6 +92,3 @@ def _packed(weights: Any) -> str:
     """Weights in two bytes each, low byte first, as base64."""
     return base64.b64encode(np.round(weights.clip(0, 1) * 65535).astype("<u2").tobytes()).decode()
 
-
-def _hex(colour: Any) -> str:
-    return "#" + "".join(f"{round(255 * float(part)):02x}" for part in colour)

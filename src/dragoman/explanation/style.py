@@ -1,9 +1,8 @@
 """How every figure looks: its colours, letters and files. Drawing needs ``dragoman[plot]``.
 
 Lines and letters begin with blue and orange after Okabe and Ito (https://jfly.uni-koeln.de/color/); all are dark enough
-to be read on white, and the first five differ for every kind of colour vision. Cells take colours that are evenly
-spaced in OKLab, where equal distances look equally far apart (https://bottosson.github.io/posts/oklab/): equal steps of
-a value look equal, lightness alone tells them apart, and nothing is paper.
+to be read on white, and the first five differ for every kind of colour vision. Cells take the colours of
+``pages/colours.py``, where equal steps of a value look equal, lightness alone tells them apart, and nothing is paper.
 """
 
 from __future__ import annotations
@@ -22,14 +21,15 @@ from numpy.typing import NDArray
 
 from dragoman.errors import ConfigError, not_installed
 from dragoman.files import explained, write_bytes
+from dragoman.pages.colours import BLUES, blend
 
 INK, QUIET, PALE, PAPER = "#1a1a1a", "#6b6b6b", "#d9d9d9", "#ffffff"
 BLUE, ORANGE, GREEN, PURPLE = "#0072b2", "#b84a00", "#0f4d33", "#6a2c91"
 SERIES = (BLUE, ORANGE, GREEN, PURPLE, INK, QUIET)
 """The colours of lines and bars, in the order in which they are taken."""
 
-BLUES, ORANGES = (PAPER, "#5fa8d8", "#08306b"), (PAPER, "#e8955a", "#6e2200")
-"""The two arms of the scale, from nothing to all; their ends are equally dark."""
+ORANGES = (PAPER, "#e8955a", "#6e2200")
+"""The other arm of the scale that begins with ``BLUES``; their ends are equally dark."""
 
 CJK_FONTS = (
     "Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "WenQuanYi Micro Hei", "WenQuanYi Zen Hei",
@@ -39,32 +39,6 @@ ENDINGS = (".svg", ".png", ".pdf")
 
 
 # --- colours ----------------------------------------------------------------------------------------------------------
-
-_TO_LMS = np.array([[0.4122214708, 0.5363325363, 0.0514459929],
-                    [0.2119034982, 0.6806995451, 0.1073969566],
-                    [0.0883024619, 0.2817188376, 0.6299787005]])  # fmt: skip
-_TO_LAB = np.array([[0.2104542553, 0.7936177850, -0.0040720468],
-                    [1.9779984951, -2.4285922050, 0.4505937099],
-                    [0.0259040371, 0.7827717662, -0.8086757660]])  # fmt: skip
-
-
-def oklab(colour: str) -> NDArray[np.float64]:
-    """Lightness and the two colour axes of ``#rrggbb``: ``(3,)``."""
-    rgb = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
-    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    lab: NDArray[np.float64] = _TO_LAB @ np.cbrt(_TO_LMS @ linear)
-    return lab
-
-
-def blend(stops: Sequence[str], n: int) -> NDArray[np.float64]:
-    """``n`` colours along the stops, evenly spaced in OKLab: ``(n, 3)``, red, green and blue in [0, 1]."""
-    corners = np.array([oklab(stop) for stop in stops])
-    walked = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(corners, axis=0), axis=1))])
-    places = np.linspace(0, walked[-1], n)
-    lab = np.stack([np.interp(places, walked, axis) for axis in corners.T])
-    linear = (np.linalg.solve(_TO_LMS, np.linalg.solve(_TO_LAB, lab) ** 3)).T.clip(0, 1)
-    return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
-
 
 @cache
 def scale(diverging: bool = False) -> Any:

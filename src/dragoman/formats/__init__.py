@@ -4,5 +4,5 @@
 goes into which.
 """
 
-FORMATS = ("ctranslate2", "huggingface", "argos")
+FORMATS = ("ctranslate2", "huggingface", "argos", "page")
 """Of each the name of its file here, which is imported when it is asked for."""

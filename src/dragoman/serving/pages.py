@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from dragoman.data.languages import UNSPACED
-from dragoman.explanation.page import scale
+from dragoman.pages.colours import scale
 from dragoman.pages.render import checksum, render
 from dragoman.serving.http import State, state_of
 from dragoman.serving.limits import EXPLAINED

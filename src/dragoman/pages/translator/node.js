@@ -1,0 +1,56 @@
+"use strict";
+// The page's translator without a page: node node.js translator.html reads one JSON question a line and answers each by
+// one line. It runs the scripts and weights that are in the file, so that what is checked is what is used.
+
+const { readFileSync } = require("fs");
+const { runInThisContext } = require("vm");
+
+const html = readFileSync(process.argv[2], "utf8");
+const inside = (id) => new RegExp(`<script [^>]*id="${id}">([^]*?)</script>`).exec(html)[1];
+const { Translator, NotFinite } = runInThisContext(`${inside("worker")}\n;({ Translator, NotFinite })`);
+const translator = new Translator(JSON.parse(inside("content")), inside("weights"));
+
+function finished(searching) {
+  for (let turn = searching.next(); ; turn = searching.next()) if (turn.done) return turn.value;
+}
+
+/** The logits of each next token, and the log-probability of each that was said. */
+function read({ src, tgt }) {
+  const { model, content: { special } } = translator;
+  let state = model.start([...src, special.eos]), logits;
+  const rows = [special.bos, ...tgt].map((id) => {
+    [logits, state] = model.step(state, [id]);
+    return logits[0];
+  });
+  const logProbs = [...tgt, special.eos].map((id, i) => {
+    const peak = rows[i].reduce((most, logit) => Math.max(most, logit), -Infinity);
+    return rows[i][id] - peak - Math.log(rows[i].reduce((sum, logit) => sum + Math.exp(logit - peak), 0));
+  });
+  return { logits: rows.map((row) => [...row]), log_probs: logProbs };
+}
+
+const ANSWERS = {
+  read: ({ pairs, logits }) => pairs.map(([src, tgt]) => {
+    const found = read({ src, tgt });
+    return logits ? found : found.log_probs;
+  }),
+  search: ({ src, how, prefix }) => finished(translator.search(src, how, prefix)),
+  encode: ({ texts, side }) => texts.map((text) => translator.page[side].encode(text)),
+  decode: ({ rows, side }) => rows.map((ids) => translator.page[side].decode(ids)),
+  lines: ({ text }) => translator.lines(text),
+  translate: ({ text }) => translator.lines(text).map((parts) =>
+    parts.map(({ text: one, gap }) => (one ? finished(translator.sentence(one)).text : gap)).join("")).join("\n"),
+  trace: ({ text, prefix }) => finished(translator.trace(text, prefix)),
+};
+
+/** The answer; null where the model's scores are not finite. */
+function answer(question) {
+  try {
+    return ANSWERS[question.task](question);
+  } catch (error) {
+    if (error instanceof NotFinite) return null;
+    throw error;
+  }
+}
+
+for (const line of readFileSync(0, "utf8").split("\n").filter(Boolean)) process.stdout.write(`${JSON.stringify(answer(JSON.parse(line)))}\n`);

@@ -1,0 +1,125 @@
+"use strict";
+// What the explorer shows of one translation: explanation/trace.py and explanation/words.py once more, with the same
+// fields as trace_data in explanation/page.py.
+
+const [START, END] = ["(start)", "(end)"];
+const CANDIDATES = 5;
+const UNSPACED = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\u{20000}-\u{3ffff}]/u;
+
+/** Whether a character belongs to a word that ends only where another kind of character stands (data/languages.py). */
+function inWord(character) {
+  return character !== undefined && /[\p{L}\p{N}\p{M}]/u.test(character) && !UNSPACED.test(character);
+}
+
+/** Bytes, one list after the other. */
+function joined(lists) {
+  const all = new Uint8Array(lists.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const list of lists) {
+    all.set(list, at);
+    at += list.length;
+  }
+  return all;
+}
+
+/** Whether a word may end between these bytes. */
+function mayPart(before, after) {
+  if (after.length && after[0] >= 0x80 && after[0] < 0xc0) return false; // inside a character
+  const loose = new TextDecoder("utf-8", { ignoreBOM: true });
+  const left = [...loose.decode(before.slice(-8))].slice(-2), right = [...loose.decode(after.slice(0, 8))].slice(0, 2);
+  const last = left[left.length - 1];
+  if (last === undefined || /\s/u.test(last)) return false; // a space belongs to the word that follows it
+  const joins = (character) => character !== undefined && "'’-".includes(character);
+  if ((joins(right[0]) && inWord(right[1])) || (joins(last) && left.length > 1 && inWord(left[0]))) return !(inWord(last) || inWord(right[0]));
+  return !(inWord(last) && inWord(right[0]));
+}
+
+/** Which tokens are one word: the first of each and the one after its last. */
+function wordSpans(spelled) {
+  const spans = [];
+  let start = 0;
+  for (let i = 1; i <= spelled.length; i++)
+    if (i === spelled.length || mayPart(joined(spelled.slice(0, i)), joined(spelled.slice(i)))) {
+      spans.push([start, i]);
+      start = i;
+    }
+  return spans;
+}
+
+/** One text as the model reads or writes it: its tokens and words, the end of the sentence included. */
+function side(subwords, ids, lang) {
+  const spelled = ids.map((id) => subwords.spelled(id)), spans = wordSpans(spelled);
+  const names = spans.map(([first, stop]) => new TextDecoder().decode(joined(spelled.slice(first, stop))).trim() || "·");
+  return {
+    lang, tokens: [...ids.map((id) => readable(subwords, id)), END], singles: [...ids, null].map((_, i) => [i, i + 1]),
+    words: [...names, END], spans: [...spans, [ids.length, ids.length + 1]],
+  };
+}
+
+/** A subword as people read it: · is a space. */
+function readable(subwords, id) {
+  return id === subwords.special.eos ? END : subwords.pieces[id].replaceAll(SPACE, "·");
+}
+
+/** Weights (layers, H, Q, K), of which each row is given as long as it is, in two bytes each, low byte first, as base64. */
+function packed(layers, nHeads, nColumns) {
+  let text = "";
+  for (const rows of layers)
+    for (let head = 0; head < nHeads; head++)
+      for (const row of rows)
+        for (let column = 0; column < nColumns; column++) {
+          const value = Math.round(65535 * (row[head][column] ?? 0));
+          text += String.fromCharCode(value & 255, value >> 8);
+        }
+  return btoa(text);
+}
+
+/** What one step thought likeliest, and what was taken. */
+function stepOf(subwords, logits, chosen) {
+  const peak = logits.reduce((most, logit) => Math.max(most, logit), -Infinity);
+  const total = logits.reduce((sum, logit) => sum + Math.exp(logit - peak), 0);
+  const probability = (id) => Math.exp(logits[id] - peak) / total;
+  const order = [...logits.keys()].sort((a, b) => logits[b] - logits[a] || a - b).slice(0, CANDIDATES);
+  return {
+    chosen: readable(subwords, chosen), probability: probability(chosen), rank: 1 + logits.filter((one) => one > logits[chosen]).length,
+    best: order.map((id) => [readable(subwords, id), probability(id)]), id: chosen, best_ids: order,
+  };
+}
+
+/**
+ * Read a translation with the model once more, and keep all that it attends to and considers.
+ * src, tgt: ids without eos; page: { src, tgt subwords, srcLang, tgtLang, facts }; nForced: how many ids were given.
+ */
+function traceOf(model, page, text, translation, src, tgt, nForced) {
+  const { special } = page.tgt, seen = {};
+  const record = (name, weights) => (seen[name] ||= []).push(weights);
+  let state = model.start([...src, special.eos], record), logits;
+  const steps = [...tgt, special.eos].map((id, i) => {
+    [logits, state] = model.step(state, [i ? tgt[i - 1] : special.bos], record);
+    return stepOf(page.tgt, logits[0], id);
+  });
+  const [from, to] = [side(page.src, src, page.srcLang), side(page.tgt, tgt, page.tgtLang)];
+  const sides = { cross: [to, from], encoder: [from, from], decoder: [to, to] };
+  const layers = (kind) => {
+    const [part, name] = kind === "cross" ? ["decoder", "cross_attn"] : [kind, "self_attn"];
+    return [...Array(model.config[`n_${part}_layers`]).keys()].map((i) => seen[`${part}.layers.${i}.${name}`]);
+  };
+  const view = (name, tokens, spans) => ({
+    name,
+    kinds: Object.fromEntries(Object.entries(sides).map(([kind, [rows, columns]]) => {
+      const soFar = kind === "decoder"; // columns are what was read: the start, and all but the last
+      const behind = [[0, 1], ...columns[spans].slice(0, -1).map(([first, stop]) => [first + 1, stop + 1])];
+      const shape = [layers(kind).length, model.config.n_heads, rows[tokens].length, columns[tokens].length];
+      return [kind, {
+        rows: rows[tokens], rows_lang: rows.lang, columns: soFar ? [START, ...columns[tokens].slice(0, -1)] : columns[tokens],
+        columns_lang: columns.lang, row_spans: rows[spans], column_spans: soFar ? behind : columns[spans], shape,
+        ...(name === "subwords" ? { weights: packed(layers(kind), model.config.n_heads, shape[3]) } : {}),
+      }];
+    })),
+    steps: to[spans].flatMap(([first, stop], i) => Array(stop - first).fill(i)),
+  });
+  return {
+    source: text, translation, src_lang: page.srcLang, tgt_lang: page.tgtLang, model: page.facts, forced: nForced,
+    views: [view("words", "words", "spans"), view("subwords", "tokens", "singles")], steps,
+  };
+}

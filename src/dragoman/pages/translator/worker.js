@@ -1,0 +1,120 @@
+"use strict";
+// Text in, text out: what the page asks, answered beside it in a worker, so that the page never waits. node.js asks the
+// same functions.
+
+/** Bytes that are written as base64. */
+function fromBase64(text) {
+  const letters = atob(text), bytes = new Uint8Array(letters.length);
+  for (let i = 0; i < letters.length; i++) bytes[i] = letters.charCodeAt(i);
+  return bytes;
+}
+
+/**
+ * Matrices as the file has them (formats/page.py), one after the other: float32, or, of rounded ones, a float32 for each
+ * row, which one step of its int8 is worth.
+ */
+function weightsOf(tensors, bytes) {
+  const weights = {};
+  let at = 0;
+  const floats = (n) => new Float32Array(bytes.slice(at, at += 4 * n).buffer);
+  for (const [name, shape, rounded] of tensors) {
+    const size = shape.reduce((product, n) => product * n, 1), steps = rounded ? floats(shape[0]) : null;
+    const values = rounded ? Float32Array.from(new Int8Array(bytes.buffer, at, size)) : floats(size);
+    if (rounded) {
+      at += size;
+      for (let i = 0; i < size; i++) values[i] *= steps[Math.floor(i / shape[1])];
+    }
+    weights[name] = { shape, values };
+  }
+  return weights;
+}
+
+/** All that the page translates with. content: what formats/page.py wrote beside the weights, which are base64. */
+class Translator {
+  constructor(content, weights) {
+    this.content = content;
+    const { special } = content;
+    const subwords = content.subwords.map((one) => new Subwords({ ...one, special, scores: new Float32Array(fromBase64(one.scores).buffer) }));
+    const { src_lang: srcLang, tgt_lang: tgtLang, facts } = content;
+    this.page = { src: subwords[0], tgt: subwords[subwords.length - 1], srcLang, tgtLang, facts };
+    this.model = new Transformer(content.config, weightsOf(content.tensors, fromBase64(weights)));
+  }
+
+  /** Search for the translation of some ids, with the settings of the page or others. */
+  *search(src, changes = {}, prefix = []) {
+    const { decode, special, positions } = this.content, how = { ...decode, nBest: 1, ...changes };
+    const most = Math.max(src.length, prefix.length) + decode.maxExtra;
+    how.maxLen = Math.min(most, positions ?? most);
+    return yield* search(this.model, [...src, special.eos], how, special, prefix);
+  }
+
+  /** What is translated of a text: for each line its sentences { text } and the spaces around them { gap }. */
+  lines(text) {
+    return text.split("\n").map((line) => this.sentences(line).flatMap((sentence) => this.pieces(sentence)).flatMap((piece) => {
+      const [, before, inner, after] = /^(\s*)(.*?)(\s*)$/su.exec(piece);
+      return [{ gap: before }, { text: inner }, { gap: after }].filter((one) => one.text || one.gap);
+    }));
+  }
+
+  sentences(line) {
+    const segmenter = new Intl.Segmenter(this.content.src_lang || "en", { granularity: "sentence" });
+    return [...segmenter.segment(line)].map(({ segment }) => segment);
+  }
+
+  /** A sentence, or, if it has more subwords than the model has learned to read, parts of it: cut at spaces if possible. */
+  pieces(sentence) {
+    if (this.page.src.encode(sentence.trim()).length <= this.content.most || sentence.length < 4) return [sentence];
+    const middle = sentence.length / 2, away = (place) => Math.abs(place - middle);
+    const spaces = [...sentence.matchAll(/\s+/gu)].map(({ index }) => index).filter((index) => index > 0);
+    const places = spaces.length ? spaces : [...sentence.matchAll(/./gsu)].map(({ index }) => index).slice(1);
+    const at = places.reduce((best, place) => (away(place) < away(best) ? place : best));
+    return [sentence.slice(0, at), sentence.slice(at)].flatMap((half) => this.pieces(half));
+  }
+
+  /** The translation of one sentence: its text and ids. */
+  *sentence(text, prefix = []) {
+    const src = this.page.src.encode(text), [found] = yield* this.search(src, {}, prefix);
+    return { src, ids: found.ids, text: this.page.tgt.decode(found.ids).replaceAll("\n", " ") };
+  }
+
+  /** What the explorer shows of a sentence and its translation, which begins with these ids or, if they end in eos, is these. */
+  *trace(text, prefix, nForced = prefix.length) {
+    const { src, ids, text: translation } = yield* this.sentence(text, prefix);
+    return traceOf(this.model, this.page, text, translation, src, ids, nForced);
+  }
+}
+
+const BREATH_MS = 20; // a worker hears what it is told only between its tasks
+
+if (typeof WorkerGlobalScope !== "undefined") {
+  let translator = null, latest = 0, heard = Promise.resolve(); // jobs are done one after the other
+  const isLate = ({ turn }) => turn < latest; // the text has changed: nobody waits for the answer
+  /** Finish a search, unless its answer is needless by now. */
+  const finish = async (searching, job) => {
+    for (let begun = performance.now(); ;) {
+      const { done, value } = searching.next();
+      if (done) return value;
+      if (performance.now() - begun < BREATH_MS) continue;
+      await new Promise((resume) => setTimeout(resume));
+      if (isLate(job)) return null;
+      begun = performance.now();
+    }
+  };
+  const tasks = {
+    load: ({ content, weights }) => { translator = new Translator(content, weights); },
+    lines: ({ text }) => translator.lines(text),
+    sentence: (job) => finish(translator.sentence(job.text), job),
+    trace: (job) => finish(translator.trace(job.text, job.prefix, job.nForced), job),
+  };
+  /** Each job { number, turn, task, ... } is answered by its number and what was found (null: it came too late) or an error. */
+  onmessage = ({ data: job }) => {
+    latest = Math.max(latest, job.turn);
+    heard = heard.then(async () => {
+      try {
+        postMessage({ number: job.number, found: isLate(job) ? null : await tasks[job.task](job) });
+      } catch (error) {
+        postMessage({ number: job.number, error: error.message });
+      }
+    });
+  };
+}
