@@ -10,6 +10,7 @@ const SAYS = {
     took: (seconds, n) => `${n === 1 ? "1 sentence" : `${n} sentences`} in ${seconds.toFixed(seconds < 1 ? 2 : 1)} s`,
     long: (n) => `Sentences of more than ${n} subwords have no picture of their attention.`,
     broken: (reason) => `This file cannot translate here: ${reason}`, from: "Source", to: "Translation",
+    changed: "The text has changed.",
     megabytes: (n) => `${n.toFixed(1)} MB in one file`, numbers: { float32: "32-bit numbers", int8: "8-bit numbers" }, bundle: (id) => `model ${id}`,
     made: (version) => `made with dragoman ${version}`,
     how: (beam) => `Your browser finds where sentences end (Intl.Segmenter); each is translated by itself, with ${beam === 1 ? "greedy search" : `a beam of ${beam}`}. Names, numbers and addresses are not checked: read what matters again.`,
@@ -21,6 +22,7 @@ const SAYS = {
     took: (seconds, n) => `${n} 句，用时 ${seconds.toFixed(seconds < 1 ? 2 : 1)} 秒`,
     long: (n) => `超过 ${n} 个子词的句子不显示注意力。`,
     broken: (reason) => `此文件无法在这里翻译：${reason}`, from: "原文", to: "译文",
+    changed: "文本已改动。",
     megabytes: (n) => `单个文件，${n.toFixed(1)} MB`, numbers: { float32: "32 位数值", int8: "8 位数值" }, bundle: (id) => `模型 ${id}`,
     made: (version) => `由 dragoman ${version} 生成`,
     how: (beam) => `断句由浏览器完成（Intl.Segmenter）；每句单独翻译，${beam === 1 ? "贪心搜索" : `束宽 ${beam}`}。专名、数字和地址不作核对，重要内容请再看一遍。`,
@@ -133,9 +135,14 @@ async function translate() {
 
 // --- what the model looked at: the explorer, with the worker as its model -----------------------------------------------
 
-const view = explorer($("explorer"), { answers: true, trace: (text, prefix) => ask("trace", { text, prefix }) }, {
-  scale: shell.scale, language: ui, page: async () => shell.page,
-});
+/** The trace of a sentence whose translation begins with these ids. */
+async function trace(text, prefix) {
+  const answer = await ask("trace", { text, prefix });
+  if (answer === null) throw new Error(say("changed"));
+  return answer;
+}
+
+const view = explorer($("explorer"), { answers: true, trace }, { scale: shell.scale, language: ui, page: async () => shell.page });
 
 /** Which sentence to look at, where there are several. */
 function choose(sentences) {
