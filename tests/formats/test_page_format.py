@@ -1,4 +1,4 @@
-"""A translator in one HTML file computes, searches and cuts as ours does; run by node, which runs what is in the file."""
+"""A translator in one HTML file computes, searches and cuts as ours does; node runs what is in the file."""
 
 from __future__ import annotations
 
@@ -182,9 +182,6 @@ def test_a_trace_is_that_of_explain(tiny_run: Path, tmp_path: Path, prefix: tupl
     want = json.loads(json.dumps(trace_data(explain(translator, text, prefix=prefix))))
     page = paged(translator.bundle, tmp_path)
     (found,) = page.answers([{"task": "trace", "text": text, "prefix": prefix}])
-    for field in ("quantization", "bundle", "dragoman"):
-        assert field in found["model"]
-        del found["model"][field]
     ours, theirs = unpacked(want["views"][-1]), unpacked(found["views"][-1])
     for kind, weights in ours.items():
         np.testing.assert_allclose(theirs[kind], weights, atol=2 / 65535)
@@ -205,7 +202,10 @@ def test_lines_and_the_spaces_around_sentences_stay(tiny_run: Path, tmp_path: Pa
     translator = Translator.load(tiny_run)
     assert rows[3] == translator.translate(["the house"], guard=False)[0].text
     long = " ".join(["the dog sees a cat"] * 100)  # more than the model has learned to read: in parts
-    (parts,), (found,) = page.answers([{"task": "lines", "text": long}]), page.answers([{"task": "translate", "text": long}])
+    (parts,), (found,) = (
+        page.answers([{"task": "lines", "text": long}]),
+        page.answers([{"task": "translate", "text": long}]),
+    )
     assert "".join(one.get("text", one.get("gap")) for one in parts[0]) == long
     sizes = [len(ids) for ids in translator.src_tokenizer.encode([one["text"] for one in parts[0] if "text" in one])]
     assert len(sizes) > 4
@@ -239,6 +239,30 @@ def test_a_damaged_model_is_one_clear_line(make: Make, tmp_path: Path) -> None:
     page.file.write_text(text.replace(weights[1], "AADAfw" * (len(weights[1]) // 6 + 1)), encoding="utf-8")
     with pytest.raises(DecodeError, match="not finite"):
         page.search([Segment(ids=[5])], SearchSettings(decode=DecodeConfig()))
+
+
+def test_the_certificate_of_a_page(tiny_run: Path, tmp_path: Path, corpus: Any) -> None:
+    shutil.copytree(tiny_run / "bundle", tmp_path / "run/bundle")
+    folder = dragoman.export(tmp_path / "run", "page")
+    asked = dict(src=corpus.valid_src, ref=corpus.valid_tgt, quiet=True, device="cpu")
+    whole = dragoman.certify(tmp_path / "run", folder, **asked)
+    assert (whole.export, whole.n_identical, whole.n_cut_differently, whole.why) == ("page", 20, 0, ())
+    assert 0 < whole.most_nats < 1e-4
+    assert all(one.difference == 0 for one in whole.comparisons)
+    assert json.loads((folder / "certificate.json").read_text())["versions"].keys() == {
+        "dragoman", "node", "torch", "sacrebleu"
+    }  # fmt: skip
+    file = dragoman.export(tmp_path / "run", "page", tmp_path / "alone.html", "int8")
+    rounded = dragoman.certify(tmp_path / "run", file, **asked)
+    assert rounded.why == ("B's numbers are rounded to int8",)
+    assert whole.most_nats < rounded.most_nats < 1
+    assert rounded.n_bytes[1] == file.stat().st_size
+    assert json.loads((tmp_path / "alone.certificate.json").read_text()) == json.loads(rounded.to_json())
+    (tmp_path / "other.html").write_text("<p>a page</p>", encoding="utf-8")
+    with pytest.raises(
+        ConfigError, match=r"other.html: no translator in a page, as `dragoman export --to page` writes"
+    ):
+        dragoman.certify(tmp_path / "run", tmp_path / "other.html", **asked)
 
 
 def test_node_may_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

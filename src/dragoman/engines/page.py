@@ -34,7 +34,7 @@ class Page:
         Raises:
             ConfigError: node is not installed.
         """
-        self.file, self.node = file, installed()
+        self.file, self.node = file, installed_node()
 
     @classmethod
     def obstacle(cls, models: Models, needs: Needs) -> str:
@@ -112,7 +112,7 @@ class Page:
                 raise RuntimeError(f"node ended with {running.returncode}: {said}")
 
 
-def installed() -> str:
+def installed_node() -> str:
     """Where node is.
 
     Raises:
@@ -120,5 +120,17 @@ def installed() -> str:
     """
     found = shutil.which("node")
     if found is None:
-        raise ConfigError("comparing a page needs node, which is not installed: https://nodejs.org, or leave out --check")
+        raise ConfigError(
+            "comparing a page needs node, which is not installed: https://nodejs.org, or leave out --check"
+        )
     return found
+
+
+def node_version() -> str:
+    """Which node it is, such as ``20.20.2``.
+
+    Raises:
+        ConfigError: It is not installed.
+    """
+    said = subprocess.run([installed_node(), "--version"], capture_output=True, text=True, check=True).stdout
+    return said.strip().removeprefix("v")

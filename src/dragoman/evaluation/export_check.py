@@ -21,19 +21,21 @@ from dragoman.config import DecodeConfig
 from dragoman.data.corpus import read_lines, read_pairs
 from dragoman.engines.ctranslate2 import CTranslate2, open_export, precisions
 from dragoman.engines.huggingface import HuggingFace, installed
+from dragoman.engines.page import Page, installed_node, node_version
 from dragoman.errors import ConfigError, DataError, DragomanError
 from dragoman.evaluation.significance import Comparison, compare
 from dragoman.files import check_sealed, write_text
 from dragoman.formats.export import CERTIFICATE
 from dragoman.formats.huggingface import power
+from dragoman.formats.page import NAME, facts_of
 from dragoman.model.weights import n_bytes, untied
 from dragoman.progress import Ticker
 from dragoman.translation.notes import Events
 from dragoman.translation.options import TranslateOptions, takes
 from dragoman.translation.translator import Translator
 
-COMPARED = {"ctranslate2": "ctranslate2", "huggingface": "transformers"}
-"""The formats that can be compared, and the package that translates with each."""
+COMPARED = {"ctranslate2": "ctranslate2", "huggingface": "transformers", "page": "node"}
+"""The formats that can be compared, and what translates with each."""
 LIMITS = ("nats", "identical", "bleu", "chrf", "ter")
 """What ``--require`` can name; the last three need references."""
 
@@ -132,7 +134,7 @@ def certify(
 
     Args:
         run: The run or bundle that was exported.
-        folder: The export; the certificate is written there.
+        folder: The export; the certificate is written there, or beside it if it is one file.
         src: Text to translate.
         ref: References, line by line.
         options: How to translate, on both sides; ``changes`` are options by name. The guard is left out.
@@ -161,15 +163,17 @@ def compare_export(
     """As ``certify``, of a run and a text that have been read already."""
     check_task(translator)
     folder, ticker = Path(folder), Ticker(quiet)
-    facts = check_sealed(folder, "conversion")
+    facts = facts_of(folder) if folder.is_file() else check_sealed(folder, "conversion")
     if facts.get("export") not in COMPARED:
         raise ConfigError(f"{folder}: no export to {' or '.join(COMPARED)}, the formats that can be compared")
     if facts.get("bundle") != translator.manifest.get("sha256"):
         raise ConfigError(f"{folder}: was not made from the bundle that the run holds now; export it again")
     name, lines, references = text.name, text.lines, text.references
-    engine: CTranslate2 | HuggingFace
+    engine: CTranslate2 | HuggingFace | Page
     if facts["export"] == "ctranslate2":
         engine, computed_in = open_export(folder, facts["quantization"], translator.bundle, translator.device.type)
+    elif facts["export"] == "page":
+        engine, computed_in = Page(folder if folder.is_file() else folder / NAME), "float32"
     else:
         engine, computed_in = HuggingFace(folder, translator.device), facts["quantization"]
     ours = translator.plan(options, guard=False)
@@ -209,10 +213,14 @@ def compare_export(
         tuple(comparisons),
         {
             "dragoman": __version__,
-            **{name: version(name) for name in (COMPARED[facts["export"]], "torch", "sacrebleu")},
+            COMPARED[facts["export"]]: node_version()
+            if facts["export"] == "page"
+            else version(COMPARED[facts["export"]]),
+            **{name: version(name) for name in ("torch", "sacrebleu")},
         },
     )
-    write_text(folder / CERTIFICATE, result.to_json() + "\n")
+    beside = folder.with_suffix(f".{CERTIFICATE}") if folder.is_file() else folder / CERTIFICATE
+    write_text(beside, result.to_json() + "\n")
     return result
 
 
@@ -226,8 +234,10 @@ def check_installed(to: str, device: str) -> None:
         precisions(device)
     elif to == "huggingface":
         installed()
+    elif to == "page":
+        installed_node()
     else:
-        raise ConfigError(f"--check compares exports to {' and '.join(COMPARED)}, not to {to}: leave it out")
+        raise ConfigError(f"--check compares exports to {', '.join(COMPARED)}, not to {to}: leave it out")
 
 
 def required(given: Sequence[str], has_references: bool) -> dict[str, float]:
@@ -250,7 +260,7 @@ def required(given: Sequence[str], has_references: bool) -> dict[str, float]:
     return limits
 
 
-def _cut_differently(engine: HuggingFace, translator: Translator, lines: Sequence[str]) -> int:
+def _cut_differently(engine: HuggingFace | Page, translator: Translator, lines: Sequence[str]) -> int:
     return engine.n_cut_differently(lines, translator.src_tokenizer.encode(list(lines)))
 
 
@@ -259,7 +269,7 @@ def _why(facts: Mapping[str, Any], decode: DecodeConfig) -> list[str]:
     reasons = []
     if facts["quantization"] != "float32":
         reasons.append(f"B's numbers are rounded to {facts['quantization']}")
-    if decode.beam_size == 1:
+    if decode.beam_size == 1 or facts["export"] == "page":  # whose search is ours
         return reasons
     if facts["export"] == "ctranslate2":
         reasons.append("B stops a sentence at as many finished hypotheses as the beam, A when no better one can come")
@@ -302,7 +312,7 @@ def _why_nothing(lines: Sequence[str], translations: Sequence[str]) -> str:
 
 
 def _differences(
-    translator: Translator, engine: CTranslate2 | HuggingFace, lines: Sequence[str], texts: Sequence[str]
+    translator: Translator, engine: CTranslate2 | HuggingFace | Page, lines: Sequence[str], texts: Sequence[str]
 ) -> list[float]:
     """By how many nats the two differ, at each token of the same translations: those of lines in one piece."""
     ours = translator.score(lines, texts)

@@ -91,4 +91,3 @@ def _view(name: str, shown: Trace, tokens: Trace) -> dict[str, Any]:
 def _packed(weights: Any) -> str:
     """Weights in two bytes each, low byte first, as base64."""
     return base64.b64encode(np.round(weights.clip(0, 1) * 65535).astype("<u2").tobytes()).decode()
-

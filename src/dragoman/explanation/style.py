@@ -40,6 +40,7 @@ ENDINGS = (".svg", ".png", ".pdf")
 
 # --- colours ----------------------------------------------------------------------------------------------------------
 
+
 @cache
 def scale(diverging: bool = False) -> Any:
     """The colours of cells, as matplotlib's: paper to deep blue; or deep blue, paper, deep orange."""

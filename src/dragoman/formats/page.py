@@ -12,6 +12,9 @@ and needs nothing else: no network, no server, no library.
 from __future__ import annotations
 
 import base64
+import hashlib
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +27,7 @@ from dragoman.config import ModelConfig
 from dragoman.data.sentencepiece_check import UNUSED, is_of_words, is_unigram, parts
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Tokenizer
 from dragoman.errors import ConfigError
-from dragoman.files import write_text
+from dragoman.files import explained, write_text
 from dragoman.formats.format import weights_of
 from dragoman.model.weights import untied
 from dragoman.pages.colours import scale
@@ -143,10 +146,29 @@ def facts(bundle: Bundle, quantization: str) -> dict[str, Any]:
         "step": manifest.get("step"),
         "bleu": (manifest.get("validation") or {}).get("bleu"),
         "quantization": quantization,
-        "bundle": (manifest.get("sha256") or "")[:12] or None,
+        "bundle": manifest.get("sha256"),
         "dragoman": __version__,
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def facts_of(file: Path) -> dict[str, Any]:
+    """What a manifest says of an export, of a page that lies by itself.
+
+    Raises:
+        ConfigError: It is no page that ``write`` wrote.
+        DragomanError: It cannot be read.
+    """
+    with explained(file):
+        data = file.read_bytes()
+    found = re.search(rb'<script type="application/json" id="content">([^<]+)</script>', data)
+    try:
+        known = json.loads(found[1] if found else b"")["facts"]
+        known = {"quantization": known["quantization"], "bundle": known.get("bundle")}
+    except (ValueError, TypeError, KeyError):
+        raise ConfigError(f"{file}: no translator in a page, as `dragoman export --to page` writes it") from None
+    digest = hashlib.sha256(data).hexdigest()
+    return {"export": "page", **known, "files": {file.name: {"bytes": len(data)}}, "sha256": digest}
 
 
 def _check(tokenizer: Tokenizer) -> None:

@@ -88,7 +88,7 @@ function speak() {
   const bytes = document.documentElement.outerHTML.length; // nearly all of it is ASCII
   $("about").textContent = [explorerSays.parameters(facts.parameters), own.numbers[facts.quantization], say("megabytes", bytes / 1e6),
     facts.step && explorerSays.steps(facts.step), facts.bleu !== undefined && explorerSays.bleu(facts.bleu),
-    facts.bundle && say("bundle", facts.bundle), say("made", facts.dragoman)].filter(Boolean).join(" · ");
+    facts.bundle && say("bundle", facts.bundle.slice(0, 8)), say("made", facts.dragoman)].filter(Boolean).join(" · ");
   $("how").textContent = say("how", decode.beamSize);
   if (broken !== null) $("state").textContent = say("broken", broken);
   $("took").textContent = took ? say("took", ...took) : "";

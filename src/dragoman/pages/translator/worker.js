@@ -35,7 +35,8 @@ class Translator {
     this.content = content;
     const { special } = content;
     const subwords = content.subwords.map((one) => new Subwords({ ...one, special, scores: new Float32Array(fromBase64(one.scores).buffer) }));
-    const { src_lang: srcLang, tgt_lang: tgtLang, facts } = content;
+    const { src_lang: srcLang, tgt_lang: tgtLang, facts: { parameters, step, bleu } } = content;
+    const facts = Object.fromEntries(Object.entries({ parameters, step, bleu }).filter(([, value]) => value !== undefined));
     this.page = { src: subwords[0], tgt: subwords[subwords.length - 1], srcLang, tgtLang, facts };
     this.model = new Transformer(content.config, weightsOf(content.tensors, fromBase64(weights)));
   }
