@@ -1,8 +1,9 @@
-"""A run in other toolkits: exported, compared with itself by certificates, and for Hugging Face imported again."""
+"""A run in other toolkits: exported, compared with itself by certificates, imported again; Marian's positions."""
 
 from __future__ import annotations
 
 import argparse
+import statistics
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,16 @@ import dragoman
 from benchmarks.record import save
 from dragoman.bundle import load_bundle
 from dragoman.data.corpus import read_lines
+from dragoman.decoding.scoring import read_all
+from dragoman.formats.from_marian import N_POSITIONS, positions
+from dragoman.model.transformer import Transformer
 
 SEARCHES: dict[str, dict[str, Any]] = {
     "greedy": dict(beam_size=1),
     "beam 5, n ** alpha": dict(beam_size=5, length_penalty=1.0, length_penalty_form="power"),
     "beam 5, the paper's penalty": dict(beam_size=5, length_penalty=0.6, length_penalty_form="gnmt"),
 }
+TABLES = ("src_positions.weight", "tgt_positions.weight")
 EXPORTS = (("ctranslate2", "float32"), ("ctranslate2", "int8"), ("huggingface", "float32"))
 
 
@@ -47,6 +52,45 @@ def again(run: Path, folder: Path, out: Path, text: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def apart(run: Path, src: Path, ref: Path) -> dict[str, dict[str, float]]:
+    """What the paper's sinusoids in place of Marian's change, which is what other converters of Marian do.
+
+    The run was trained with the paper's; under Marian's the same pairs have other log-probabilities. Pairs are joined
+    until a source has so many tokens.
+    """
+    bundle = load_bundle(run)
+    ours = bundle.model.config
+    marian = Transformer(ours.model_copy(update={"positions": "learned", "max_len": N_POSITIONS})).eval()
+    table = positions(N_POSITIONS, ours.d_model)
+    half = ours.d_model // 2
+    table = torch.stack((table[:, :half], table[:, half:]), -1).flatten(1)  # sines and cosines in turn, as ours
+    marian.load_state_dict({**bundle.model.state_dict(), **dict.fromkeys(TABLES, table)})
+    pairs = [*zip(*(t.encode(list(read_lines(path))) for t, path in
+                    ((bundle.src_tokenizer, src), (bundle.tgt_tokenizer, ref))), strict=True)]  # fmt: skip
+    found = {}
+    for least in (1, 100, 300):
+        joined: list[tuple[list[int], list[int]]] = [([], [])]
+        for one, other in pairs:
+            if len(joined[-1][0]) >= least:
+                joined.append(([], []))
+            joined[-1][0].extend(one)
+            joined[-1][1].extend(other)
+        joined = joined[:-1][:30]
+        read = [read_all(model, joined, torch.device("cpu")) for model in (bundle.model, marian)]
+        differences = [
+            abs(x - y)
+            for a, b in zip(*read, strict=True)
+            if a and b
+            for x, y in zip(a.log_probs, b.log_probs, strict=True)
+        ]
+        sums = [abs(a.log_prob - b.log_prob) for a, b in zip(*read, strict=True) if a and b]
+        found[f"sources of at least {least} tokens"] = {
+            "pairs": len(joined), "mean_nats_of_a_token": statistics.mean(differences),
+            "most_nats_of_a_token": max(differences), "mean_nats_of_a_translation": statistics.mean(sums),
+        }  # fmt: skip
+    return found
+
+
 def main() -> None:
     """Measure and record."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -62,11 +106,12 @@ def main() -> None:
                 name: shown(dragoman.certify(given.run, folder, src=given.src, ref=given.ref, quiet=True, **search))
                 for name, search in SEARCHES.items()
             }
-        figures["huggingface, imported again"] = again(
-            given.run, Path(scratch) / "huggingface-float32", Path(scratch) / "again", given.src
-        )
         package = dragoman.export(given.run, "argos", Path(scratch) / "x.argosmodel", "int8")
         figures["argos, int8"] = {"megabytes": round(package.stat().st_size / 1e6, 2)}
+        for name in ("huggingface-float32", "ctranslate2-float32", "ctranslate2-int8", package.name):
+            out = Path(scratch) / f"again-{name}"
+            figures[f"{name}, imported again"] = again(given.run, Path(scratch) / name, out, given.src)
+        figures["the paper's positions in place of Marian's"] = apart(given.run, given.src, given.ref)
     command = f"python -m benchmarks.interchange --run {given.run.name} --src {given.src.name} --ref {given.ref.name}"
     save("interchange", figures, command, ("torch", "ctranslate2", "transformers", "sentencepiece"))
 

@@ -36,6 +36,7 @@ FORMATS = {
     "from_argos": "a package of Argos Translate (.argosmodel)",
     "from_ctranslate2": "a folder of CTranslate2 (model.bin)",
     "from_huggingface": "a folder of Hugging Face (config.json)",
+    "from_marian": "a model of Marian (.npz) or its folder",
 }
 """The modules that read, and what each reads."""
 MAX_FILE_BYTES = 64 * 2**20  # of a file that is not weights
@@ -80,7 +81,8 @@ def import_model(
 
     Args:
         source: A folder of Hugging Face's Marian or Pegasus (``config.json``) or of CTranslate2 (``model.bin``), a
-            package of Argos Translate; or a name such as ``Helsinki-NLP/opus-mt-en-de``. What it is, its files say.
+            package of Argos Translate, a ``.npz`` of Marian or its folder; or a name such as
+            ``Helsinki-NLP/opus-mt-en-de``. What it is, its files say.
         out: The run to write; it must not be there yet.
         keep_pieces_of: Texts of either language. If given, subwords that none of them has are left out, which makes
             the model smaller and faster; these texts are cut as before.
@@ -149,6 +151,7 @@ def reader(source: Path) -> Reader:
                 "from_argos" if {"metadata.json", "model"} <= there
                 else "from_ctranslate2" if "model.bin" in there
                 else "from_huggingface" if "config.json" in there
+                else "from_marian" if any(name.endswith(".npz") for name in there)
                 else ""
             )  # fmt: skip
         else:
@@ -166,6 +169,8 @@ def _kind_of_zip(source: Path) -> str:
             names = package.namelist()
     except zipfile.BadZipFile as error:
         raise BundleError(f"{source}: a damaged zip file ({error}); copy it again") from None
+    if "special:model.yml.npy" in names:  # an .npz is a zip of arrays
+        return "from_marian"
     return "from_argos" if any(name.endswith("/metadata.json") for name in names) else ""
 
 
