@@ -8,6 +8,7 @@
     stress             a test set as careless people would type it
     export, certify    a model in another toolkit's format, and how the two compare
     import_model       a model of Hugging Face as a run
+    translate_document a document, or a folder of them, that keeps its shape
     Scored             a given translation with its probability, from Translator.score
     Glossary           terms and their translations
     TrainOptions, TranslateOptions  every option; most functions take them by name too
@@ -32,6 +33,7 @@ if sys.platform == "win32":
 if TYPE_CHECKING:
     from dragoman.config import Config as Config
     from dragoman.config import ModelConfig as ModelConfig
+    from dragoman.documents.translate import translate_document as translate_document
     from dragoman.errors import BundleError as BundleError
     from dragoman.errors import ConfigError as ConfigError
     from dragoman.errors import DataError as DataError
@@ -84,6 +86,7 @@ _HOME = {
     "export": "formats.export",
     "stress": "evaluation.evaluate",
     "train": "training.run",
+    "translate_document": "documents.translate",
 }
 
 __all__ = sorted(_HOME)

@@ -14,9 +14,9 @@ EXAMPLES = {
         "dragoman train --out runs/first --resume",
     ),
     "translate": (
-        "dragoman translate runs/first -i",
         'echo "The child sleeps." | dragoman translate runs/first',
         "dragoman translate runs/first book.en --out book.de",
+        "dragoman translate runs/first report.docx --out bericht.docx",
     ),
     "score": (
         "dragoman score runs/first --src test.en --tgt test.de",

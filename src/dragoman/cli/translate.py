@@ -26,13 +26,19 @@ if TYPE_CHECKING:
 
 QUIT = ":q"
 
+MOST_NAMED = 20
+"""Segments that are named one by one if they are left."""
+
 
 @with_options(TranslateOptions, without=["alignments"])  # which is a file here
 def translate(
     run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
     options: TranslateOptions,
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="Text file to translate (default: stdin).")
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]", help="Text file, document or folder of documents to translate (default: stdin)."
+        ),
     ] = None,
     interactive: Annotated[
         bool,
@@ -63,12 +69,18 @@ def translate(
             rich_help_panel="Output",
         ),
     ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Column of a .csv or .tsv to translate, by its heading; may be repeated.", rich_help_panel="Output"
+        ),
+    ] = None,
     restart: Annotated[
         bool, typer.Option("--restart", help="Start --out again instead of resuming it.", rich_help_panel="Output")
     ] = False,
     device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.", rich_help_panel="Speed")] = "auto",
 ) -> None:
-    """Translate stdin or FILE to stdout, line by line."""
+    """Translate stdin or FILE to stdout, line by line, or a document into another."""
     with loading():
         from dragoman.files import check_output, refuse_an_input
         from dragoman.translation.translator import Translator
@@ -79,6 +91,18 @@ def translate(
         raise ConfigError(
             f"{file}: no such file; give the path of a text file. To translate a text: echo TEXT | dragoman translate "
             f"{run}, or dragoman translate {run} -i"
+        )
+    is_document = file is not None and (_is_document(file) if not file.is_dir() else out is not None)
+    if column and not is_document:
+        raise ConfigError("--column names a column of a .csv or .tsv: give such a FILE")
+    if is_document and out is None:
+        raise ConfigError(
+            f"{file} is a document: give --out FILE for its translation; to translate it line by line, redirect it: "
+            f"< {file}"
+        )
+    if is_document and (alignments is not None or as_json or restart or options.n_best > 1):
+        raise ConfigError(
+            "--json, --n-best, --alignments and --restart are for lines of text: leave them out for a document"
         )
     if out is not None and file is None:
         raise ConfigError("--out needs a FILE, which it can reread to resume: give one, or redirect stdout")
@@ -93,6 +117,9 @@ def translate(
     with loading(run):
         translator = Translator.load([run, *(ensemble or ())], device)
         plan = translator.plan(replace(options, alignments=alignments is not None))
+    if is_document and file is not None and out is not None:
+        _document(translator, file, out, options, column or [])
+        return
     show = _Rendering(plan, as_json)
     if out is not None and file is not None:
         _into_file(translator, file, out, show, restart)
@@ -129,6 +156,31 @@ def _into_file(translator: Translator, file: Path, out: Path, show: _Rendering, 
         )
     if has_live_line():
         say(f"{out}: {n_lines:,} lines")
+
+
+def _is_document(file: Path) -> bool:
+    """Whether its suffix is that of a document; plain text is translated line by line."""
+    from dragoman.documents import SUFFIXES
+
+    return file.name.lower().endswith(SUFFIXES) and not file.name.lower().endswith(".txt")
+
+
+def _document(translator: Translator, file: Path, out: Path, options: TranslateOptions, columns: list[str]) -> None:
+    """Translate a document or a folder of them; what was left is named."""
+    from dragoman.documents.translate import translate_document
+    from dragoman.translation.notes import Events
+
+    ticker = Ticker() if has_live_line() else None
+    with at_ctrl_c(lambda: f"before {out} was written"):
+        report = translate_document(
+            translator, file, out, options, columns=columns, events=Events(warn=_warn, progress=ticker)
+        )
+    clear()
+    for one in report.left[:MOST_NAMED]:
+        _warn(f"left as it is ({one.why}): {one.text}")
+    if len(report.left) > MOST_NAMED:
+        _warn(f"and {len(report.left) - MOST_NAMED:,} more")
+    say(f"{out}: {report}")
 
 
 def _streamed(translator: Translator, plan: Plan, file: Path | None) -> Iterator[Translation]:

@@ -4,3 +4,11 @@ A format is one file here, which keeps the ``Protocol`` ``document.Format``: it 
 units of text. Each unit is translated alone, wherever it stands, so that the same sentence has the same translation in
 every format.
 """
+
+from __future__ import annotations
+
+SUFFIXES = (
+    ".txt", ".md", ".markdown", ".html", ".htm", ".xhtml", ".srt", ".vtt", ".csv", ".tsv", ".po", ".pot", ".xliff",
+    ".xlf", ".docx", ".pptx", ".odt",
+)  # fmt: skip
+"""Of every format; here, so that what only asks for a suffix loads none of them."""

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.data.languages import UNSPACED, primary
-from dragoman.documents import gettext, markdown, package, plain, subtitles, table, web, xliff
+from dragoman.documents import SUFFIXES, gettext, markdown, package, plain, subtitles, table, web, xliff
 from dragoman.documents.document import Asked, Document, Format, Left
 from dragoman.documents.units import Translations, says_something, units_of, write
 from dragoman.errors import DataError, DecodeError
-from dragoman.files import explained, write_bytes
+from dragoman.files import explained, refuse_an_input, write_bytes
 from dragoman.translation.assemble import Translation
 from dragoman.translation.notes import QUIET, Events, Note
 from dragoman.translation.options import TranslateOptions, takes
@@ -21,7 +21,6 @@ from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
 
 FORMATS: tuple[Format, ...] = (plain, markdown, web, subtitles, table, gettext, xliff, package)
-SUFFIXES = tuple(suffix for each in FORMATS for suffix in each.SUFFIXES)
 
 MOST_BYTES = 1 << 28
 """Of a file."""
@@ -141,6 +140,7 @@ def translate_document(
     if not isinstance(plan.options.prefix, str):
         raise DecodeError("a prefix for each line is for translate(texts): give one prefix for a document")
     src, out = Path(src), Path(out)
+    refuse_an_input(out, src)
     data = translator.config.data
     report = Report(0, 0)
     files = list(_pairs(src, out))
