@@ -6,7 +6,6 @@ import io
 import json
 import logging
 import random
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -44,7 +43,10 @@ def learned(lines: list[str], kind: str, **options: Any) -> bytes:
 def opus(corpus: Any, tmp_path: Path) -> Opus:
     """A function that makes a folder as those of OPUS-MT: random weights, two models of subwords, a shuffled list."""
 
-    def make(kind: str = "unigram", seed: int = 0, drop: int = 4, separate: bool = False, **changes: Any) -> Path:
+    def make(
+        kind: str = "unigram", seed: int = 0, drop: int = 4, separate: bool = False, marks: tuple[str, ...] = (),
+        **changes: Any,
+    ) -> Path:  # fmt: skip
         folder = tmp_path / f"opus-{kind}-{seed}-{separate}"
         folder.mkdir()
         protos = [learned(path.read_text().splitlines(), kind) for path in (corpus.src, corpus.tgt)]
@@ -59,6 +61,7 @@ def opus(corpus: Any, tmp_path: Path) -> Opus:
             chance = random.Random(seed)
             lacking = set(chance.sample([piece for piece in own if len(piece) > 2], drop))
             own = [piece for piece in own if piece not in lacking]
+            own += marks
             chance.shuffle(own)
             whole = ["</s>", "<unk>", "<pad>", *own] if separate else ["</s>", "<unk>", *own, "<pad>"]
             return {piece: i for i, piece in enumerate(whole)}
@@ -270,15 +273,8 @@ def test_what_cannot_be_imported_is_refused_in_one_line(opus: Opus, tmp_path: Pa
     assert not (tmp_path / "run").exists()
 
 
-def test_other_refusals(opus: Opus, tmp_path: Path, corpus: Any, command: Callable[..., Any]) -> None:
+def test_other_refusals(opus: Opus, tmp_path: Path, command: Callable[..., Any]) -> None:
     folder = opus()
-    languages = {**json.loads((folder / "vocab.json").read_text()), ">>fra<<": 0, ">>spa<<": 1}
-    other = shutil.copytree(folder, tmp_path / "many")
-    pieces = {piece: i for i, piece in enumerate(languages)}
-    (other / "vocab.json").write_text(json.dumps(pieces), encoding="utf-8")
-    changed(other, "config.json", vocab_size=len(pieces))
-    with pytest.raises(BundleError, match=r"has 2 target languages \(>>fra<<, ...\); only those of one can"):
-        dragoman.import_model(other, tmp_path / "run")
     with pytest.raises(ConfigError, match="no such folder, and no name of a model"):
         dragoman.import_model(tmp_path / "nowhere", tmp_path / "run")
     done = command("import", folder, "--out", tmp_path / "run")
@@ -302,3 +298,76 @@ def test_a_normaliser_is_said(opus: Opus, tmp_path: Path, caplog: pytest.LogCapt
     with caplog.at_level(logging.INFO, "dragoman"):
         dragoman.import_model(opus(), tmp_path / "run")
     assert "its subwords normalise text (nmt_nfkc)" in caplog.text
+
+
+# --- several target languages ----------------------------------------------------------------------------------------
+
+MARKS = (">>fra<<", ">>spa<<", ">>cmn_Hans<<")
+
+
+def test_a_target_language_is_chosen_by_an_option(opus: Opus, tmp_path: Path, corpus: Any) -> None:
+    folder = opus(marks=MARKS, drop=0)
+    run = dragoman.import_model(folder, tmp_path / "run")
+    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    translator = dragoman.Translator.load(run, "cpu")
+    assert translator.manifest["imported"]["targets"] == ["cmn_Hans", "fra", "spa"]
+    assert sorted(translator.src_tokenizer.targets) == ["cmn_Hans", "fra", "spa"]
+    listed = {
+        piece: i for i, piece in enumerate(translator.src_tokenizer.pieces(range(translator.src_tokenizer.vocab_size)))
+    }
+    text = corpus.valid_src.read_text().splitlines()[0]
+    found = set()
+    for to in ("fra", "spa", "cmn_Hans"):
+        batch = tokenizer(f">>{to}<< {text}", return_tensors="pt")
+        ids = translator.src_tokenizer.towards(to).encode([text, ""])
+        theirs = [tokenizer.convert_ids_to_tokens(i) for i in batch["input_ids"][0].tolist()][:-1]
+        assert translator.src_tokenizer.pieces(ids[0]) == theirs
+        assert ids[1] == []
+        best = model.generate(**batch, num_beams=1, max_new_tokens=12)[0, 1:].tolist()
+        ours = [listed[tokenizer.convert_ids_to_tokens(i)] for i in best if i]
+        greedy = translator.translate([text], to=to, beam_size=1, guard=False, protect=False)[0]
+        theirs_text = translator.tgt_tokenizer.decode([ours])[0]
+        assert greedy.text[: len(theirs_text)] == theirs_text or theirs_text.startswith(greedy.text)
+        score = translator.score([text], ["x y"], to=to)[0]
+        found.add(round(score.log_prob, 4))
+        one = translator.score([text], ["x y"], to=to, alignments=True)[0].alignment
+        assert one is not None
+        assert all(0 <= src < len(text.split()) for src, _ in one)
+    assert len(found) == 3  # the mark is read
+    trace = dragoman.explain(translator, text, to="fra")
+    assert trace.src.tokens[0] == ">>fra<<"
+
+
+def test_target_languages_are_refused_by_name(opus: Opus, tmp_path: Path, corpus: Any, tiny_run: Path) -> None:
+    run = dragoman.import_model(opus(marks=MARKS), tmp_path / "run")
+    translator = dragoman.Translator.load(run, "cpu")
+    with pytest.raises(ConfigError, match=r"translates into 3 languages: say which with to \(cmn_Hans, fra, spa\)"):
+        translator.translate(["x"])
+    with pytest.raises(ConfigError, match="to = 'deu' is unknown: use one of cmn_Hans, fra, spa"):
+        translator.score(["x"], ["y"], to="deu")
+    with pytest.raises(ConfigError, match="to = 'fra' is unknown: this model has one target language; leave it out"):
+        dragoman.Translator.load(tiny_run, "cpu").translate(["x"], to="fra")
+    with pytest.raises(ConfigError, match="say which with to"):
+        dragoman.explain(translator, "x")
+    with pytest.raises(ConfigError, match="translates into 3 languages; such a model cannot be trained"):
+        dragoman.train(
+            None, src=corpus.src, tgt=corpus.tgt, valid=(corpus.valid_src, corpus.valid_tgt), out=tmp_path / "tuned",
+            from_run=run, quiet=True,
+        )  # fmt: skip
+    assert not (tmp_path / "tuned").exists()
+
+
+def test_marks_survive_trimming_export_and_evaluation(
+    opus: Opus, tmp_path: Path, corpus: Any, command: Callable[..., Any]
+) -> None:
+    (tmp_path / "text").write_text(corpus.valid_src.read_text().splitlines()[0] + "\n", encoding="utf-8")
+    run = dragoman.import_model(opus(marks=MARKS, drop=0), tmp_path / "run", keep_pieces_of=[corpus.valid_src])
+    again = dragoman.import_model(dragoman.export(run, "ctranslate2", tmp_path / "ct2"), tmp_path / "again")
+    assert sorted(load_bundle(again).src_tokenizer.targets) == ["cmn_Hans", "fra", "spa"]
+    found = dragoman.certify(run, tmp_path / "ct2", src=corpus.valid_src, quiet=True, device="cpu", to="fra")
+    assert found.most_nats < 1e-3
+    assert dragoman.evaluate(run, src=corpus.valid_src, ref=corpus.valid_tgt, quiet=True, device="cpu", to="fra").scores
+    done = command("translate", run, "--to", "fra", tmp_path / "text")
+    assert (done.status, len(done.out.splitlines())) == (0, 1)
+    assert command("translate", run, tmp_path / "text").status == 2

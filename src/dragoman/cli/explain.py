@@ -9,11 +9,15 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.completion import runs
+from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import loading
 from dragoman.errors import ConfigError
+from dragoman.translation.options import TranslateOptions
 
 
+@with_options(TranslateOptions, "to")
 def explain(
+    options: TranslateOptions,
     run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
     text: Annotated[str, typer.Argument(help="Sentence to translate.")],
     out: Annotated[
@@ -40,7 +44,7 @@ def explain(
     check(out, show)
     with loading(run):
         translator = Translator.load(run, device)
-    found = trace.explain(translator, text, target)
+    found = trace.explain(translator, text, target, to=options.to)
     print(found.translation)
     for path in write(found, out, show, subwords):
         print(path)

@@ -21,7 +21,9 @@ WINDOW = 2048
 """How many lines are scored together."""
 
 
-@with_options(TranslateOptions, "length_penalty", "length_penalty_form", "precision", "batch_tokens", "sentence_split")
+@with_options(
+    TranslateOptions, "length_penalty", "length_penalty_form", "precision", "batch_tokens", "sentence_split", "to",
+)  # fmt: skip
 def score(
     run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
     options: TranslateOptions,

@@ -14,6 +14,7 @@ rows that are hardly ever trained. Without byte fallback every character seen be
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import io
 import logging
@@ -40,6 +41,8 @@ PAD_ID, UNK_ID, BOS_ID, EOS_ID = 0, 1, 2, 3
 MAX_LEARNING_LINES = 1_000_000
 """Maximum number of lines to learn subwords from, sampled at random; more hardly change the subwords."""
 
+TARGET = re.compile(r">>([^<>]+)<<")
+"""A piece that stands before a source and says into which language it goes, as OPUS-MT writes it."""
 MAX_MODEL_BYTES = 64 * 2**20
 MIN_CHARACTER_COUNT = 5
 FEW = 32
@@ -79,6 +82,7 @@ class Tokenizer:
             raise BundleError(f"{name}: the tokenizer is empty; copy it again")
         self.proto = proto
         self._samplers: dict[float, Sampler] = {}  # by rate
+        self._begin: list[int] = []  # what each text begins with; see ``towards``
         self._processor = sentencepiece.SentencePieceProcessor()
         try:
             check_model(proto)  # SentencePiece trusts what it is given
@@ -179,10 +183,40 @@ class Tokenizer:
         """
         try:
             if len(texts) < FEW:
-                return [self._processor.encode(text) for text in texts]
-            return self._processor.encode(list(texts), num_threads=_N_THREADS)
+                found = [self._processor.encode(text) for text in texts]
+            else:
+                found = self._processor.encode(list(texts), num_threads=_N_THREADS)
         except (UnicodeEncodeError, TypeError, RuntimeError) as error:
             raise _not_utf8(texts) or error from None
+        return [self._begin + ids if ids else ids for ids in found] if self._begin else found
+
+    @cached_property
+    def targets(self) -> dict[str, int]:
+        """The languages that a source can be sent to, and the ids that say so; only imported models have any."""
+        marks = ((TARGET.fullmatch(piece), i) for i, piece in enumerate(self.pieces(range(self.vocab_size))))
+        return {found[1]: i for found, i in marks if found and self._processor.is_unused(i)}
+
+    def towards(self, target: str | None) -> Tokenizer:
+        """This tokenizer, but each text that it cuts begins with the id of a target language, which spells nothing.
+
+        Args:
+            target: One of ``targets``; None where there are none to choose from.
+
+        Raises:
+            ConfigError: There are several and none was chosen, or there is no such one.
+        """
+        known = self.targets
+        if target is None and len(known) < 2:
+            return self
+        if target not in known:
+            said = ", ".join([*sorted(known)[:20], *(["..."] if len(known) > 20 else [])])
+            if target is None:
+                raise ConfigError(f"this model translates into {len(known)} languages: say which with to ({said})")
+            one = f"use one of {said}" if known else "this model has one target language; leave it out"
+            raise ConfigError(f"to = {target!r} is unknown: {one}")
+        towards = copy.copy(self)
+        towards._begin = [known[target]]
+        return towards
 
     def sample(self, texts: Sequence[str], rate: float, seed: int) -> list[list[int]]:
         """Cut each text in a random one of the possible ways: subword regularisation, see ``Sampler``.
@@ -224,14 +258,14 @@ class Tokenizer:
         return self._samplers[rate]
 
     def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
-        """Join subwords to text; pad, bos and eos are dropped, wherever they stand.
+        """Join subwords to text; pad, bos, eos and target languages are dropped, wherever they stand.
 
         Bytes that form no character become U+FFFD. The text of ids that ``encode`` did not make may hold LF.
 
         Raises:
             DataError: An id lies outside the vocabulary.
         """
-        size, special = self.vocab_size, (PAD_ID, BOS_ID, EOS_ID)
+        size, special = self.vocab_size, {PAD_ID, BOS_ID, EOS_ID, *self.targets.values()}
         rows = []
         for row in ids:
             if len(row) and (min(row) < 0 or max(row) >= size):
@@ -243,18 +277,18 @@ class Tokenizer:
 
     @cached_property
     def spelled(self) -> tuple[bytes, ...]:
-        """What each id puts into a text, in UTF-8, perhaps a part of a character; nothing for pad, bos and eos.
+        """What each id puts into a text, in UTF-8, perhaps a part of a character; nothing for pad, bos, eos, targets.
 
         A text stands after one space more, which ``decode`` takes off: ``b"".join(spelled of its ids)[1:]``.
         """
-        model, spelled = self._processor, []
+        model, spelled, silent = self._processor, [], frozenset(self.targets.values())
         for i, piece in enumerate(self.pieces(range(self.vocab_size))):
             if model.is_byte(i):
                 spelled.append(bytes([int(piece[1:-1], 16)]))
             elif i == UNK_ID:
                 spelled.append(" \u2047 ".encode())  # as SentencePiece decodes it
             else:
-                spelled.append(b"" if model.is_control(i) else piece.replace("\u2581", " ").encode())
+                spelled.append(b"" if model.is_control(i) or i in silent else piece.replace("\u2581", " ").encode())
         return tuple(spelled)
 
     @cached_property

@@ -97,7 +97,8 @@ def token_words(pieces: Sequence[bytes | None], text: str, numbers: Sequence[int
         spelt = character.replace("\u2581", " ").encode("utf-8", "surrogateescape")  # as SentencePiece reads it
         data += spelt
         owner += [number] * len(spelt)
-    start = 0 if pieces and (pieces[0] is None or pieces[0].startswith(b" ")) else 1
+    first = next((piece for piece in pieces if piece != b""), b"")  # the mark of a target language spells nothing
+    start = 0 if first is None or first.startswith(b" ") else 1
     words = []
     for i, piece in enumerate(pieces):
         if piece is None:

@@ -32,6 +32,7 @@ from dragoman.model.weights import n_bytes, untied
 from dragoman.progress import Ticker
 from dragoman.translation.notes import Events
 from dragoman.translation.options import TranslateOptions, takes
+from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
 
 COMPARED = {"ctranslate2": "ctranslate2", "huggingface": "transformers", "page": "node"}
@@ -185,7 +186,7 @@ def compare_export(
         texts.append([one.text for one in translator.translate_planned(lines, plan, events)])
         seconds.append(time.perf_counter() - begun)
     texts_a, texts_b = texts
-    differences = _differences(translator, engine, lines, texts_a)
+    differences = _differences(translator, ours, engine, lines, texts_a)
     if not differences:
         raise DataError(f"{name}: there is nothing to compare: {_why_nothing(lines, texts_a)}")
     comparisons: Sequence[Comparison] = ()
@@ -312,11 +313,15 @@ def _why_nothing(lines: Sequence[str], translations: Sequence[str]) -> str:
 
 
 def _differences(
-    translator: Translator, engine: CTranslate2 | HuggingFace | Page, lines: Sequence[str], texts: Sequence[str]
+    translator: Translator,
+    plan: Plan,
+    engine: CTranslate2 | HuggingFace | Page,
+    lines: Sequence[str],
+    texts: Sequence[str],
 ) -> list[float]:
     """By how many nats the two differ, at each token of the same translations: those of lines in one piece."""
-    ours = translator.score(lines, texts)
-    src_ids, tgt_ids = translator.src_tokenizer.encode(list(lines)), translator.tgt_tokenizer.encode(list(texts))
+    ours = translator.score(lines, texts, to=plan.options.to)
+    src_ids, tgt_ids = plan.src_tokenizer.encode(list(lines)), translator.tgt_tokenizer.encode(list(texts))
     most = translator.max_tokens
     read = [i for i, one in enumerate(ours) if one.n_tokens and max(len(src_ids[i]), len(tgt_ids[i])) <= most]
     theirs = engine.read([(src_ids[i], tgt_ids[i]) for i in read])

@@ -145,8 +145,9 @@ class Trace(NamedTuple):
 
 @torch.inference_mode()
 def explain(
-    translator: Translator, text: str, target: str | None = None, n_best: int = 5, prefix: Sequence[int] = ()
-) -> Trace:
+    translator: Translator, text: str, target: str | None = None, n_best: int = 5, prefix: Sequence[int] = (),
+    to: str | None = None,
+) -> Trace:  # fmt: skip
     """Translate ``text`` with the run's own beam, then run the model once more on the result with a recorder.
 
     What comes back holds every attention as an array (``alignment()``, ``layers("cross")``; ``by_words()`` merges
@@ -160,10 +161,11 @@ def explain(
         n_best: How many candidates of each step to keep.
         prefix: Tokens that the translation begins with, such as those of the steps before one and another candidate of
             that one (``Step.best_ids``); the rest is searched for. An eos at its end leaves nothing to search for.
+        to: The target language, of a model with several.
 
     Raises:
         ConfigError: The translator is an ensemble, which has no attention of its own; ``target`` and ``prefix`` are
-            both given, or an id of the prefix is not in the vocabulary.
+            both given, an id of the prefix is not in the vocabulary, or the target language is unknown.
         DecodeError: A text is blank, or longer than the model was trained on.
         DataError: Of a parser, ``target`` is no tree.
     """
@@ -171,7 +173,8 @@ def explain(
         raise ConfigError("an ensemble has no attention of its own: explain its members one by one")
     parses = translator.is_parser
     read = trees.sentence_of(trees.words_of(text)) if parses else text
-    ids = _ids(translator, translator.src_tokenizer, read, "the text")
+    src_tokenizer = translator.src_tokenizer.towards(to)
+    ids = _ids(translator, src_tokenizer, read, "the text")
     if target is None:
         tgt_ids = _searched(translator, ids, prefix)
         target = one_line(translator.tgt_tokenizer.decode([tgt_ids])[0])

@@ -132,11 +132,6 @@ def _vocabularies(
             raise BundleError(
                 f"{folder}: its vocabulary has {len(listed):,} pieces, its configuration says {sizes[i]:,}"
             )
-        codes = [piece for piece in listed if piece.startswith(">>") and piece.endswith("<<")]
-        if len(codes) > 1:
-            raise BundleError(
-                f"{folder}: has {len(codes)} target languages ({codes[0]}, ...); only those of one can be imported"
-            )
         unknown = SPECIAL[1][0]
         if unknown not in listed:
             raise BundleError(f"{folder}: its vocabulary has no {unknown}")

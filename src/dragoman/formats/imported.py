@@ -107,6 +107,9 @@ def import_model(
     texts = [line for path in keep_pieces_of for line in read_lines(path)]
     found = reader(folder).read(folder, str(source), texts if keep_pieces_of else None, (src_lang, tgt_lang))
     _check(found, folder)
+    if targets := sorted(found.src_tokenizer.targets):
+        found.facts["imported"]["targets"] = targets
+        logger.info("%s: its target languages: %s; say which with to", source, ", ".join(targets))
     with explained(run):
         run.mkdir(parents=True, exist_ok=True)
         with one_at_a_time(run):

@@ -28,7 +28,7 @@ from dragoman.data.sentencepiece_check import (
     normalizer_name,
     parts,
 )  # fmt: skip
-from dragoman.data.tokenizer import BOS_ID, EOS_ID, MAX_MODEL_BYTES, PAD_ID, UNK_ID, Tokenizer
+from dragoman.data.tokenizer import BOS_ID, EOS_ID, MAX_MODEL_BYTES, PAD_ID, TARGET, UNK_ID, Tokenizer
 from dragoman.errors import BundleError
 
 SPECIAL = (("<pad>", CONTROL), ("<unk>", UNKNOWN), ("<s>", CONTROL), ("</s>", CONTROL))
@@ -106,7 +106,7 @@ def vocabulary(
     names = {name for name, _ in SPECIAL}
     order = [i for i, piece in enumerate(listed) if i not in special and piece not in names]
     if kept is not None:
-        order = [i for i in order if listed[i] in kept]
+        order = [i for i in order if listed[i] in kept or TARGET.fullmatch(listed[i])]
     lacking = []
     if kept is None:
         known = {*listed, *names}

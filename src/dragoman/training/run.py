@@ -175,6 +175,10 @@ def _name(what: What) -> str:
 def _plan(config: What, options: TrainOptions, ticker: Ticker) -> _Plan:
     """Resolve the settings of a new run and refuse what cannot be trained."""
     parent = None if options.from_run is None else load_bundle(options.from_run)
+    if parent is not None and len(targets := parent.src_tokenizer.targets) > 1:
+        raise ConfigError(
+            f"{options.from_run}: translates into {len(targets)} languages; such a model cannot be trained"
+        )
     resolved, chosen, speed = resolve(config, options, ticker, parent and parent.config)
     device = resolve_device(resolved.train.device)
     settings = {"device": device.type, "precision": resolve_precision(resolved.train.precision, device)}

@@ -132,6 +132,9 @@ class TranslateOptions(Options):
             gt=0, le=1000,
         ),
     ] = None  # fmt: skip
+    to: Annotated[
+        str | None, option("Output", "Target language, of a model with several: fra for one that has >>fra<<.")
+    ] = None
     n_best: Annotated[int, option("Output", "Number of translations per line.", ge=1)] = 1
     sentence_split: Annotated[
         bool,
@@ -268,5 +271,5 @@ class TranslateOptions(Options):
                 raise ConfigError(f"{each.name} has no effect on {what}: leave it out (used are {', '.join(used)})")
 
 
-SCORING = ("length_penalty", "length_penalty_form", "batch_tokens", "precision", "alignments", "sentence_split")
+SCORING = ("length_penalty", "length_penalty_form", "batch_tokens", "precision", "alignments", "sentence_split", "to")
 """The options that scoring given translations has."""

@@ -22,6 +22,7 @@ from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import DecodeConfig
 from dragoman.data.corpus import Line, read_lines_leniently
 from dragoman.data.languages import UNSPACED, primary
+from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.ensemble import Ensemble
 from dragoman.decoding.sampling import Sampling
 from dragoman.device import resolve_device
@@ -170,6 +171,7 @@ class Translator:
             what = "alignments" if options.alignments else "prefix, include, exclude, glossary and no_repeat_ngram"
             raise ConfigError(f"{what}: not supported by a parser, and this run is one; leave them out")
         self._encoder.check(options)
+        src_tokenizer = self.src_tokenizer.towards(options.to)
         decode = self._decode_config(options)
         sampling = None
         if options.sample:
@@ -190,8 +192,8 @@ class Translator:
             options=options, needs=needs, engine=engine, search=search,
             second_engine=self._engines.get(second, second_precision, workers),
             second_search=replace(search, sampling=None, precision=second_precision),
-            reader=self._reader("bf16" if options.precision == "bf16" else "fp32"),
-            src_tokenizer=self.src_tokenizer, tgt_tokenizer=self.tgt_tokenizer,
+            reader=self._reader("bf16" if options.precision == "bf16" else "fp32", src_tokenizer),
+            src_tokenizer=src_tokenizer, tgt_tokenizer=self.tgt_tokenizer,
             src_lang=self.config.data.src_lang, tgt_lang=self.config.data.tgt_lang,
             unspaced=self._encoder.unspaced, usual_sentences=self.usual_sentences,
             usual_tokens=self.usual_tokens, longest_sentence=min(self.max_tokens, 2 * self.usual_tokens),
@@ -300,7 +302,7 @@ class Translator:
             raise ConfigError("a parser cannot score given trees: scoring is for translation runs")
         decode = self._decode_config(options)
         autocast(options.precision, self.device)  # refused now
-        return ScoringPlan(self._reader(options.precision), options, decode)
+        return ScoringPlan(self._reader(options.precision, self.src_tokenizer.towards(options.to)), options, decode)
 
     @property
     def bundle(self) -> Bundle:
@@ -347,10 +349,10 @@ class Translator:
         """What is known of translations without a reference, for a ``Confidence``; blank lines are left out."""
         return features_of(texts, found, self.plan())
 
-    def _reader(self, precision: str) -> PairReader:
+    def _reader(self, precision: str, src_tokenizer: Tokenizer) -> PairReader:
         data = self.config.data
         return PairReader(
-            self.model, self.src_tokenizer, self.tgt_tokenizer, self.device, data.src_lang, data.tgt_lang,
+            self.model, src_tokenizer, self.tgt_tokenizer, self.device, data.src_lang, data.tgt_lang,
             self.usual_sentences, self.max_tokens, self._models.longest, precision,
         )  # fmt: skip
 
