@@ -14,7 +14,7 @@ NAMES = {
         "--output -o --tgt --output-file": "--out",
         "--model -m --path --ckpt": "name the run first: dragoman translate RUN FILE",
         "--source-lang --src-lang --from-lang --from -s": "not needed: a run knows its languages",
-        "--target-lang --tgt-lang --to-lang --to -t": "not needed: a run knows its languages",
+        "--target-lang --tgt-lang --to-lang -t": "not needed: a run knows its languages",
         "--batch-size --mini-batch --max-tokens": "--batch-tokens",
         "--gpu --gpus --cuda --devices -d": "--device cuda",
         "--cpu": "--device cpu",
