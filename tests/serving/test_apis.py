@@ -63,6 +63,9 @@ def test_every_option_of_translating_is_an_option_of_a_request(live: Any) -> Non
 def test_the_openapi_document_has_every_route_with_its_refusals(live: Any) -> None:
     paths = live("/spec").json["paths"]
     assert {"/v1/translate", "/translate", "/detect", "/v2/translate", "/v2/glossaries/{glossary_id}"} <= set(paths)
+    assert {"/v2/document", "/v2/document/{document_id}/result", "/translate_file"} <= set(paths)
+    uploaded = paths["/v2/document"]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]
+    assert uploaded["required"] == ["file", "target_lang"]
     for operations in paths.values():
         for operation in operations.values():
             assert {"400", "413", "429", "503"} <= set(operation["responses"])

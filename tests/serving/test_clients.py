@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import pytest
@@ -28,6 +29,17 @@ def test_deepls_python_library(live: Any, served: Translator) -> None:
     assert client.list_glossaries() == []
     with pytest.raises(deepl.DeepLException, match="FR"):
         client.translate_text("the dog", target_lang="FR")
+
+
+def test_deepls_python_library_translates_documents(live: Any, served: Translator) -> None:
+    deepl = pytest.importorskip("deepl")
+    client = deepl.DeepLClient("a-key", server_url=live.url)
+    out = io.BytesIO()
+    status = client.translate_document(b"the dog\n", out, target_lang="DE", filename="a.txt")
+    assert status.done
+    assert out.getvalue().decode() == served.translate("the dog").text + "\n"
+    with pytest.raises(deepl.DeepLException, match="not a"):
+        client.translate_document(b"no zip", io.BytesIO(), target_lang="DE", filename="a.docx")
 
 
 def test_libretranslatepy(live: Any, served: Translator) -> None:

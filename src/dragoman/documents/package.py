@@ -6,8 +6,10 @@ masters, charts and diagrams. Members without a translation keep their bytes, an
 
 from __future__ import annotations
 
+import copy
 import io
 import re
+import shutil
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
@@ -24,7 +26,7 @@ SUFFIXES = (".docx", ".pptx", ".odt")
 MOST_BYTES = 1 << 30
 """Of all members, unpacked."""
 
-MOST_XML_BYTES = 1 << 27
+MOST_XML_BYTES = 1 << 26
 """Of one member with text."""
 
 MOST_MEMBERS = 20_000
@@ -119,6 +121,11 @@ def _repacked(data: bytes, changed: dict[str, bytes]) -> bytes:
     with zipfile.ZipFile(io.BytesIO(data)) as archive, zipfile.ZipFile(out, "w") as made:
         made.comment = archive.comment
         for member in archive.infolist():
-            content = changed[member.filename] if member.filename in changed else archive.read(member)
-            made.writestr(member, content)
+            if member.filename in changed:
+                made.writestr(member, changed[member.filename])
+            elif member.is_dir():
+                made.writestr(member, b"")
+            else:
+                with archive.open(member) as source, made.open(copy.copy(member), "w") as out_member:
+                    shutil.copyfileobj(source, out_member, 1 << 20)
     return out.getvalue()

@@ -12,7 +12,7 @@ from dragoman.data.languages import UNSPACED, primary
 from dragoman.documents import SUFFIXES, gettext, markdown, package, plain, subtitles, table, web, xliff
 from dragoman.documents.document import Asked, Document, Format, Left
 from dragoman.documents.units import Translations, says_something, units_of, write
-from dragoman.errors import DataError, DecodeError
+from dragoman.errors import ConfigError, DataError, DecodeError
 from dragoman.files import explained, refuse_an_input, write_bytes
 from dragoman.translation.assemble import Translation
 from dragoman.translation.notes import QUIET, Events, Note
@@ -136,7 +136,12 @@ def translate_document(
         ConfigError: An option is unknown or impossible.
     """
     asked_for = TranslateOptions.of(options.options if isinstance(options, Plan) else options, changes)
-    plan = translator.plan(replace(asked_for, alignments=True))
+    try:
+        plan = translator.plan(replace(asked_for, alignments=True))
+    except ConfigError:
+        plan = translator.plan(asked_for)  # what else is wrong is refused here
+        if events.warn is not None:
+            events.warn(Note("alignment", "this engine has no alignments: tags and styles are placed by position"))
     if not isinstance(plan.options.prefix, str):
         raise DecodeError("a prefix for each line is for translate(texts): give one prefix for a document")
     src, out = Path(src), Path(out)

@@ -21,6 +21,7 @@ from dragoman import __version__
 from dragoman.errors import DragomanError
 from dragoman.serving import deepl, explaining, libretranslate, native, pages
 from dragoman.serving.batcher import Batcher, BusyError
+from dragoman.serving.documents import Documents
 from dragoman.serving.glossaries import Glossaries, UnknownError
 from dragoman.serving.http import DeniedError, MalformedError, State, check_key, state_of
 from dragoman.serving.keys import Keys
@@ -61,7 +62,7 @@ def build(pairs: Pairs, options: ServeOptions) -> tuple[Any, State]:
     service = Service(pairs, batcher, limits, defaults)
     keys = None if options.keys is None else Keys.load(options.keys)
     stored = None if options.glossaries is None else Glossaries(options.glossaries)
-    state = State(service, Metrics(batcher), keys, stored)
+    state = State(service, Metrics(batcher), keys, stored, Documents(service, options.documents))
     app = FastAPI(
         title="dragoman", docs_url=None, redoc_url=None, openapi_url="/spec", lifespan=_lifespan,
         description="Translation by a Transformer: dragoman's own API, LibreTranslate's and DeepL's v2.",
@@ -80,7 +81,8 @@ def build(pairs: Pairs, options: ServeOptions) -> tuple[Any, State]:
     hosts = [*LOOPBACK, options.host, *options.allow_host]
     if options.host in ("0.0.0.0", "::") and not options.allow_host:
         hosts = ["*"]
-    return Gate(app, most_bytes=options.max_body, hosts=hosts, metrics=state.metrics), state
+    sizes = dict.fromkeys(UPLOADS, options.max_document)
+    return Gate(app, most_bytes=options.max_body, of_path=sizes, hosts=hosts, metrics=state.metrics), state
 
 
 @contextlib.asynccontextmanager
@@ -88,6 +90,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     """More threads than anyio's 40 wait for nothing here: encoding and joining are short."""
     anyio.to_thread.current_default_thread_limiter().total_tokens = 40
     yield
+    await app.state.dragoman.documents.close()
 
 
 def _operations(app: FastAPI) -> None:
@@ -150,6 +153,9 @@ def _errors(app: FastAPI) -> None:
         logger.error("a request failed", exc_info=error)
         return answer(request, 500, "internal error; the log has its traceback")
 
+
+UPLOADS = ("/v2/document", "/translate_file")
+"""Routes whose body is a document."""
 
 REFUSALS = {
     400: "The request cannot be met; the message says why.", 401: "An API key is missing.",

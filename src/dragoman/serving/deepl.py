@@ -1,4 +1,4 @@
-"""DeepL's API v2, as its libraries and Weblate use it: text, tags, languages, usage, glossaries.
+"""DeepL's API v2, as its libraries and Weblate use it: text, tags, documents, languages, usage, glossaries.
 
 Requests come as JSON or as a form. https://developers.deepl.com/docs/api-reference/translate
 """
@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from pydantic import BaseModel, Field
 
 from dragoman.data.languages import primary
+from dragoman.serving.documents import Job, state_of_job
 from dragoman.serving.glossaries import Glossaries, Stored, UnknownError
 from dragoman.serving.http import (
     MalformedError,
@@ -26,6 +27,8 @@ from dragoman.serving.http import (
     state_of,
     text_list,
     translate_markup,
+    upload_body,
+    upload_of,
 )
 from dragoman.serving.pairs import Pair, match, name_of
 from dragoman.serving.transport import unless_gone
@@ -72,8 +75,7 @@ async def translate(request: Request) -> Any:
     target, source = one_text(fields, "target_lang"), one_text(fields, "source_lang")
     if not target:
         raise MalformedError("Parameter 'target_lang' not specified.")
-    if one_text(fields, "formality", "default").lower() not in ("default", "prefer_more", "prefer_less", ""):
-        raise MalformedError(f"'formality' is not supported for given 'target_lang': {target}")
+    _check_formality(fields, target)
     handling = one_text(fields, "tag_handling").lower()
     if handling not in ("", "xml", "html"):
         raise MalformedError(f"Value for 'tag_handling' not supported: {handling}; use xml or html")
@@ -99,6 +101,11 @@ async def translate(request: Request) -> Any:
         for text, out in zip(texts, translated, strict=True)
     ]
     return JSONResponse({"translations": found})
+
+
+def _check_formality(fields: Mapping[str, Any], target: str) -> None:
+    if one_text(fields, "formality", "default").lower() not in ("default", "prefer_more", "prefer_less", ""):
+        raise MalformedError(f"'formality' is not supported for given 'target_lang': {target}")
 
 
 def _names(value: Any) -> list[str]:
@@ -135,6 +142,83 @@ async def usage(request: Request) -> dict[str, int]:
     """Characters since the server began; there is no limit."""
     await _checked(request)
     return {"character_count": state_of(request).metrics.n_characters, "character_limit": UNLIMITED}
+
+
+# --- documents --------------------------------------------------------------------------------------------------------
+
+
+@router.post(
+    "/document", summary="Upload a document",
+    openapi_extra=upload_body(
+        target_lang="Target language, such as DE.*", source_lang="Source language; detected if it is left out.",
+        filename="Name of the file, if it is not that of the part.", formality="As for texts.",
+        glossary_id="As for texts.",
+    ),
+)  # fmt: skip
+async def upload_document(request: Request) -> dict[str, str]:
+    """Translate a document in the background; ask for its status with the id and the key."""
+    fields, name, content = await upload_of(request)
+    check_key(request, fields, missing=403, wrong=403)
+    state = state_of(request)
+    target, source = one_text(fields, "target_lang"), one_text(fields, "source_lang")
+    if not target:
+        raise MalformedError("Parameter 'target_lang' not specified.")
+    _check_formality(fields, target)
+    name = one_text(fields, "filename") or name
+    wanted = one_text(fields, "output_format").lower().lstrip(".")
+    if wanted and not name.lower().endswith(f".{wanted}"):
+        raise MalformedError(f"'output_format' {wanted} is not supported: a document keeps its format")
+    id_ = one_text(fields, "glossary_id")
+    terms: Mapping[str, Any] = {}
+    if id_:
+        if not source:
+            raise MalformedError("'glossary_id' needs 'source_lang'")
+        terms = _glossary_of(state.glossaries, id_, state.service.pair(source, target, []), source)
+    options = state.service.options(**terms)
+    job, secret = await state.documents.add(content, name, source, target, options)
+    state.metrics.translated(job.pair, job.n_chars)
+    return {"document_id": job.id, "document_key": secret}
+
+
+class DocumentKey(BaseModel):
+    """What routes of a document read."""
+
+    document_key: str = Field(description="As the upload answered.")
+
+
+@router.post("/document/{document_id}", openapi_extra=body_of(DocumentKey), summary="The status of a document")
+async def document_status(document_id: str, request: Request) -> dict[str, Any]:
+    """Queued, translating, done, or error with its message."""
+    job = await _job(document_id, request)
+    told: dict[str, Any] = {"document_id": job.id, "status": job.status}
+    if job.status in ("queued", "translating"):
+        told["seconds_remaining"] = 1
+    if job.status == "error":
+        told["error_message"] = told["message"] = job.error
+    if job.status == "done":
+        told |= {"billed_characters": job.n_chars, **state_of_job(job)}
+    return told
+
+
+@router.post(
+    "/document/{document_id}/result", openapi_extra=body_of(DocumentKey), response_class=FileResponse,
+    summary="The translated document",
+)  # fmt: skip
+async def document_result(document_id: str, request: Request) -> Any:
+    """Its bytes; 503 until it is done."""
+    job = await _job(document_id, request)
+    if job.status == "error":
+        raise MalformedError(job.error)
+    if job.status != "done":
+        return JSONResponse({"message": "Document translation is not done: try again later"}, status_code=503)
+    return FileResponse(
+        state_of(request).documents.result(job), media_type="application/octet-stream", filename=job.name
+    )
+
+
+async def _job(document_id: str, request: Request) -> Job:
+    fields = await _checked(request)
+    return state_of(request).documents.get(document_id, one_text(fields, "document_key"))
 
 
 # --- glossaries -------------------------------------------------------------------------------------------------------

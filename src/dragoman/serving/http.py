@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from fastapi import Request
@@ -23,6 +23,9 @@ from dragoman.serving.pairs import Pair
 from dragoman.serving.service import Answer, Service
 from dragoman.translation.options import TranslateOptions
 
+if TYPE_CHECKING:
+    from dragoman.serving.documents import Documents
+
 
 @dataclass(frozen=True)
 class State:
@@ -32,6 +35,7 @@ class State:
     metrics: Metrics
     keys: Keys | None
     glossaries: Glossaries | None
+    documents: Documents
 
 
 class MalformedError(ServeError):
@@ -87,6 +91,40 @@ async def fields_of(request: Request) -> dict[str, Any]:
             _add(fields, name, part.replace("\r\n", "\n"))
         return fields
     return {**fields, **_json_object(body)}
+
+
+async def upload_of(request: Request) -> tuple[dict[str, Any], str, bytes]:
+    """The fields of a form with one file, the file's name, and what is in it.
+
+    Raises:
+        MalformedError: There is no file.
+    """
+    fields: dict[str, Any] = dict(request.query_params)
+    name, content = "", None
+    async with request.form(max_files=1, max_fields=1000) as form:
+        for field, part in form.multi_items():
+            if isinstance(part, str):
+                _add(fields, field, part)
+            else:
+                name, content = part.filename or "", await part.read()
+    if content is None:
+        raise MalformedError("there is no file: send it as the field file of a form (multipart/form-data)")
+    return fields, name, content
+
+
+def upload_body(**fields: str) -> dict[str, Any]:
+    """What OpenAPI says of a form with a file.
+
+    Args:
+        fields: Name and description of each further field; those that end in ``*`` must be there.
+    """
+    shown = {name: {"type": "string", "description": what.rstrip("*")} for name, what in fields.items()}
+    required = ["file", *(name for name, what in fields.items() if what.endswith("*"))]
+    schema = {
+        "type": "object", "required": required,
+        "properties": {"file": {"type": "string", "format": "binary", "description": "The document."}, **shown},
+    }  # fmt: skip
+    return {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": schema}}}}
 
 
 def _json_object(body: bytes) -> dict[str, Any]:
@@ -148,7 +186,8 @@ async def translate_markup(
     units = [[unit for unit in units_of(parts) if unit.plain] for parts in documents]
     has_tags = any(unit.tags for own in units for unit in own)
     plain = [unit.plain for own in units for unit in own]
-    answers = await service.translate(plain, pair, replace(options, alignments=has_tags))
+    options = service.aligned(pair, options) if has_tags else options
+    answers = await service.translate(plain, pair, options)
     found = Translations(
         {text: answer.lines[0] for text, answer in zip(plain, answers, strict=True)},
         primary(pair.src) in UNSPACED, primary(pair.tgt) in UNSPACED,

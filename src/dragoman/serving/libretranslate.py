@@ -6,11 +6,14 @@ Requests come as JSON, as a form or in the query. https://docs.libretranslate.co
 from __future__ import annotations
 
 from typing import Any, Literal
+from urllib.parse import quote
 
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import FileResponse, JSONResponse
 from pydantic import BaseModel, Field
 
+from dragoman.documents import SUFFIXES
+from dragoman.serving.glossaries import UnknownError
 from dragoman.serving.http import (
     MalformedError,
     body_of,
@@ -21,9 +24,11 @@ from dragoman.serving.http import (
     state_of,
     text_list,
     translate_markup,
+    upload_body,
+    upload_of,
 )
 from dragoman.serving.pairs import Detected, name_of
-from dragoman.serving.transport import unless_gone
+from dragoman.serving.transport import ClientLeft, unless_gone
 
 router = APIRouter(tags=["LibreTranslate"])
 
@@ -107,6 +112,41 @@ def _detected(found: Detected) -> dict[str, Any]:
     return {"language": found.code, "confidence": round(100 * found.confidence, 1)}
 
 
+@router.post(
+    "/translate_file", summary="Translate a document",
+    openapi_extra=upload_body(source="Source language, or auto.", target="Target language.*", api_key="API key."),
+)  # fmt: skip
+async def translate_file(request: Request) -> dict[str, str]:
+    """Translate a document, and answer with where it can be fetched for an hour."""
+    fields, name, content = await upload_of(request)
+    check_key(request, fields, missing=400, wrong=403)
+    state, target = state_of(request), one_text(fields, "target")
+    if not target:
+        raise MalformedError("Invalid request: missing target parameter")
+    source = one_text(fields, "source", "auto")
+    job, secret = await state.documents.add(content, name, source, target, state.service.options())
+    try:
+        job = await unless_gone(request.receive, state.documents.finished(job.id))
+    except ClientLeft:
+        state.documents.forget(job.id)
+        raise
+    if job.status != "done":
+        raise MalformedError(job.error)
+    state.metrics.translated(job.pair, job.n_chars)
+    return {"translatedFileUrl": str(request.url_for("download_file", name=quote(f"{job.id}.{secret}.{job.name}")))}
+
+
+@router.get("/download_file/{name}", response_class=FileResponse, summary="A translated document")
+async def download_file(name: str, request: Request) -> Any:
+    """The document that ``/translate_file`` has named; its name is the secret."""
+    documents = state_of(request).documents
+    id_, _, rest = name.partition(".")
+    job = documents.get(id_, rest.partition(".")[0])
+    if job.status != "done":
+        raise UnknownError("document not found")
+    return FileResponse(documents.result(job), media_type="application/octet-stream", filename=job.name)
+
+
 @router.post("/detect", openapi_extra=body_of(DetectRequest), summary="Tell the language of a text")
 async def detect(request: Request) -> list[dict[str, Any]]:
     """The most likely of the languages that are served."""
@@ -136,8 +176,8 @@ async def settings(request: Request) -> dict[str, Any]:
         "apiKeys": state.keys is not None,
         "keyRequired": state.keys is not None,
         "suggestions": False,
-        "filesTranslation": False,
-        "supportedFilesFormat": [],
+        "filesTranslation": True,
+        "supportedFilesFormat": [suffix for suffix in SUFFIXES if suffix not in (".csv", ".tsv")],
         "language": {
             "source": {"code": "auto", "name": "Auto Detect"},
             "target": {"code": first.tgt, "name": name_of(first.tgt)},

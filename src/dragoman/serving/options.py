@@ -31,6 +31,10 @@ class ServeOptions(Options):
     glossaries: Annotated[
         Path | None, option("Access", "Folder for glossaries that clients store (default: they cannot).")
     ] = None
+    documents: Annotated[
+        Path | None,
+        option("Access", "Folder for uploaded documents, each kept for an hour (default: a temporary one)."),
+    ] = None
     engine: Annotated[str, option("Speed", "Decoding engine: torch, ctranslate2 or auto.")] = "torch"
     precision: Annotated[Precision, option("Speed", "Precision: fp32, bf16 or int8.")] = "fp32"
     fast: Annotated[
@@ -58,6 +62,7 @@ class ServeOptions(Options):
     max_chars: Annotated[int, option("Limits", "Characters in one request.", ge=1)] = 50_000
     max_texts: Annotated[int, option("Limits", "Texts in one request.", ge=1)] = 500
     max_body: Annotated[int, option("Limits", "Bytes of a request's body.", ge=1)] = 1_000_000
+    max_document: Annotated[int, option("Limits", "Bytes of an uploaded document.", ge=1)] = 20_000_000
     max_beam: Annotated[int, option("Limits", "Beam size and number of translations per line.", ge=1)] = 16
     grace: Annotated[float, option("Limits", "Seconds in which requests may finish at shutdown.", ge=0)] = 30.0
 

@@ -114,6 +114,15 @@ class Service:
                 self._plans.popitem(last=False)
         return plan
 
+    def aligned(self, pair: Pair, options: TranslateOptions) -> TranslateOptions:
+        """``options`` with word alignments, where the engine has them; else tags are placed by position."""
+        wanted = replace(options, alignments=True)
+        try:
+            self.plan(pair, wanted)
+        except ConfigError:
+            return options
+        return wanted
+
     async def translate(self, texts: Sequence[str], pair: Pair, options: TranslateOptions) -> list[Answer]:
         """Translate texts, each with its own line ends again.
 

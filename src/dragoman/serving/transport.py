@@ -10,7 +10,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
 from dragoman.serving.metrics import Metrics
@@ -24,6 +24,9 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 BODY_S = 15.0
 """Seconds in which the body of a request must have come."""
+
+DOCUMENT_S = 120.0
+"""The same for a document."""
 
 HEADERS = {
     b"x-content-type-options": b"nosniff",
@@ -48,8 +51,11 @@ def error_body(path: str, message: str) -> dict[str, Any]:
 class Gate:
     """The outermost layer: nothing passes that is too long, too slow, or for another host."""
 
-    def __init__(self, app: App, *, most_bytes: int, hosts: Sequence[str], metrics: Metrics) -> None:
-        self.app, self.most_bytes, self.metrics = app, most_bytes, metrics
+    def __init__(
+        self, app: App, *, most_bytes: int, of_path: Mapping[str, int], hosts: Sequence[str], metrics: Metrics
+    ) -> None:
+        """``most_bytes`` of a body; ``of_path``: of those routes."""
+        self.app, self.most_bytes, self.of_path, self.metrics = app, most_bytes, of_path, metrics
         self.hosts = frozenset(host.lower() for host in hosts)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -83,19 +89,21 @@ class Gate:
         if not self._is_for_us(headers.get(b"host", b"").decode("latin-1")):
             await refuse(scope, send, 421, "this server is not known by that name: see --allow-host")
             return
+        most = self.of_path.get(scope["path"], self.most_bytes)
+        seconds = DOCUMENT_S if scope["path"] in self.of_path else BODY_S
         length = headers.get(b"content-length", b"0")
-        if length.isdigit() and int(length) > self.most_bytes:
-            await refuse(scope, send, 413, f"the body is longer than {self.most_bytes:,} bytes")
+        if length.isdigit() and int(length) > most:
+            await refuse(scope, send, 413, f"the body is longer than {most:,} bytes")
             return
         try:
-            body = await asyncio.wait_for(self._body(receive), BODY_S)
+            body = await asyncio.wait_for(self._body(receive, most), seconds)
         except ClientLeft:
             return
         except TimeoutError:
-            await refuse(scope, send, 408, f"the body did not come within {BODY_S:.0f} seconds")
+            await refuse(scope, send, 408, f"the body did not come within {seconds:.0f} seconds")
             return
         if body is None:
-            await refuse(scope, send, 413, f"the body is longer than {self.most_bytes:,} bytes")
+            await refuse(scope, send, 413, f"the body is longer than {most:,} bytes")
             return
         given = False
 
@@ -113,7 +121,7 @@ class Gate:
         name = re.sub(r":\d+$", "", host).strip("[]").lower()
         return "*" in self.hosts or name in self.hosts
 
-    async def _body(self, receive: Receive) -> bytes | None:
+    async def _body(self, receive: Receive, most: int) -> bytes | None:
         chunks, size = [], 0
         while True:
             message = await receive()
@@ -121,7 +129,7 @@ class Gate:
                 raise ClientLeft
             chunks.append(message.get("body", b""))
             size += len(chunks[-1])
-            if size > self.most_bytes:
+            if size > most:
                 return None
             if not message.get("more_body"):
                 return b"".join(chunks)

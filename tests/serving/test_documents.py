@@ -1,0 +1,206 @@
+"""Documents by the APIs: uploaded, translated in the background, fetched with what their owner knows."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman.serving import documents
+from dragoman.translation.translator import Translator
+
+PAGE = b"<title>the dog</title><p>a <b>red</b> cat</p>"
+
+
+def form(name: str, content: bytes, **fields: str) -> tuple[bytes, str]:
+    """A form with a file, as clients send it."""
+    parts = [
+        f'--part\r\nContent-Disposition: form-data; name="{field}"\r\n\r\n{value}\r\n'.encode()
+        for field, value in fields.items()
+    ]
+    head = f'--part\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'.encode()
+    return b"".join([*parts, head, content, b"\r\n--part--\r\n"]), "multipart/form-data; boundary=part"
+
+
+def upload(
+    server: Any, path: str, name: str, content: bytes, headers: dict[str, str] | None = None, **fields: str
+) -> Any:
+    body, kind = form(name, content, **fields)
+    return server(path, body, content_type=kind, **(headers or {}))
+
+
+def done(server: Any, made: Any) -> Any:
+    """The last status of a document."""
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        status = server(f"/v2/document/{made['document_id']}", {"document_key": made["document_key"]}).json
+        if status["status"] in ("done", "error"):
+            return status
+        assert status["status"] in ("queued", "translating")
+        time.sleep(0.02)
+    raise AssertionError("the document was not translated in time")
+
+
+def test_deepls_three_steps(live: Any, served: Translator) -> None:
+    made = upload(live, "/v2/document", "a.html", PAGE, target_lang="DE", source_lang="EN").json
+    status = done(live, made)
+    assert status["status"] == "done"
+    assert status["billed_characters"] == len("the dog") + len("a red cat")
+    assert status["segments"] == {"found": 2, "translated": 2, "left": []}
+    reply = live(f"/v2/document/{made['document_id']}/result", form={"document_key": made["document_key"]})
+    assert reply.headers["content-disposition"] == 'attachment; filename="a.html"'
+    assert reply.headers["content-type"] == "application/octet-stream"
+    assert reply.body.startswith(f"<title>{served.translate('the dog').text}</title><p>".encode())
+    assert reply.body.count(b"<b>") == reply.body.count(b"</b>") == 1
+
+
+def test_libretranslates_file(live: Any, served: Translator) -> None:
+    reply = upload(live, "/translate_file", "../my file.txt", b"the dog\n\na cat", source="en", target="de")
+    url = reply.json["translatedFileUrl"]
+    assert url.startswith(live.url + "/download_file/")
+    assert url.endswith("my%20file.txt")
+    fetched = live(url.removeprefix(live.url))
+    assert fetched.body.decode() == "\n".join(each.text for each in served.translate(["the dog", "", "a cat"]))
+    settings = live("/frontend/settings").json
+    assert settings["filesTranslation"] is True
+    assert ".docx" in settings["supportedFilesFormat"]
+
+
+def test_a_text_in_a_file_is_translated_as_in_the_box(live: Any) -> None:
+    text = "the red dog sees a big house"
+    url = upload(live, "/translate_file", "a.md", f"# {text}\n".encode(), source="auto", target="de").json[
+        "translatedFileUrl"
+    ]
+    in_box = live("/translate", {"q": text, "source": "en", "target": "de"}).json["translatedText"]
+    assert live(url.removeprefix(live.url)).body.decode() == f"# {in_box}\n"
+
+
+def test_a_glossary_binds_documents_too(live: Any) -> None:
+    entries = {"name": "g", "source_lang": "en", "target_lang": "de", "entries": "dog\tbaum", "entries_format": "tsv"}
+    id_ = live("/v2/glossaries", entries).json["glossary_id"]
+    made = upload(live, "/v2/document", "a.txt", b"the dog", target_lang="DE", source_lang="EN", glossary_id=id_).json
+    assert done(live, made)["status"] == "done"
+    reply = live(f"/v2/document/{made['document_id']}/result", {"document_key": made["document_key"]})
+    assert b"baum" in reply.body.split()
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "content", "fields", "status", "said"),
+    [
+        ("/v2/document", "a.docx", b"no zip", {"target_lang": "DE"}, 400, "not a .docx"),
+        ("/v2/document", "a.exe", b"MZ", {"target_lang": "DE"}, 400, "no document that can be translated"),
+        ("/v2/document", "a.csv", b"a,b\n", {"target_lang": "DE"}, 400, "command line"),
+        ("/v2/document", "..", b"x", {"target_lang": "DE"}, 400, "no file name"),
+        ("/v2/document", "a.txt", b"x", {}, 400, "target_lang"),
+        ("/v2/document", "a.txt", b"the dog", {"target_lang": "FR"}, 400, "FR"),
+        ("/v2/document", "a.txt", b"the dog", {"target_lang": "DE", "formality": "more"}, 400, "formality"),
+        ("/v2/document", "a.txt", b"the dog", {"target_lang": "DE", "output_format": "pdf"}, 400, "output_format"),
+        ("/v2/document", "a.txt", b"x", {"target_lang": "DE", "source_lang": "EN", "glossary_id": "no"}, 404, "found"),
+        ("/translate_file", "a.txt", b"the dog", {}, 400, "target"),
+        ("/translate_file", "a.txt", b"\xff\xfe\xfd", {"target": "de"}, 400, "UTF-16"),
+    ],
+)  # fmt: skip
+def test_refusals(
+    live: Any, path: str, name: str, content: bytes, fields: dict[str, str], status: int, said: str
+) -> None:
+    reply = upload(live, path, name, content, **fields)
+    assert reply.status == status
+    assert said in json.dumps(reply.json)
+    assert not live.state.documents._tasks
+
+
+def test_without_a_file(live: Any) -> None:
+    for path in ("/v2/document", "/translate_file"):
+        reply = live(path, {"target": "de", "target_lang": "DE"})
+        assert reply.status == 400
+        assert "no file" in json.dumps(reply.json)
+
+
+def test_only_the_owner_has_a_document(live: Any) -> None:
+    made = upload(live, "/v2/document", "a.txt", b"the dog", target_lang="DE").json
+    done(live, made)
+    id_ = made["document_id"]
+    for wrong, secret in ((id_, "other"), ("0" * 32, made["document_key"]), ("..%2f..", "x"), (id_, "")):
+        for route in ("", "/result"):
+            assert live(f"/v2/document/{wrong}{route}", {"document_key": secret}).status == 404
+    assert live(f"/download_file/{made['document_id']}.a.txt").status == 404
+    assert live("/download_file/..%2f..%2fetc%2fpasswd").status == 404
+
+
+def test_a_larger_body_for_documents_alone(serving: Callable[..., Any]) -> None:
+    server = serving(max_body=1000, max_document=5000)
+    long = b"the dog\n" * 200
+    assert upload(server, "/translate_file", "a.txt", long, target="de", source="en").status == 200
+    assert upload(server, "/translate_file", "a.txt", long * 4, target="de", source="en").status == 413
+    assert server("/translate", {"q": "the dog " * 200, "target": "de"}).status == 413
+
+
+def test_a_key_is_needed_where_there_are_keys(serving: Callable[..., Any], tmp_path: Path) -> None:
+    from dragoman.serving.keys import make_key
+
+    key = make_key(tmp_path / "keys", "me")
+    server = serving(keys=tmp_path / "keys")
+    assert upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE").status == 403
+    assert upload(server, "/translate_file", "a.txt", b"the dog", target="de").status == 400
+    assert upload(server, "/translate_file", "a.txt", b"the dog", target="de", source="en", api_key=key).status == 200
+
+
+def test_documents_survive_a_restart_and_lost_ones_are_named(serving: Callable[..., Any], tmp_path: Path) -> None:
+    first = serving(documents=tmp_path)
+    made = upload(first, "/v2/document", "a.txt", b"the dog", target_lang="DE").json
+    done(first, made)
+    second = serving(documents=tmp_path)
+    assert done(second, made)["status"] == "done"
+    job = tmp_path / made["document_id"] / "job.json"
+    stopped = json.loads(job.read_text()) | {"status": "translating"}
+    job.write_text(json.dumps(stopped))
+    assert (
+        second(f"/v2/document/{made['document_id']}", {"document_key": made["document_key"]}).json["status"]
+        == "translating"
+    )
+    os.utime(job, (1, 1))
+    assert "upload the document again" in done(second, made)["error_message"]
+
+
+def test_documents_expire_and_are_bounded(
+    serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serving(documents=tmp_path)
+    made = upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE").json
+    done(server, made)
+    monkeypatch.setattr(documents, "MOST_JOBS", 1)
+    full = upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE")
+    assert full.status == 429
+    assert int(full.headers["retry-after"]) > 0
+    job = tmp_path / made["document_id"] / "job.json"
+    job.write_text(json.dumps(json.loads(job.read_text()) | {"created": 0}))
+    assert server(f"/v2/document/{made['document_id']}", {"document_key": made["document_key"]}).status == 404
+    assert upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE").status == 200
+    assert not job.exists()
+
+
+def test_a_bomb_is_refused(live: Any) -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("word/document.xml", b" " * (1 << 27))
+    reply = upload(live, "/v2/document", "a.docx", out.getvalue(), target_lang="DE")
+    assert reply.status == 400
+    assert "too many" in reply.json["message"]
+
+
+def test_no_text_of_a_document_is_left_where_the_folder_is_temporary(serving: Callable[..., Any]) -> None:
+    server = serving()
+    folder = server.state.documents.folder
+    done(server, upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE").json)
+    assert folder.is_dir()
+    import asyncio
+
+    asyncio.run(server.state.documents.close())
+    assert not folder.exists()
