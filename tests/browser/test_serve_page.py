@@ -67,6 +67,46 @@ def test_a_glossary(open_page: Callable[..., Any], url: str) -> None:
     page.locator("#result", has_text="haus").wait_for(timeout=20_000)
 
 
+def test_a_document_is_chosen_translated_and_saved(open_page: Callable[..., Any], url: str, tmp_path: Path) -> None:
+    page = open_page(url)
+    page.set_input_files("#file", {"name": "a.html", "mimeType": "text/html", "buffer": b"<p>the dog</p><p>a cat</p>"})
+    page.locator("#document-result:not([hidden])").wait_for(timeout=20_000)
+    assert page.inner_text("#document-state") == "2 of 2 segments translated."
+    text = saved(page, page.locator("#document-result"), tmp_path / "b.html")
+    assert text.startswith("<p>der hund")
+    assert text.count("<p>") == 2
+    page.click("#language")
+    assert page.inner_text("#document summary") == "文档"
+
+
+def test_a_document_is_dropped(open_page: Callable[..., Any], url: str) -> None:
+    page = open_page(url)
+    drop = """(name) => {
+      const held = new DataTransfer();
+      held.items.add(new File(["the dog"], name, { type: "text/plain" }));
+      for (const kind of ["dragover", "drop"])
+        document.querySelector("#result").dispatchEvent(
+          new DragEvent(kind, { bubbles: true, cancelable: true, dataTransfer: held }));
+    }"""
+    page.evaluate(drop, "a.txt")
+    page.locator("#document-result:not([hidden])").wait_for(timeout=20_000)
+    page.evaluate(drop, "<img src=x onerror=alert(1)>.txt")
+    page.locator("#document-result", has_text="<img").wait_for(timeout=20_000)
+
+
+def test_what_is_wrong_with_a_document_is_said(browser: Any, url: str) -> None:
+    page = browser.new_page(locale="en-US")  # whose console names the status 400
+    page.goto(url)
+    page.locator("#document summary").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "file"
+    page.set_input_files("#file", {"name": "a.docx", "mimeType": "x/y", "buffer": b"no zip"})
+    page.locator("#document-state", has_text="not a .docx file").wait_for(timeout=20_000)
+    assert page.locator("#document-result").is_hidden()
+    page.close()
+
+
 def test_a_word_lights_up_its_partners(open_page: Callable[..., Any], url: str) -> None:
     page = open_page(url)
     explored(page, "the dog sees a cat")

@@ -10,6 +10,11 @@ const SAYS = {
     placeholder: "Type or paste text", count: (n, most) => `${n.toLocaleString("en")} of ${most.toLocaleString("en")} characters`,
     sure: (share) => `Confidence ${Math.round(100 * share)} of 100`, detected: (name) => `${name}, it seems`,
     offline: "The server does not answer.", line: "line",
+    document: "Document", choose: "Choose a document", left: "Left as it is",
+    "document-help": "Drop one anywhere on this page, or choose it: Word, PowerPoint, OpenDocument, HTML, Markdown, subtitles, .po, XLIFF, text. It keeps its shape.",
+    reading: (name) => `Sending ${name} …`, waiting: (name) => `Translating ${name} …`,
+    finished: (found, translated) => `${translated.toLocaleString("en")} of ${found.toLocaleString("en")} segments translated.`,
+    save: (name) => `Save ${name}`, kept: (text, why) => `${why}: ${text}`,
   },
   zh: {
     from: "源语言", to: "目标语言", clear: "清空", copy: "复制", copied: "已复制", why: "模型看了哪里",
@@ -20,6 +25,11 @@ const SAYS = {
     placeholder: "输入或粘贴文本", count: (n, most) => `${n.toLocaleString("en")} / ${most.toLocaleString("en")} 字符`,
     sure: (share) => `置信度 ${Math.round(100 * share)}（满分 100）`, detected: (name) => `似乎是${name}`,
     offline: "服务器没有响应。", line: "行",
+    document: "文档", choose: "选择文档", left: "未翻译的部分",
+    "document-help": "把文档拖到页面任意位置，或点击选择：Word、PowerPoint、OpenDocument、HTML、Markdown、字幕、.po、XLIFF、纯文本。译文保持原有格式。",
+    reading: (name) => `正在上传 ${name}……`, waiting: (name) => `正在翻译 ${name}……`,
+    finished: (found, translated) => `共 ${found.toLocaleString("en")} 个片段，已翻译 ${translated.toLocaleString("en")} 个。`,
+    save: (name) => `保存 ${name}`, kept: (text, why) => `${why}：${text}`,
   },
 };
 const PAUSE_MS = 300;
@@ -203,6 +213,83 @@ async function look(source, target, from, to) {
     $("explorer").hidden = true;
   }
 }
+
+// --- documents: uploaded, asked after, fetched ------------------------------------------------------------------------
+
+let sending = null; // the document that is under way
+const ASK_AGAIN_MS = 500;
+
+async function translateDocument(chosen) {
+  if (sending) sending.abort();
+  const mine = (sending = new AbortController());
+  const [link, tell] = [$("document-result"), (text) => { $("document-state").textContent = text; }];
+  const headers = key ? { authorization: `Bearer ${key}` } : {};
+  if (link.href) URL.revokeObjectURL(link.href);
+  link.hidden = true;
+  $("document-left").replaceChildren();
+  $("document").open = true;
+  tell(say("reading", chosen.name));
+  const form = new FormData();
+  form.append("target_lang", $("to").value);
+  if ($("from").value !== "auto") form.append("source_lang", $("from").value);
+  form.append("file", chosen);
+  const told = async (answer) => {
+    const found = await answer.json();
+    $("access").hidden = answer.status !== 403;
+    if (!answer.ok) throw new Error(found.message);
+    return found;
+  };
+  try {
+    const made = await told(await fetch("v2/document", { method: "POST", headers, body: form, signal: mine.signal }));
+    const owned = { method: "POST", headers: { ...headers, "content-type": "application/json" },
+      body: JSON.stringify({ document_key: made.document_key }), signal: mine.signal };
+    const where = `v2/document/${made.document_id}`;
+    tell(say("waiting", chosen.name));
+    let status = await told(await fetch(where, owned));
+    while (status.status !== "done" && status.status !== "error") {
+      await new Promise((resolve) => { setTimeout(resolve, ASK_AGAIN_MS); });
+      status = await told(await fetch(where, owned));
+    }
+    if (status.status === "error") throw new Error(status.error_message);
+    const answer = await fetch(`${where}/result`, owned);
+    if (!answer.ok) throw new Error((await answer.json()).message);
+    link.href = URL.createObjectURL(await answer.blob());
+    link.download = chosen.name.replace(/(\.[^.]*)?$/, (suffix) => `.${$("to").value}${suffix}`);
+    link.textContent = say("save", link.download);
+    link.hidden = false;
+    const { found, translated, left } = status.segments;
+    tell(say("finished", found, translated));
+    $("document-left").replaceChildren(...left.map((one) => element("li", say("kept", one.text, one.why))));
+  } catch (error) {
+    if (error.name !== "AbortError" && mine === sending) tell(error instanceof TypeError ? say("offline") : error.message);
+  }
+}
+
+/** Whether something that is dragged over the page is a file. */
+function hasFile(event) {
+  return [...(event.dataTransfer ? event.dataTransfer.types : [])].includes("Files");
+}
+
+$("file").accept = settings.documents.join(",");
+$("file").addEventListener("change", () => {
+  const [chosen] = $("file").files;
+  if (chosen) translateDocument(chosen);
+  $("file").value = "";
+});
+document.addEventListener("dragover", (event) => {
+  if (!hasFile(event)) return;
+  event.preventDefault();
+  document.body.classList.add("dropping");
+});
+document.addEventListener("dragleave", (event) => {
+  if (!event.relatedTarget) document.body.classList.remove("dropping");
+});
+document.addEventListener("drop", (event) => {
+  document.body.classList.remove("dropping");
+  if (!hasFile(event)) return;
+  event.preventDefault();
+  if (event.dataTransfer.files.length) translateDocument(event.dataTransfer.files[0]);
+});
 
 function soon() {
   count();

@@ -22,6 +22,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dragoman.documents import SUFFIXES
 from dragoman.documents.document import Asked
 from dragoman.documents.translate import Opened, open_document
 from dragoman.errors import DragomanError
@@ -33,6 +34,9 @@ from dragoman.serving.pairs import Pair
 from dragoman.serving.service import Service
 from dragoman.translation.assemble import Translation
 from dragoman.translation.options import TranslateOptions
+
+UPLOADED = tuple(suffix for suffix in SUFFIXES if suffix not in (".csv", ".tsv"))
+"""Suffixes of what is taken: tables need the names of columns."""
 
 logger = logging.getLogger("dragoman.serving")
 

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, JSONResponse
 from pydantic import BaseModel, Field
 
-from dragoman.documents import SUFFIXES
+from dragoman.serving.documents import UPLOADED
 from dragoman.serving.glossaries import UnknownError
 from dragoman.serving.http import (
     MalformedError,
@@ -177,7 +177,7 @@ async def settings(request: Request) -> dict[str, Any]:
         "keyRequired": state.keys is not None,
         "suggestions": False,
         "filesTranslation": True,
-        "supportedFilesFormat": [suffix for suffix in SUFFIXES if suffix not in (".csv", ".tsv")],
+        "supportedFilesFormat": list(UPLOADED),
         "language": {
             "source": {"code": "auto", "name": "Auto Detect"},
             "target": {"code": first.tgt, "name": name_of(first.tgt)},

@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse
 from dragoman.data.languages import UNSPACED
 from dragoman.pages.colours import scale
 from dragoman.pages.render import checksum, render
+from dragoman.serving.documents import UPLOADED
 from dragoman.serving.http import State, state_of
 from dragoman.serving.limits import EXPLAINED
 from dragoman.serving.pairs import name_of
@@ -37,6 +38,7 @@ def _index(state: State) -> str:
         "beam": min(pair.translator.config.decode.beam_size for pair in pairs),
         "explained": EXPLAINED,
         "scale": scale(),
+        "documents": list(UPLOADED),
     }
     return render("serve.html", settings=settings)
 
