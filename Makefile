@@ -2,7 +2,7 @@
 #   make demo         watch a Transformer learn to translate (5 to 8 minutes on two cores)
 #   make test         the tests
 #   make test-faults  the fault suite at its full figures, one line a row (10 minutes; its quick half is in `make test`)
-#   make test-browser the pages in a real browser (installs Chromium)
+#   make test-browser the pages in a real browser (installs Chromium and node)
 #   make wheel        a wheel and a source distribution in dist/; test-wheel tries the wheel in an empty environment
 #   make test-newest  the tests with the newest torch that pip finds, in an environment of its own
 #   make check        formatting, lint, types, import layers
@@ -36,11 +36,12 @@ test-slow: .venv/ready
 test-faults: .venv/ready
 	$(BIN)/pytest tests/faults -m 'faults or not faults' -s --durations 10
 
-# pages in a real browser: Debian's Chromium, driven by Playwright
+# pages in a real browser: Debian's Chromium, driven by Playwright; and the page that translates by itself, in node
 test-browser: .venv/ready
 	command -v chromium chromium-browser google-chrome >/dev/null || { apt-get update -qq && apt-get install -qq -y chromium; }
+	command -v node >/dev/null || { apt-get update -qq && apt-get install -qq -y nodejs; }
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[browser]'
-	$(BIN)/pytest tests/browser -m browser
+	$(BIN)/pytest tests/browser tests/formats/test_page_format.py -m 'browser or not browser'
 
 wheel: .venv/ready
 	rm -rf dist

@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 
 from dragoman import cli
+from dragoman.cli.demo import write_page
 from dragoman.files import check_sealed
+from dragoman.progress import Ticker
 
 Command = Callable[..., Any]
 
@@ -146,3 +148,39 @@ def test_the_folder_one_stands_in_is_not_replaced(command: Command, run: Path, t
     assert done.status == 2
     assert ".: --out must name a folder" in done.error
     assert list((tmp_path / "empty").iterdir()) == []
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_a_page_is_one_file_with_its_certificate_beside_it(
+    command: Command, run: Path, corpus: Any, tmp_path: Path
+) -> None:
+    file = tmp_path / "translator.html"
+    asked = ("export", run, "--to", "page", "--out", file, "--check", corpus.valid_src, "--ref", corpus.valid_tgt)
+    done = command(*asked, "--require", "nats=1e-4", "--require", "identical=1")
+    assert done.status == 0, done.err
+    said = done.out.decode().split("\n")
+    assert said[:2] == [str(file), "A: ours, float32, by torch; B: page, float32, computed in float32"]
+    assert "cut into other subwords: 0" in said
+    assert {path.name for path in tmp_path.iterdir()} == {"run", "translator.html", "translator.certificate.json"}
+    done = command(*asked, "--quantization", "int8", "--require", "nats=1e-9")
+    assert done.status == 2
+    assert "the export does not come up to --require: nats is" in done.err
+
+
+def test_without_node_a_page_is_written_but_not_checked(
+    command: Command, run: Path, corpus: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = command("export", run, "--to", "page", "--check", corpus.valid_src, "--out", tmp_path / "x.html")
+    assert (done.status, done.err) == (
+        2, "error: comparing a page needs node, which is not installed: https://nodejs.org, or leave out --check\n"
+    )  # fmt: skip
+    assert not (tmp_path / "x.html").exists()
+    assert command("export", run, "--to", "page", "--out", tmp_path / "x.html").status == 0
+
+
+def test_the_demo_ends_with_a_page(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_page(run, Ticker())
+    page = run / "translator.html"
+    assert 50_000 < page.stat().st_size
+    assert capsys.readouterr().out.startswith(f"the translator as one file: {page} (0.")

@@ -58,7 +58,7 @@ def demo(
 
 
 def run_demo(tgt_lang: str = "de", out: Path | None = None, overrides: Sequence[str] = ()) -> int | None:
-    """Write the corpus, train, score combinations never seen, show translations and an attention map.
+    """Write the corpus, train, score combinations never seen, show translations, an attention map and a page.
 
     Returns:
         The number of the signal that stopped training, if one did.
@@ -91,6 +91,7 @@ def run_demo(tgt_lang: str = "de", out: Path | None = None, overrides: Sequence[
         translator = Translator.load(run)
         report(translator, files, tgt_lang, ticker)
         draw(translator, run, ticker)
+        write_page(run, ticker)
     print(what_next(run, tgt_lang))
     return None
 
@@ -151,3 +152,14 @@ def draw(translator: Translator, run: Path, ticker: Ticker) -> None:
         print(f"\nattention map: {run / 'attention.svg'}")
     except ConfigError as error:
         ticker.say(f"no attention map: {error}")
+
+
+def write_page(run: Path, ticker: Ticker) -> None:
+    """Write the translator as one HTML file, if it can be one."""
+    from dragoman.formats.export import export
+
+    try:
+        page = export(run, "page", run / "translator.html", "int8")
+        print(f"the translator as one file: {page} ({page.stat().st_size / 1e6:.1f} MB; open it in a browser, offline too)")
+    except ConfigError as error:
+        ticker.say(f"no page: {error}")

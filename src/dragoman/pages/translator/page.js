@@ -105,6 +105,7 @@ function theme(wanted) {
 
 /** The whole text, sentence by sentence; a later change of the text ends it. */
 async function translate() {
+  if (broken !== null) return;
   const mine = ++turn, begun = performance.now(), text = $("source").value;
   $("state").textContent = text.trim() ? say("working") : "";
   $("result").classList.toggle("old", Boolean(text.trim()));
@@ -121,7 +122,7 @@ async function translate() {
       }
     }
   } catch (error) {
-    if (mine === turn) fail(error);
+    if (mine === turn) $("state").textContent = error.message;
     return;
   }
   if (mine !== turn) return;
@@ -188,7 +189,10 @@ $("copy").addEventListener("click", async () => {
 });
 speak();
 $("state").textContent = say("loading");
-ask("load", { content, weights: $("weights").textContent }).then(() => {
-  $("state").textContent = "";
-  if ($("source").value.trim()) translate(); // a reader may have been quicker, or the browser has kept the text
-}, fail);
+addEventListener("DOMContentLoaded", () => { // the weights come last, so that the page is there before them
+  speak();
+  ask("load", { content, weights: $("weights") ? $("weights").textContent : "" }).then(() => {
+    $("state").textContent = "";
+    if ($("source").value.trim()) translate(); // a reader may have been quicker, or the browser has kept the text
+  }, fail);
+});

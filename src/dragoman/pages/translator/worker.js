@@ -16,16 +16,18 @@ function fromBase64(text) {
 function weightsOf(tensors, bytes) {
   const weights = {};
   let at = 0;
-  const floats = (n) => new Float32Array(bytes.slice(at, at += 4 * n).buffer);
+  const take = (n) => {
+    if (at + n > bytes.length) throw new Error("its weights are not whole");
+    return bytes.slice(at, at += n).buffer;
+  };
+  const floats = (n) => new Float32Array(take(4 * n));
   for (const [name, shape, rounded] of tensors) {
     const size = shape.reduce((product, n) => product * n, 1), steps = rounded ? floats(shape[0]) : null;
-    const values = rounded ? Float32Array.from(new Int8Array(bytes.buffer, at, size)) : floats(size);
-    if (rounded) {
-      at += size;
-      for (let i = 0; i < size; i++) values[i] *= steps[Math.floor(i / shape[1])];
-    }
+    const values = rounded ? Float32Array.from(new Int8Array(take(size))) : floats(size);
+    if (rounded) for (let i = 0; i < size; i++) values[i] *= steps[Math.floor(i / shape[1])];
     weights[name] = { shape, values };
   }
+  if (at !== bytes.length) throw new Error("its weights are not whole");
   return weights;
 }
 

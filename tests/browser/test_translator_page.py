@@ -1,0 +1,185 @@
+"""The translator in one HTML file, opened from the disk as people open it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+import dragoman
+from dragoman.explanation.trace import explain
+from dragoman.translation.translator import Translator
+
+pytestmark = pytest.mark.browser
+
+WIDTHS = {"phone": 375, "tablet": 768, "desktop": 1440}
+TEXT = "the dog sees a cat and the man likes the house"
+
+
+@pytest.fixture(scope="module")
+def run(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("page") / "run"
+    shutil.copytree(tiny_run / "bundle", folder / "bundle")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def url(run: Path) -> str:
+    return dragoman.export(run, "page", run / "translator.html", "float32").as_uri()
+
+
+def translated(page: Any, text: str) -> str:
+    page.fill("#source", text)
+    page.locator("#result:not(.old):not(:empty)").wait_for(timeout=20_000)
+    return str(page.inner_text("#result"))
+
+
+def explored(page: Any, text: str) -> None:
+    """Translate, and wait for the explorer to show the first sentence."""
+    translated(page, text)
+    page.locator("#explorer dd", has_text=text.split(".")[0]).first.wait_for(timeout=20_000)
+
+
+def test_it_translates_as_dragoman_does(open_page: Callable[..., Any], run: Path, url: str, corpus: Any) -> None:
+    page, translator = open_page(url), Translator.load(run)
+    lines = corpus.valid_src.read_text().splitlines()[:10]
+    ours = [one.text for one in translator.translate(lines, guard=False)]
+    assert translated(page, "\n".join(lines)).split("\n") == ours
+    page.click("#clear")
+    assert page.inner_text("#result") == ""
+    assert page.locator("#why").is_hidden()
+
+
+def test_it_works_offline_and_sends_nothing(browser: Any, url: str) -> None:
+    context = browser.new_context(offline=True, locale="en-US")
+    page, asked = context.new_page(), []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(url)
+    assert translated(page, TEXT).startswith("der hund")
+    assert [one for one in asked if not one.startswith(("file:", "blob:"))] == []
+    assert page.evaluate("fetch('https://example.org').then(() => 'sent', () => 'refused')") == "refused"
+    context.close()
+
+
+def test_a_later_text_takes_the_place_of_an_earlier_one(open_page: Callable[..., Any], url: str) -> None:
+    page = open_page(url)
+    page.fill("#source", "\n".join([TEXT] * 300))
+    page.wait_for_timeout(400)
+    answered = page.evaluate("performance.now()")
+    assert translated(page, "a cat") == "ein katze"
+    assert page.evaluate("performance.now()") - answered < 5_000
+    page.wait_for_timeout(300)
+    assert page.inner_text("#result") == "ein katze"
+
+
+def test_the_page_never_waits_for_the_model(open_page: Callable[..., Any], url: str) -> None:
+    page = open_page(url)
+    page.evaluate("""() => { window.longest = 0; let last = performance.now();
+        const beat = () => { const now = performance.now(); window.longest = Math.max(window.longest, now - last); last = now;
+                             setTimeout(beat, 5); }; beat(); }""")
+    translated(page, "\n".join([TEXT] * 40))
+    assert page.evaluate("window.longest") < 250
+
+
+def test_words_heads_and_steps(open_page: Callable[..., Any], url: str) -> None:
+    page = open_page(url)
+    explored(page, TEXT)
+    page.locator(".ex-queries .ex-chip").nth(1).hover()
+    shares = [float(text[:-1]) for text in page.locator(".ex-keys small").all_inner_texts() if text]
+    assert sum(shares) == pytest.approx(100, abs=4)
+    page.locator(".ex-thumb").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    assert "head 1" in page.inner_text(".ex-one h3")
+    page.locator(".ex-player [data-sign='›']").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.inner_text(".ex-steps span").startswith("Step 2 of")
+
+
+def test_another_candidate_is_decoded_in_the_page(open_page: Callable[..., Any], run: Path, url: str) -> None:
+    page = open_page(url)
+    explored(page, TEXT)
+    before = page.locator("#explorer dd").nth(1).inner_text()
+    other = page.locator(".ex-candidates li button:enabled").first
+    chosen = other.locator("bdi").inner_text()
+    other.click()
+    page.locator(".ex-original").wait_for(timeout=20_000)
+    assert page.locator(".ex-player [aria-current] bdi").inner_text() == chosen
+    now = page.locator("#explorer dd").nth(1).inner_text()
+    translator = Translator.load(run)
+    trace = explain(translator, TEXT)
+    first = next(i for i, (name, _) in zip(trace.steps[0].best_ids, trace.steps[0].best, strict=True) if name == chosen)
+    assert now == explain(translator, TEXT, prefix=[first]).translation != before
+    page.click(".ex-original")
+    assert page.locator("#explorer dd").nth(1).inner_text() == before
+
+
+def test_a_sentence_is_chosen_of_several(open_page: Callable[..., Any], url: str) -> None:
+    page = open_page(url)
+    explored(page, "the dog sees. A cat.\n\nthe man")
+    assert page.inner_text("#result").count("\n") == 2
+    page.select_option("#sentence", index=2)
+    page.locator("#explorer dd", has_text="the man").first.wait_for(timeout=20_000)
+
+
+def test_what_is_shown_can_be_kept(open_page: Callable[..., Any], url: str, tmp_path: Path) -> None:
+    page = open_page(url)
+    explored(page, TEXT)
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Save the picture").first.click()
+    waiting.value.save_as(tmp_path / "links.svg")
+    assert ElementTree.parse(tmp_path / "links.svg").getroot().tag == "{http://www.w3.org/2000/svg}svg"
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Save as a page").click()
+    waiting.value.save_as(tmp_path / "state.html")
+    again = open_page((tmp_path / "state.html").as_uri())
+    assert again.locator("dd", has_text=TEXT).count() == 1
+    assert (tmp_path / "state.html").stat().st_size < 300_000  # without the model
+
+
+def test_text_never_becomes_html(open_page: Callable[..., Any], url: str) -> None:
+    page = open_page(url)
+    for payload in ("<img src=x onerror=alert(1)>", "<script>alert(1)</script>"):
+        explored(page, payload)
+        assert page.locator("main img, main svg:not(.ex-links), main script").count() == 0
+
+
+def test_a_damaged_file_says_so(browser: Any, run: Path, url: str, tmp_path: Path) -> None:
+    text = (run / "translator.html").read_text(encoding="utf-8")
+    longer = text.replace('id="weights">', 'id="weights">AAAA')
+    for damaged in (longer, text[:-20_000], text[: text.index('id="weights">')]):
+        (tmp_path / "damaged.html").write_text(damaged, encoding="utf-8")
+        page = browser.new_page(locale="en-US")
+        page.goto((tmp_path / "damaged.html").as_uri())
+        said = page.locator("#state", has_text="This file cannot translate here: its weights are not whole")
+        said.wait_for(timeout=20_000)
+        page.close()
+
+
+@pytest.mark.parametrize("width", WIDTHS.values(), ids=WIDTHS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits(open_page: Callable[..., Any], url: str, width: int, scheme: str) -> None:
+    page = open_page(url, viewport={"width": width, "height": 800}, color_scheme=scheme)
+    explored(page, TEXT)
+    wide, shown = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert wide <= shown
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+
+
+def test_it_speaks_chinese_and_has_a_dark_theme(open_page: Callable[..., Any], url: str) -> None:
+    page = open_page(url, locale="zh-CN")
+    assert page.inner_text("#clear") == "清空"
+    explored(page, TEXT)
+    assert page.inner_text(".ex-bar button >> nth=0") == "译文看原文"
+    assert "Intl.Segmenter" in page.inner_text("footer")
+    page.click("#language")
+    assert page.inner_text("#clear") == "Clear"
+    before = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.click("#theme")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
