@@ -79,9 +79,17 @@ def test_a_later_text_takes_the_place_of_an_earlier_one(open_page: Callable[...,
 
 def test_the_page_never_waits_for_the_model(open_page: Callable[..., Any], url: str) -> None:
     page = open_page(url)
-    page.evaluate("""() => { window.longest = 0; let last = performance.now();
-        const beat = () => { const now = performance.now(); window.longest = Math.max(window.longest, now - last); last = now;
-                             setTimeout(beat, 5); }; beat(); }""")
+    page.evaluate("""() => {
+        window.longest = 0;
+        let last = performance.now();
+        const beat = () => {
+            const now = performance.now();
+            window.longest = Math.max(window.longest, now - last);
+            last = now;
+            setTimeout(beat, 5);
+        };
+        beat();
+    }""")
     translated(page, "\n".join([TEXT] * 40))
     assert page.evaluate("window.longest") < 250
 

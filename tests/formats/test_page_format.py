@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
 import re
@@ -12,11 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sentencepiece
 import torch
 
 import dragoman
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import DecodeConfig, ModelConfig, TokenizerConfig
+from dragoman.data.sentencepiece_check import NORMALIZERS
 from dragoman.data.tokenizer import EOS_ID, Tokenizer
 from dragoman.decoding.batches import search_all
 from dragoman.engines.engine import SearchSettings, Segment
@@ -163,6 +166,35 @@ def test_texts_are_cut_as_sentencepiece_cuts_them(
     (back,) = page.answers([{"task": "decode", "rows": [*found, *rows], "side": "tgt"}])
     assert back == tokenizer.decode([*found, *rows])
 
+
+@pytest.mark.parametrize("model_type", ["bpe", "unigram"])
+@pytest.mark.parametrize("switches", [{}, dict(remove_extra_whitespaces=False), dict(add_dummy_prefix=False)], ids=str)
+@pytest.mark.parametrize("name", NORMALIZERS)
+def test_texts_are_normalised_as_sentencepiece_does_it(
+    tiny_run: Path, tmp_path: Path, corpus: Any, name: str, switches: dict[str, bool], model_type: str
+) -> None:
+    lines = corpus.src.read_text().split("\n") + texts(300, 1)
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(line.replace("\0", "") for line in lines), model_writer=model, model_type=model_type,
+        vocab_size=500, hard_vocab_limit=False, byte_fallback=True, normalization_rule_name=name, pad_id=0, unk_id=1,
+        bos_id=2, eos_id=3, minloglevel=2, **switches,
+    )  # fmt: skip
+    tokenizer = Tokenizer(model.getvalue())
+    bundle = load_bundle(tiny_run)._replace(src_tokenizer=tokenizer, tgt_tokenizer=tokenizer)
+    chance = random.Random(4)
+    odd = ["".join(chr(chance.choice(ODD)) for _ in range(9)) for _ in range(1500)]
+    page, asked = paged(bundle, tmp_path), [*odd, *texts(500, 5), "", " ", "\u3000", "　ﬁ①ｶﾞ Å  "]
+    (found,) = page.answers([{"task": "encode", "texts": asked, "side": "src"}])
+    assert found == tokenizer.encode(asked)
+    rows = [[chance.randrange(tokenizer.vocab_size) for _ in range(chance.randrange(12))] for _ in range(500)]
+    (back,) = page.answers([{"task": "decode", "rows": [*found, *rows], "side": "tgt"}])
+    assert back == tokenizer.decode([*found, *rows])
+
+
+ODD = [code for first, last in ((32, 0x250), (0x300, 0x36F), (0x1E00, 0x2200), (0x2460, 0x24FF), (0x3000, 0x3400),
+                                (0xAC00, 0xAC80), (0xF900, 0xFB4F), (0xFE00, 0xFFFD), (0x1D400, 0x1D800), (32, 33))
+       for code in range(first, last)]  # fmt: skip
 
 # --- what the page shows ----------------------------------------------------------------------------------------------
 

@@ -160,6 +160,7 @@ def write_page(run: Path, ticker: Ticker) -> None:
 
     try:
         page = export(run, "page", run / "translator.html", "int8")
-        print(f"the translator as one file: {page} ({page.stat().st_size / 1e6:.1f} MB; open it in a browser, offline too)")
+        megabytes = page.stat().st_size / 1e6
+        print(f"the translator as one file: {page} ({megabytes:.1f} MB; open it in a browser, offline too)")
     except ConfigError as error:
         ticker.say(f"no page: {error}")

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from dragoman import __version__
 from dragoman.bundle import Bundle
 from dragoman.config import ModelConfig
-from dragoman.data.sentencepiece_check import UNUSED, is_of_words, is_unigram, parts
+from dragoman.data.sentencepiece_check import UNUSED, fields, is_of_words, is_unigram, parts
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Tokenizer
 from dragoman.errors import ConfigError
 from dragoman.files import explained, write_text
@@ -62,7 +62,7 @@ def write(bundle: Bundle, folder: Path, quantization: str) -> None:
 
     Raises:
         BundleError: A weight is not finite.
-        ConfigError: Text is normalised before it is cut into subwords, the model is a parser, or too large.
+        ConfigError: The model is a parser or too large, or its subwords are of another kind.
         OSError: The file cannot be written.
     """
     write_text(folder / NAME, html(bundle, quantization))
@@ -131,6 +131,7 @@ def subwords(tokenizer: Tokenizer) -> dict[str, Any]:
     """A vocabulary as the scripts read it."""
     return {
         "kind": "unigram" if is_unigram(tokenizer.proto) else "bpe",
+        "normaliser": normaliser(parts(tokenizer.proto).normalizer),
         "pieces": tokenizer.pieces(range(tokenizer.vocab_size)),
         "scores": base64.b64encode(np.array(tokenizer.scores, "<f4").tobytes()).decode(),
         "unused": [i for i, piece in enumerate(parts(tokenizer.proto).pieces) if piece.kind == UNUSED],
@@ -171,11 +172,27 @@ def facts_of(file: Path) -> dict[str, Any]:
     return {"export": "page", **known, "files": {file.name: {"bytes": len(data)}}, "sha256": digest}
 
 
+def normaliser(body: bytes) -> dict[str, Any]:
+    """What SentencePiece does to a text before it cuts it, from its NormalizerSpec.
+
+    Raises:
+        ConfigError: It leaves spaces as they are, which no script here does.
+    """
+    said = {number: value for number, _, value in fields(body)}
+    if not said.get(_ESCAPE, 1):
+        raise ConfigError(f"this model cannot be written for {TITLE}: its subwords do not write spaces as U+2581")
+    rules = said.get(_MAP, b"")
+    return {
+        "map": base64.b64encode(rules if isinstance(rules, bytes) else b"").decode(),
+        "prefix": bool(said.get(_PREFIX, 1)),
+        "trim": bool(said.get(_TRIM, 1)),
+    }
+
+
+_MAP, _PREFIX, _TRIM, _ESCAPE = 2, 3, 4, 5  # fields of a NormalizerSpec
+
+
 def _check(tokenizer: Tokenizer) -> None:
-    """Refuse subwords that the scripts do not cut as SentencePiece does."""
+    """Refuse whole words."""
     if is_of_words(tokenizer.proto):
         raise ConfigError(f"this model cannot be written for {TITLE}: it is a parser, and the page translates")
-    if not tokenizer.is_exact:
-        raise ConfigError(
-            f"this model cannot be written for {TITLE}: its subwords normalise the text first, which the page does not"
-        )

@@ -1,18 +1,17 @@
 "use strict";
 // Text to subword ids and back, exactly as SentencePiece does it (https://github.com/google/sentencepiece, src/: the
-// files named below) for models that take a text as it is: the only normalisation is U+2581 for each space.
+// files named below).
 
-const SPACE = "\u2581";
 const UNK_PENALTY = 10; // unigram_model.cc
 
 class Subwords {
   /**
-   * kind: "bpe" or "unigram". pieces: what each id is written as. scores: Float32Array.
+   * kind: "bpe" or "unigram". normaliser: what Normaliser takes. pieces: what each id is written as. scores: Float32Array.
    * normal, unused: ids that texts are cut into, and those that only decode. bytes: the ids of 0x00 to 0xFF, or none.
    * special: { pad, unk, bos, eos }.
    */
-  constructor({ kind, pieces, scores, unused, bytes, special }) {
-    Object.assign(this, { kind, pieces, scores, bytes, special, unused: new Set(unused) });
+  constructor({ kind, normaliser, pieces, scores, unused, bytes, special }) {
+    Object.assign(this, { kind, pieces, scores, bytes, special, unused: new Set(unused), normaliser: new Normaliser(normaliser) });
     this.values = new Map(bytes.map((id, value) => [id, value]));
     const reserved = new Set([...Object.values(special), ...bytes]);
     this.ids = new Map(pieces.map((piece, id) => [piece, id]).filter(([, id]) => !reserved.has(id)));
@@ -23,9 +22,7 @@ class Subwords {
 
   /** Cut a text; what it has no piece for becomes bytes, or one unk for each run (sentencepiece_processor.cc). */
   encode(text) {
-    if (!text) return [];
-    const characters = [...(SPACE + text.replaceAll(" ", SPACE))];
-    const ids = [];
+    const characters = [...this.normaliser.normalise(text)], ids = [];
     let unknown = false;
     for (const [piece, id] of this.kind === "bpe" ? this.merged(characters) : this.likeliest(characters)) {
       if (id !== this.special.unk) ids.push(id);
@@ -92,7 +89,8 @@ class Subwords {
 
   /** Join subwords to a text; pad, bos and eos are nothing. Bytes that form no character become U+FFFD. */
   decode(ids) {
-    let text = "", bytes = [], begun = false;
+    const { prefix, trim } = this.normaliser;
+    let text = "", bytes = [], begun = !prefix && !trim; // a space at the beginning is the normaliser's
     const flush = () => {
       text += characters(Uint8Array.from(bytes));
       bytes = [];
@@ -108,7 +106,7 @@ class Subwords {
       begun ||= text !== "";
       const piece = id === unk ? " \u2047 " : this.pieces[id];
       text += (begun ? piece : piece.replace(SPACE_AT_START, "")).replaceAll(SPACE, " ");
-      begun ||= piece.startsWith(SPACE);
+      begun ||= piece.startsWith(SPACE) && !trim;
     }
     flush();
     return text;
@@ -130,7 +128,7 @@ function characters(bytes) {
   const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   let text = "";
   for (let at = 0; at < bytes.length;) {
-    const size = bytes[at] < 0x80 ? 1 : bytes[at] < 0xe0 ? 2 : bytes[at] < 0xf0 ? 3 : 4;
+    const size = widthOf(bytes[at]);
     try {
       text += strict.decode(bytes.subarray(at, at + size));
       at += size;
