@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import random
 import re
 import shutil
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,12 +21,12 @@ import torch
 import dragoman
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import DecodeConfig, ModelConfig, TokenizerConfig
-from dragoman.data.sentencepiece_check import NORMALIZERS
+from dragoman.data.sentencepiece_check import NORMAL, NORMALIZERS, parts
 from dragoman.data.tokenizer import EOS_ID, Tokenizer
 from dragoman.decoding.batches import search_all
 from dragoman.engines.engine import SearchSettings, Segment
 from dragoman.engines.page import Page
-from dragoman.errors import ConfigError, DecodeError
+from dragoman.errors import BundleError, ConfigError, DecodeError
 from dragoman.explanation.page import trace_data
 from dragoman.explanation.trace import explain
 from dragoman.formats.page import why_not, write
@@ -200,8 +202,6 @@ ODD = [code for first, last in ((32, 0x250), (0x300, 0x36F), (0x1E00, 0x2200), (
 
 
 def unpacked(view: dict[str, Any]) -> dict[str, np.ndarray]:
-    import base64
-
     return {
         kind: np.frombuffer(base64.b64decode(one.pop("weights")), "<u2").reshape(one["shape"]) / 65535
         for kind, one in view["kinds"].items()
@@ -259,6 +259,20 @@ def test_what_the_page_cannot_hold_is_refused(make: Make, tiny_run: Path, tmp_pa
     bundle = load_bundle(tiny_run)
     with pytest.raises(ConfigError, match="cannot be written for an HTML page: it is a parser"):
         write(bundle._replace(tgt_tokenizer=words), tmp_path, "float32")
+    proto = bundle.src_tokenizer.proto
+    pieces = [piece for piece in parts(proto).pieces if piece.kind == NORMAL and len(piece.text) == 7][:2]
+    for piece, mark in zip(pieces, (b">>fra<<", b">>deu<<"), strict=True):  # as an imported model has them
+        entry = b"\x0a\x07" + piece.text + b"\x15" + struct.pack("<f", piece.score)
+        start = proto.index(entry)
+        unused = b"\x0a\x07" + mark + entry[9:] + b"\x18\x05"
+        rest = proto[start + len(entry) :]
+        proto = proto[: start - 1] + bytes([len(unused)]) + unused + rest.removeprefix(b"\x18\x01")
+    several = Tokenizer(proto)
+    assert several.targets.keys() == {"fra", "deu"}
+    with pytest.raises(
+        ConfigError, match="an HTML page: it translates into 2 languages, and the page has none to choose"
+    ):
+        write(bundle._replace(src_tokenizer=several, tgt_tokenizer=several), tmp_path, "float32")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -268,9 +282,15 @@ def test_a_damaged_model_is_one_clear_line(make: Make, tmp_path: Path) -> None:
     text = page.file.read_text(encoding="utf-8")
     weights = re.search(r'id="weights">([^<]+)<', text)
     assert weights is not None
-    page.file.write_text(text.replace(weights[1], "AADAfw" * (len(weights[1]) // 6 + 1)), encoding="utf-8")
-    with pytest.raises(DecodeError, match="not finite"):
-        page.search([Segment(ids=[5])], SearchSettings(decode=DecodeConfig()))
+    values = np.frombuffer(base64.b64decode(weights[1]), "<f4")
+    nothing = base64.b64encode(np.full_like(values, np.nan)).decode()
+    for changed, error, said in (
+        (nothing, DecodeError, "not finite"),
+        (weights[1][:-400], BundleError, "translator.html: its weights are not whole; export it again"),
+    ):
+        page.file.write_text(text.replace(weights[1], changed), encoding="utf-8")
+        with pytest.raises(error, match=said):
+            page.search([Segment(ids=[5])], SearchSettings(decode=DecodeConfig()))
 
 
 def test_the_certificate_of_a_page(tiny_run: Path, tmp_path: Path, corpus: Any) -> None:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 
 from dragoman.decoding.search import NOT_FINITE, Hypothesis
 from dragoman.engines.engine import Alive, Found, Models, Needs, Progress, SearchSettings, Segment
-from dragoman.errors import ConfigError, DecodeError
+from dragoman.errors import BundleError, ConfigError, DecodeError
 
 PAIRS = 32  # read at a time
 
@@ -90,6 +90,7 @@ class Page:
         """What ``pages/translator/node.js`` answers to each question, as soon as it is there.
 
         Raises:
+            BundleError: The file is damaged.
             DecodeError: The model's scores are not finite.
         """
         script = resources.files("dragoman.pages") / "translator/node.js"
@@ -106,6 +107,8 @@ class Page:
                     answer = json.loads(line)
                     if answer is None:
                         raise DecodeError(NOT_FINITE)
+                    if isinstance(answer, dict) and "damaged" in answer:
+                        raise BundleError(f"{self.file}: {answer['damaged']}; export it again")
                     yield answer
                 said = running.stderr.read()
             if running.returncode:

@@ -62,7 +62,7 @@ def write(bundle: Bundle, folder: Path, quantization: str) -> None:
 
     Raises:
         BundleError: A weight is not finite.
-        ConfigError: The model is a parser or too large, or its subwords are of another kind.
+        ConfigError: The model is a parser or too large, has several target languages, or subwords of another kind.
         OSError: The file cannot be written.
     """
     write_text(folder / NAME, html(bundle, quantization))
@@ -135,6 +135,7 @@ def subwords(tokenizer: Tokenizer) -> dict[str, Any]:
         "pieces": tokenizer.pieces(range(tokenizer.vocab_size)),
         "scores": base64.b64encode(np.array(tokenizer.scores, "<f4").tobytes()).decode(),
         "unused": [i for i, piece in enumerate(parts(tokenizer.proto).pieces) if piece.kind == UNUSED],
+        "silent": sorted(tokenizer.targets.values()),
         "bytes": sorted(tokenizer.byte_ids, key=lambda i: tokenizer.spelled[i]),
     }
 
@@ -193,6 +194,11 @@ _MAP, _PREFIX, _TRIM, _ESCAPE = 2, 3, 4, 5  # fields of a NormalizerSpec
 
 
 def _check(tokenizer: Tokenizer) -> None:
-    """Refuse whole words."""
+    """Refuse whole words, and several target languages."""
     if is_of_words(tokenizer.proto):
         raise ConfigError(f"this model cannot be written for {TITLE}: it is a parser, and the page translates")
+    if len(tokenizer.targets) > 1:
+        raise ConfigError(
+            f"this model cannot be written for {TITLE}: it translates into {len(tokenizer.targets)} languages, and the "
+            "page has none to choose"
+        )

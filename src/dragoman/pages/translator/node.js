@@ -7,8 +7,19 @@ const { runInThisContext } = require("vm");
 
 const html = readFileSync(process.argv[2], "utf8");
 const inside = (id) => new RegExp(`<script [^>]*id="${id}">([^]*?)</script>`).exec(html)[1];
-const { Translator, NotFinite } = runInThisContext(`${inside("worker")}\n;({ Translator, NotFinite })`);
-const translator = new Translator(JSON.parse(inside("content")), inside("weights"));
+const { Translator, Damaged, NotFinite } = runInThisContext(`${inside("worker")}\n;({ Translator, Damaged, NotFinite })`);
+const translator = opened();
+
+/** The translator; if the file is damaged, the reason is all that is answered. */
+function opened() {
+  try {
+    return new Translator(JSON.parse(inside("content")), inside("weights"));
+  } catch (error) {
+    if (!(error instanceof Damaged)) throw error;
+    process.stdout.write(`${JSON.stringify({ damaged: error.message })}\n`);
+    return process.exit(0);
+  }
+}
 
 function finished(searching) {
   for (let turn = searching.next(); ; turn = searching.next()) if (turn.done) return turn.value;

@@ -8,10 +8,11 @@ class Subwords {
   /**
    * kind: "bpe" or "unigram". normaliser: what Normaliser takes. pieces: what each id is written as. scores: Float32Array.
    * normal, unused: ids that texts are cut into, and those that only decode. bytes: the ids of 0x00 to 0xFF, or none.
-   * special: { pad, unk, bos, eos }.
+   * special: { pad, unk, bos, eos }. silent: other ids that put nothing into a text.
    */
-  constructor({ kind, normaliser, pieces, scores, unused, bytes, special }) {
+  constructor({ kind, normaliser, pieces, scores, unused, bytes, special, silent }) {
     Object.assign(this, { kind, pieces, scores, bytes, special, unused: new Set(unused), normaliser: new Normaliser(normaliser) });
+    this.silent = new Set([special.pad, special.bos, special.eos, ...silent]);
     this.values = new Map(bytes.map((id, value) => [id, value]));
     const reserved = new Set([...Object.values(special), ...bytes]);
     this.ids = new Map(pieces.map((piece, id) => [piece, id]).filter(([, id]) => !reserved.has(id)));
@@ -87,7 +88,7 @@ class Subwords {
     return cut.reverse();
   }
 
-  /** Join subwords to a text; pad, bos and eos are nothing. Bytes that form no character become U+FFFD. */
+  /** Join subwords to a text. Bytes that form no character become U+FFFD. */
   decode(ids) {
     const { prefix, trim } = this.normaliser;
     let text = "", bytes = [], begun = !prefix && !trim; // a space at the beginning is the normaliser's
@@ -96,15 +97,14 @@ class Subwords {
       bytes = [];
     };
     for (const id of ids) {
-      const { pad, unk, bos, eos } = this.special;
-      if (id === pad || id === bos || id === eos) continue;
+      if (this.silent.has(id)) continue;
       if (this.values.has(id)) {
         bytes.push(this.values.get(id));
         continue;
       }
       flush();
       begun ||= text !== "";
-      const piece = id === unk ? " \u2047 " : this.pieces[id];
+      const piece = id === this.special.unk ? " \u2047 " : this.pieces[id];
       text += (begun ? piece : piece.replace(SPACE_AT_START, "")).replaceAll(SPACE, " ");
       begun ||= piece.startsWith(SPACE) && !trim;
     }
@@ -112,12 +112,11 @@ class Subwords {
     return text;
   }
 
-  /** What an id puts into a text, as bytes; nothing for pad, bos and eos. */
+  /** What an id puts into a text, as bytes. */
   spelled(id) {
-    const { pad, unk, bos, eos } = this.special;
-    if (id === pad || id === bos || id === eos) return new Uint8Array();
+    if (this.silent.has(id)) return new Uint8Array();
     if (this.values.has(id)) return Uint8Array.of(this.values.get(id));
-    return new TextEncoder().encode(id === unk ? " \u2047 " : this.pieces[id].replaceAll(SPACE, " "));
+    return new TextEncoder().encode(id === this.special.unk ? " \u2047 " : this.pieces[id].replaceAll(SPACE, " "));
   }
 }
 

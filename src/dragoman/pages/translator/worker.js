@@ -2,6 +2,8 @@
 // Text in, text out: what the page asks, answered beside it in a worker, so that the page never waits. node.js asks the
 // same functions.
 
+class Damaged extends Error {}
+
 /** Bytes that are written as base64. */
 function fromBase64(text) {
   const letters = atob(text), bytes = new Uint8Array(letters.length);
@@ -17,7 +19,7 @@ function weightsOf(tensors, bytes) {
   const weights = {};
   let at = 0;
   const take = (n) => {
-    if (at + n > bytes.length) throw new Error("its weights are not whole");
+    if (at + n > bytes.length) throw new Damaged("its weights are not whole");
     return bytes.slice(at, at += n).buffer;
   };
   const floats = (n) => new Float32Array(take(4 * n));
@@ -27,7 +29,7 @@ function weightsOf(tensors, bytes) {
     if (rounded) for (let i = 0; i < size; i++) values[i] *= steps[Math.floor(i / shape[1])];
     weights[name] = { shape, values };
   }
-  if (at !== bytes.length) throw new Error("its weights are not whole");
+  if (at !== bytes.length) throw new Damaged("its weights are not whole");
   return weights;
 }
 
