@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from collections.abc import Callable, Mapping
 
@@ -17,16 +18,23 @@ from dragoman.errors import DataError
 from dragoman.translation.assemble import Translation
 
 
+def aligned(text: str, words: list[str], made: str, order: list[int]) -> tuple[tuple[int, int], ...] | None:
+    """The links of words that were put in another order; None where a piece is not a word of its own."""
+    if len(text.split()) != len(words) or len(made.split()) != len(words):
+        return None
+    return tuple(sorted((i, n) for n, i in enumerate(order)))
+
+
 def upper(name: str, data: str | bytes, columns: tuple[str, ...] = (), backwards: bool = False) -> tuple[bytes, Report]:
     """The document "translated" to capitals, word by word, its words in the other direction if ``backwards``."""
     content = data.encode() if isinstance(data, str) else data
     opened = open_document(content, Asked(name, "en", "de", columns))
     found = {}
     for text in opened.texts:
-        words = text.upper().split()
+        words = [word if "`" in word else word.upper() for word in re.findall(r"[^\s`]*`[^`]+`\S*|\S+", text)]
         order = list(reversed(range(len(words)))) if backwards else list(range(len(words)))
-        links = tuple(sorted((i, n) for n, i in enumerate(order)))
-        found[text] = Translation(" ".join(words[i] for i in order), 0.0, alignment=links)
+        made = " ".join(words[i] for i in order)
+        found[text] = Translation(made, 0.0, alignment=aligned(text, words, made, order))
     return opened.finish(found)
 
 

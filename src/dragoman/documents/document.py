@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from dragoman.documents.units import Part
+from dragoman.documents.units import Part, Translations
 from dragoman.errors import DataError
 
 
@@ -37,6 +37,8 @@ class Document:
     save: Callable[[Callable[[Sequence[Part]], str]], bytes]
     """The bytes of the file, given what writes parts."""
     left: tuple[Left, ...] = ()
+    reject: Callable[[Translations], set[str]] = lambda found: set()
+    """The texts whose translations cannot be written, since the file would be another one."""
 
 
 class Format(Protocol):

@@ -1,7 +1,8 @@
 """Markdown (CommonMark and tables): markdown-it-py finds the paragraphs, headings and cells; their source is rewritten.
 
-Inside them emphasis, links, images, code and HTML are tags. Code blocks, link addresses and front matter keep their
-bytes. What is written is parsed again: where a translation would become markup, its characters are escaped.
+Inside them emphasis, links, images and HTML are tags; code in a line is carried over, as it is in plain text. Code
+blocks, link addresses and front matter keep their bytes. What is written is parsed again: where a translation would
+become markup, its characters are escaped.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dragoman.documents import markup
 from dragoman.documents.document import Asked, Document, Left, decode
-from dragoman.documents.units import Part, Tag, Unit, units_of
+from dragoman.documents.units import Part, Tag, Translations, Unit, units_of, write
 from dragoman.errors import ConfigError, DataError, not_installed
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _DESTINATION = re.compile(
 )
 _REFERENCE = re.compile(r"\]\[(?:[^\[\]\\]|\\.)*\]")
 _SPECIAL = re.compile(r"([\\`*_\[\]<>~|]|&(?=[#\w]+;))")
+_CODE = re.compile(r"(`[^`\n]+`)")
 _BLOCK_START = re.compile(r"^(\s*)([-+#=])")
 _NUMBER = re.compile(r"^(\s*\d+)(?=[.)])")
 
@@ -42,27 +44,40 @@ def read(data: bytes, asked: Asked) -> Document:
     left: list[Left] = []
     parts = [text.text[:begin], *_parts(source, left)]
 
+    wanted, references = _shape(source), _references(source)
+
+    def reject(found: Translations) -> set[str]:
+        """Escape what must be; the texts whose translations would be other Markdown all the same."""
+        return {unit.plain for unit in _own(parts) if unit.plain in found.of and not _is_kept(unit, found, references)}
+
     def save(render: Callable[[Sequence[Part]], str]) -> bytes:
-        wanted = _shape(source)
         made = render(parts)
-        if _shape(made[begin:]) != wanted:
+        if _shape(made[begin:]) != wanted:  # the beginning of a list, or the like
             for unit in _own(parts):
-                unit.escape = _escaped
-            made = render(parts)
-        if _shape(made[begin:]) != wanted:
-            for unit in _own(parts):
-                unit.tags = [_as_html(tag) for tag in unit.tags]
+                unit.escape = _all_escaped if unit.escape is _all_escaped else _escaped
             made = render(parts)
         if _shape(made[begin:]) != wanted:
             raise DataError(f"{asked.name}: its translation would be other Markdown, even with all signs escaped")
         return text.encode(made)
 
-    return Document(parts, save, tuple(left))
+    return Document(parts, save, tuple(left), reject)
 
 
 def _own(parts: Sequence[Part]) -> Iterator[Unit]:
     """The units that are Markdown, and not HTML."""
-    return (unit for unit in units_of(parts) if unit.escape in (str, _in_cell, _escaped))
+    return (unit for unit in units_of(parts) if unit.escape in (str, _in_cell, _escaped, _all_escaped))
+
+
+def _is_kept(unit: Unit, found: Translations, references: dict[str, Any]) -> bool:
+    """Does a unit keep its marks as it is, with its signs escaped, or with its emphasis as HTML?"""
+    wanted = _marks(write(unit.raw, found), references)
+    for escape, as_html in ((unit.escape, False), (_escaped, False), (_all_escaped, False), (_escaped, True)):
+        unit.escape = escape
+        if as_html:
+            unit.tags = [_as_html(tag) for tag in unit.tags]
+        if _marks(write([unit], found), references) == wanted:
+            return True
+    return False
 
 
 _HTML = {"*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "del"}
@@ -76,9 +91,15 @@ def _as_html(tag: Tag) -> Tag:
     return Tag(tag.place, (f"<{slash}{_HTML[str(tag.parts[0])]}>",), tag.kind, tag.name)
 
 
-def _escaped(text: str) -> str:
+def _all_escaped(text: str) -> str:
     """Text with every sign escaped that could be markup."""
     return _NUMBER.sub(r"\1\\", _BLOCK_START.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", text)))
+
+
+def _escaped(text: str) -> str:
+    """The same, and code stays code."""
+    pieces = _CODE.split(text)
+    return "".join(piece if i % 2 else _all_escaped(piece) for i, piece in enumerate(pieces))
 
 
 def _in_cell(text: str) -> str:
@@ -101,15 +122,33 @@ _AS_SIGNS = {
 _TEXT = frozenset(["text", "softbreak", "text_special"])
 
 
-def _shape(source: str) -> list[str]:
+def _shape(source: str) -> list[Any]:
     """The structure of Markdown without its text; line breaks inside a paragraph do not count."""
-    shape = []
+    shape: list[Any] = []
     for token in _parser().parse(source):
         shape.append(token.type)
-        shape += [_AS_SIGNS.get(child.content, child.type) for child in token.children or () if child.type not in _TEXT]
+        if token.children:
+            shape.append(_marks_of(token.children))
         if token.type in ("fence", "code_block"):
             shape.append(token.content)
     return shape
+
+
+def _references(source: str) -> dict[str, Any]:
+    """The definitions of links, such as ``[label]: https://a.org``."""
+    known: dict[str, Any] = {}
+    _parser().parse(source, known)
+    return known
+
+
+def _marks(source: str, references: dict[str, Any]) -> tuple[list[str], list[str]]:
+    return _marks_of(_parser().parseInline(source, references)[0].children or [])
+
+
+def _marks_of(tokens: Sequence[Token]) -> tuple[list[str], list[str]]:
+    """The marks of a paragraph in their order, and its code in any: it stands where its words went."""
+    marks = [_AS_SIGNS.get(each.content, each.type) for each in tokens if each.type not in (*_TEXT, "code_inline")]
+    return marks, sorted(each.content for each in tokens if each.type == "code_inline")
 
 
 def _parts(source: str, left: list[Left]) -> list[Part]:
@@ -215,6 +254,10 @@ class _Walk:
             match = re.compile(rf"{token.markup}(?!`).*?(?<!`){token.markup}(?!`)", re.DOTALL).match(
                 self.source, self.at
             )
+            if (
+                match is not None and _CODE.fullmatch(match[0]) and token.content.strip()
+            ):  # carried over as in plain text
+                return self._text(match[0], f"`{token.content}`")
             return match is not None and self._tag(match[0], "point", "")
         if kind == "link_open":
             if token.markup == "autolink":

@@ -78,6 +78,8 @@ class Opened:
             {text: one for text, one in found.items() if text not in missing},
             primary(self.asked.src_lang) in UNSPACED, primary(self.asked.tgt_lang) in UNSPACED,
         )  # fmt: skip
+        missing |= dict.fromkeys(self.document.reject(made), "its translation would change the markup")
+        made = replace(made, of={text: one for text, one in made.of.items() if text not in missing})
         segments = [unit.plain for unit in units_of(self.document.parts) if unit.plain in found]
         left = [*self.document.left, *(Left(text, missing[text]) for text in segments if text in missing)]
         notes = [replace(note, where=_short(text)) for text, one in found.items() for note in one.notes]

@@ -232,7 +232,9 @@ def _places(unit: Unit, text: str, partners: dict[int, list[int]], found: Transl
         if partner and start < end:
             places[first] = _inward(unit.text, start, text, target[min(partner)][0], 1)
             places[last] = _inward(unit.text, end, text, target[max(partner)][1], -1)
-    return _with_cuts(places, unit.tags, text, found.tgt_unspaced)
+    code = [(span.start, span.end) for span in find(text) if span.kind == "code"]  # which is not cut in two
+    places = [next((end for start, end in code if start < place < end), place) for place in places]
+    return _with_cuts(places, unit.tags, text, found.tgt_unspaced, code)
 
 
 def _of_point(
@@ -278,9 +280,12 @@ def _inward(src: str, place: int, text: str, wanted: int, step: int) -> int:
 _PAUSES = frozenset(",;:.!?…，、；：。！？")
 
 
-def _with_cuts(places: list[int], tags: Sequence[Tag], text: str, unspaced: bool) -> list[int]:
+def _with_cuts(
+    places: list[int], tags: Sequence[Tag], text: str, unspaced: bool, whole: Sequence[tuple[int, int]]
+) -> list[int]:
     """The places with those of cuts, each between two words, best after punctuation; tags stay on their side."""
     edges = [i for i in range(1, len(text)) if (text[i - 1].isspace() or (unspaced and not text[i].isspace()))]
+    edges = [edge for edge in edges if not any(start < edge < end for start, end in whole)]
     before = 0
     for i, tag in enumerate(tags):
         if tag.share is None:
