@@ -4,5 +4,5 @@
 goes into which.
 """
 
-FORMATS = ("ctranslate2", "huggingface", "argos", "page")
+FORMATS = ("ctranslate2", "huggingface", "argos", "page", "onnx")
 """Of each the name of its file here, which is imported when it is asked for."""
