@@ -24,7 +24,13 @@ SEARCHES: dict[str, dict[str, Any]] = {
     "beam 5, the paper's penalty": dict(beam_size=5, length_penalty=0.6, length_penalty_form="gnmt"),
 }
 TABLES = ("src_positions.weight", "tgt_positions.weight")
-EXPORTS = (("ctranslate2", "float32"), ("ctranslate2", "int8"), ("huggingface", "float32"))
+EXPORTS = (
+    ("ctranslate2", "float32"),
+    ("ctranslate2", "int8"),
+    ("huggingface", "float32"),
+    ("onnx", "float32"),
+    ("onnx", "int8"),
+)
 
 
 def shown(found: Any) -> dict[str, Any]:
@@ -113,7 +119,7 @@ def main() -> None:
             figures[f"{name}, imported again"] = again(given.run, Path(scratch) / name, out, given.src)
         figures["the paper's positions in place of Marian's"] = apart(given.run, given.src, given.ref)
     command = f"python -m benchmarks.interchange --run {given.run.name} --src {given.src.name} --ref {given.ref.name}"
-    save("interchange", figures, command, ("torch", "ctranslate2", "transformers", "sentencepiece"))
+    save("interchange", figures, command, ("torch", "ctranslate2", "transformers", "onnxruntime", "sentencepiece"))
 
 
 if __name__ == "__main__":

@@ -19,8 +19,10 @@ from typing import Any, NamedTuple
 from dragoman import __version__
 from dragoman.config import DecodeConfig
 from dragoman.data.corpus import read_lines, read_pairs
+from dragoman.engines import onnx as onnx_engine
 from dragoman.engines.ctranslate2 import CTranslate2, open_export, precisions
 from dragoman.engines.huggingface import HuggingFace, installed
+from dragoman.engines.onnx import Onnx
 from dragoman.engines.page import Page, installed_node, node_version
 from dragoman.errors import ConfigError, DataError, DragomanError
 from dragoman.evaluation.significance import Comparison, compare
@@ -35,8 +37,9 @@ from dragoman.translation.options import TranslateOptions, takes
 from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
 
-COMPARED = {"ctranslate2": "ctranslate2", "huggingface": "transformers", "page": "node"}
+COMPARED = {"ctranslate2": "ctranslate2", "huggingface": "transformers", "page": "node", "onnx": "onnxruntime"}
 """The formats that can be compared, and what translates with each."""
+Compared = CTranslate2 | HuggingFace | Onnx | Page
 LIMITS = ("nats", "identical", "bleu", "chrf", "ter")
 """What ``--require`` can name; the last three need references."""
 
@@ -170,11 +173,14 @@ def compare_export(
     if facts.get("bundle") != translator.manifest.get("sha256"):
         raise ConfigError(f"{folder}: was not made from the bundle that the run holds now; export it again")
     name, lines, references = text.name, text.lines, text.references
-    engine: CTranslate2 | HuggingFace | Page
+    engine: Compared
     if facts["export"] == "ctranslate2":
         engine, computed_in = open_export(folder, facts["quantization"], translator.bundle, translator.device.type)
     elif facts["export"] == "page":
         engine, computed_in = Page(folder if folder.is_file() else folder / NAME), "float32"
+    elif facts["export"] == "onnx":
+        config, longest = translator.bundle.model.config, translator.bundle.model.config.n_positions
+        engine, computed_in = Onnx(folder, facts["quantization"], config, longest), facts["quantization"]
     else:
         engine, computed_in = HuggingFace(folder, translator.device), facts["quantization"]
     ours = translator.plan(options, guard=False)
@@ -206,7 +212,7 @@ def compare_export(
         max(differences),
         sum(differences) / len(differences),
         sum(a == b for a, b in zip(texts_a, texts_b, strict=True)),
-        None if isinstance(engine, CTranslate2) else _cut_differently(engine, translator, lines),
+        None if isinstance(engine, CTranslate2 | Onnx) else _cut_differently(engine, translator, lines),
         tuple(_why(facts, decode)),
         (n_bytes(untied(translator.bundle.model)), sum(one["bytes"] for one in facts["files"].values())),
         (round(seconds[0], 3), round(seconds[1], 3)),
@@ -237,6 +243,8 @@ def check_installed(to: str, device: str) -> None:
         installed()
     elif to == "page":
         installed_node()
+    elif to == "onnx":
+        onnx_engine.installed()
     else:
         raise ConfigError(f"--check compares exports to {', '.join(COMPARED)}, not to {to}: leave it out")
 
@@ -270,7 +278,7 @@ def _why(facts: Mapping[str, Any], decode: DecodeConfig) -> list[str]:
     reasons = []
     if facts["quantization"] != "float32":
         reasons.append(f"B's numbers are rounded to {facts['quantization']}")
-    if decode.beam_size == 1 or facts["export"] == "page":  # whose search is ours
+    if decode.beam_size == 1 or facts["export"] in ("page", "onnx"):  # which our search is run on
         return reasons
     if facts["export"] == "ctranslate2":
         reasons.append("B stops a sentence at as many finished hypotheses as the beam, A when no better one can come")
@@ -315,7 +323,7 @@ def _why_nothing(lines: Sequence[str], translations: Sequence[str]) -> str:
 def _differences(
     translator: Translator,
     plan: Plan,
-    engine: CTranslate2 | HuggingFace | Page,
+    engine: Compared,
     lines: Sequence[str],
     texts: Sequence[str],
 ) -> list[float]:

@@ -61,7 +61,7 @@ def encoder(config: ModelConfig, weights: Arrays, n_positions: int, rounded: boo
 def decoder(config: ModelConfig, weights: Arrays, n_positions: int, rounded: bool) -> Any:
     """New tokens behind others to their logits: a ModelProto with the names of optimum's merged decoders.
 
-    Inputs: ``input_ids`` ``(B, T)``, ``encoder_attention_mask`` ``(B, S)``, ``encoder_hidden_states``, and of each layer
+    Inputs: ``input_ids`` ``(B, T)``, ``encoder_attention_mask`` ``(B, S)``, ``encoder_hidden_states``, of each layer
     ``past_key_values.I.{decoder,encoder}.{key,value}``, in the first step of length 0. Outputs: ``logits``
     ``(B, T, V)``, ``present.I...``.
     """
