@@ -136,8 +136,8 @@ def test_int8_is_small_and_near(make: Make, tmp_path: Path, fields: dict[str, An
     ours = [one.log_probs for one in read_all(bundle.model, PAIRS, CPU) if one]
     theirs = there.read(PAIRS)
     differences = [abs(a - b) for one, other in zip(ours, theirs, strict=True) for a, b in zip(one, other, strict=True)]
-    assert 0 < max(differences) < 0.5
-    assert sum(differences) / len(differences) < 0.1
+    assert 0 < max(differences) < 1
+    assert sum(differences) / len(differences) < 0.2
 
 
 def test_two_vocabularies_have_two_models_and_no_tokenizer_json(make: Make, tmp_path: Path) -> None:

@@ -592,7 +592,7 @@ REFUSALS: list[list[str]] = [
     ["evaluate", "old", "old", "old", "--ref", "tiny.de"], ["evaluate", "old", "old", "--src", "tiny.en", "--ref", "tiny.de", "--out", "x"],
     ["evaluate", "old", "--ref", "tiny.de", "--stress"], ["evaluate", "tiny.de", "--src", "tiny.en", "--ref", "tiny.de", "--stress"],
     ["explain", "old", "a dog", "--out", "x.txt"], ["explain", "old", "a dog", "--show", "nothing"], ["explain", "old", ""],
-    ["export", "old"], ["export", "old", "--to", "onnx"], ["export", "old", "--to", "ctranslate2", "--quantization", "int4"],
+    ["export", "old"], ["export", "old", "--to", "fairseq"], ["export", "old", "--to", "ctranslate2", "--quantization", "int4"],
     ["export", "old", "--to", "ctranslate2", "--json"], ["export", "old", "--to", "ctranslate2", "--out", "old"],
     ["doctor"], ["doctor", "nowhere"], ["doctor", "--src", "tiny.en"], ["doctor", "old", "--src", "tiny.en", "--tgt", "tiny.de"],
     ["lab", "nothing"], ["lab", "scaling", "--run", "old", "--out", "x"], ["demo", "--to", "fr"],
@@ -935,7 +935,7 @@ def python_refusals() -> Json:
         "unknown": lambda: dragoman.ModelConfig(src_vocab_size=5, tgt_vocab_size=5, n_head=2),
         "evaluate": lambda: dragoman.evaluate("old", ref="tiny.de"),
         "train": lambda: dragoman.train(out="x"),
-        "export": lambda: dragoman.export("old", "onnx"),
+        "export": lambda: dragoman.export("old", "fairseq"),
         "certify": lambda: dragoman.certify("old", "old", src="tiny.en"),
         "attribute": lambda: dragoman.nothing,
     }

@@ -1,6 +1,6 @@
 """The graphs of ``onnx.py``: a Transformer in the operators of ONNX, written one by one, as model/ computes it.
 
-No tracing, so no exporter to install, and each operator stands here: MatMul, Softmax, LayerNormalization ... Shapes are
+No tracing, so no exporter to install, and each operator can be read: MatMul, Softmax, LayerNormalization ... Shapes are
 those of model/. A decoder step gets the keys and values of the steps before and gives them back with its own. Cross
 keys are made of the part of the memory that has none yet: all of it in the first step, nothing later. So one graph
 serves both, without an If.
