@@ -63,6 +63,7 @@ class Onnx:
         runtime = installed()
         options = runtime.SessionOptions()
         options.intra_op_num_threads = torch.get_num_threads()
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # torch's threads need the cores too
         options.log_severity_level = 3  # warnings are of its own optimiser
         self._encoder, self._decoder = (
             runtime.InferenceSession(
