@@ -62,8 +62,7 @@ class Onnx:
         """
         runtime = installed()
         options = runtime.SessionOptions()
-        options.intra_op_num_threads = torch.get_num_threads()
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # torch's threads need the cores too
+        options.intra_op_num_threads = 1  # each worker searches a batch of its own, as with torch
         options.log_severity_level = 3  # warnings are of its own optimiser
         self._encoder, self._decoder = (
             runtime.InferenceSession(
@@ -103,9 +102,11 @@ class Onnx:
         progress: Progress | None = None,
     ) -> Found:  # fmt: skip
         """See ``Engine``."""
-        hooks = Hooks(progress=progress, alive=alive)
-        ids = [segment.ids for segment in segments]
-        return Found(search_all(self, ids, settings.decode, CPU, settings.n_best, longest=self._longest, hooks=hooks))
+        found = search_all(
+            self, [segment.ids for segment in segments], settings.decode, CPU, settings.n_best, longest=self._longest,
+            workers=settings.workers, hooks=Hooks(progress=progress, alive=alive),
+        )  # fmt: skip
+        return Found(found)
 
     def read(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[list[float]]:
         """The log-probability of each token of given translations, in nats, eos last; ids without bos and eos."""
