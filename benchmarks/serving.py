@@ -20,13 +20,20 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.record import save
 
 Json = Any
+Asking = Callable[[str], tuple[str, Json]]
+"""The route and the body to ask with for a text."""
+
+
+def natively(text: str) -> tuple[str, Json]:
+    """By our own API."""
+    return "/v1/translate", {"text": text}
 
 
 class Server:
@@ -65,23 +72,27 @@ class Server:
 class Client:
     """One connection that is kept."""
 
-    def __init__(self, port: int) -> None:
-        self.port, self.connection = port, http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    def __init__(self, port: int, asking: Asking) -> None:
+        self.asking, self.connection = asking, http.client.HTTPConnection("127.0.0.1", port, timeout=120)
 
     def ask(self, text: str) -> tuple[int, str]:
         """Status and translation."""
+        route, body = self.asking(text)
         try:
-            self.connection.request("POST", "/v1/translate", json.dumps({"text": text}).encode(),
-                                    {"content-type": "application/json"})  # fmt: skip
+            self.connection.request("POST", route, json.dumps(body).encode(), {"content-type": "application/json"})
             answer = self.connection.getresponse()
-            body = json.loads(answer.read())
+            said = json.loads(answer.read())
         except (OSError, http.client.HTTPException):
             self.connection.close()
             raise
-        return answer.status, body["translations"][0]["text"] if answer.status == 200 else ""
+        if answer.status != 200:
+            return answer.status, ""
+        return 200, said["translations"][0]["text"] if "translations" in said else said["translatedText"]
 
 
-def load(port: int, n_clients: int, texts: Sequence[str], seconds: float | None = None) -> tuple[Json, Json]:
+def load(
+    port: int, n_clients: int, texts: Sequence[str], seconds: float | None = None, asking: Asking | None = None
+) -> tuple[Json, Json]:
     """Clients that ask without a pause: each text once, or for some seconds."""
     lock, place = threading.Lock(), 0
     times: dict[int, list[float]] = {}
@@ -90,7 +101,7 @@ def load(port: int, n_clients: int, texts: Sequence[str], seconds: float | None 
 
     def work() -> None:
         nonlocal place
-        client = Client(port)
+        client = Client(port, asking or natively)
         while until is None or time.perf_counter() < until:
             with lock:
                 i, place = place, place + 1
@@ -179,7 +190,7 @@ def ending(server: Server, texts: Sequence[str]) -> Json:
     results: list[int] = []
 
     def work(number: int) -> None:
-        results.append(Client(server.port).ask("\n".join(texts[number : number + 10]))[0])
+        results.append(Client(server.port, natively).ask("\n".join(texts[number : number + 10]))[0])
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(20)]
     for thread in threads:
