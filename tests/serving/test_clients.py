@@ -27,6 +27,22 @@ def test_deepls_python_library(live: Any, served: Translator) -> None:
     assert "baum" in client.translate_text("the dog", source_lang="EN", target_lang="DE", glossary=made).text.split()
     client.delete_glossary(made)
     assert client.list_glossaries() == []
+    entries = deepl.api_data.MultilingualGlossaryDictionaryEntries
+    several = client.create_multilingual_glossary("all", [entries("en", "de", {"dog": "baum"})])
+    more = client.update_multilingual_glossary_dictionary(several, entries("en", "de", {"cat": "haus"}))
+    assert [each.entry_count for each in more.dictionaries] == [2]
+    read = client.get_multilingual_glossary_entries(several, "en", "de")
+    assert read.dictionaries[0].entries == {"dog": "baum", "cat": "haus"}
+    assert client.update_multilingual_glossary_name(several, "ours").name == "ours"
+    client.replace_multilingual_glossary_dictionary(several, entries("en", "de", {"dog": "haus"}))
+    bound = client.translate_text("the dog", source_lang="EN", target_lang="DE", glossary=several)
+    assert "haus" in bound.text.split()
+    with pytest.raises(deepl.DeepLException, match="at least one"):
+        client.delete_multilingual_glossary_dictionary(several, source_lang="en", target_lang="de")
+    assert [each.name for each in client.list_multilingual_glossaries()] == ["ours"]
+    client.delete_multilingual_glossary(several)
+    with pytest.raises(deepl.GlossaryNotFoundException):
+        client.get_multilingual_glossary(several)
     with pytest.raises(deepl.DeepLException, match="FR"):
         client.translate_text("the dog", target_lang="FR")
 

@@ -148,10 +148,10 @@ def test_the_proxy_lets_through_what_a_server_takes() -> None:
 
 
 def test_a_glossary_that_one_process_stores_all_have(tmp_path: Path) -> None:
-    from dragoman.serving.glossaries import Glossaries, UnknownError
+    from dragoman.serving.glossaries import Dictionary, Glossaries, UnknownError
 
     one, other = Glossaries(tmp_path), Glossaries(tmp_path)
-    made = one.add("names", "en", "de", {"Bank": "Ufer"})
+    made = one.add("names", [Dictionary("en", "de", {"Bank": "Ufer"})])
     assert other.get(made.id) == made
     assert other.list() == [made]
     other.delete(made.id)

@@ -19,7 +19,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from dragoman import __version__
 from dragoman.errors import DragomanError
-from dragoman.serving import deepl, explaining, libretranslate, native, pages
+from dragoman.serving import deepl, deepl_glossaries, deepl_v3, explaining, libretranslate, native, pages
 from dragoman.serving.batcher import Batcher, BusyError
 from dragoman.serving.documents import Documents
 from dragoman.serving.glossaries import Glossaries, UnknownError
@@ -68,7 +68,8 @@ def build(pairs: Pairs, options: ServeOptions) -> tuple[Any, State]:
         description="Translation by a Transformer: dragoman's own API, LibreTranslate's and DeepL's v2.",
     )  # fmt: skip
     app.state.dragoman, app.state.turns = state, explaining.Turns()
-    for router in (native.router, libretranslate.router, deepl.router, explaining.router, pages.router):
+    apis = native, libretranslate, deepl, deepl_glossaries, deepl_v3, explaining, pages
+    for router in (api.router for api in apis):
         app.include_router(router)
     _operations(app)
     _errors(app)

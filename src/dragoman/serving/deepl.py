@@ -1,27 +1,22 @@
-"""DeepL's API v2, as its libraries and Weblate use it: text, tags, documents, languages, usage, glossaries.
+"""DeepL's API v2, as its libraries and Weblate use it: text, tags, documents, languages, usage.
 
 Requests come as JSON or as a form. https://developers.deepl.com/docs/api-reference/translate
 """
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from fastapi.responses import FileResponse, JSONResponse
 from pydantic import BaseModel, Field
 
-from dragoman.data.languages import primary
+from dragoman.serving.deepl_glossaries import checked, chosen
 from dragoman.serving.documents import Job, state_of_job
-from dragoman.serving.glossaries import Glossaries, Stored, UnknownError
 from dragoman.serving.http import (
     MalformedError,
     body_of,
-    check_key,
-    fields_of,
     one_text,
     plain_text,
     state_of,
@@ -30,7 +25,7 @@ from dragoman.serving.http import (
     upload_body,
     upload_of,
 )
-from dragoman.serving.pairs import Pair, match, name_of
+from dragoman.serving.pairs import name_of
 from dragoman.serving.transport import unless_gone
 
 router = APIRouter(prefix="/v2", tags=["DeepL"])
@@ -54,20 +49,10 @@ class DeepLRequest(BaseModel):
     show_billed_characters: bool | None = None
 
 
-class GlossaryRequest(BaseModel):
-    """What ``/v2/glossaries`` stores."""
-
-    name: str = Field(min_length=1)
-    source_lang: str
-    target_lang: str
-    entries: str = Field(min_length=1, description="A term a line: source, tab, target; or as CSV.")
-    entries_format: Literal["tsv", "csv"] = "tsv"
-
-
 @router.post("/translate", openapi_extra=body_of(DeepLRequest), summary="Translate texts")
 async def translate(request: Request) -> Any:
     """Translate; empty texts stay empty and are not billed."""
-    state, fields = state_of(request), await _checked(request)
+    state, fields = state_of(request), await checked(request)
     if fields.get("text") is None:
         raise MalformedError("Parameter 'text' not specified.")
     texts = text_list(fields["text"], "text")
@@ -81,7 +66,7 @@ async def translate(request: Request) -> Any:
         raise MalformedError(f"Value for 'tag_handling' not supported: {handling}; use xml or html")
     said = [plain_text(text, handling) for text in texts] if handling else texts  # type: ignore[arg-type]
     pair = state.service.pair(source, target, said)
-    options = state.service.options(**_glossary_of(state.glossaries, one_text(fields, "glossary_id"), pair, source))
+    options = state.service.options(**chosen(state.glossaries, one_text(fields, "glossary_id"), pair, source))
     state.metrics.translated(pair.name, sum(map(len, texts)))
     if handling:
         elements = {
@@ -118,16 +103,10 @@ def _names(value: Any) -> list[str]:
     return [name.strip().lower() for each in found for name in each.split(",") if name.strip()]
 
 
-async def _checked(request: Request) -> dict[str, Any]:
-    fields = await fields_of(request)
-    check_key(request, fields, missing=403, wrong=403)
-    return fields
-
-
 @router.get("/languages", summary="The languages that are served")
 async def languages(request: Request) -> Any:
     """Source languages, or target languages with ``type=target`` (in the query or in a form)."""
-    fields, pairs = await _checked(request), state_of(request).service.pairs
+    fields, pairs = await checked(request), state_of(request).service.pairs
     if one_text(fields, "type", "source") == "target":
         return [{"language": _code(code), "name": name_of(code), "supports_formality": False} for code in pairs.targets]
     return [{"language": _code(code), "name": name_of(code)} for code in pairs.sources]
@@ -140,7 +119,7 @@ def _code(code: str) -> str:
 @router.get("/usage", summary="How much has been translated")
 async def usage(request: Request) -> dict[str, int]:
     """Characters since the server began; there is no limit."""
-    await _checked(request)
+    await checked(request)
     return {"character_count": state_of(request).metrics.n_characters, "character_limit": UNLIMITED}
 
 
@@ -173,7 +152,7 @@ async def upload_document(request: Request) -> dict[str, str]:
     if id_:
         if not source:
             raise MalformedError("'glossary_id' needs 'source_lang'")
-        terms = _glossary_of(state.glossaries, id_, state.service.pair(source, target, []), source)
+        terms = chosen(state.glossaries, id_, state.service.pair(source, target, []), source)
     options = state.service.options(**terms)
     job, secret = await state.documents.add(content, name, source, target, options)
     state.metrics.translated(job.pair, job.n_chars)
@@ -217,109 +196,5 @@ async def document_result(document_id: str, request: Request) -> Any:
 
 
 async def _job(document_id: str, request: Request) -> Job:
-    fields = await _checked(request)
+    fields = await checked(request)
     return state_of(request).documents.get(document_id, one_text(fields, "document_key"))
-
-
-# --- glossaries -------------------------------------------------------------------------------------------------------
-
-
-@router.get("/glossary-language-pairs", summary="The pairs that glossaries can be for")
-async def glossary_pairs(request: Request) -> dict[str, Any]:
-    """All that are served."""
-    await _checked(request)
-    pairs = state_of(request).service.pairs
-    return {
-        "supported_languages": [{"source_lang": primary(pair.src), "target_lang": primary(pair.tgt)} for pair in pairs]
-    }
-
-
-@router.post("/glossaries", status_code=201, openapi_extra=body_of(GlossaryRequest), summary="Store a glossary")
-async def make_glossary(request: Request) -> Any:
-    """Store terms as TSV or CSV; they bind the search."""
-    fields, stored = await _checked(request), _stored(request)
-    name, entries = one_text(fields, "name"), one_text(fields, "entries")
-    if not name.strip() or not entries.strip():
-        raise MalformedError("name and entries must not be empty")
-    pair = state_of(request).service.pairs.find(one_text(fields, "source_lang"), one_text(fields, "target_lang"))
-    terms = _terms(entries, one_text(fields, "entries_format", "tsv").lower())
-    return JSONResponse(_shown(stored.add(name, primary(pair.src), primary(pair.tgt), terms)), status_code=201)
-
-
-@router.get("/glossaries", summary="All glossaries")
-async def list_glossaries(request: Request) -> dict[str, Any]:
-    """Without their entries."""
-    await _checked(request)
-    stored = state_of(request).glossaries
-    return {"glossaries": [_shown(each) for each in (stored.list() if stored else [])]}
-
-
-@router.get("/glossaries/{glossary_id}", summary="One glossary")
-async def get_glossary(glossary_id: str, request: Request) -> dict[str, Any]:
-    """Without its entries."""
-    await _checked(request)
-    return _shown(_stored(request).get(glossary_id))
-
-
-@router.delete("/glossaries/{glossary_id}", status_code=204, summary="Delete a glossary")
-async def delete_glossary(glossary_id: str, request: Request) -> Response:
-    """For good."""
-    await _checked(request)
-    _stored(request).delete(glossary_id)
-    return Response(status_code=204)
-
-
-@router.get("/glossaries/{glossary_id}/entries", response_class=PlainTextResponse, summary="The entries of a glossary")
-async def glossary_entries(glossary_id: str, request: Request) -> PlainTextResponse:
-    """As lines of source TAB target."""
-    await _checked(request)
-    entries = _stored(request).get(glossary_id).entries
-    text = "\n".join(f"{src}\t{tgt}" for src, tgt in entries.items())
-    return PlainTextResponse(text, media_type="text/tab-separated-values")
-
-
-def _stored(request: Request) -> Glossaries:
-    stored = state_of(request).glossaries
-    if stored is None:
-        raise UnknownError("this server stores no glossaries: start it with --glossaries FOLDER")
-    return stored
-
-
-def _terms(entries: str, form: str) -> dict[str, str]:
-    if form not in ("tsv", "csv"):
-        raise MalformedError(f"entries_format = {form}: use tsv or csv")
-    if form == "csv":
-        rows = [row[:2] for row in csv.reader(io.StringIO(entries)) if row]
-    else:
-        rows = [line.split("\t") for line in entries.replace("\r\n", "\n").split("\n") if line.strip()]
-    terms: dict[str, str] = {}
-    for number, row in enumerate(rows, 1):
-        if len(row) != 2 or not all(field.strip() for field in row):
-            raise MalformedError(f"entry {number} of the glossary is not a source term and a target term")
-        src, tgt = row[0].strip(), row[1].strip()
-        if terms.get(src, tgt) != tgt:
-            raise MalformedError(f"entry {number} of the glossary gives {src!r} another translation than before")
-        terms[src] = tgt
-    if len(terms) > 10_000:
-        raise MalformedError("a glossary may have at most 10,000 entries")
-    return terms
-
-
-def _shown(one: Stored) -> dict[str, Any]:
-    return {
-        "glossary_id": one.id, "name": one.name, "ready": True, "source_lang": one.src, "target_lang": one.tgt,
-        "creation_time": one.created, "entry_count": len(one.entries),
-    }  # fmt: skip
-
-
-def _glossary_of(stored: Glossaries | None, id_: str, pair: Pair, source: str) -> Mapping[str, Any]:
-    if not id_:
-        return {}
-    if not source:
-        raise MalformedError("'glossary_id' needs 'source_lang'")
-    if stored is None:
-        raise UnknownError("glossary not found")
-    one = stored.get(id_)
-    if match(one.src, [pair.src]) is None or match(one.tgt, [pair.tgt]) is None:
-        raise MalformedError(f"the glossary is for {one.src} to {one.tgt}, not for {pair.src} to {pair.tgt}")
-    return {"glossary": dict(one.entries)}

@@ -7,7 +7,7 @@ import json
 import re
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -23,15 +23,33 @@ class UnknownError(ServeError):
 
 
 @dataclass(frozen=True)
+class Dictionary:
+    """The terms of a glossary for one pair."""
+
+    src: str
+    tgt: str
+    entries: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Stored:
-    """A glossary of a client."""
+    """A glossary of a client; each pair has one dictionary."""
 
     id: str
     name: str
-    src: str
-    tgt: str
     created: str  # ISO 8601, UTC
-    entries: Mapping[str, str]
+    dictionaries: tuple[Dictionary, ...]
+
+    def dictionary(self, src: str, tgt: str) -> Dictionary:
+        """The one for a pair.
+
+        Raises:
+            UnknownError: There is none.
+        """
+        for each in self.dictionaries:
+            if (each.src, each.tgt) == (src, tgt):
+                return each
+        raise UnknownError(f"the glossary has no dictionary for {src} to {tgt}")
 
 
 class Glossaries:
@@ -44,7 +62,7 @@ class Glossaries:
             ConfigError: The folder cannot be made, or a file in it is damaged.
         """
         self.folder, self._changing = folder, threading.Lock()
-        self._read: dict[str, Stored] = {}  # what is stored never changes; whether it is still there, the folder says
+        self._read: dict[str, tuple[int, Stored]] = {}  # as the file was at a time, in nanoseconds
         with explained(folder):
             folder.mkdir(parents=True, exist_ok=True)
         self.list()
@@ -67,30 +85,48 @@ class Glossaries:
 
     def _load(self, path: Path) -> Stored | None:
         """What a file holds; None: it is gone."""
-        if not path.exists():
+        try:
+            changed = path.stat().st_mtime_ns
+            known = self._read.get(path.stem)
+            if known is None or known[0] != changed:
+                fields = json.loads(path.read_text(encoding="utf-8"))
+                dictionaries = tuple(Dictionary(**each) for each in fields.pop("dictionaries"))
+                known = self._read[path.stem] = changed, Stored(**fields, dictionaries=dictionaries)
+            return known[1]
+        except FileNotFoundError:
             self._read.pop(path.stem, None)
             return None
-        if path.stem not in self._read:
-            try:
-                self._read[path.stem] = Stored(**json.loads(path.read_text(encoding="utf-8")))
-            except (OSError, ValueError, TypeError) as error:
-                raise ConfigError(f"{path}: no glossary of a server ({error}); mend or delete it") from None
-        return self._read[path.stem]
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise ConfigError(f"{path}: no glossary of a server ({error}); mend or delete it") from None
 
-    def add(self, name: str, src: str, tgt: str, entries: Mapping[str, str]) -> Stored:
+    def add(self, name: str, dictionaries: Iterable[Dictionary]) -> Stored:
         """Store a new one.
 
         Raises:
             ConfigError: There are too many, or it cannot be written.
         """
         now = datetime.datetime.now(datetime.UTC).isoformat().replace("+00:00", "Z")
-        made = Stored(str(uuid.uuid4()), name, src, tgt, now, dict(entries))
+        made = Stored(str(uuid.uuid4()), name, now, tuple(dictionaries))
         with self._changing:
             if len(self.list()) >= MOST:
                 raise ConfigError(f"there are {MOST:,} glossaries already: delete one")
-            write_text(self._path(made.id), json.dumps(asdict(made), ensure_ascii=False))
-            self._read[made.id] = made
+            self._write(made)
         return made
+
+    def change(self, id_: str, change: Callable[[Stored], Stored]) -> Stored:
+        """Store what ``change`` makes of one.
+
+        Raises:
+            UnknownError: There is none.
+            ConfigError: It cannot be written.
+        """
+        with self._changing:
+            changed = change(self.get(id_))
+            self._write(changed)
+        return changed
+
+    def _write(self, one: Stored) -> None:
+        write_text(self._path(one.id), json.dumps(asdict(one), ensure_ascii=False))
 
     def delete(self, id_: str) -> None:
         """Forget one.
