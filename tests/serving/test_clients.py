@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,7 +35,7 @@ def test_deepls_python_library(live: Any, served: Translator) -> None:
     more = client.update_multilingual_glossary_dictionary(several, entries("en", "de", {"cat": "haus"}))
     assert [each.entry_count for each in more.dictionaries] == [2]
     read = client.get_multilingual_glossary_entries(several, "en", "de")
-    assert read.dictionaries[0].entries == {"dog": "baum", "cat": "haus"}
+    assert read.dictionaries[0].entries == "dog\tbaum\ncat\thaus"
     assert client.update_multilingual_glossary_name(several, "ours").name == "ours"
     client.replace_multilingual_glossary_dictionary(several, entries("en", "de", {"dog": "haus"}))
     bound = client.translate_text("the dog", source_lang="EN", target_lang="DE", glossary=several)
@@ -69,3 +72,48 @@ def test_deep_translator(live: Any, served: Translator) -> None:
     module = pytest.importorskip("deep_translator")
     client = module.LibreTranslator(source="en", target="de", custom_url=live.url + "/", api_key="any")
     assert client.translate("the dog sees") == served.translate("the dog sees").text
+
+
+RECORDED = Path(__file__).parent / "requests_of_deepl_node.json"
+"""What DeepL's library for Node.js sends for ``deepl_node.mjs``, and the status of each answer."""
+
+
+def test_requests_of_deepls_node_library(live: Any, served: Translator) -> None:
+    recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
+    made = ""
+    for each in recorded["requests"]:
+        path, body = (each[name].replace("GLOSSARY", made) for name in ("path", "body"))
+        headers = {"authorization": "DeepL-Auth-Key a-key", "content-type": each["content_type"] or "text/plain"}
+        reply = live(path, body.encode() or None, method=each["method"], **headers)
+        assert reply.status == each["status"], (each, reply)
+        if each["answer"] is not None:
+            answer = reply.json
+            assert sorted(answer[0] if isinstance(answer, list) else answer) == each["answer"], each
+            made = answer.get("glossary_id", made) if isinstance(answer, dict) else made
+            if path == "/v2/translate" and reply.status == 200:
+                assert [one["billed_characters"] for one in answer["translations"]]
+    said = {each["method"] + " " + each["path"].partition("?")[0] for each in recorded["requests"]}
+    assert {"POST /v2/translate", "POST /v3/glossaries", "GET /v2/glossaries/GLOSSARY/entries"} <= said
+
+
+@pytest.mark.node
+def test_deepls_node_library(live: Any, served: Translator) -> None:
+    done = subprocess.run(
+        ["node", Path(__file__).parent / "deepl_node.mjs", live.url], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    got = json.loads(done.stdout)
+    assert got["one"] == served.translate("the dog").text
+    assert got["many"] == [one.text for one in served.translate(["the dog", "a cat"])]
+    assert got["billed"] == [7, 5]
+    assert '<x id="1"/>' in got["tagged"]
+    assert got["html"].startswith("<p>")
+    assert got["lines"].split("\n")[1] == ""
+    assert (got["sources"], got["targets"], got["pairs"]) == (["en"], ["de"], ["en-de"])
+    assert (got["entries"], got["glossaries"], got["named"], got["left"]) == ({"dog": "baum"}, 1, "mine", 0)
+    assert (got["dictionaries"], got["merged"], got["replaced"]) == ([1], [2], 1)
+    assert got["read"] == {"dog": "baum", "cat": "haus"}
+    assert (got["renamed"], got["known"]) == ("ours", ["ours"])
+    assert "baum" in got["termed"].split()
+    assert "haus" in got["bound"].split()
+    assert "not a target language" in got["refused"]

@@ -17,6 +17,7 @@ from dragoman.serving.documents import Job, state_of_job
 from dragoman.serving.http import (
     MalformedError,
     body_of,
+    check_key,
     one_text,
     plain_text,
     state_of,
