@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import time
 import zipfile
 from collections.abc import Callable, Mapping
 
@@ -179,6 +180,7 @@ def test_columns_of_a_table_by_name() -> None:
         ("a.docx", b"no zip", (), "not a .docx file"),
         ("a.docx", b"PK\x03\x04 no zip", (), "not a .docx file"),
         ("a.pdf", b"%PDF", (), "no document that can be translated"),
+        ("a.md", b"a\n" * 1_000_001, (), "2,000,002 bytes of Markdown"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_refused(name: str, data: str | bytes, columns: tuple[str, ...], said: str) -> None:
@@ -400,6 +402,13 @@ def test_the_same_sentence_is_the_same_text_in_every_format() -> None:
     for name, data in files.items():
         content = data.encode() if isinstance(data, str) else data
         assert open_document(content, Asked(name, columns=("a",) if name == "a.csv" else ())).texts == [sentence]
+
+
+def test_what_is_meant_to_take_long_does_not() -> None:
+    for name, data in (("a.html", b"<b>a</b> " * 20_000), ("b.html", b"<!-- " * 100_000), ("c.html", b"<a '" * 50_000)):
+        started = time.process_time()
+        upper(name, data)
+        assert time.process_time() - started < 10, name  # squared it would be minutes
 
 
 def test_what_was_left_is_named() -> None:

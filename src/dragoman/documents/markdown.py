@@ -8,7 +8,9 @@ become markup, its characters are escaped.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 SUFFIXES = (".md", ".markdown")
+
+MOST_BYTES = 2_000_000
+"""Of a file: what it costs to parse a paragraph grows with the square of its length."""
 
 _FRONT_MATTER = re.compile(r"\A---[^\S\n]*\n.*?\n(?:---|\.\.\.)[^\S\n]*(?:\n|\Z)", re.DOTALL)
 _DESTINATION = re.compile(
@@ -37,6 +42,8 @@ _NUMBER = re.compile(r"^(\s*\d+)(?=[.)])")
 
 def read(data: bytes, asked: Asked) -> Document:
     """See ``document.Format``."""
+    if len(data) > MOST_BYTES:
+        raise DataError(f"{asked.name}: {len(data):,} bytes of Markdown are more than {MOST_BYTES:,}: split the file")
     text = decode(data, asked)
     front = _FRONT_MATTER.match(text.text)
     begin = front.end() if front else 0
@@ -107,6 +114,7 @@ def _in_cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
+@cache
 def _parser() -> Any:
     try:
         from markdown_it import MarkdownIt
@@ -218,7 +226,7 @@ class _Walk:
 
     def __init__(self, source: str, lines: Sequence[tuple[int, int]], escape: Callable[[str], str]) -> None:
         self.source, self.at, self.escape = source, 0, escape
-        self.ends = {last: first for (_, last), (first, _) in pairwise(lines)}  # to the next line
+        self.breaks = deque((last, first) for (_, last), (first, _) in pairwise(lines))  # from a line to the next
         self.parts: list[Part] = []
         self.unit = Unit(escape=self.escape)
 
@@ -303,10 +311,10 @@ class _Walk:
         match = _DESTINATION.match(self.source, self.at) or _REFERENCE.match(self.source, self.at)
         source = match[0] if match else "]"
         start = next((i for i in range(len(self.unit.tags) - 1, -1, -1) if self.unit.tags[i].name == name), None)
-        shown = "".join(part for part in self.unit.raw if isinstance(part, str))
         if start is None or not self._tag(source, kind, name):
             return False
         if source in ("]", "[]", "][]"):  # the label is the text, which will be another
+            shown = "".join(part for part in self.unit.raw[:-1] if isinstance(part, str))
             label = shown[shown.rfind("![" if name == "image" else "[") :].lstrip("![")
             tag = self.unit.tags[-1]
             self.unit.tags[-1] = Tag(tag.place, (f"][{label}]",), kind, name)
@@ -317,9 +325,11 @@ class _Walk:
         if match is None:
             return False
         line_end = match.end() - 1
-        after = next((first for last, first in sorted(self.ends.items()) if last >= self.at and first > line_end), None)
-        if after is None:
+        while self.breaks and (self.breaks[0][0] < self.at or self.breaks[0][1] <= line_end):
+            self.breaks.popleft()
+        if not self.breaks:
             return False
+        after = self.breaks[0][1]
         between = self.source[self.at : after]
         self.at = after
         if kind == "hardbreak":

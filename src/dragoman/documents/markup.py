@@ -17,11 +17,12 @@ from dragoman.documents.units import Part, Tag, Unit
 Kind = Literal["html", "xml"]
 
 _TOKEN = re.compile(
-    r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<![A-Za-z][^>]*>"
+    r"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?[A-Za-z].*?(?:\?>|\Z)|<![A-Za-z][^<>]*>"
     r"|</?[A-Za-z_:][^\s/>\"'<]*(?:\s+(?:\"[^\"]*\"|'[^']*'|[^\"'<>])*)?/?>",
     re.DOTALL,
 )
-"""A comment, CDATA, a processing instruction, a doctype or a tag; a ``<`` that begins none of these is text."""
+"""A comment, CDATA, a processing instruction (all of which may have no end), a doctype or a tag; a ``<`` that begins
+none of these is text."""
 
 _NAME = re.compile(r"</?([A-Za-z_:][^\s/>\"'<]*)")
 _NOT_TRANSLATED = re.compile(r"\btranslate\s*=\s*[\"']?no\b|\bclass\s*=\s*[\"'][^\"']*\bnotranslate\b", re.IGNORECASE)

@@ -8,6 +8,8 @@ none. A cut (the end of a subtitle, a line break) stands as far into the transla
 from __future__ import annotations
 
 import html
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Union
@@ -224,27 +226,35 @@ def _places(unit: Unit, text: str, partners: dict[int, list[int]], found: Transl
         return []
     words = word_spans(unit.text, found.src_unspaced)
     target = word_spans(text, found.tgt_unspaced)
-    places = [_of_point(tag.place, unit.text, words, text, target, partners) for tag in unit.tags]
+    ends = [end for _, end in words]
+    places = [_of_point(tag.place, unit.text, words, ends, text, target, partners) for tag in unit.tags]
     for first, last in _elements(unit.tags):
         start, end = unit.tags[first].place, unit.tags[last].place
-        inside = [i for i, (begin, stop) in enumerate(words) if begin < end and stop > start]
+        inside = range(bisect_right(ends, start), bisect_left(words, (end, 0)))
         partner = [tgt for i in inside for tgt in partners.get(i, ())]
         if partner and start < end:
             places[first] = _inward(unit.text, start, text, target[min(partner)][0], 1)
             places[last] = _inward(unit.text, end, text, target[max(partner)][1], -1)
     code = [(span.start, span.end) for span in find(text) if span.kind == "code"]  # which is not cut in two
-    places = [next((end for start, end in code if start < place < end), place) for place in places]
+    places = [_outside(place, code) for place in places]
     return _with_cuts(places, unit.tags, text, found.tgt_unspaced, code)
 
 
+def _outside(place: int, code: Sequence[tuple[int, int]]) -> int:
+    """The place, or the end of the code that it is in."""
+    i = bisect_left(code, (place, 0)) - 1
+    return code[i][1] if i >= 0 and place < code[i][1] else place
+
+
 def _of_point(
-    place: int, src: str, words: Sequence[tuple[int, int]], text: str, target: Sequence[tuple[int, int]],
-    partners: dict[int, list[int]],
+    place: int, src: str, words: Sequence[tuple[int, int]], ends: Sequence[int], text: str,
+    target: Sequence[tuple[int, int]], partners: dict[int, list[int]],
 ) -> int:  # fmt: skip
     """The place of a tag that encloses nothing: where the word that it is attached to went, else the word after it."""
-    if not src[:place].strip():
+    if not words or place <= words[0][0]:
         return 0
-    for i, (begin, end) in enumerate(words):
+    for i in range(bisect_left(ends, place), len(words)):
+        begin, end = words[i]
         if begin < place <= end and partners.get(i):
             return _inward(src, place, text, target[max(partners[i])][1], -1)
         if begin >= place and partners.get(i):
@@ -254,13 +264,15 @@ def _of_point(
 
 def _elements(tags: Sequence[Tag]) -> list[tuple[int, int]]:
     """The indices of each opening tag and the tag that closes it; from the innermost out."""
-    found, open_tags = [], []
+    found, open_tags, n_open = [], [], Counter[str]()
     for i, tag in enumerate(tags):
         if tag.kind == "open":
             open_tags.append((tag.name, i))
-        elif tag.kind == "close" and any(name == tag.name for name, _ in open_tags):
+            n_open[tag.name] += 1
+        elif tag.kind == "close" and n_open[tag.name]:
             while open_tags:
                 name, first = open_tags.pop()
+                n_open[name] -= 1
                 if name == tag.name:
                     found.append((first, i))
                     break
@@ -277,6 +289,9 @@ def _inward(src: str, place: int, text: str, wanted: int, step: int) -> int:
     return wanted
 
 
+REACH = 40
+"""Characters that a cut may move for the sake of a pause."""
+
 _PAUSES = frozenset(",;:.!?…，、；：。！？")
 
 
@@ -284,22 +299,27 @@ def _with_cuts(
     places: list[int], tags: Sequence[Tag], text: str, unspaced: bool, whole: Sequence[tuple[int, int]]
 ) -> list[int]:
     """The places with those of cuts, each between two words, best after punctuation; tags stay on their side."""
+    if all(tag.share is None for tag in tags):
+        return places
     edges = [i for i in range(1, len(text)) if (text[i - 1].isspace() or (unspaced and not text[i].isspace()))]
-    edges = [edge for edge in edges if not any(start < edge < end for start, end in whole)]
+    edges = [edge for edge in edges if _outside(edge, whole) == edge]
     before = 0
     for i, tag in enumerate(tags):
         if tag.share is None:
             continue
-        wanted = tag.share * len(text)
-        free = [edge for edge in edges if edge > before]
+        wanted, slack = tag.share * len(text), min(REACH, len(text) / 12)
+        near = bisect_left(edges, wanted)
+        first = max(bisect_right(edges, before), bisect_left(edges, wanted - slack) - 1, 0)
+        last = max(first + 1, bisect_right(edges, wanted + slack) + 1, near + 1)
         before = min(
-            free, default=len(text),
-            key=lambda edge: abs(edge - wanted) - (len(text) / 12 if text[:edge].rstrip()[-1:] in _PAUSES else 0),
+            edges[first:last], default=len(text),
+            key=lambda edge: abs(edge - wanted) - (slack if _PAUSES & set(text[max(0, edge - 2) : edge]) else 0),
         )  # fmt: skip
         places[i] = before
     limit = len(text)
     for i in range(len(tags) - 1, -1, -1):
-        places[i] = limit = min(places[i], limit) if tags[i].share is None else places[i]
         if tags[i].share is None:
-            limit = next((places[j] for j in range(i + 1, len(tags)) if tags[j].share is not None), len(text))
+            places[i] = min(places[i], limit)
+        else:
+            limit = places[i]
     return places
