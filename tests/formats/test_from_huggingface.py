@@ -6,6 +6,7 @@ import io
 import json
 import logging
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from dragoman.bundle import load_bundle
 from dragoman.config import DecodeConfig
 from dragoman.decoding.batches import search_all
 from dragoman.decoding.scoring import read_all
+from dragoman.engines.page import Page
 from dragoman.errors import BundleError, ConfigError
 from dragoman.formats.subwords import NEVER
 
@@ -337,6 +339,37 @@ def test_a_target_language_is_chosen_by_an_option(opus: Opus, tmp_path: Path, co
     assert len(found) == 3  # the mark is read
     trace = dragoman.explain(translator, text, to="fra")
     assert trace.src.tokens[0] == ">>fra<<"
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_an_imported_model_translates_in_a_page(opus: Opus, tmp_path: Path, corpus: Any, kind: str) -> None:
+    run = dragoman.import_model(opus(kind), tmp_path / "run")
+    (tmp_path / "odd").write_text("\n".join(texts_of(corpus)), encoding="utf-8")
+    page = dragoman.export(run, "page", tmp_path / "page.html")
+    found = dragoman.certify(run, page, src=tmp_path / "odd", quiet=True, device="cpu")
+    assert found.most_nats < 1e-4
+    assert (found.n_identical, found.n_cut_differently) == (found.n_lines, 0)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_a_page_has_a_choice_of_target_languages(opus: Opus, tmp_path: Path, corpus: Any) -> None:
+    run = dragoman.import_model(opus(marks=MARKS, drop=0), tmp_path / "run")
+    translator, text = dragoman.Translator.load(run, "cpu"), corpus.valid_src.read_text().splitlines()[0]
+    page, said = Page(dragoman.export(run, "page", tmp_path / "page.html")), set()
+    for to in ("cmn_Hans", "fra", "spa"):
+        asked: dict[str, Any] = {"text": text, "to": to}
+        (found,), (trace,) = (
+            page.answers([{"task": "translate", **asked}]),
+            page.answers([{"task": "trace", "prefix": [], **asked}]),
+        )
+        assert found == translator.translate([text], to=to, guard=False, protect=False)[0].text
+        ours = dragoman.explain(translator, text, to=to)
+        assert tuple(trace["views"][1]["kinds"]["encoder"]["rows"]) == ours.src.tokens
+        assert tuple(trace["views"][0]["kinds"]["encoder"]["rows"]) == ours.src.words
+        assert trace["steps"][0]["probability"] == pytest.approx(ours.steps[0].probability, abs=1e-5)
+        said.add(round(trace["steps"][0]["probability"], 7))
+    assert len(said) == 3  # the mark is read
 
 
 def test_target_languages_are_refused_by_name(opus: Opus, tmp_path: Path, corpus: Any, tiny_run: Path) -> None:

@@ -62,7 +62,7 @@ def write(bundle: Bundle, folder: Path, quantization: str) -> None:
 
     Raises:
         BundleError: A weight is not finite.
-        ConfigError: The model is a parser or too large, has several target languages, or subwords of another kind.
+        ConfigError: The model is a parser or too large, or has subwords of another kind.
         OSError: The file cannot be written.
     """
     write_text(folder / NAME, html(bundle, quantization))
@@ -112,7 +112,7 @@ def settings(bundle: Bundle) -> dict[str, Any]:
     if config.n_positions is not None:
         read = max(1, min(read, config.n_positions - decode.max_extra_tokens - 1))
     usual = max(LEAST_USUAL, bundle.manifest.get("usual_src_tokens", read))
-    both = [bundle.src_tokenizer, bundle.tgt_tokenizer]
+    both, targets = [bundle.src_tokenizer, bundle.tgt_tokenizer], bundle.src_tokenizer.targets
     return {
         "config": config.model_dump(mode="json"),
         "special": {"pad": PAD_ID, "unk": UNK_ID, "bos": BOS_ID, "eos": EOS_ID},
@@ -123,6 +123,7 @@ def settings(bundle: Bundle) -> dict[str, Any]:
         },
         "most": min(read, 2 * usual),
         "positions": config.n_positions,
+        "targets": dict(sorted(targets.items())) if len(targets) > 1 else None,
         "src_lang": data.src_lang or "", "tgt_lang": data.tgt_lang or "",
     }  # fmt: skip
 
@@ -194,11 +195,6 @@ _MAP, _PREFIX, _TRIM, _ESCAPE = 2, 3, 4, 5  # fields of a NormalizerSpec
 
 
 def _check(tokenizer: Tokenizer) -> None:
-    """Refuse whole words, and several target languages."""
+    """Refuse whole words."""
     if is_of_words(tokenizer.proto):
         raise ConfigError(f"this model cannot be written for {TITLE}: it is a parser, and the page translates")
-    if len(tokenizer.targets) > 1:
-        raise ConfigError(
-            f"this model cannot be written for {TITLE}: it translates into {len(tokenizer.targets)} languages, and the "
-            "page has none to choose"
-        )

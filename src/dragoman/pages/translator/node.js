@@ -49,9 +49,9 @@ const ANSWERS = {
   encode: ({ texts, side }) => texts.map((text) => translator.page[side].encode(text)),
   decode: ({ rows, side }) => rows.map((ids) => translator.page[side].decode(ids)),
   lines: ({ text }) => translator.lines(text),
-  translate: ({ text }) => translator.lines(text).map((parts) =>
-    parts.map(({ text: one, gap }) => (one ? finished(translator.sentence(one)).text : gap)).join("")).join("\n"),
-  trace: ({ text, prefix }) => finished(translator.trace(text, prefix)),
+  translate: ({ text, to }) => translator.lines(text).map((parts) =>
+    parts.map(({ text: one, gap }) => (one ? finished(translator.sentence(one, to)).text : gap)).join("")).join("\n"),
+  trace: ({ text, to, prefix }) => finished(translator.trace(text, to, prefix)),
 };
 
 /** The answer; null where the model's scores are not finite. */

@@ -4,8 +4,8 @@
 
 const SAYS = {
   en: {
-    source: "Text to translate", result: "Translation", clear: "Clear", copy: "Copy", copied: "Copied", why: "What the model looked at",
-    choice: "Sentence to look at", private: "Translated here, in this page. Nothing is sent.", other: "中文", dark: "Dark", light: "Light",
+    source: "Text to translate", result: "Translation", target: "Target language", clear: "Clear", copy: "Copy", copied: "Copied", why: "What the model looked at",
+    choice: "Sentence to look at", private: "Nothing leaves this page.", other: "中文", dark: "Dark", light: "Light",
     loading: "Loading the model …", working: "translating …", placeholder: (name) => (name ? `Type or paste ${name}` : "Type or paste text"),
     took: (seconds, n) => `${n === 1 ? "1 sentence" : `${n} sentences`} in ${seconds.toFixed(seconds < 1 ? 2 : 1)} s`,
     long: (n) => `Sentences of more than ${n} subwords have no picture of their attention.`,
@@ -16,8 +16,8 @@ const SAYS = {
     how: (beam) => `Your browser finds where sentences end (Intl.Segmenter); each is translated by itself, with ${beam === 1 ? "greedy search" : `a beam of ${beam}`}. Names, numbers and addresses are not checked: read what matters again.`,
   },
   zh: {
-    source: "待译文本", result: "译文", clear: "清空", copy: "复制", copied: "已复制", why: "模型看了哪里",
-    choice: "查看哪一句", private: "在本页内翻译，不发送任何内容。", other: "English", dark: "深色", light: "浅色",
+    source: "待译文本", result: "译文", target: "目标语言", clear: "清空", copy: "复制", copied: "已复制", why: "模型看了哪里",
+    choice: "查看哪一句", private: "内容不会离开本页。", other: "English", dark: "深色", light: "浅色",
     loading: "正在载入模型……", working: "正在翻译……", placeholder: (name) => (name ? `输入或粘贴${name}` : "输入或粘贴文本"),
     took: (seconds, n) => `${n} 句，用时 ${seconds.toFixed(seconds < 1 ? 2 : 1)} 秒`,
     long: (n) => `超过 ${n} 个子词的句子不显示注意力。`,
@@ -41,8 +41,24 @@ function say(name, ...values) {
 }
 
 function nameOf(code) {
-  return code && (new Intl.DisplayNames([ui], { type: "language" }).of(code.replace("_", "-")) || code);
+  try {
+    return code && (new Intl.DisplayNames([ui], { type: "language" }).of(code.replaceAll("_", "-")) || code);
+  } catch { // no code of a language
+    return code;
+  }
 }
+
+/** A code as HTML takes it, such as es for spa. */
+function langOf(code) {
+  try {
+    return Intl.getCanonicalLocales(code.replaceAll("_", "-"))[0] || "";
+  } catch {
+    return "";
+  }
+}
+
+/** The target language that is chosen, of a model with several; else nothing. */
+const to = () => $("target").value;
 
 // --- the worker ------------------------------------------------------------------------------------------------------
 
@@ -62,7 +78,7 @@ worker.onerror = (event) => fail(event);
 function ask(task, fields) {
   return new Promise((resolve, reject) => {
     waiting.set(++number, { resolve, reject });
-    worker.postMessage({ number, turn, task, ...fields });
+    worker.postMessage({ number, turn, task, to: to(), lang: langOf(to() || content.tgt_lang), ...fields });
   });
 }
 
@@ -74,15 +90,16 @@ function fail(error) {
 // --- the page --------------------------------------------------------------------------------------------------------
 
 function speak() {
-  const { src_lang: src, tgt_lang: tgt, facts, decode } = content, own = SAYS[ui], explorerSays = EXPLORER_SAYS[ui];
+  const { src_lang: src, facts, decode } = content, tgt = to() || content.tgt_lang, own = SAYS[ui], explorerSays = EXPLORER_SAYS[ui];
   document.documentElement.lang = ui === "zh" ? "zh-Hans" : "en";
   for (const each of document.querySelectorAll("[data-say]")) each.textContent = say(each.dataset.say);
   for (const each of document.querySelectorAll("[data-say-label]")) each.setAttribute("aria-label", say(each.dataset.sayLabel));
   $("pair").textContent = document.title = src && tgt ? `${nameOf(src)} → ${nameOf(tgt)}` : "dragoman";
   $("from").textContent = nameOf(src) || own.from;
-  $("to").textContent = nameOf(tgt) || own.to;
-  $("source").lang = src;
-  $("result").lang = tgt;
+  $("to").textContent = content.targets ? own.target : nameOf(tgt) || own.to;
+  for (const option of $("target").options) option.textContent = nameOf(option.value);
+  $("source").lang = langOf(src);
+  $("result").lang = langOf(tgt);
   $("source").placeholder = say("placeholder", nameOf(src));
   $("language").textContent = own.other;
   const bytes = document.documentElement.outerHTML.length; // nearly all of it is ASCII
@@ -187,6 +204,11 @@ $("copy").addEventListener("click", async () => {
   $("copy").textContent = say("copied");
   setTimeout(() => { $("copy").textContent = say("copy"); }, 1500);
 });
+if (content.targets) {
+  $("target").hidden = false;
+  $("target").replaceChildren(...Object.keys(content.targets).map((code) => Object.assign(document.createElement("option"), { value: code })));
+  $("target").addEventListener("change", () => { found = []; speak(); translate(); });
+}
 speak();
 $("state").textContent = say("loading");
 addEventListener("DOMContentLoaded", () => { // the weights come last, so that the page is there before them

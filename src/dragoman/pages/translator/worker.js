@@ -76,16 +76,22 @@ class Translator {
     return [sentence.slice(0, at), sentence.slice(at)].flatMap((half) => this.pieces(half));
   }
 
+  /** The ids of a text; before them, of a model with several target languages, the one that says which. */
+  source(text, to) {
+    const ids = this.page.src.encode(text);
+    return ids.length && to ? [this.content.targets[to], ...ids] : ids;
+  }
+
   /** The translation of one sentence: its text and ids. */
-  *sentence(text, prefix = []) {
-    const src = this.page.src.encode(text), [found] = yield* this.search(src, {}, prefix);
+  *sentence(text, to = "", prefix = []) {
+    const src = this.source(text, to), [found] = yield* this.search(src, {}, prefix);
     return { src, ids: found.ids, text: this.page.tgt.decode(found.ids).replaceAll("\n", " ") };
   }
 
   /** What the explorer shows of a sentence and its translation, which begins with these ids or, if they end in eos, is these. */
-  *trace(text, prefix, nForced = prefix.length) {
-    const { src, ids, text: translation } = yield* this.sentence(text, prefix);
-    return traceOf(this.model, this.page, text, translation, src, ids, nForced);
+  *trace(text, to, prefix, nForced = prefix.length, tgtLang = this.page.tgtLang) {
+    const { src, ids, text: translation } = yield* this.sentence(text, to, prefix);
+    return traceOf(this.model, { ...this.page, tgtLang }, text, translation, src, ids, nForced);
   }
 }
 
@@ -108,8 +114,8 @@ if (typeof WorkerGlobalScope !== "undefined") {
   const tasks = {
     load: ({ content, weights }) => { translator = new Translator(content, weights); },
     lines: ({ text }) => translator.lines(text),
-    sentence: (job) => finish(translator.sentence(job.text), job),
-    trace: (job) => finish(translator.trace(job.text, job.prefix, job.nForced), job),
+    sentence: (job) => finish(translator.sentence(job.text, job.to), job),
+    trace: (job) => finish(translator.trace(job.text, job.to, job.prefix, job.nForced, job.lang), job),
   };
   /** Each job { number, turn, task, ... } is answered by its number and what was found (null: it came too late) or an error. */
   onmessage = ({ data: job }) => {
