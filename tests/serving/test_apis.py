@@ -312,3 +312,10 @@ def test_metrics_count_and_name_no_text(live: Any) -> None:
     assert 'dragoman_requests_total{method="POST",route="/v1/translate",status="200"}' in text
     assert "dragoman_search_seconds_total" in text
     assert "such" not in text
+
+
+def test_each_reference_in_the_document_leads_somewhere(live: Any) -> None:
+    spec = live("/spec").json
+    references = set(re.findall(r'"\$ref": "([^"]+)"', json.dumps(spec)))
+    assert references
+    assert references <= {f"#/components/schemas/{name}" for name in spec["components"]["schemas"]}

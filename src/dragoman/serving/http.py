@@ -59,8 +59,18 @@ def state_of(request: Request) -> State:
 def body_of(model: type[BaseModel]) -> dict[str, Any]:
     """What OpenAPI says of a body that comes as JSON or as a form."""
     schema = model.model_json_schema()
+    schema = _inlined(schema, schema.pop("$defs", {}))
     kinds = ("application/json", "application/x-www-form-urlencoded")
     return {"requestBody": {"required": True, "content": {kind: {"schema": schema} for kind in kinds}}}
+
+
+def _inlined(node: Any, parts: Mapping[str, Any]) -> Any:
+    """A schema with its parts where they are referred to: OpenAPI has no place for them beside it."""
+    if isinstance(node, dict):
+        if "$ref" in node:
+            return _inlined(parts[node["$ref"].rpartition("/")[2]], parts)
+        return {name: _inlined(child, parts) for name, child in node.items()}
+    return [_inlined(child, parts) for child in node] if isinstance(node, list) else node
 
 
 async def fields_of(request: Request) -> dict[str, Any]:
