@@ -38,7 +38,8 @@ def main() -> None:
             done = subprocess.run(
                 [python.parent / "schemathesis", "run", f"http://127.0.0.1:{server.port}/spec", "--checks",
                  ",".join(CHECKS), "--max-examples", str(args.examples), "--phases", "examples,coverage,fuzzing",
-                 "--continue-on-failure", "--request-timeout", "60", "--seed", "1", "--report", "junit", "--report-junit-path", report],
+                 "--continue-on-failure", "--request-timeout", "60", "--seed", "1",
+                 "--report", "junit", "--report-junit-path", report],
                 capture_output=True, text=True,
             )  # fmt: skip
             alive = server.process.poll() is None
