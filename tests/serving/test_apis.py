@@ -319,3 +319,11 @@ def test_each_reference_in_the_document_leads_somewhere(live: Any) -> None:
     references = set(re.findall(r'"\$ref": "([^"]+)"', json.dumps(spec)))
     assert references
     assert references <= {f"#/components/schemas/{name}" for name in spec["components"]["schemas"]}
+
+
+def test_words_to_include_are_bounded(live: Any) -> None:
+    asked = {"text": "the dog", "include": ["\u0081" * 10] * 30}
+    reply = live("/v1/translate", asked)
+    assert reply.status == 400
+    assert "600 bytes" in reply.json["error"]["message"]
+    assert live("/v1/translate", {**asked, "include": ["Haus"]}).status == 200

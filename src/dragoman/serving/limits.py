@@ -49,3 +49,6 @@ class Limits:
         n_words = len(options.include) + len(options.exclude)
         if n_words > 100:
             raise ConfigError(f"{n_words} words to include and exclude: at most 100 on this server")
+        n_bytes = sum(len(word.encode()) for word in options.include)
+        if n_bytes > MOST_INCLUDED:
+            raise ConfigError(f"the words to include have {n_bytes:,} bytes: at most {MOST_INCLUDED} on this server")
