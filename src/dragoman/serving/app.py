@@ -8,8 +8,6 @@ import re
 from collections.abc import AsyncIterator
 from typing import Any
 
-import anyio.to_thread
-import torch
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
@@ -45,15 +43,15 @@ STATUS: dict[type[Exception], int] = {
 """What errors of ours are answered with; the rest of ``DragomanError`` is the request's fault: 400."""
 
 
-def build(pairs: Pairs, options: ServeOptions) -> tuple[Any, State]:
-    """The ASGI application for some pairs, and its parts.
+def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, State]:
+    """The ASGI application for some pairs, and its parts; ``cores`` is what all searches have together.
 
     Raises:
         ConfigError: An option cannot be met: a file of keys, a folder, an engine.
     """
     on_cpu = all(pair.translator.device.type == "cpu" for pair in pairs)
-    owners = options.batches or (torch.get_num_threads() if on_cpu else 1)
-    batcher = Batcher(longest_wait_s=options.max_wait, owners=owners)
+    owners = options.batches or (cores if on_cpu else 1)
+    batcher = Batcher(longest_wait_s=options.max_wait, owners=owners, cores=cores if owners == 1 else 1)
     limits = Limits(chars=options.max_chars, texts=options.max_texts, body=options.max_body, beam=options.max_beam)
     defaults = TranslateOptions(
         engine=options.engine, precision=options.precision, fast=options.fast,
@@ -88,8 +86,7 @@ def build(pairs: Pairs, options: ServeOptions) -> tuple[Any, State]:
 
 @contextlib.asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """More threads than anyio's 40 wait for nothing here: encoding and joining are short."""
-    anyio.to_thread.current_default_thread_limiter().total_tokens = 40
+    """The documents in work are given up at the end."""
     yield
     await app.state.dragoman.documents.close()
 

@@ -1,8 +1,9 @@
 """Sentences of many requests searched together: a bounded queue, fair turns, one owner thread (or a few).
 
 Routes put the sentences of a request in, and get a ticket. An owner takes up to one batch of tokens, a sentence of each
-request in turn, at most ``WINDOW_S`` after the first has come, and searches for them together. What a sentence is
-translated to does not depend on its company (``Engine.search``), so batching is a matter of speed alone.
+request in turn, and searches for them together. What a sentence is translated to does not depend on its company
+(``Engine.search``), so batching is a matter of speed alone: a request that comes alone is searched for at once; where
+requests come together an owner waits for them, ``WINDOW_S`` at most: all whose batch it has just answered ask again.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from dragoman.translation.plan import Plan
 from dragoman.translation.segment_search import translate_segments
 from dragoman.translation.segments import SegmentResult, TextSegment
 
-WINDOW_S = 0.005
+WINDOW_S = 0.03
+"""The longest that an owner waits for as many sentences as it searched for together last time."""
 
 SHARE = 128
 """Tokens of a batch that is not worth dividing among owners."""
@@ -102,19 +104,24 @@ class Statistics:
 class Batcher:
     """Searches for the sentences of all requests."""
 
-    def __init__(self, *, longest_wait_s: float = 5.0, most_waiting: int = 10_000, owners: int = 1) -> None:
+    def __init__(
+        self, *, longest_wait_s: float = 5.0, most_waiting: int = 10_000, owners: int = 1, cores: int = 1
+    ) -> None:
         """Start the owner threads.
 
         Args:
             longest_wait_s: No request is taken in while those before it are expected to need longer.
             most_waiting: Sentences in the queue; beyond that no request is taken in either.
             owners: Batches searched at a time.
+            cores: For each of them. More than one only for a single owner, and if no other thread of the process
+                computes on several: OpenMP gives each that does a team of its own, and they get in each other's way.
         """
-        self.longest_wait_s, self.most_waiting = longest_wait_s, most_waiting
+        self.longest_wait_s, self.most_waiting, self.cores = longest_wait_s, most_waiting, cores
         self.done = Statistics()
         self._tickets: deque[Ticket] = deque()  # those that have sentences in the queue; the first has the next turn
         self._n_waiting = self._tokens_waiting = self._n_running = 0
         self._n_idle = 0  # owners without work
+        self._last_together = 1  # requests in the last batch
         self._tokens_per_s = 0.0  # of a busy owner, as last seen; 0: not known yet
         self._changed = threading.Condition()
         self._closing = False
@@ -191,8 +198,7 @@ class Batcher:
     # --- what an owner does -------------------------------------------------------------------------------------------
 
     def _own(self) -> None:
-        if len(self._owners) > 1:
-            torch.set_num_threads(1)  # of this thread: a core each, for teams of threads would get in each other's way
+        torch.set_num_threads(self.cores)  # of this thread
         while (jobs := self._take()) or not self._closing:
             if not jobs:  # another owner took them
                 continue
@@ -213,14 +219,18 @@ class Batcher:
                     self._changed.wait()
                 first = self._tickets[0]
                 kind, limit = kind_of(first.plan), first.plan.search.decode.batch_tokens
-                deadline = time.monotonic() + WINDOW_S
-                while not self._closing and self._tokens_of(kind) < limit:
-                    if not self._changed.wait(deadline - time.monotonic()) or time.monotonic() >= deadline:
-                        break
+                self._await_company(kind, limit)
                 share = -(-self._tokens_of(kind) // self._n_idle)  # for the other idle owners too
                 return self._deal(kind, min(limit, max(share, SHARE)))
             finally:
                 self._n_idle -= 1
+
+    def _await_company(self, kind: Hashable, limit: int) -> None:
+        """Wait for as many requests as came together last time."""
+        end = time.monotonic() + WINDOW_S
+        while not self._closing and len(self._tickets) < self._last_together and self._tokens_of(kind) < limit:
+            if not self._changed.wait(end - time.monotonic()):
+                break
 
     def _tokens_of(self, kind: Hashable) -> int:
         return sum(job.n_tokens for each in self._tickets if kind_of(each.plan) == kind for job in each.waiting)
@@ -246,6 +256,7 @@ class Batcher:
                 self._tickets.append(ticket)  # its next turn is after all others
         self._tickets = others + self._tickets  # of another kind: they have waited longest
         self._n_running += len(jobs)
+        self._last_together = len({id(job.ticket) for job in jobs})
         return jobs
 
     def _search(self, jobs: Sequence[_Job]) -> None:

@@ -9,9 +9,11 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import torch
 import uvicorn
 
 from dragoman.errors import ConfigError
@@ -37,8 +39,10 @@ def serve(runs: Sequence[Path | str], options: ServeOptions | None = None, **cha
     options = ServeOptions.of(options, changes)
     sys.setswitchinterval(SWITCH_S)
     listener = _listen(options.host, options.port)  # before minutes of loading
+    cores = torch.get_num_threads()
+    torch.set_num_threads(1)  # of this thread; see ``Batcher``
     try:
-        app, state = build(Pairs(Translator.load(run) for run in runs), options)
+        app, state = build(Pairs(Translator.load(run) for run in runs), options, cores)
         asyncio.run(_run(app, state, options, listener))
     finally:
         listener.close()
@@ -61,6 +65,8 @@ async def _run(app: Any, state: Any, options: ServeOptions, listener: socket.soc
         timeout_keep_alive=5, timeout_graceful_shutdown=int(options.grace) or None, lifespan="on",
     )  # fmt: skip
     server = _Server(config, state)
+    helpers = ThreadPoolExecutor(thread_name_prefix="helper", initializer=torch.set_num_threads, initargs=(1,))
+    asyncio.get_running_loop().set_default_executor(helpers)
     running = asyncio.create_task(server.serve(sockets=[listener]))
     try:
         await asyncio.to_thread(state.service.warm)
