@@ -16,6 +16,10 @@ class TooMuchError(ServeError):
     """A request is beyond a limit: HTTP 413."""
 
 
+MOST_INCLUDED = 400
+"""Bytes of words that a translation must have: odd ones are a subword each, and the search takes a step for each."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Limits:
     """What a server takes of one request."""
