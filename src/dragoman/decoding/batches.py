@@ -215,7 +215,7 @@ def _run_all(jobs: Sequence[Callable[[], list[int]]], workers: int) -> Iterator[
     if min(checked_workers(workers), len(jobs)) < 2:
         yield from (job() for job in jobs)
         return
-    n_workers, n_threads = min(workers, len(jobs)), torch.get_num_threads()
+    n_workers = min(workers, len(jobs))
     ready = threading.Barrier(n_workers + 1)
 
     def take_one_core() -> None:
@@ -225,6 +225,7 @@ def _run_all(jobs: Sequence[Callable[[], list[int]]], workers: int) -> Iterator[
     pool = ThreadPoolExecutor(n_workers, "search", take_one_core)
     try:
         with _STARTING:  # the number is a thread's own, but one that begins is given what was set last, by whomever
+            n_threads = torch.get_num_threads()  # this one may have begun just now
             found = pool.map(lambda job: job(), jobs)
             ready.wait()
             torch.set_num_threads(n_threads)
