@@ -18,10 +18,11 @@ HERE = ROOT / "docs/lab"
 HEAD = """# The laboratory's report
 
 The results of a full `dragoman lab all`, and of single experiments on other text (`--config`, `--run`).
-`dragoman lab NAME` makes a page with more words and tables (see the [guide](../guide.md#experiments)).
+`dragoman lab NAME` makes a page with more words and tables (see the [guide](../how-to/experiments.md)).
 `python -m benchmarks.lab REPORT` copies figures and numbers from such a report, and writes this page; with `--restate`
-it writes verdicts and figures anew from the numbers that are here. The experiments answer these
-[questions](../questions.md); what they refute is listed in [errata](../errata.md), which also names the five documents.
+it writes verdicts and figures again from the numbers that are here. The experiments answer these
+[questions](../understand/questions.md); what they refute is listed in [errata](../understand/errata.md), which also
+names the five documents.
 
 A statement *holds*, *does not hold*, or is *open*: not decided, because the interval over seeds contains both.
 

@@ -1,4 +1,4 @@
-"""``docs/performance.md`` and its plots, from the results alone; what has no result has no section.
+"""``docs/results/performance.md`` and its plots, from the results alone; what has no result has no section.
 
 A folder in ``results/`` holds those of another kind of machine, whose sections follow under a heading of its own.
 """
@@ -19,11 +19,11 @@ from benchmarks.record import RESULTS
 
 HEAD = """# Performance
 
-`python -m benchmarks.page` generates this page from the files in [benchmarks/results](../benchmarks/results).
-[benchmarks/README.md](../benchmarks/README.md) describes how each number is measured and how to repeat it. Systems take
-turns in one run, each in its own process and environment, with the same text, subwords, sizes and, for decoding, the
-same weights. A number is the median of the runs, followed by (minimum-maximum). A ratio is the median of the ratios of
-neighbouring runs. Memory is the peak of the process. SMALL is d_model 256, d_ff 1024, 4 heads, 3 + 3 layers; BASE is
+`python -m benchmarks.page` generates this page from the files in [benchmarks/results](../../benchmarks/results).
+[benchmarks/README.md](../../benchmarks/README.md) describes how each number is measured and how to repeat it. Systems
+take turns in one run, each in its own process and environment, with the same text, subwords, sizes and, for decoding,
+the same weights. A number is the median of the runs, followed by (minimum-maximum). A ratio is the median of the ratios
+of neighbouring runs. Memory is the peak of the process. SMALL is d_model 256, d_ff 1024, 4 heads, 3 + 3 layers; BASE is
 512, 2048, 8, 6 + 6.
 
 How far the numbers go:
@@ -33,7 +33,7 @@ How far the numbers go:
 - Compare within a table. The machines are virtual, and their speed changes from one day to the next.
 - The CPU model is the one that the virtual machine reports; it may not be the real one (Intel's family 6, model 167 has
   neither AMX nor avx512_bf16). Go by the instruction sets. The two cores with AMX are virtual too and seem to share one
-  physical core: two trainings at once each ran at 0.6 times their speed alone ([log](log.md)).
+  physical core: two trainings at once each ran at 0.6 times their speed alone ([log](../log.md)).
 - tcmalloc is a memory allocator that only dragoman was measured with; no other system was given it.
 """
 MACHINES = {"without-amx": "Without AMX"}
@@ -375,7 +375,9 @@ def _two_days(results: Path) -> str:
 def _elsewhere(section: Section, folder: str, title: str, note: str) -> Section:
     """A section one level lower, its plots by names of their own; below the title and the note, if there is one."""
     own = lambda name: name.replace("performance-", f"performance-{folder}-", 1)  # noqa: E731
-    text = section.text.replace("## ", "### ", 1).replace("](images/performance-", f"](images/{own('performance-')}")
+    text = section.text.replace("## ", "### ", 1).replace(
+        "](../images/performance-", f"](../images/{own('performance-')}"
+    )
     return Section(f"## {title}\n\n{note}{text}" if title else text, [(own(name), draw) for name, draw in section.draw])
 
 
@@ -413,7 +415,7 @@ def main() -> None:
     """Write the page and its plots."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--out", type=Path, default=ROOT / "docs", help="gets performance.md and images/")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs", help="gets results/performance.md and images/")
     parser.add_argument("--png", action="store_true", help="also write the plots as PNG, to look at them")
     args = parser.parse_args()
     found = sections(args.results)
@@ -422,9 +424,10 @@ def main() -> None:
             draw(args.out / "images" / name)
             if args.png:
                 draw(args.out / "images" / Path(name).with_suffix(".png"))
-    args.out.mkdir(parents=True, exist_ok=True)
-    (args.out / "performance.md").write_text(page(found), encoding="utf-8")
-    print(args.out / "performance.md")
+    path = args.out / "results/performance.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page(found), encoding="utf-8")
+    print(path)
 
 
 if __name__ == "__main__":

@@ -27,11 +27,24 @@ from dragoman.training.defaults import choose_sizes
 from dragoman.training.folder import RESUMABLE
 
 ROOT = Path(__file__).resolve().parent.parent
-GUIDE = (ROOT / "docs/guide.md").read_text(encoding="utf-8")
-ARCHITECTURE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+DOCS = ROOT / "docs"
+PAGES = {
+    path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8")
+    for folder in ("start", "how-to", "reference")
+    for path in sorted((DOCS / folder).glob("*.md"))
+}
+"""What a user reads of the documentation."""
+GUIDE = "\n".join(PAGES.values())
+ARCHITECTURE = (DOCS / "project/architecture.md").read_text(encoding="utf-8")
 READMES = ["README.md", "README.zh-CN.md"]
-TWO_LANGUAGES = ["README", "docs/features", "docs/results"]
+TWO_LANGUAGES = {
+    "README.md": "README.zh-CN.md",
+    "docs/features.md": "docs/zh/features.md",
+    "docs/results/index.md": "docs/zh/results/index.md",
+}
 """Pages that say the same in English and in Chinese."""
+LONG = {"results/performance.md", "understand/questions.md", "understand/errata.md", "lab/README.md"}
+"""Pages that are still to be split."""
 
 TINY = [
     "train.max_steps=40", "train.warmup_steps=5", "train.validate_every=40", "train.save_every=20", "train.lr=1e-2",
@@ -121,25 +134,41 @@ def test_the_readme_is_read_in_two_screens() -> None:
 
 @pytest.mark.parametrize("page", TWO_LANGUAGES)
 def test_a_page_in_two_languages_has_the_same_commands_links_and_figures(page: str) -> None:
-    texts = [(ROOT / f"{page}{suffix}").read_text(encoding="utf-8") for suffix in (".md", ".zh-CN.md")]
+    names = (page, TWO_LANGUAGES[page])
+    texts = [(ROOT / name).read_text(encoding="utf-8") for name in names]
     one, other = (blocks(text, "console", "bash", "python", "text") for text in texts)
     assert one == other
     one, other = (
-        {link.replace(".zh-CN.md", ".md") for link in links(text)} - {f"{Path(page).name}.md"} for text in texts
+        {in_english(name, link) for link in links(text)} - {page} for name, text in zip(names, texts, strict=True)
     )
     assert one == other  # each to pages of its own language, where there are such
     one, other = (sorted(set(re.findall(r"FIGURE:\w+|\d[\d.,]*\d", text))) for text in texts)
     assert one == other  # the same figures
 
 
+def in_english(page: str, link: str) -> str:
+    """Where a link of a page leads, of a page in Chinese its English twin."""
+    if "://" in link:
+        return link
+    return os.path.normpath(Path(page).parent / link).replace(".zh-CN.md", ".md").replace("docs/zh/", "docs/")
+
+
+def test_no_page_is_too_long_to_be_read() -> None:
+    """Beyond 1,500 words are only pages that one looks things up in, and those that are still to be split."""
+    looked_up = ("reference/", "project/", "decisions/", "log.md", "_build/")
+    for path in DOCS.rglob("*.md"):
+        name = path.relative_to(DOCS).as_posix()
+        if not name.startswith(looked_up) and name not in LONG:
+            assert len(path.read_text(encoding="utf-8").split()) <= 1500, name
+
+
 def test_the_guides_commands_are_the_readmes() -> None:
     assert set(commands(GUIDE)) <= set(commands((ROOT / "README.md").read_text(encoding="utf-8")))
 
 
-@pytest.mark.parametrize("path", ["README.md", "docs/guide.md"])
-def test_the_python_of_the_documentation_runs(workplace: Workplace, path: str) -> None:
+@pytest.mark.parametrize("path", ["README.md", *(f"docs/{page}" for page in PAGES if blocks(PAGES[page], "python"))])
+def test_the_python_of_a_page_runs(workplace: Workplace, path: str) -> None:
     found = blocks((ROOT / path).read_text(encoding="utf-8"), "python")
-    assert found
     workplace.run([sys.executable, "-W", "error", "-c", SMALL_TRAININGS + "\n".join(found)])
 
 
@@ -174,7 +203,7 @@ def test_nothing_is_pickled(workplace: Workplace) -> None:
 
 
 def test_the_run_folder_is_as_the_guide_draws_it(workplace: Workplace) -> None:
-    section = GUIDE[GUIDE.index("## The run folder") : GUIDE.index("## Stop and resume")]
+    section = PAGES["reference/files.md"]
     for path in (workplace.folder / "runs/first").iterdir():
         assert re.search(rf"^  {re.escape(path.name)}\b", section, flags=re.MULTILINE), path.name
     for path in (workplace.folder / "runs/first/bundle").iterdir():
@@ -240,7 +269,7 @@ def _size(shape: tuple[int, ...]) -> int:
 
 
 def test_settings_that_may_change_on_resuming_are_those_of_the_guide() -> None:
-    section = GUIDE[GUIDE.index("## Stop and resume") : GUIDE.index("## Translate")]
+    section = PAGES["how-to/resume.md"]
     listed = section[section.index("these may be changed") : section.index("Those under `decode`")]
     assert set(re.findall(r"`(\w+)`", listed)) == set(RESUMABLE)
 
@@ -256,15 +285,14 @@ def test_the_options_of_the_commands_are_those_of_the_documentation() -> None:
     }
     known |= {option for parameter in context.command.params for option in parameter.opts if option.startswith("--")}
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", GUIDE))
-    for name in (*READMES, "docs/features.md", "docs/features.zh-CN.md"):
+    for name in (*READMES, "docs/features.md", "docs/zh/features.md"):
         named |= set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", (ROOT / name).read_text(encoding="utf-8")))
     of_torchrun = {"--nnodes", "--nproc-per-node", "--rdzv-backend", "--rdzv-endpoint", "--rdzv-id", "--max-restarts"}
     assert named - of_torchrun - {"--help"} == known - {"--help"}
 
 
 def test_the_public_names_are_those_of_the_guide() -> None:
-    section = GUIDE[GUIDE.index("\n## Python\n") :]
-    assert sorted(re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)) == dragoman.__all__
+    assert sorted(re.findall(r"^\| `(\w+)` \|", PAGES["reference/python.md"], flags=re.MULTILINE)) == dragoman.__all__
     assert all(hasattr(dragoman, name) for name in dragoman.__all__)
 
 
@@ -328,7 +356,7 @@ def test_the_levels_are_those_that_import_linter_checks() -> None:
 
 
 class Row(NamedTuple):
-    """One row of docs/equations.md."""
+    """One row of docs/understand/equations.md."""
 
     what: str
     functions: list[str]
@@ -338,7 +366,7 @@ class Row(NamedTuple):
 
 def rows() -> list[Row]:
     found = []
-    for line in (ROOT / "docs/equations.md").read_text(encoding="utf-8").split("\n"):
+    for line in (DOCS / "understand/equations.md").read_text(encoding="utf-8").split("\n"):
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
         if len(cells) == 4 and cells[1] not in ("reference", "---") and not set(line) <= set("|-"):
             what, functions, code, tests = cells
@@ -358,7 +386,7 @@ def test_what_an_equation_points_to_exists(row: Row) -> None:
         assert name in reference.__all__
         assert callable(getattr(reference, name))
     for path, line in row.code:
-        assert line in (ROOT / "docs" / path).read_text(encoding="utf-8"), f"{path} has no line {line}"
+        assert line in (DOCS / "understand" / path).read_text(encoding="utf-8"), f"{path} has no line {line}"
     for test in row.tests:
         path, name = test.split("::")
         assert f"\ndef {name}(" in (ROOT / path).read_text(encoding="utf-8"), test

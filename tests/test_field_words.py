@@ -45,10 +45,10 @@ DEFINED = {r"\bfast twins?\b": "src/dragoman/fast/", r"\bplain twins?\b": "src/d
 
 def texts() -> Iterator[tuple[str, str]]:
     """The code, and the pages that are not a diary."""
-    pages = [*ROOT.glob("README*.md"), *ROOT.glob("docs/*.md"), ROOT / "CONTRIBUTING.md"]
+    pages = [*ROOT.glob("README*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "CONTRIBUTING.md"]
     for path in sorted([*ROOT.glob("src/**/*.py"), *pages]):
         name = path.relative_to(ROOT).as_posix()
-        if name != "docs/log.md":
+        if name != "docs/log.md" and not name.startswith(("docs/decisions/", "docs/_build/")):
             yield name, path.read_text(encoding="utf-8")
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     unreleased = re.search(r"^## .*unreleased.*?(?=^## |\Z)", changes, re.IGNORECASE | re.MULTILINE | re.DOTALL)

@@ -14,7 +14,11 @@ PAGES = ("questions", "errata")
 
 
 def both(name: str) -> tuple[str, str]:
-    return tuple((DOCS / f"{name}{ending}.md").read_text(encoding="utf-8") for ending in ("", ".zh-CN"))  # type: ignore[return-value]
+    """The page in English and in Chinese; the Chinese one's links as if it lay beside the English one."""
+    one, other = (
+        (DOCS / folder / f"{name}.md").read_text(encoding="utf-8") for folder in ("understand", "zh/understand")
+    )
+    return one, other.replace("](../../", "](../")
 
 
 @pytest.mark.parametrize("name", PAGES)

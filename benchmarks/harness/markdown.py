@@ -31,7 +31,7 @@ def ratio(found: Mapping[str, Mapping[str, float]], ours: str, peer: str) -> str
 
 def image(name: str, what: str) -> str:
     """A plot of this page."""
-    return f"![{what}](images/{name})"
+    return f"![{what}](../images/{name})"
 
 
 def source(record: Record) -> str:

@@ -1,4 +1,4 @@
-"""docs/performance.md says what the results say, and nothing else."""
+"""docs/results/performance.md says what the results say, and nothing else."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_results_of_another_machine_follow_below_its_name_with_plots_of_their_ow
     ]  # fmt: skip
     assert text.index("2 cores, a processor") < text.index("## Without AMX") < text.index("2 cores, another processor")
     drawn = [name for section in sections for name, _ in section.draw]
-    assert drawn == re.findall(r"\]\(images/(.*?)\)", text)
+    assert drawn == re.findall(r"\]\(\.\./images/(.*?)\)", text)
     assert drawn == ["performance-training.svg", "performance-without-amx-training.svg"]
 
 
@@ -153,7 +153,7 @@ def test_every_plot_is_drawn_and_named_in_the_page(results: Path, tmp_path: Path
     drawn = [(name, draw, section.text) for section in sections for name, draw in section.draw]
     assert len(drawn) == 8
     for name, draw, text in drawn:
-        assert f"](images/{name})" in text
+        assert f"](../images/{name})" in text
         draw(tmp_path / name)
         assert (tmp_path / name).read_text(encoding="utf-8").rstrip().endswith("</svg>")
     first = (tmp_path / drawn[0][0]).read_bytes()
@@ -168,7 +168,7 @@ def test_numbers_have_three_digits() -> None:
 
 def test_the_page_in_docs_is_that_of_the_results() -> None:
     sections = page.sections(RESULTS)
-    assert (ROOT / "docs/performance.md").read_text(encoding="utf-8") == page.page(sections), (
+    assert (ROOT / "docs/results/performance.md").read_text(encoding="utf-8") == page.page(sections), (
         "python -m benchmarks.page"
     )
     for section in sections:
@@ -177,12 +177,12 @@ def test_the_page_in_docs_is_that_of_the_results() -> None:
 
 
 def test_the_performance_table_of_the_results_is_of_that_page() -> None:
-    measured = set(re.findall(r"\d[\d,.]*\d|\d", (ROOT / "docs/performance.md").read_text(encoding="utf-8")))
-    for name in ("docs/results.md", "docs/results.zh-CN.md"):
+    measured = set(re.findall(r"\d[\d,.]*\d|\d", (ROOT / "docs/results/performance.md").read_text(encoding="utf-8")))
+    for name in ("docs/results/index.md", "docs/zh/results/index.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
-        assert "<!-- docs/performance.md -->" in text
-        for table in re.findall(r"<!-- docs/performance.md -->\n(.*?)\n\n", text, flags=re.DOTALL):
+        assert "<!-- docs/results/performance.md -->" in text
+        for table in re.findall(r"<!-- docs/results/performance.md -->\n(.*?)\n\n", text, flags=re.DOTALL):
             figures = [cell for row in table.split("\n")[2:] for cell in row.strip("| ").split(" | ")[1:]]
             assert figures
             for figure in re.findall(r"\d[\d,.]*\d|\d", " ".join(figures)):
-                assert figure in measured, f"{name}: {figure} is not in docs/performance.md"
+                assert figure in measured, f"{name}: {figure} is not in docs/results/performance.md"

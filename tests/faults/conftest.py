@@ -1,4 +1,4 @@
-"""The fault suite: one named test for each promise of docs/promises.md, which says its figure."""
+"""The fault suite: one named test for each promise of docs/project/promises.md, which says its figure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/promises.md and the fault suite name the same rows."""
+"""docs/project/promises.md and the fault suite name the same rows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 HERE = Path(__file__).parent
-PROMISES = (HERE.parent.parent / "docs/promises.md").read_text(encoding="utf-8")
+PROMISES = (HERE.parent.parent / "docs/project/promises.md").read_text(encoding="utf-8")
 ROWS = [f"{letter}{i}" for letter, last in (("T", 9), ("D", 6), ("X", 6), ("M", 6)) for i in range(1, last + 1)]
 
 

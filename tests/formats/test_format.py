@@ -60,9 +60,9 @@ def test_a_format_is_a_file_and_a_name(tiny_run: Path, tmp_path: Path, monkeypat
         check("notes", ModelConfig(src_vocab_size=9, tgt_vocab_size=9, norm="pre"), "float32")
 
 
-def test_the_table_is_that_of_the_guide_and_of_the_command(command: Callable[..., Any]) -> None:
-    guide = (Path(__file__).parents[2] / "docs/guide.md").read_text(encoding="utf-8")
-    assert f"\n{table()}\n" in guide
+def test_the_table_is_that_of_the_reference_and_of_the_command(command: Callable[..., Any]) -> None:
+    reference = (Path(__file__).parents[2] / "docs/reference/formats.md").read_text(encoding="utf-8")
+    assert f"\n{table()}\n" in reference
     assert command("formats").out.decode() == f"{table()}\n"
 
 
