@@ -20,6 +20,7 @@ from pydantic import BaseModel
 import dragoman
 from dragoman import reference
 from dragoman.cli import app
+from dragoman.cli.commands import COMMANDS, load
 from dragoman.config import PRESETS, Config
 from dragoman.data import phrasebook
 from dragoman.training import budget
@@ -278,8 +279,8 @@ def test_the_options_of_the_commands_are_those_of_the_documentation() -> None:
     context = typer.Context(typer.main.get_command(app))
     known = {
         option
-        for command in context.command.commands.values()  # type: ignore[attr-defined]
-        for parameter in command.params
+        for name in COMMANDS
+        for parameter in load(name).params
         for option in (*parameter.opts, *parameter.secondary_opts)
         if option.startswith("--")
     }

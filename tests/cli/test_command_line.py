@@ -20,8 +20,11 @@ Command = Callable[..., Any]
 _WHAT_IS_LOADED = """
 import json, sys
 from dragoman.cli import run
+from dragoman.cli.commands import COMMANDS
 status = run(sys.argv[1:])
 heavy = ("torch", "numpy", "sacrebleu", "sentencepiece", "matplotlib", "yaml")
+if status == 0 and sys.argv[1] == "--help":  # needs no option of any command either
+    heavy += ("pydantic", *(f"dragoman.cli.{about.function.split(':')[0]}" for about in COMMANDS.values()))
 print(json.dumps([status, [name for name in heavy if name in sys.modules]]), file=sys.stderr)
 """
 

@@ -8,20 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
-from dragoman.cli import app
+from dragoman.cli.commands import COMMANDS, load
 from dragoman.cli.completion import runs, settings
-from dragoman.cli.examples import EXAMPLES
 from dragoman.cli.habits import NAMES
 from dragoman.config import Config, all_settings
 
 Command = Callable[..., Any]
-COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 
 
 def options_of(command: str) -> set[str]:
-    return {name for parameter in COMMANDS[command].params for name in (*parameter.opts, *parameter.secondary_opts)}
+    return {name for parameter in load(command).params for name in (*parameter.opts, *parameter.secondary_opts)}
 
 
 @pytest.mark.parametrize(
@@ -76,14 +73,13 @@ def test_a_text_for_a_file_and_a_file_for_a_text_are_told_apart(command: Command
 
 
 def test_each_command_shows_three_examples_made_of_what_there_is(command: Command) -> None:
-    assert set(EXAMPLES) == set(COMMANDS)
-    for name, examples in EXAMPLES.items():
-        assert len(examples) == 3
-        for example in examples:
+    for name, about in COMMANDS.items():
+        assert len(about.examples) == 3
+        for example in about.examples:
             program, shown, *arguments = shlex.split(example.rpartition("| ")[2])
             assert (program, shown) == ("dragoman", name)
             assert {one for one in arguments if one.startswith("-")} <= options_of(name), example
-        assert examples[0] in command(name, "--help").out.decode()
+        assert about.examples[0] in command(name, "--help").out.decode()
 
 
 def test_the_tab_key_completes_runs_and_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,42 +15,20 @@ from typing import Any
 
 import typer
 
-from dragoman.cli import (
-    demo,
-    doctor,
-    environment,
-    evaluate,
-    explain,
-    export,
-    import_,
-    lab,
-    score,
-    serve,
-    train,
-    translate,
-)
-from dragoman.cli.examples import epilog
+from dragoman.cli import environment
+from dragoman.cli.commands import COMMANDS, Commands, declare
 from dragoman.errors import DragomanError
 from dragoman.progress import clear, say
 
 app = typer.Typer(
     name="dragoman",
+    cls=Commands,
     help='The Transformer of "Attention Is All You Need": train on two text files, translate, evaluate, explain.',
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo", epilog=epilog("demo"))(demo.demo)
-app.command("train", epilog=epilog("train"))(train.train)
-app.command("translate", epilog=epilog("translate"))(translate.translate)
-app.command("score", epilog=epilog("score"))(score.score)
-app.command("evaluate", epilog=epilog("evaluate"))(evaluate.evaluate)
-app.command("explain", epilog=epilog("explain"))(explain.explain)
-app.command("doctor", epilog=epilog("doctor"))(doctor.doctor)
-app.command("lab", epilog=epilog("lab"))(lab.lab)
-app.command("export", epilog=epilog("export"))(export.export)
-app.command("formats", epilog=epilog("formats"))(export.formats)
-app.command("import", epilog=epilog("import"))(import_.import_)
-app.command("serve", epilog=epilog("serve"))(serve.serve)
+for _name in COMMANDS:
+    declare(app, _name, lambda: None)
 
 
 @app.callback(invoke_without_command=True)

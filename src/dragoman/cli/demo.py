@@ -51,7 +51,7 @@ def demo(
         typer.Option("--set", autocompletion=settings, metavar="A.B=C", help="Override a setting; may be repeated."),
     ] = None,
 ) -> None:
-    """Train a Transformer on the embedded corpus in a few minutes and show what it learns."""
+    """``dragoman demo``; its help is in ``cli/commands.py``."""
     signal = run_demo(tgt_lang, out, overrides or ())
     if signal is not None:
         raise typer.Exit(128 + signal)

@@ -38,7 +38,7 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as one JSON object.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only errors on stderr.")] = False,
 ) -> None:
-    """Check a corpus before training, or a run after it: report problems and how to fix them."""
+    """``dragoman doctor``; its help is in ``cli/commands.py``."""
     with loading():
         from dragoman.doctor.diagnosis import of_run, of_text, text_named
         from dragoman.doctor.page import check_page, write_page

@@ -78,7 +78,7 @@ def evaluate(
     ] = False,
     device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.", rich_help_panel="Speed")] = "auto",
 ) -> None:
-    """Translate a test set and score it: sacreBLEU, chrF and TER with confidence intervals; compare two systems."""
+    """``dragoman evaluate``; its help is in ``cli/commands.py``."""
     with loading():
         import dragoman.evaluation.evaluate  # noqa: F401  (which takes long)
         from dragoman.files import check_output

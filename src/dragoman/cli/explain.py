@@ -33,7 +33,7 @@ def explain(
     subwords: Annotated[bool, typer.Option("--subwords", help="Draw subwords instead of words.")] = False,
     device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")] = "auto",
 ) -> None:
-    """Visualise a translation: word alignment, attention of every head, candidates at each step."""
+    """``dragoman explain``; its help is in ``cli/commands.py``."""
     if os.path.isfile(text):  # noqa: PTH113  (a text may be too long for a path)
         raise ConfigError(f'{text} is a file, and explain takes a sentence: dragoman explain {run} "$(head -1 {text})"')
     with loading():

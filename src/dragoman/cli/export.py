@@ -39,7 +39,7 @@ def export(
     ] = None,
     device: Annotated[str, typer.Option(help="With --check: device (auto, cpu or cuda).")] = "auto",
 ) -> None:
-    """Convert the model to another toolkit's format and print the output folder; --check verifies the conversion."""
+    """``dragoman export``; its help is in ``cli/commands.py``."""
     with loading():
         from dragoman.formats import export as exports
 
@@ -79,7 +79,7 @@ def formats(
         Path | None, typer.Argument(autocompletion=runs, metavar="[RUN]", help="Of this run or bundle alone.")
     ] = None,
 ) -> None:
-    """Print which variants of the model each format of `export` holds exactly, and why not the others."""
+    """``dragoman formats``; its help is in ``cli/commands.py``."""
     with loading():
         from dragoman.bundle import load_bundle
         from dragoman.formats.table import table

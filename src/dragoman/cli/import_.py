@@ -22,7 +22,7 @@ def import_(
     src_lang: Annotated[str | None, typer.Option(help="Source language code (default: what the model says).")] = None,
     tgt_lang: Annotated[str | None, typer.Option(help="Target language code (default: what the model says).")] = None,
 ) -> None:
-    """Make a run of a model of Hugging Face, CTranslate2, Marian or Argos Translate, and print its folder."""
+    """``dragoman import``; its help is in ``cli/commands.py``."""
     with loading():
         from dragoman.formats.imported import import_model
 

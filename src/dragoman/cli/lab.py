@@ -30,7 +30,7 @@ def lab(
     device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")] = "auto",
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only errors on stderr.")] = False,
 ) -> None:
-    """Reproduce the paper's claims: experiments with figures, numbers and verdicts."""
+    """``dragoman lab``; its help is in ``cli/commands.py``."""
     from dragoman.lab import EXPERIMENTS
 
     if name is None:

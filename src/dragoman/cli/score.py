@@ -48,7 +48,7 @@ def score(
     ] = False,
     device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.", rich_help_panel="Speed")] = "auto",
 ) -> None:
-    """Score given translations (forced decoding): log-probability, per token, and length-normalised, per line."""
+    """``dragoman score``; its help is in ``cli/commands.py``."""
     with loading():
         from dragoman.data.corpus import read_pairs
         from dragoman.decoding.alignment import pharaoh

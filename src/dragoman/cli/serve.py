@@ -33,7 +33,7 @@ def serve(
         bool, typer.Option("--log-requests", help="Log each request (no text, no key) as a line of JSON on stderr.")
     ] = False,
 ) -> None:
-    """Serve runs over HTTP: dragoman's API, LibreTranslate's and DeepL's v2."""
+    """``dragoman serve``; its help is in ``cli/commands.py``."""
     if new_key is not None:
         if options.keys is None:
             raise ConfigError("--make-key adds to a file of keys: name it with --keys")

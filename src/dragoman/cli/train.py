@@ -32,11 +32,7 @@ def train(
         typer.Option(help="The run folder (default: runs/NAME of the first file).", rich_help_panel="Output"),
     ] = None,
 ) -> None:
-    """Train a translator from parallel text.
-
-    Without a configuration, sizes are chosen from the corpus and written to OUT/config.yaml. With --from, sizes,
-    subwords and first weights are those of another run.
-    """
+    """``dragoman train``; its help is in ``cli/commands.py``."""
     with loading():
         from dragoman.training import run as api
 

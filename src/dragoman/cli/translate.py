@@ -80,7 +80,7 @@ def translate(
     ] = False,
     device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.", rich_help_panel="Speed")] = "auto",
 ) -> None:
-    """Translate stdin or FILE to stdout, line by line, or a document into another."""
+    """``dragoman translate``; its help is in ``cli/commands.py``."""
     with loading():
         from dragoman.files import check_output, refuse_an_input
         from dragoman.translation.translator import Translator

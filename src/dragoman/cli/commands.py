@@ -1,0 +1,144 @@
+"""The commands: where the code of each is, its help, and three examples to copy. Imports none of them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+
+@dataclass(frozen=True)
+class About:
+    """What is known of a command without its code."""
+
+    function: str
+    """``module:function`` in this package."""
+    help: str
+    """Its first paragraph stands in ``dragoman --help``."""
+    examples: tuple[str, str, str]
+
+
+COMMANDS = {
+    "demo": About(
+        "demo:demo",
+        "Train a Transformer on the embedded corpus in a few minutes and show what it learns.",
+        ("dragoman demo", "dragoman demo --to zh", "dragoman demo --out runs/short --set train.max_minutes=1"),
+    ),
+    "train": About(
+        "train:train",
+        "Train a translator from parallel text.\n\n"
+        "Without a configuration, sizes are chosen from the corpus and written to OUT/config.yaml. "
+        "With --from, sizes, subwords and first weights are those of another run.",
+        (
+            "dragoman train train.en train.de --minutes 30 --out runs/first",
+            "dragoman train my.yaml --set train.max_steps=20000",
+            "dragoman train --out runs/first --resume",
+        ),
+    ),
+    "translate": About(
+        "translate:translate",
+        "Translate stdin or FILE to stdout, line by line, or a document into another.",
+        (
+            'echo "The child sleeps." | dragoman translate runs/first',
+            "dragoman translate runs/first book.en --out book.de",
+            "dragoman translate runs/first report.docx --out bericht.docx",
+        ),
+    ),
+    "score": About(
+        "score:score",
+        "Score given translations (forced decoding): log-probability, per token, and length-normalised, per line.",
+        (
+            "dragoman score runs/first --src test.en --tgt test.de",
+            "dragoman score runs/first --src test.en --tgt test.de --json",
+            "dragoman score runs/first --src test.en --tgt test.de --alignments links",
+        ),
+    ),
+    "evaluate": About(
+        "evaluate:evaluate",
+        "Translate a test set and score it: sacreBLEU, chrF and TER with confidence intervals; compare two systems.",
+        (
+            "dragoman evaluate runs/first --src test.en --ref test.de",
+            "dragoman evaluate runs/first other.de --src test.en --ref test.de",
+            "dragoman evaluate first other --segment-scores first.comet other.comet",
+        ),
+    ),
+    "explain": About(
+        "explain:explain",
+        "Visualise a translation: word alignment, attention of every head, candidates at each step.",
+        (
+            'dragoman explain runs/first "The child sleeps."',
+            'dragoman explain runs/first "The child sleeps." --target "Das Kind schläft."',
+            'dragoman explain runs/first "The child sleeps." --out figures',
+        ),
+    ),
+    "doctor": About(
+        "doctor:doctor",
+        "Check a corpus before training, or a run after it: report problems and how to fix them.",
+        (
+            "dragoman doctor --src train.en --tgt train.de",
+            "dragoman doctor my.yaml --out report",
+            "dragoman doctor runs/first",
+        ),
+    ),
+    "lab": About(
+        "lab:lab",
+        "Reproduce the paper's claims: experiments with figures, numbers and verdicts.",
+        ("dragoman lab", "dragoman lab scaling", "dragoman lab heads --run runs/first"),
+    ),
+    "export": About(
+        "export:export",
+        "Convert the model to another toolkit's format and print the output folder; --check verifies the conversion.",
+        (
+            "dragoman export runs/first --to ctranslate2",
+            "dragoman export runs/first --to ctranslate2 --quantization int8",
+            "dragoman export runs/first --to ctranslate2 --check test.en --ref test.de",
+        ),
+    ),
+    "formats": About(
+        "export:formats",
+        "Print which variants of the model each format of `export` holds exactly, and why not the others.",
+        ("dragoman formats", "dragoman formats runs/first", "dragoman formats > formats.md"),
+    ),
+    "import": About(
+        "import_:import_",
+        "Make a run of a model of Hugging Face, CTranslate2, Marian or Argos Translate, and print its folder.",
+        (
+            "dragoman import Helsinki-NLP/opus-mt-en-de --out runs/opus",
+            "dragoman import translate-en_de-1_0.argosmodel --out runs/argos",
+            "dragoman import opus-mt-en-de --out runs/small --keep-pieces-of train.en --keep-pieces-of train.de",
+        ),
+    ),
+    "serve": About(
+        "serve:serve",
+        "Serve runs over HTTP: dragoman's API, LibreTranslate's and DeepL's v2.",
+        ("dragoman serve runs/first", "dragoman serve runs/first --port 9000", "dragoman serve runs/first runs/back"),
+    ),
+}
+
+
+class Commands(TyperGroup):
+    """The list of commands is printed without their code; that of a command is imported when it is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """What click calls before a command and before completing its words."""
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, name and load(name), rest
+
+
+def declare(app: typer.Typer, name: str, function: Callable[..., None]) -> None:
+    """Add a command to an app, with its help."""
+    about = COMMANDS[name]
+    examples = "\n\n".join(["Examples:", *(f"  {example}" for example in about.examples)])
+    app.command(name, help=about.help, epilog=examples)(function)
+
+
+def load(name: str) -> Any:
+    """A command with its options."""
+    module, function = COMMANDS[name].function.split(":")
+    alone = typer.Typer(add_completion=False)
+    declare(alone, name, getattr(importlib.import_module(f"dragoman.cli.{module}"), function))
+    return typer.main.get_command(alone)
