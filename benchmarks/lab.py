@@ -76,7 +76,8 @@ def restate(folder: Path) -> None:
             {"file": f"{section.name}.svg", "heading": section.heading, "caption": section.caption} for section in drawn
         ]
         for section in drawn:
-            save(section.figure, folder / f"{section.name}.svg")
+            title = section.heading or record["experiment"]
+            save(section.figure, folder / f"{section.name}.svg", title=title, description=section.caption)
     path.write_text(json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from dragoman.errors import ConfigError, DecodeError
@@ -45,7 +46,17 @@ def heads(trace: Trace, kind: str) -> Any:
     layers = trace.layers(kind)
     if not layers:
         raise DecodeError(f"this model has no {kind} attention to draw")
-    rows, columns = trace.tokens(kind)
+    return head_maps(layers, *trace.tokens(kind), kind)
+
+
+def head_maps(layers: Sequence[Any], rows: Sequence[str], columns: Sequence[str], kind: str) -> Any:
+    """The maps of ``heads`` from weights alone.
+
+    Args:
+        layers: For each layer its weights ``(H, Q, K)``; as many heads in each.
+        rows: The queries' tokens, ``Q`` of them; ``columns`` the keys', ``K``.
+        kind: ``cross``, ``encoder`` or ``decoder``.
+    """
     maps = [
         HeatMap(head, f"layer {i + 1}, head {j + 1}", rows, columns)
         for i, layer in enumerate(layers)
@@ -55,7 +66,12 @@ def heads(trace: Trace, kind: str) -> Any:
         "cross": ("target", "source"), "encoder": ("source, looking", "source, looked at"),
         "decoder": ("target, next word", "target, so far"),
     }  # fmt: skip
-    return heat_maps(maps, *labels[kind], _WEIGHT, n_columns=len(layers[0]))
+    return heat_maps(maps, *labels[kind], _WEIGHT, n_columns=_columns(len(layers[0])))
+
+
+def _columns(n_heads: int) -> int:
+    """Maps in a row: at most four, so that letters stay readable, and every row as full."""
+    return max(n for n in range(1, 5) if n_heads % n == 0)
 
 
 def candidates(trace: Trace) -> Any:

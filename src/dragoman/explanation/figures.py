@@ -62,6 +62,7 @@ class Chart(NamedTuple):
     y_log: int = 0
     y_range: tuple[float | None, float | None] = (None, None)
     marks: Mapping[float, str] = {}  # vertical lines, and what they mean
+    x_names: Mapping[float, str] = {}  # ticks that are no numbers
 
 
 def curves(charts: Sequence[Chart], n_columns: int | None = None, width: float = 4.2, height: float = 2.9) -> Any:
@@ -78,7 +79,7 @@ def curves(charts: Sequence[Chart], n_columns: int | None = None, width: float =
     Raises:
         ConfigError: matplotlib or a font is missing.
     """
-    names = [text for c in charts for text in (c.x_label, c.y_label, c.title, *c.marks.values())]
+    names = [text for c in charts for text in (c.x_label, c.y_label, c.title, *c.marks.values(), *c.x_names.values())]
     n_columns = min(len(charts), n_columns or 2)
     with drawing([*names, *(one.name for chart in charts for one in chart.curves)]):
         figure, axes = new_figure(-(-len(charts) // n_columns), n_columns)
@@ -106,7 +107,7 @@ def _draw_chart(axes: Any, chart: Chart) -> list[_End]:
         colour = one.colour or next(free)
         x, y = np.asarray(one.x, dtype=float), np.asarray(one.y, dtype=float)
         axes.plot(x, y, color=colour, linestyle="none" if not one.line else (0, (4, 2.5)) if one.dashed else "-",
-                  marker="o" if one.points else "", markersize=4)  # fmt: skip
+                  marker="o" if one.points else "", markersize=4, zorder=2.1 if one.dashed else 2)  # fmt: skip
         if one.low is not None and one.high is not None:
             axes.fill_between(x, one.low, one.high, color=colour, alpha=0.16, linewidth=0)
         seen = np.isfinite(x) & np.isfinite(y) & ((y > 0) | (not chart.y_log))
@@ -123,6 +124,8 @@ def _draw_chart(axes: Any, chart: Chart) -> list[_End]:
             _plain_log(axis, base)
         else:
             axis.set_major_formatter(lambda value, _: number(value))
+    if chart.x_names:
+        axes.set_xticks(list(chart.x_names), list(chart.x_names.values()))
     axes.set_ylim(*chart.y_range)
     for at, text in chart.marks.items():
         axes.axvline(at, color=QUIET, linewidth=1, linestyle=(0, (1, 2)))
@@ -156,7 +159,8 @@ def _keep_apart(axes: Any, ends: Sequence[_End]) -> None:
     order = sorted(last, key=lambda i: places[i][1])
     wanted = [min(float(places[i][1]), high) for i in order]
     for i, at in zip(order, _spread(wanted, gap, low + gap / 2), strict=True):
-        ends[i].written.set_position((7, (at - float(places[i][1])) * 72 / axes.figure.dpi))
+        across = 7 + (rightmost - float(places[i][0])) * 72 / axes.figure.dpi  # one below the other
+        ends[i].written.set_position((across, (at - float(places[i][1])) * 72 / axes.figure.dpi))
 
 
 def _spread(wanted: Sequence[float], gap: float, low: float) -> list[float]:
@@ -194,7 +198,7 @@ class Bars(NamedTuple):
     bars: Sequence[Bar]
     label: str  # what their lengths are, with its unit
     title: str = ""
-    log: bool = False  # lengths by logarithm: they no longer start at 0
+    log: bool = False  # points on a logarithmic axis instead of bars
     marks: Mapping[float, str] = {}  # vertical lines, and what they mean
 
 
@@ -230,15 +234,21 @@ def bars(groups: Sequence[Bars], n_columns: int | None = None, width: float = 3.
 def _draw_bars(axes: Any, group: Bars) -> None:
     places = np.arange(len(group.bars))
     values = [bar.value if math.isfinite(bar.value) else 0.0 for bar in group.bars]
-    axes.barh(places, values, height=0.66, color=[bar.colour or BLUE for bar in group.bars], log=group.log)
+    colours = [bar.colour or BLUE for bar in group.bars]
+    if group.log:  # how long a bar is would hang on where the axis begins
+        axes.set_xscale("log")
+        axes.scatter(values, places, color=colours, s=36, zorder=3)
+        axes.grid(True, axis="x")
+    else:
+        axes.barh(places, values, height=0.66, color=colours)
     said = numbers([bar.value for bar in group.bars])
     for place, bar, value, text in zip(places, group.bars, values, said, strict=True):
         tip = value
         if bar.low is not None and bar.high is not None:
             axes.plot([bar.low, bar.high], [place, place], color=INK, linewidth=1)
             tip = max(value, bar.high)
-        back = tip < 0
-        axes.annotate(bar.text if bar.text is not None else text, (tip, place), (-4 if back else 4, 0),
+        back, gap = tip < 0, 8 if group.log and tip == value else 4
+        axes.annotate(bar.text if bar.text is not None else text, (tip, place), (-gap if back else gap, 0),
                       textcoords="offset points", va="center", ha="right" if back else "left", fontsize=9)  # fmt: skip
     if any(value < 0 for value in values):
         axes.axvline(0, color=QUIET, linewidth=0.8)

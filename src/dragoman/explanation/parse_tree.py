@@ -6,11 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from dragoman.explanation.style import BLUE, INK, ORANGE, QUIET, drawing, fit, new_figure
+from dragoman.explanation.style import BLUE, INK, ORANGE, PAPER, QUIET, drawing, fit, new_figure
 from dragoman.parsing.trees import ROOT, Bracket, Tree
 
 LETTER, LEVEL = 0.088, 0.36
 """Inches: of a letter's width, and from one level of a tree to the next."""
+
+BELOW = 1.2
+"""Levels below the tags: the words."""
 
 
 class Layout(NamedTuple):
@@ -42,11 +45,13 @@ def parse_trees(found: Tree, gold: Tree) -> Any:
         figure, axes = new_figure(len(panels), 1)
         for spot, (title, tree, marked), one in zip(axes[:, 0], panels, layouts, strict=True):
             _draw(spot, tree, marked, one)
-            spot.set_title(f"{title}; marked: what the other has not" if marked else title)
+            head = max(height for _, height in one.nodes) + BELOW + 0.6  # a lower tree has its title where it ends
+            marks = f"{title}; marked: brackets that the other lacks" if marked else title
+            spot.set_title(marks, y=head / (top + BELOW + 0.5), pad=4)
             spot.set_xlim(0, one.width)
-            spot.set_ylim(-1.2, top + 0.5)
+            spot.set_ylim(-BELOW, top + 0.5)
             spot.axis("off")
-        fit(figure, axes, LETTER * layouts[0].width, LEVEL * (top + 1.7))
+        fit(figure, axes, LETTER * layouts[0].width, LEVEL * (top + BELOW + 0.5))
     return figure
 
 
@@ -95,9 +100,9 @@ def _draw(axes: Any, tree: Tree, marked: frozenset[int], where: Layout) -> None:
     for child, parent in enumerate(where.parents):
         if parent is not None:
             (x, y), (above_x, above_y) = spots[child], where.nodes[parent]
-            colour, bar = ORANGE if child in marked else "#9a9a9a", above_y - 0.48
+            colour, bar = ORANGE if child in marked else QUIET, above_y - 0.48
             axes.plot([x, x, above_x, above_x], [y + 0.24, bar, bar, above_y - 0.24], color=colour, linewidth=0.9)
-    box = dict(facecolor="white", edgecolor="none", pad=0.6)
+    box = dict(facecolor=PAPER, edgecolor="none", pad=0.6)
     for k, (x, y) in enumerate(where.nodes):
         colour, weight = (ORANGE, "bold") if k in marked else (BLUE, "normal")
         axes.text(x, y, tree.brackets[k].label, ha="center", va="center", fontsize=9, bbox=box,

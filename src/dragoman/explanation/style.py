@@ -20,16 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.errors import ConfigError, not_installed
+from dragoman.explanation.svg import SCALE_COLOURS, finished
 from dragoman.files import explained, write_bytes
-from dragoman.pages.colours import BLUES, blend
+from dragoman.pages.colours import BLUES, ORANGES, blend
 
 INK, QUIET, PALE, PAPER = "#1a1a1a", "#6b6b6b", "#d9d9d9", "#ffffff"
 BLUE, ORANGE, GREEN, PURPLE = "#0072b2", "#b84a00", "#0f4d33", "#6a2c91"
 SERIES = (BLUE, ORANGE, GREEN, PURPLE, INK, QUIET)
 """The colours of lines and bars, in the order in which they are taken."""
-
-ORANGES = (PAPER, "#e8955a", "#6e2200")
-"""The other arm of the scale that begins with ``BLUES``; their ends are equally dark."""
 
 CJK_FONTS = (
     "Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "WenQuanYi Micro Hei", "WenQuanYi Zen Hei",
@@ -47,9 +45,10 @@ def scale(diverging: bool = False) -> Any:
     _need_matplotlib()
     from matplotlib.colors import ListedColormap
 
-    colours = blend(BLUES, 256)
+    colours = blend(BLUES, SCALE_COLOURS)
     if diverging:
-        colours = np.concatenate([blend(BLUES[::-1], 128), blend(ORANGES, 128)])
+        half = SCALE_COLOURS // 2
+        colours = np.concatenate([blend(BLUES, half)[::-1], blend(ORANGES, half)])
     return ListedColormap(colours, name="blue-orange" if diverging else "blues")
 
 
@@ -112,8 +111,8 @@ def _look() -> Any:
         "axes.titlepad": 8, "axes.edgecolor": "#555555", "axes.labelcolor": INK, "text.color": INK,
         "xtick.color": "#444444", "ytick.color": "#444444", "xtick.major.size": 3, "ytick.major.size": 3,
         "axes.spines.top": False, "axes.spines.right": False, "axes.linewidth": 0.8, "axes.axisbelow": True,
-        "grid.color": "#ececec", "lines.linewidth": 1.8, "figure.facecolor": PAPER, "savefig.facecolor": PAPER,
-        "axes.unicode_minus": True, "text.parse_math": False, "svg.fonttype": "path", "svg.hashsalt": "dragoman",
+        "grid.color": "#ececec", "lines.linewidth": 1.8, "figure.facecolor": PAPER, "axes.facecolor": "none",
+        "axes.unicode_minus": True, "text.parse_math": False, "svg.fonttype": "none", "svg.hashsalt": "dragoman",
     }  # fmt: skip
 
 
@@ -180,8 +179,11 @@ def numbers(values: Sequence[float]) -> list[str]:
     return [f"{value:,.{decimals}f}".replace("-", "−") for value in values]
 
 
-def save(figure: Any, *paths: Path) -> None:
+def save(figure: Any, *paths: Path, title: str = "", description: str = "") -> None:
     """Write a figure, as its paths end; the same figure gives the same bytes.
+
+    Args:
+        title: What an SVG says that it shows, to those who do not see it; ``description``: what is to be seen.
 
     Raises:
         ConfigError: A path does not end in .svg, .png or .pdf.
@@ -189,7 +191,7 @@ def save(figure: Any, *paths: Path) -> None:
     """
     for path in paths:
         check_ending(path)
-        content = drawn(figure, path.suffix)
+        content = drawn(figure, path.suffix, title, description)
         with explained(path, len(content)):
             path.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(path, content)
@@ -205,16 +207,18 @@ def check_ending(path: Path) -> None:
         raise ConfigError(f"{path}: a figure ends in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
 
 
-def drawn(figure: Any, ending: str) -> bytes:
-    """A figure as the bytes of a .svg, .png or .pdf."""
+def drawn(figure: Any, ending: str, title: str = "", description: str = "") -> bytes:
+    """A figure as the bytes of a .svg, .png or .pdf; an SVG has no ground, and colours for light and dark pages."""
     nothing = {
         ".svg": dict.fromkeys(("Date", "Creator", "Format", "Type")), ".png": {"Software": None},
         ".pdf": dict.fromkeys(("CreationDate", "Creator", "Producer")),
     }  # fmt: skip
     out = io.BytesIO()
+    ground = "none" if ending == ".svg" else PAPER
     with drawing():
-        figure.savefig(out, format=ending[1:], dpi=160, metadata=nothing[ending])
-    return out.getvalue()
+        figure.savefig(out, format=ending[1:], dpi=160, metadata=nothing[ending], facecolor=ground)
+    content = out.getvalue()
+    return finished(content.decode(), title, description).encode() if ending == ".svg" else content
 
 
 def matplotlib_for(texts: Iterable[str]) -> Any:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dragoman.config import Config
+from dragoman.config import Config, ModelOptions
 from dragoman.explanation.figures import Bar, Bars, bars
 from dragoman.explanation.style import BLUE, ORANGE, PALE
 from dragoman.lab.report import Claim, Findings, Lab, Section, Table, plain
@@ -122,7 +122,7 @@ def run(lab: Lab) -> Findings:
         "chance": chance._asdict(),
         "rank_correlation": spearman([*differences.values()][1:], [*paper.values()][1:]),
     }
-    return Findings(numbers, _sections(config, table, found, base, numbers), verdict(plain(numbers)))
+    return Findings(numbers, sections(plain(numbers)), verdict(plain(numbers)))
 
 
 # --- the account ------------------------------------------------------------------------------------------------------
@@ -188,9 +188,12 @@ def _listed(found: Mapping[str, Trial], names: Sequence[str], base: float) -> st
     return ", ".join(f"{found[name].loss - base:+.3f}" for name in names) + " over the base"
 
 
-def _sections(
-    config: Config, table: Sequence[Row], found: Mapping[str, Trial], base: Sequence[Trial], numbers: Mapping[str, Any]
-) -> list[Section]:
+def sections(numbers: Mapping[str, Any]) -> list[Section]:
+    """What a full run tells and draws, from the numbers that it keeps."""
+    model = ModelOptions(**numbers["base"])
+    table = [Row(*(entry[name] for name in Row._fields)) for entry in numbers["rows"]]
+    found = {entry["name"]: Trial(**entry["found"]) for entry in numbers["rows"]}
+    base = [Trial(**each) for each in numbers["base_seeds"]]
     chance = numbers["chance"]
     half = chance["high"] - chance["mean"]
     marks = {} if math.isnan(half) else {-half: "", half: "chance"}
@@ -199,17 +202,16 @@ def _sections(
     for row, entry in zip(table[1:], numbers["rows"][1:], strict=True):
         mine, papers = entry["loss_over_base"], entry["paper_loss_over_base"]
         colour = PALE if abs(mine) <= half else BLUE if mine < 0 else ORANGE
-        here.append(Bar(_title(row, config), mine, colour=colour, text=_signed(mine)))
+        here.append(Bar(_title(row, model), mine, colour=colour, text=_signed(mine)))
         there.append(Bar(_paper(row), papers, colour=BLUE if papers < 0 else ORANGE, text=_signed(papers)))
     spread = interval([each.loss for each in base])
-    model = config.model
     return [
         Section(
             "Table 3, scaled",
             [
                 f"The base model has N = {model.n_encoder_layers}, d_model = {model.d_model}, d_ff = {model.d_ff}, "
                 f"h = {model.n_heads}, d_k = {model.head_d_k}, dropout {model.dropout:g}, is {model.norm}-norm, and is "
-                f"trained for {config.train.max_steps:,} steps. Each row changes it in the paper's proportion.",
+                f"trained for {numbers['steps']:,} steps. Each row changes it in the paper's proportion.",
                 f"The base is trained {len(base)} times (loss {spread:.3f}); what one more training of it would give "
                 "with 95% confidence is called chance. Rows are trained once: a difference within chance is none, and "
                 f"of {len(table) - 1} rows that change nothing one would leave it on average.",
@@ -219,11 +221,14 @@ def _sections(
                 "one learning rate, and another place of the norms.",
             ],
             bars(
-                [Bars(here, label, "Here", marks=marks), Bars(there, label, "The paper (log of its perplexities)")],
+                [
+                    Bars(here, label, "Here (the scales differ)", marks=marks),
+                    Bars(there, label, "The paper (log of its perplexities)"),
+                ],
                 width=3.4,
             ),
             "rows",
-            _table(table, found, config, chance),
+            _table(table, found, model, chance),
             "Left of zero (blue) is better than the base, right of it (orange) worse; grey may be chance. The two "
             "scales differ.",
         ),
@@ -238,7 +243,7 @@ def _paper(row: Row) -> str:
     return f"({row.group}) {row.paper}" if len(row.group) == 1 else row.group
 
 
-def _title(row: Row, config: Config) -> str:
+def _title(row: Row, model: ModelOptions) -> str:
     """What the row changes here, in the paper's letters."""
     letters = {
         "n_heads": "h", "d_k": "d_k", "n_encoder_layers": "N", "d_model": "d_model", "d_ff": "d_ff",
@@ -248,7 +253,7 @@ def _title(row: Row, config: Config) -> str:
         return row.group
     found = {key: value for key, value in {**row.model, **row.train}.items() if key in letters and value is not None}
     if found.keys() == {"n_heads"}:
-        found["d_k"] = config.model.d_model // found["n_heads"]
+        found["d_k"] = model.d_model // found["n_heads"]
     said = ", ".join(
         f"{letters[key]} = {value:g}" if key != "positions" else "learned positions" for key, value in found.items()
     )
@@ -256,7 +261,7 @@ def _title(row: Row, config: Config) -> str:
 
 
 def _table(
-    table: Sequence[Row], found: Mapping[str, Trial], config: Config, chance: Mapping[str, float]
+    table: Sequence[Row], found: Mapping[str, Trial], model: ModelOptions, chance: Mapping[str, float]
 ) -> Table:  # fmt: skip
     def told(loss: float) -> str:
         if math.isnan(chance["low"]) or chance["low"] <= loss <= chance["high"]:
@@ -267,7 +272,7 @@ def _table(
         ("row", "parameters", "perplexity", "loss", "BLEU", "", "paper: row", "parameters (10⁶)", "perplexity", "BLEU"),
         [
             (
-                _title(row, config), found[row.name].parameters, found[row.name].perplexity, found[row.name].loss,
+                _title(row, model), found[row.name].parameters, found[row.name].perplexity, found[row.name].loss,
                 f"{found[row.name].bleu:.1f}", "" if row.group == "base" else told(found[row.name].loss), row.paper,
                 row.parameters or "", row.perplexity, row.bleu,
             )

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from dragoman.explanation.figures import Bar, Bars, Chart, Curve, HeatMap, bars, curves, heat_maps
+from dragoman.explanation.figures import Bar, Bars, Chart, Curve, HeatMap, bars, curves, heat_maps, number
 from dragoman.lab.report import Claim, Findings, Lab, Section, Table
 from dragoman.reference import (
     Array,
@@ -119,7 +119,7 @@ def run(lab: Lab) -> Findings:
         "order": order,
         "n_layers": n_layers,
     }
-    return Findings(numbers, _sections(steps, lookup, order, n_layers), verdict(numbers))
+    return Findings(numbers, sections(numbers), verdict(numbers))
 
 
 def verdict(numbers: dict[str, Any]) -> list[Claim]:
@@ -176,18 +176,27 @@ def _steps_table() -> Table:
     )
 
 
-def _sections(steps: Steps, lookup: Array, order: dict[str, dict[str, float]], n_layers: int) -> list[Section]:
-    names = list(WORDS)
-    peak = float(np.ceil(np.abs(steps.products).max()))
+def sections(numbers: dict[str, Any]) -> list[Section]:
+    """What a full run tells and draws, from the numbers that it keeps."""
+    names = list(numbers["words"])
+    peak = float(np.ceil(np.abs(numbers["products"]).max()))
     scores = heat_maps(
-        [HeatMap(steps.products, "products  Q Kᵀ", names, names), HeatMap(steps.scores, "÷ √8", names, names)],
+        [
+            HeatMap(numbers["products"], "products  Q Kᵀ", names, names),
+            HeatMap(numbers["scores"], "÷ √8", names, names),
+        ],
         "query of", "key of", "score", limits=(-peak, peak), numbers=".1f",
     )  # fmt: skip
     weights = heat_maps(
-        [HeatMap(steps.weights, "", names, names)], "query of", "key of", "weight (each row sums to 1)", numbers=".2f"
+        [HeatMap(numbers["weights"], "", names, names)],
+        "query of",
+        "key of",
+        "weight (each row sums to 1)",
+        numbers=".2f",
     )
+    sharpened = np.asarray(numbers["sharpened_weights"]).T
     chart = Chart(
-        [Curve(word, list(SHARPNESS), list(lookup[:, i])) for i, word in enumerate(WORDS)],
+        [Curve(word, numbers["sharpness"], list(column)) for word, column in zip(names, sharpened, strict=True)],
         "factor on the query (log scale)", "attention weight", x_log=10, y_range=(-0.02, 1.02),
         marks={1.0: "as it is"},
     )  # fmt: skip
@@ -198,31 +207,35 @@ def _sections(steps: Steps, lookup: Array, order: dict[str, dict[str, float]], n
             "one head of 8.",
             table=_steps_table(),
         ),
-        Section("", figure=scores, name="scores", caption="Steps 5 and 6: every query against every key."),
+        Section("", figure=scores, name="scores", caption="Every query against every key: the products, and the same divided by √d_k."),
         Section(
             "",
             figure=weights,
             name="weights",
-            caption="Step 7: softmax makes each row a distribution. Row and column are not alike: that one word "
+            caption="The softmax makes each row of scores a distribution. Row and column are not alike: that one word "
             "attends to another says nothing about the way back.",
         ),
         Section(
             "Between an average and a lookup",
-            f"The same query ({WORDS[0]}), made longer. Close to zero it finds all keys alike, and its output is "
+            f"The same query ({names[0]}), made longer. Close to zero it finds all keys alike, and its output is "
             "the plain mean of the values. Long, it picks the one value whose key fits best, as a dictionary does. "
             "A trained head may stand anywhere between, and unlike a lookup it has a gradient everywhere.",
             curves([chart], width=6.4),
             "lookup",
             caption="Weights of one query on the five words, over its length.",
         ),
-        _bag_of_words(order, n_layers),
+        _bag_of_words(numbers["order"], numbers["n_layers"]),
     ]  # fmt: skip
 
 
 def _bag_of_words(order: dict[str, dict[str, float]], n_layers: int) -> Section:
     """What becomes of attention when the words are reordered."""
     gaps = [
-        Bar(name, max(gap["mean"], 1e-17), text=f"{gap['mean']:.1e}" if gap["mean"] < 1e-3 else f"{gap['mean']:.2f}")
+        Bar(
+            name,
+            max(gap["mean"], 1e-17),
+            text=number(float(f"{gap['mean']:.1e}")) if gap["mean"] < 1e-3 else f"{gap['mean']:.2f}",
+        )
         for name, gap in order.items()
     ]
     return Section(
@@ -239,6 +252,5 @@ def _bag_of_words(order: dict[str, dict[str, float]], n_layers: int) -> Section:
         "order",
         caption="How far outputs move when the words are reordered, beyond being reordered themselves: the mean "
         "over the "
-        "119 other orders (the verdict has the greatest). Lengths of bars on a log scale mean nothing; read the "
-        "numbers.",
+        "119 other orders (the verdict has the greatest).",
     )  # fmt: skip

@@ -62,7 +62,12 @@ def run(lab: Lab) -> Findings:
     order = [Head(row["attention"], row["head"]) for row in sorted(found["alone"], key=lambda row: row["increase"])]
     found["together"] = lab.done("together", lambda: one_after_another(examined, order, lab.quick), weights)
     example = explain(examined.translator, *_example(examined))
-    return Findings(found | {"example": example.source}, _sections(found, example), verdict(found))
+    found["example"] = {
+        "source": example.source,
+        "translation": example.translation,
+        "attention": {kind: _weights_of(example, kind) for kind in HABITS if example.layers(kind)},
+    }
+    return Findings(found, sections(found), verdict(found))
 
 
 def _examined(lab: Lab) -> Examined:
@@ -163,6 +168,12 @@ def _example(examined: Examined) -> tuple[str, str]:
     return source, reference
 
 
+def _weights_of(example: Trace, kind: str) -> dict[str, Any]:
+    """All that the heads of one kind give on the example, to four decimals."""
+    rows, columns = example.tokens(kind)
+    return {"rows": rows, "columns": columns, "layers": [np.round(one, 4) for one in example.layers(kind)]}
+
+
 # --- the account ------------------------------------------------------------------------------------------------------
 
 
@@ -230,9 +241,10 @@ def _place(path: str) -> str:
     return f"{'cross' if kind_of(path) == 'cross' else stack} {int(layer) + 1}"
 
 
-def _sections(found: Mapping[str, Any], example: Trace) -> list[Section]:
+def sections(found: Mapping[str, Any]) -> list[Section]:
+    """What a full run tells and draws, from the numbers that it keeps."""
     names = [row["attention"] for row in found["attentions"]]
-    sections = []
+    parts = []
     for kind, title in (
         ("encoder", "The encoder's heads"),
         ("decoder", "The decoder's heads, to what is written so far"),
@@ -240,12 +252,14 @@ def _sections(found: Mapping[str, Any], example: Trace) -> list[Section]:
     ):
         here = [name for name in names if kind_of(name) == kind]
         if here:
-            sections.append(_heads_of(kind, title, here, found, example))
-    return [*sections, _importance(found), _together(found["together"])]
+            parts.append(_heads_of(kind, title, here, found))
+    return [*parts, _importance(found), _together(found["together"])]
 
 
-def _heads_of(kind: str, title: str, names: Sequence[str], found: Mapping[str, Any], example: Trace) -> Section:
+def _heads_of(kind: str, title: str, names: Sequence[str], found: Mapping[str, Any]) -> Section:
     """Every head of one kind, on one sentence, and what it gives its weight to on all."""
+    example = found["example"]
+    seen = example["attention"][kind]
     rows = [
         (f"{_place(name)}, head {i + 1}", *(float(share) for share in shares))
         for name in names
@@ -253,9 +267,10 @@ def _heads_of(kind: str, title: str, names: Sequence[str], found: Mapping[str, A
     ]
     return Section(
         title,
-        f"One sentence of the validation text, “{example.source}”, read with its reference, “{example.translation}”. "
+        f"One sentence of the validation text, “{example['source']}”, read with its reference, "
+        f"“{example['translation']}”. "
         "The table gives the mean share of each head's weight over all of the text.",
-        attention.heads(example, kind),
+        attention.head_maps(seen["layers"], seen["rows"], seen["columns"], kind),
         f"heads-{kind}",
         Table(("head", *HABITS[kind]), rows),
         "Each row of a map sums to 1. A diagonal looks at itself or a neighbour; a column is a key that all queries "
@@ -287,7 +302,7 @@ def _importance(found: Mapping[str, Any]) -> Section:
         ),
         "importance",
         table,
-        "What the validation loss rises by without each head; a white cell is 0 or a fall.",
+        "What the validation loss rises by without each head; a cell without colour is 0 or a fall.",
     )  # fmt: skip
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from dragoman.explanation.figures import HeatMap, heat_maps
+from dragoman.explanation.figures import HeatMap, heat_maps, number
 from dragoman.lab.hiding import CONVENTIONS, DTYPES, WAYS, handed_over, hidden_weight, round_trips
 from dragoman.lab.report import Claim, Findings, Lab, Section, Table
 from dragoman.model.attention import attend
@@ -137,7 +138,7 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
     positions = [str(i) for i in range(8)]
     sizes = {name: np.asarray(matrix, dtype=float) for name, matrix in numbers["jacobians"].items()}
     jacobians = [
-        HeatMap(matrix / matrix.max(axis=1, keepdims=True), name, positions, positions)
+        HeatMap(matrix / matrix.max(axis=1, keepdims=True), f"{name}\nleak: {_leak(matrix)}", positions, positions)
         for name, matrix in sizes.items()
     ]
     names = list(CONVENTIONS)
@@ -149,7 +150,8 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
             "The encoder's words see one another; the decoder's see themselves and the past. Padding is seen by "
             "nobody. Hidden keys have a weight of exactly 0, and what is left still sums to 1.",
             heat_maps(
-                _examples(), "query", "key", "may see (0 or 1); weight", n_columns=2, cell=0.36
+                _examples(), "query", "key", "weight; of a mask: 1 may see, 0 may not", n_columns=2, cell=0.36,
+                framed=True,
             ),
             "side-by-side",
             caption="One sentence, random queries and keys. Above an encoder's attention, below a decoder's.",
@@ -160,10 +162,11 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
             "does: of output t by input s, through several layers of attention with residuals. Above the diagonal it "
             "must be 0, not small. One diagonal too many is enough to see the answer; through several layers it leaks "
             "from as many positions ahead.",
-            heat_maps(jacobians, "output at", "input at", "|d output / d input|, row by row", n_columns=2, cell=0.26),
+            heat_maps(jacobians, "output at", "input at", "size, row by row", n_columns=4, cell=0.19),
             "leaks",
-            caption="Sizes of the derivatives, each row divided by its greatest, so that rows can be compared; the "
-            "verdict gives the sizes themselves. Only the first mask is right.",
+            caption="Sizes of the derivatives, each row divided by its greatest, so that rows can be compared. Above "
+            "each: the greatest derivative by an input that comes later. Only the first mask is right; off by one in "
+            "each of the layers, the third leaks from as many positions ahead.",
         ),
         Section(
             "Four ways to say it",
@@ -188,6 +191,11 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
         ),
         *[_hiding(rows, numbers["hides"][rows]) for rows in ("ordinary", "sees nothing")],
     ]  # fmt: skip
+
+
+def _leak(matrix: NDArray[np.float64]) -> str:
+    """The greatest derivative by a later input: above the diagonal."""
+    return number(float(np.triu(matrix, 1).max()))
 
 
 def _conventions_table() -> Table:

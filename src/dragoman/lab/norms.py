@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from dragoman.explanation.figures import Chart, Curve, curves
+from dragoman.explanation.style import SERIES
 from dragoman.lab.epsilon import FORMULAS, constant_row, dependence_on_others, spread_of_output
 from dragoman.lab.report import Claim, Findings, Lab, Section, Table
 from dragoman.lab.stacks import (
@@ -195,10 +196,14 @@ def _gradient_charts(numbers: Mapping[str, Any]) -> list[Chart]:
 def sections(numbers: Mapping[str, Any]) -> list[Section]:
     """What a full run tells and draws, from the numbers that it keeps."""
     by_layer = _gradient_charts(numbers)
-    sub_layers = list(range(1, 13))
+    layers = list(range(1, 7))
     shares = Chart(
-        [Curve(f"{norm}-norm", sub_layers, list(s), points=True) for norm, s in numbers["residual_shares"].items()],
-        "sub-layer of the encoder (attention odd, feed-forward even)", "share of the input", y_range=(0, 1.05),
+        [
+            Curve(f"{norm}-norm, {name}", layers, list(s)[first::2], points=True, colour=colour, dashed=first == 1)
+            for (norm, s), colour in zip(numbers["residual_shares"].items(), SERIES, strict=False)
+            for first, name in enumerate(("attention", "feed-forward"))
+        ],
+        "layer of the encoder", "share of the input", y_range=(0, 1.05),
     )  # fmt: skip
     return [
         Section(
@@ -237,7 +242,8 @@ def _layer_norm_sections(numbers: Mapping[str, Any]) -> list[Section]:
             Curve(name, list(numbers["others"]), [row[name] for row in numbers["dependence"]], points=True)
             for name in numbers["dependence"][0]
         ],
-        "other sentences in the batch (log scale)", "change of the output", x_log=2, y_range=(-0.01, None),
+        "other sentences in the batch (log scale)", "change of the output, over its length", x_log=2,
+        y_range=(-0.01, None),
     )  # fmt: skip
     spread = Chart(
         [Curve(name, list(numbers["spreads"]), values) for name, values in numbers["spread_of_output"].items()],

@@ -329,11 +329,18 @@ def _published() -> str:
 
 
 def _chart(found: Mapping[str, Any]) -> Chart:
-    middles = [5.5, 15.5, 25.5, 35.5, 45.5]
+    groups = {5.5: "1–10", 15.5: "11–20", 25.5: "21–30", 35.5: "31–40", 45.5: "over 40"}  # by their middles
     lines: list[Curve] = []
     counts = found["by_length"]["sentences"]
     for key, name in (("parser", "parser"), ("right_branching", "right-branching")):
-        rows = zip(middles, found["by_length"][key], counts, strict=True)
+        rows = zip(groups, found["by_length"][key], counts, strict=True)
         there = [(x, y) for x, y, n in rows if y is not None and (n >= FEWEST or n == max(counts))]
         lines.append(Curve(name, [x for x, _ in there], [y for _, y in there], points=True))
-    return Chart(lines, "words in the sentence", "labelled bracket F1 (%)", y_range=(0, 103))
+    shown = lines[0].x
+    return Chart(
+        lines,
+        "words in the sentence",
+        "labelled bracket F1 (%)",
+        y_range=(0, 103),
+        x_names={at: groups[at] for at in shown},
+    )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from dragoman.explanation.figures import Chart, Curve, HeatMap, curves, heat_maps, number
 from dragoman.lab.letters import accuracy, endless, learn, reversals, small_model, warm_cosine
@@ -197,12 +199,13 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
     table = sinusoidal_positions(LENGTH, WIDTH)
     matrix = heat_maps(
         [HeatMap(table[:, 0::2], "sines: channels 2i"), HeatMap(table[:, 1::2], "cosines: channels 2i + 1")],
-        "position", "i", "value", limits=(-1.0, 1.0), cell=0.042,
+        "position", "i, number of the pair of channels", "value", limits=(-1.0, 1.0), cell=0.042,
     )  # fmt: skip
-    places = list(range(LENGTH))
+    fine = [place / 10 for place in range(10 * LENGTH - 9)]
+    at_every_tenth = _between(fine)
     waves = [
         Chart(
-            [Curve("", places, list(table[:, c]), colour=None)], "position", "value",
+            [Curve("", fine, list(at_every_tenth[:, c]))], "position", "value",
             f"channel {c}: wavelength {number(numbers['wavelengths'][c])}", y_range=(-1.15, 1.15),
         )
         for c in SHOWN
@@ -237,12 +240,19 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
     ]  # fmt: skip
 
 
+def _between(places: Sequence[float]) -> NDArray[np.float64]:
+    """The encoding of places that need not be whole, so that a short wave looks like one: ``(len(places), WIDTH)``."""
+    i = np.arange(WIDTH) // 2
+    angles = np.asarray(places)[:, None] / 10_000.0 ** (2 * i / WIDTH)
+    return np.where(np.arange(WIDTH) % 2 == 0, np.sin(angles), np.cos(angles))
+
+
 def _unique_section(numbers: dict[str, Any]) -> Section:
     """That no two positions are alike."""
     pairs = numbers["closest"]
     uniqueness = Chart(
         [Curve("", [pair["d_model"] for pair in pairs], [pair["distance"] for pair in pairs], points=True)],
-        "d_model (log scale)", f"distance, of {numbers['positions']:,} (log scale)", x_log=2, y_log=10,
+        "d_model (log scale)", "distance of the closest two (log scale)", x_log=2, y_log=10,
     )  # fmt: skip
     return Section(
         "Unique, bounded, evenly spaced",
@@ -265,7 +275,7 @@ def _unique_section(numbers: dict[str, Any]) -> Section:
                 for row in numbers["counted"]
             ],
         ),
-        "Distance of the two closest positions over the number of channels.",
+        f"Distance of the closest two of {numbers['positions']:,} positions, over the number of channels.",
     )  # fmt: skip
 
 

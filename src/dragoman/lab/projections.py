@@ -97,7 +97,7 @@ def run(lab: Lab) -> Findings:
         "trials": {name: [each._asdict() for each in found] for name, found in tried.items()},
         "weight_on_itself_when_fresh": itself,
     }
-    return Findings(numbers, _sections(labels, tried, itself), verdict(numbers))
+    return Findings(numbers, sections(numbers), verdict(numbers))
 
 
 def _losses(found: Sequence[Trial]) -> list[float]:
@@ -128,9 +128,10 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
     ]
 
 
-def _sections(
-    labels: Mapping[str, str], tried: Mapping[str, list[Trial]], itself: Mapping[str, float]
-) -> list[Section]:
+def sections(numbers: Mapping[str, Any]) -> list[Section]:
+    """What a full run tells and draws, from the numbers that it keeps."""
+    labels, itself = numbers["labels"], numbers["weight_on_itself_when_fresh"]
+    tried = {name: [Trial(**one) for one in found] for name, found in numbers["trials"].items()}
     loss = {name: interval(_losses(found)) for name, found in tried.items()}
     bleu = {name: interval([each.bleu for each in found]) for name, found in tried.items()}
     shown = bars(

@@ -212,7 +212,8 @@ def run_experiment(name: str, out: Path, lab: Lab) -> dict[str, Any]:
     }
     for section in found.sections:
         if section.figure is not None:
-            save(section.figure, folder / f"{section.name}.svg", folder / f"{section.name}.png")
+            paths = (folder / f"{section.name}.svg", folder / f"{section.name}.png")
+            save(section.figure, *paths, title=section.heading or name, description=section.caption)
     write_page(folder, record, found.sections)
     write_text(folder / NUMBERS, json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     write_index(out)

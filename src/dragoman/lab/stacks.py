@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.explanation.figures import Chart, Curve, curves
-from dragoman.explanation.style import SERIES
+from dragoman.explanation.style import BLUE, GREEN, ORANGE, PURPLE
 from dragoman.lab.letters import accuracy, endless, learn, reversals, small_model, warm_cosine
 from dragoman.lab.report import Claim, Section, Table
 from dragoman.model.layers import append
@@ -211,6 +211,14 @@ def _apart(smaller: list[float], greater: list[float]) -> bool | None:
     return False if min(smaller) > max(greater) else None
 
 
+LOOKS = {
+    "post-norm, warm-up": (BLUE, False), "post-norm, no warm-up": (BLUE, True), "pre-norm, warm-up": (ORANGE, False),
+    "pre-norm, no warm-up": (ORANGE, True), "no residuals": (GREEN, False), "post-norm, 2 layers": (BLUE, False),
+    "no residuals, 2 layers": (GREEN, True), "batch norm, 2 layers": (PURPLE, False),
+}  # fmt: skip
+"""The colour of each variant, and whether it is dashed: what is alike has one colour in both charts."""
+
+
 def trained_sections(numbers: Mapping[str, Any]) -> list[Section]:
     """The trainings as curves and as a table."""
     trained, steps = numbers["trained"], numbers["steps"]
@@ -220,8 +228,8 @@ def trained_sections(numbers: Mapping[str, Any]) -> list[Section]:
         for name in names:
             for i, trial in enumerate(trained.get(name, [])):
                 at = [10 * (j + 1) for j in range(len(trial["curve"]))]
-                colour = SERIES[names.index(name)]
-                lines.append(Curve(name if i == 0 else "", at, trial["curve"], colour=colour))
+                colour, dashed = LOOKS[name]
+                lines.append(Curve(name if i == 0 else "", at, trial["curve"], colour=colour, dashed=dashed))
         return Chart(lines, "step", "loss (nats a letter)", title, y_range=(-0.08, 3.6))
 
     if not any(trained.values()):

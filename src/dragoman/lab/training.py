@@ -77,8 +77,7 @@ def run(lab: Lab) -> Findings:
         "averages": {name: [each._asdict() for each in found] for name, found in averages.items()},
         "dropout": _rows(dropout),
     }
-    sections = [_smoothing(smoothing), _warmup(warmup), _averages(averages), _dropout(dropout)]
-    return Findings(numbers, sections, verdict(numbers))
+    return Findings(numbers, sections(numbers), verdict(numbers))
 
 
 # --- trainings --------------------------------------------------------------------------------------------------------
@@ -208,6 +207,13 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
     return claims
 
 
+def sections(numbers: Mapping[str, Any]) -> list[Section]:
+    """What a full run tells and draws, from the numbers that it keeps."""
+    smoothing, warmup, dropout = (_read(numbers[part]) for part in ("smoothing", "warmup", "dropout"))
+    averages = {name: [Averaged(**one) for one in found] for name, found in numbers["averages"].items()}
+    return [_smoothing(smoothing), _warmup(warmup), _averages(averages), _dropout(dropout)]
+
+
 def _smoothing(found: Found) -> Section:
     names = {name: f"ε = {name}" for name in found}
     return Section(
@@ -238,13 +244,17 @@ def _warmup(found: Found) -> Section:
 def _averages(found: Mapping[str, list[Averaged]]) -> Section:
     titles = {"inverse-sqrt": "The rate stays high (1/√step)", "cosine": "The rate falls to nothing (cosine)"}
     charts = []
+    losses = [loss for made in found.values() for each in made for loss in each.loss]
+    room = 0.05 * (max(losses) - min(losses))
+    both = (min(losses) - room, max(losses) + room)  # one scale, so that heights can be compared
     for name, made in found.items():
         numbers = range(1, min(len(each.loss) for each in made) + 1)
         spread = [interval([each.loss[n - 1] for each in made]) for n in numbers]
         lines = [Curve(f"seed {each.seed}", list(numbers), each.loss[: len(numbers)], points=True) for each in made]
         mean = Curve("mean", list(numbers), [each.mean for each in spread], dashed=True)
-        charts.append(Chart([*lines, mean], "checkpoints averaged (the last so many)",
-                            "validation loss (nats a token)", titles[name]))  # fmt: skip
+        charts.append(Chart([*lines, mean], "checkpoints averaged (the last N)",
+                            "validation loss (nats a token)", titles[name], y_range=both,
+                            x_names={n: str(n) for n in numbers}))  # fmt: skip
     rows = [
         (titles[name], each.seed, each.loss[0], each.loss[-1], each.bleu[0], each.bleu[-1])
         for name, made in found.items()

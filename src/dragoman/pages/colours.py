@@ -17,6 +17,12 @@ BLUES = ("#ffffff", "#5fa8d8", "#08306b")
 DARK = ("#16181b", "#2f7fb8", "#eaf5ff")
 """The scale on a dark page: nothing is the page, all is nearly white."""
 
+ORANGES = ("#ffffff", "#e8955a", "#6e2200")
+"""The other arm of a scale that begins with ``BLUES``; their ends are equally dark."""
+
+DARK_ORANGES = ("#16181b", "#b0622a", "#ffeee2")
+"""The same on a dark page, beside ``DARK``."""
+
 SHADES = 64
 """Colours of the scale; a page finds those between."""
 
@@ -48,9 +54,10 @@ def blend(stops: Sequence[str], n: int) -> NDArray[np.float64]:
 
 def scale() -> dict[str, list[str]]:
     """The colours of weights from 0 to 1 for either theme of a page, as ``#rrggbb``."""
-    return {theme: [_hex(colour) for colour in blend(stops, SHADES)] for theme, stops in
+    return {theme: [hexadecimal(colour) for colour in blend(stops, SHADES)] for theme, stops in
             (("light", BLUES), ("dark", DARK))}  # fmt: skip
 
 
-def _hex(colour: Any) -> str:
+def hexadecimal(colour: Any) -> str:
+    """Red, green and blue in [0, 1] as ``#rrggbb``."""
     return "#" + "".join(f"{round(255 * float(part)):02x}" for part in colour)

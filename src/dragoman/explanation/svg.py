@@ -1,0 +1,114 @@
+"""What a figure's SVG has beside the drawing: a title and a description, colours for dark pages, other languages.
+
+Text stays text: it can be searched, read aloud and translated. The ground is transparent, and the colours follow
+``prefers-color-scheme``, which in ``<img>`` is that of the page around it, so one file serves both themes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from html import escape, unescape
+
+from dragoman.pages.colours import BLUES, DARK, DARK_ORANGES, ORANGES, blend, hexadecimal
+
+SCALE_COLOURS = 256
+"""Colours of the scale of cells; half of them for each arm where it has two."""
+
+DARK_OF = {
+    "#1a1a1a": "#e8e8e6", "#6b6b6b": "#a3a3a0", "#d9d9d9": "#44484d", "#ffffff": "#16181b",  # ink, quiet, pale, paper
+    "#0072b2": "#5fb4ee", "#b84a00": "#f2935c", "#0f4d33": "#4fbf8f", "#6a2c91": "#c6a0ea",  # the colours of lines
+    "#555555": "#9a9a97", "#444444": "#b8b8b5", "#ececec": "#2b2f34", "#8fc3e6": "#1f5f8c",  # axes, ticks, grid, taken
+}  # fmt: skip
+"""What each colour of a figure becomes on a dark page."""
+
+FONTS = '"DejaVu Sans", Verdana, "Noto Sans CJK SC", "Noto Sans SC", "PingFang SC", "Microsoft YaHei", sans-serif'
+"""Verdana is as wide as DejaVu Sans, by which places are reckoned."""
+
+_TEXT = re.compile(r"(<text\b[^>]*>)([^<]*)(</text>)")
+_HEAD = re.compile(r"<(title|desc)>([^<]*)</(?:title|desc)>")
+
+
+def finished(svg: str, title: str = "", description: str = "") -> str:
+    """matplotlib's SVG, from its ``<svg`` on, with title, description, fonts and dark colours.
+
+    Args:
+        svg: As matplotlib writes it, its text as text.
+        title: What it shows, in a few words; empty: none.
+        description: What is to be seen in it; empty: none.
+    """
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r" ?font-family: [^;\"]*;?", "", re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", svg))
+    head = "".join(f"\n <{tag}>{escape(text, quote=False)}</{tag}>" for tag, text in
+                   (("title", title), ("desc", description)) if text)  # fmt: skip
+    start = svg.index(">") + 1
+    root = svg[:start].replace("<svg ", '<svg role="img" ', 1)
+    return f"{root}{head}\n <style>{_style(svg)}</style>{svg[start:]}"
+
+
+def _style(svg: str) -> str:
+    """The rules that give the colours of this drawing their dark twins; pictures of many cells are turned over."""
+    used = set(re.findall(r"#[0-9a-f]{6}", svg))
+    rules = [
+        f'[style*="{part}: {light}"]{{{part}:{dark}!important}}'
+        for light, dark in sorted(_dark_colours().items())
+        if light in used
+        for part in ("fill", "stroke")
+        if f"{part}: {light}" in svg
+    ]
+    if "<image " in svg:
+        rules.append("image{filter:invert(1) hue-rotate(180deg)}")
+    dark = f"@media (prefers-color-scheme:dark){{{''.join(rules)}}}" if rules else ""
+    return f"text{{font-family:{FONTS}}}{dark}"
+
+
+@cache
+def _dark_colours() -> Mapping[str, str]:
+    """Of every colour that a figure may have, cells included."""
+    cells: dict[str, str] = {}
+    for light, dark, n in (
+        (BLUES, DARK, SCALE_COLOURS), (BLUES, DARK, SCALE_COLOURS // 2), (ORANGES, DARK_ORANGES, SCALE_COLOURS // 2)
+    ):  # fmt: skip
+        cells |= dict(zip(map(hexadecimal, blend(light, n)), map(hexadecimal, blend(dark, n)), strict=True))
+    return {**cells, **DARK_OF}
+
+
+# --- other languages --------------------------------------------------------------------------------------------------
+
+
+class Words:
+    """A dictionary of what figures say. In an entry ``{}`` is any number, name or symbol, kept as it is."""
+
+    def __init__(self, entries: Mapping[str, str]) -> None:
+        self._exact = {text: other for text, other in entries.items() if "{}" not in text}
+        self._patterns = [(_pattern(text), other) for text, other in entries.items() if "{}" in text]
+        self.missing: set[str] = set()
+        """What was asked for and has letters, but no entry."""
+
+    def __call__(self, text: str) -> str:
+        """``text`` in the other language; as it is, and kept in ``missing``, where there is no entry."""
+        if text in self._exact or not re.search(r"[A-Za-z]{2}", text):
+            return self._exact.get(text, text)
+        for pattern, other in self._patterns:
+            if found := pattern.fullmatch(text):
+                return other.format(*(self._exact.get(part, part) for part in found.groups()))
+        self.missing.add(text)
+        return text
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(r"(.+?)".join(map(re.escape, text.split("{}"))))
+
+
+def translated(svg: str, words: Callable[[str], str]) -> str:
+    """The same figure with every text, its title and its description in another language."""
+    svg = _TEXT.sub(lambda found: found[1] + escape(words(unescape(found[2])), quote=False) + found[3], svg)
+    return _HEAD.sub(lambda found: f"<{found[1]}>{escape(words(unescape(found[2])), quote=False)}</{found[1]}>", svg)
+
+
+def texts(svg: str) -> Iterator[str]:
+    """What a figure says: its texts, then its title and description."""
+    yield from (unescape(found[2]) for found in _TEXT.finditer(svg))
+    yield from (unescape(found[2]) for found in _HEAD.finditer(svg))
