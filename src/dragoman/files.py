@@ -20,7 +20,7 @@ import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from dragoman.errors import BundleError, ConfigError, DragomanError
 
@@ -51,9 +51,20 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def _write_bytes(path: Path, content: bytes) -> None:
+    with whole_file(path) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Write a file that appears when the body ends; if the body raises, an older one stays and nothing else.
+
+    Raises:
+        OSError: It cannot be written; ``explained`` makes one line of that.
+    """
     with _aside(path) as (aside, descriptor):
         with os.fdopen(descriptor, "wb", closefd=False) as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(descriptor)
         aside.replace(path)

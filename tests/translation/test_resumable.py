@@ -5,16 +5,18 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dragoman.data.corpus import Line
+from dragoman.data.corpus import Line, open_corpus
 from dragoman.errors import ConfigError, DataError, DragomanError
 from dragoman.translation.notes import Note
-from dragoman.translation.resumable import MARK, make_file
+from dragoman.translation.resumable import MARK, forget, make_file
 
 FACTS = {"model": "m"}
 
@@ -273,3 +275,45 @@ def test_a_pipe_is_refused_for_it_gives_its_lines_only_once(tmp_path: Path) -> N
     with pytest.raises(DataError, match="pipe: a pipe, but it is read more than once"):
         make_file(tmp_path / "pipe", tmp_path / "out", FACTS, Upper(), print)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+@pytest.mark.parametrize("stop_at", [None, 4])
+def test_a_name_that_ends_in_gz_or_zst_is_compressed_and_resumed_to_the_same_bytes(
+    src: Path, suffix: str, stop_at: int | None
+) -> None:
+    out = src.with_name(f"out{suffix}")
+    make_file(src, out, FACTS, Upper(), lambda note: None, window=2)
+    at_once = out.read_bytes()
+    if stop_at is not None:
+        out.unlink()
+        with pytest.raises(StoppedError):
+            make_file(src, out, FACTS, Upper(stop_at), lambda note: None, window=2)
+        make_file(src, out, FACTS, Upper(), lambda note: None, window=2)
+    assert out.read_bytes() == at_once
+    with open_corpus(out) as stream:
+        assert stream.read() == WHOLE
+    tool = {".gz": "gzip", ".zst": "zstd"}[suffix]
+    if shutil.which(tool):
+        assert subprocess.run([tool, "-dc", str(out)], check=True, capture_output=True).stdout == WHOLE
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_no_text_is_a_compressed_file_of_no_lines(tmp_path: Path, suffix: str) -> None:
+    (tmp_path / "src").write_bytes(b"")
+    out = tmp_path / f"out{suffix}"
+    assert make_file(tmp_path / "src", out, FACTS, Upper(), lambda note: None) == 0
+    with open_corpus(out) as stream:
+        assert stream.read() == b""
+
+
+def test_what_an_interrupted_file_left_is_forgotten(src: Path, listing: Any) -> None:
+    forget(src.parent / "out")
+    with pytest.raises(StoppedError):
+        make(src, Upper(2))
+    forget(src.parent / "out")
+    assert listing(src.parent) == ["src"]
+    (src.parent / "out.journal").write_bytes(b"somebody's diary")
+    with pytest.raises(DragomanError, match="is not a journal"):
+        forget(src.parent / "out")
+    assert listing(src.parent) == ["out.journal", "src"]

@@ -1,10 +1,11 @@
-"""Open a file of text, plain, ``.gz`` or ``.zst``; say so where it is an archive instead."""
+"""Read and write files of text, plain, ``.gz`` or ``.zst``; say so where one is an archive instead."""
 
 from __future__ import annotations
 
 import gzip
 import io
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -44,6 +45,27 @@ def open_corpus(path: Path | str) -> BinaryIO:
         stream.close()
         raise
     return stream
+
+
+def compressor(path: Path | str) -> Callable[[bytes], bytes]:
+    """What makes of a part of a text the bytes that stand in a file of that name.
+
+    Of ``.gz`` a member, of ``.zst`` a frame: one after the other they are a whole file, so it can be written in parts.
+    The same text gives the same bytes. Any other name takes the text as it is.
+
+    Raises:
+        DataError: ``.zst`` needs the extra.
+    """
+    suffix = Path(path).suffix
+    if suffix == ".gz":
+        return lambda text: gzip.compress(text, mtime=0)
+    if suffix == ".zst":
+        try:
+            import zstandard
+        except ImportError:
+            raise DataError(f"{path}: {not_installed('writing .zst', 'zstandard')}") from None
+        return zstandard.ZstdCompressor(level=9, write_checksum=True).compress
+    return bytes
 
 
 def refuse_a_pipe(path: Path | str) -> None:

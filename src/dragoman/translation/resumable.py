@@ -5,7 +5,8 @@ Until OUT is complete, there are next to it
     OUT.journal     one JSON object a line: first a mark and what is made from what, then, after each window of lines,
                     how many lines and bytes are done, the SHA-256 of these bytes, and the warnings
 A window is written and flushed to the disk before the journal names it; what the journal does not name is made again.
-OUT itself appears when all is done, by renaming. Windows begin at the same lines whether or not there was a kill, so
+OUT itself appears when all is done, by renaming. Where its name ends in .gz or .zst, each window is a member or a frame
+of its own, which is what these formats are made of. Windows begin at the same lines whether or not there was a kill, so
 the result has the same bytes. A file OUT.journal that does not start with the mark is not ours, and is left alone.
 """
 
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from dragoman import __version__
-from dragoman.data.compression import refuse_a_pipe
+from dragoman.data.compression import compressor, refuse_a_pipe
 from dragoman.data.corpus import Line, open_corpus, read_lines_leniently
 from dragoman.errors import DataError, DragomanError
 from dragoman.files import acquire, explained, flush_folder, refuse_an_input, sha256
@@ -55,7 +56,8 @@ def make_file(
 
     Args:
         src: Text, plain, ``.gz`` or ``.zst``; read leniently.
-        out: Appears when it is whole; an older one is replaced then.
+        out: Appears when it is whole; an older one is replaced then. Compressed if its name ends in ``.gz`` or
+            ``.zst``.
         facts: Whatever the result depends on besides ``src``: an unfinished file with other facts is refused.
         work: Called with up to ``window`` lines at a time, in order.
         warn: Called with each warning; those about lines that were done before are repeated.
@@ -65,7 +67,7 @@ def make_file(
         How many lines there were.
 
     Raises:
-        DataError: ``src`` cannot be read, is a pipe, or changed meanwhile.
+        DataError: ``src`` cannot be read, is a pipe, or changed meanwhile; or ``.zst`` needs the extra.
         DragomanError: ``out`` cannot be written, is being written by another process, or was started
             from something else.
     """
@@ -75,6 +77,7 @@ def make_file(
     for path in (out, _beside(out, "partial"), _beside(out, "journal")):
         refuse_an_input(path, src)
     refuse_a_pipe(src)
+    encode = compressor(out)
     with open_corpus(src) as stream, explained(out), _locked(out) as (partial, journal):
         before = _stamp(src)
         done = _begin(
@@ -89,7 +92,7 @@ def make_file(
         lines = read_lines_leniently(stream, str(src))
         for _ in islice(lines, done.lines):
             pass
-        n_lines = _go_on(lines, done, partial, journal, work, warn, window)
+        n_lines = _go_on(lines, done, partial, journal, work, encode, warn, window)
         if _stamp(src) != before:
             raise DataError(f"{src}: changed while it was being read; rerun with --restart when it no longer changes")
         _beside(out, "partial").replace(out)
@@ -107,9 +110,22 @@ def lines_done(out: Path) -> int:
         return 0
 
 
+def forget(out: Path) -> None:
+    """Remove what an interrupted ``make_file`` left of ``out``, if it left anything.
+
+    Raises:
+        DragomanError: It is being written by another process, or is not ours.
+    """
+    out = Path(os.path.realpath(out))
+    if _beside(out, "journal").exists():
+        with explained(out), _locked(out):
+            _beside(out, "partial").unlink()
+            _beside(out, "journal").unlink()
+
+
 def _go_on(
-    lines: Iterator[Line], done: Done, partial: BinaryIO, journal: BinaryIO, work: Work, warn: Callable[[Note], object],
-    window: int,
+    lines: Iterator[Line], done: Done, partial: BinaryIO, journal: BinaryIO, work: Work,
+    encode: Callable[[bytes], bytes], warn: Callable[[Note], object], window: int,
 ) -> int:  # fmt: skip
     """Make the rest, window after window; the number of lines in all."""
     digest, n_lines, n_bytes = _digest(partial, done.bytes), done.lines, done.bytes
@@ -123,12 +139,14 @@ def _go_on(
         for line in part:
             if line.warning:
                 say(Note("input", line.warning))
-        made = "".join(f"{text}\n" for text in work(part, n_lines, say)).encode()
+        made = encode("".join(f"{text}\n" for text in work(part, n_lines, say)).encode())
         _append(partial, made)
         digest.update(made)
         n_lines, n_bytes = n_lines + len(part), n_bytes + len(made)
         done = Done(n_lines, n_bytes, digest.hexdigest())
         _append(journal, _record({**done._asdict(), "warnings": [asdict(note) for note in warnings]}))
+    if not n_lines:
+        _append(partial, encode(b""))  # no text either is some bytes in a compressed file
     return n_lines
 
 

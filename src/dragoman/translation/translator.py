@@ -437,7 +437,8 @@ class Translator:
 
         Args:
             src: Text, plain, ``.gz`` or ``.zst``. Bad bytes become U+FFFD, with a warning that names the line.
-            out: Until it is whole, ``out.partial`` and ``out.journal`` lie beside it.
+            out: Until it is whole, ``out.partial`` and ``out.journal`` lie beside it. Compressed if its name ends in
+                ``.gz`` or ``.zst``.
             options: As for ``translate``.
             restart: Forget such a partial file.
             events: Warnings of an earlier part are repeated.
@@ -469,11 +470,11 @@ class Translator:
             found = self.translate_planned([line.text for line in lines], plan, told, before)
             return [one.text if render is None else render(before + i, one) for i, one in enumerate(found, 1)]
 
-        n_lines = make_file(Path(src), Path(out), self._facts(plan, form), work, listen, restart, read_ahead)
+        n_lines = make_file(Path(src), Path(out), self.facts(plan, form), work, listen, restart, read_ahead)
         _raise_if(n_failed, str(src))
         return n_lines
 
-    def _facts(self, plan: Plan, form: str) -> dict[str, Any]:
+    def facts(self, plan: Plan, form: str = "text") -> dict[str, Any]:
         """What a file of translations depends on, beside the input."""
         options = {each.name: getattr(plan.options, each.name) for each in fields(plan.options)}
         del options["workers"], options["fast"]  # the one changes no translation, what the other stands for is known
