@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.record import save
+from dragoman.bundle import usual_facts
 from dragoman.data.corpus import read_pairs
 from dragoman.data.store import Store
 from dragoman.evaluation.metrics import bleu, sentence_chrf
-from dragoman.training.preparation import usual_facts
 from dragoman.translation.confidence import calibration_error, reliability
 from dragoman.translation.translator import Translation, Translator
 

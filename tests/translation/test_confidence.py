@@ -24,6 +24,7 @@ from dragoman.translation.confidence import (
     pearson,
     reliability,
     spearman,
+    with_shortfall,
 )
 
 
@@ -203,3 +204,44 @@ def test_reliability_compares_what_was_said_with_what_was_found() -> None:
     assert (bins[1].sentences, bins[1].confidence, bins[1].chrf) == pytest.approx((2, 0.85, 0.8))
     assert calibration_error(bins) == pytest.approx(0.025)
     assert [b.sentences for b in reliability([0.5], [50.0])] == [1]
+
+
+def joined(count: int, seed: int) -> tuple[list[list[float]], list[float]]:
+    """Lines of two sentences that were searched as one: of every other one the second sentence is lost, surely."""
+    rows, chrf = [], []
+    for i, (row, found) in enumerate(zip(*made_up(count, seed), strict=True)):
+        n_tokens, lost = max(2, round(2 * math.exp(row[3]))), i % 2
+        n_src = round(math.exp(row[3] - row[4])) * 2
+        kept = n_tokens // 2 if lost else n_tokens
+        rows.append(confidence_features(row[0] * kept, kept, n_src, 0))
+        chrf.append(found / 2 if lost else found)
+    return rows, chrf
+
+
+def test_a_translation_that_lost_a_sentence_has_less_and_single_ones_keep_theirs() -> None:
+    single = made_up(1000, 1)
+    alone = fit(*single)
+    learned = with_shortfall(alone, single[0], *joined(500, 4))
+    assert learned.shortfall > 0
+    rows, chrf = joined(1000, 5)
+    before, now = alone.of(rows), learned.of(rows)
+    assert calibration_error(reliability(now, chrf)) < 0.5 * calibration_error(reliability(before, chrf))
+    assert spearman(now, chrf) > spearman(before, chrf) + 0.1
+    rows, chrf = made_up(2000, 6)
+    assert calibration_error(reliability(learned.of(rows), chrf)) < 0.02
+    same = [a == b for a, b in zip(alone.of(rows), learned.of(rows), strict=True)]
+    assert sum(same) > 0.9 * len(same)
+
+
+def test_joined_lines_that_lack_nothing_take_nothing_off() -> None:
+    rows, chrf = made_up(1000, 1)
+    alone = fit(rows, chrf)
+    assert with_shortfall(alone, rows, rows[:100], [100.0] * 100).shortfall == 0.0
+    assert with_shortfall(alone, rows, [], []).shortfall == 0.0
+
+
+def test_a_confidence_from_before_joined_lines_were_learned_from_still_loads() -> None:
+    fitted = fit(*made_up(200, 1))
+    old = {name: value for name, value in fitted.model_dump().items() if name not in ("usual_ratio", "shortfall")}
+    rows, _ = made_up(50, 2)
+    assert Confidence.from_mapping(old, "the bundle").of(rows) == fitted.of(rows)

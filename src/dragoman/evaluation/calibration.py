@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from dragoman.errors import DataError
 from dragoman.evaluation.metrics import sentence_chrf
-from dragoman.translation.confidence import MIN_SENTENCES, Confidence, fit
+from dragoman.translation.confidence import MIN_SENTENCES, Confidence, fit, with_shortfall
 from dragoman.translation.translator import Translator
 
 MOST = 1000
@@ -15,6 +16,8 @@ MOST = 1000
 
 def learn_confidence(translator: Translator, sources: Sequence[str], references: Sequence[str]) -> Confidence:
     """Translate with the run's own search, and fit what is known of each translation to its sentence chrF.
+
+    The same pairs, two on a line and searched as one, then tell what a translation lacks that is too short.
 
     Args:
         translator: Its ``confidence`` may be set to the result.
@@ -31,7 +34,16 @@ def learn_confidence(translator: Translator, sources: Sequence[str], references:
     pairs = [pairs[int(i * step)] for i in range(min(len(pairs), MOST))]
     if len(pairs) < MIN_SENTENCES:
         raise DataError(f"a confidence is learned from {MIN_SENTENCES} pairs or more, and here are {len(pairs)}")
+    rows, chrf = _measured(translator, pairs)
+    twos = [(f"{a} {b}", f"{c} {d}") for (a, c), (b, d) in zip(pairs[::2], pairs[1::2], strict=False)]
+    return with_shortfall(fit(rows, chrf), rows, *_measured(translator, twos, sentence_split=False))
+
+
+def _measured(
+    translator: Translator, pairs: Sequence[tuple[str, str]], **changes: Any
+) -> tuple[list[list[float]], list[float]]:
+    """The features of the translations of some lines, and their sentence chrF."""
     texts = [src for src, _ in pairs]
-    found = translator.translate(texts, guard=False)
+    found = translator.translate(texts, guard=False, **changes)
     chrf = sentence_chrf([translation.text for translation in found], [ref for _, ref in pairs])
-    return fit(translator.confidence_features(texts, found), chrf)
+    return translator.confidence_features(texts, found), chrf

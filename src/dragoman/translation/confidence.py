@@ -7,6 +7,10 @@ https://arxiv.org/abs/2005.10608; and a monotone curve (isotonic regression) tur
 like these had on average. The curve is fitted to what each fifth of the sentences is given by a regression that has
 not seen it, so that it is not too sure of itself. All is plain numbers, and applying them costs nothing.
 
+Where two sentences reach the model as one, it may drop the second and be as sure as ever. Validation sentences do not
+show that, so they are also joined two by two: what a translation that is shorter than nearly all of single sentences
+lacked there is taken off here. Of single sentences hardly one is so short, so theirs stays as it is.
+
 It holds for text like the validation set's, with the run's own search; on other text the order is still of use.
 """
 
@@ -36,6 +40,9 @@ MIN_SENTENCES = 100
 
 BIN_SENTENCES = 40
 """Minimum number of sentences for a point of the curve."""
+
+_SHORT_SHARE = 0.05
+"""Of single sentences, how many are shorter for their source than ``usual_ratio``."""
 
 _FOLDS = 5
 _RIDGE = 1.0  # in sentences: shrinks the weights a little, for the features say much the same
@@ -67,6 +74,8 @@ class Confidence(BaseModel):
     found: tuple[float, ...] = Field(min_length=1)  # the mean chrF / 100 of such sentences, rising
     sentences: int = Field(ge=1)  # that it was fitted to
     rank_correlation: float = Field(ge=-1, le=1)  # Spearman's, of sentences with a regression that had not seen them
+    usual_ratio: float = 0.0  # the log_ratio that nearly all of these sentences reach
+    shortfall: float = Field(default=0.0, ge=0)  # what each nat below it takes off; 0: not learned
 
     @model_validator(mode="after")
     def _rising(self) -> Self:
@@ -97,9 +106,11 @@ class Confidence(BaseModel):
         """
         if not rows:
             return []
-        said = (np.asarray(rows) - self.centres) @ np.asarray(self.weights) + self.bias
+        x = np.asarray(rows)
+        said = (x - self.centres) @ np.asarray(self.weights) + self.bias
         inside = said.clip(self.said[0], self.said[-1])
         expected = np.interp(inside, self.said, self.found) + said - inside
+        expected -= self.shortfall * _below(x, self.usual_ratio)
         return [float(value) for value in expected.clip(0.0, 1.0)]
 
 
@@ -132,6 +143,29 @@ def fit(rows: Sequence[Sequence[float]], chrf: Sequence[float]) -> Confidence:
         sentences=len(y),
         rank_correlation=spearman(unseen, y),
     )
+
+
+def with_shortfall(
+    confidence: Confidence, rows: Sequence[Sequence[float]], joined: Sequence[Sequence[float]], chrf: Sequence[float]
+) -> Confidence:
+    """The same, having learned what a translation lacks that is short for its source.
+
+    Args:
+        confidence: As ``fit`` makes it.
+        rows: What it was fitted to.
+        joined: The features of translations of several sentences that were searched as one.
+        chrf: Their sentence chrF, in per cent.
+    """
+    usual = float(np.quantile(np.asarray(rows)[:, FEATURES.index("log_ratio")], _SHORT_SHARE))
+    below = _below(np.asarray(joined, dtype=np.float64).reshape(-1, len(FEATURES)), usual)
+    excess = np.asarray(confidence.of(joined)) - np.asarray(chrf, dtype=np.float64) / 100
+    slope = float(below @ excess) / (float(below @ below) + _RIDGE / len(rows))  # least squares through the origin
+    return confidence.model_copy(update={"usual_ratio": usual, "shortfall": max(0.0, slope)})
+
+
+def _below(x: Floats, usual: float) -> Floats:
+    """How much shorter translations are than usual for their source, in nats of the ratio; 0 where they are not."""
+    return np.maximum(0.0, usual - x[:, FEATURES.index("log_ratio")])
 
 
 def _regression(x: Floats, y: Floats) -> tuple[Floats, Floats, float]:
