@@ -27,7 +27,7 @@ def test_a_setting_is_a_choice_or_a_number_that_tests_know() -> None:
 
 def test_in_few_rows_each_pair_of_values_meets() -> None:
     rows, full = pairwise(FACTORS), every(FACTORS)
-    assert len(full) == 2 * 4 * 3 * 3 * 2**4
+    assert len(full) == 2 * 4 * 3 * 3 * 2**5
     assert len(rows) <= 20
     for one, other in combinations(FACTORS, 2):
         wanted = [(x, y) for x in FACTORS[one] for y in FACTORS[other]]

@@ -50,6 +50,7 @@ class Section(BaseModel):
 
 OF_TRANSFORMERS = (
     "d_k", "d_v", "attention_dropout", "activation_dropout", "norm", "activation", "attention_bias", "norm_eps",
+    "src_eos",
 )  # fmt: skip
 """Settings that no other architecture has. It does not use ``n_heads`` and ``d_ff`` either, which presets set."""
 
@@ -73,6 +74,7 @@ class ModelOptions(Section):
     positions: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"
     share_embeddings: Literal["all", "decoder", "none"] = "all"
     scale_embeddings: bool = True
+    src_eos: bool = True  # whether the eos behind a source is read; OpenNMT-py's models have sources without one
     attention_bias: bool = True
     generator_bias: bool = False
     norm_eps: float = Field(1e-5, gt=0, lt=1)
@@ -152,11 +154,12 @@ class ModelOptions(Section):
 
 
 class ModelConfig(ModelOptions):
-    """All that is needed to build a model: the options, the two vocabularies and the padding id."""
+    """All that is needed to build a model: the options, the two vocabularies, the ids of padding and of eos."""
 
     src_vocab_size: int = Field(ge=1, le=10_000_000)
     tgt_vocab_size: int = Field(ge=1, le=10_000_000)
     pad_id: int = Field(0, ge=0)
+    eos_id: int = Field(3, ge=0)
 
     def __init__(self, **fields: Any) -> None:
         try:

@@ -22,6 +22,7 @@ from dragoman.decoding.scoring import read_all
 from dragoman.engines import ctranslate2 as engine
 from dragoman.engines.engine import SearchSettings, Segment
 from dragoman.errors import BundleError
+from dragoman.fast.step import FastTransformer
 from dragoman.model.transformer import Transformer
 from dragoman.model.weights import untied
 from model_variants import VARIANTS, fill
@@ -213,6 +214,108 @@ def test_a_marian_model_that_others_converted(tmp_path: Path, corpus: Any) -> No
         assert bundle.tgt_tokenizer.pieces(hypotheses[0].ids)[:12] == other.hypotheses[0][:12]
 
 
+LINES = ("a dog runs", "the cat sees a dog", "dogs", "a b c d e f g h i j k")
+
+
+def the_same_there(run: Path, folder: Path) -> None:
+    """CTranslate2 itself translates with the folder as the run does: greedy ids, and the log-probabilities of these."""
+    bundle = load_bundle(run)
+    theirs = ctranslate2.Translator(str(folder), compute_type="float32", intra_threads=1)
+    src = bundle.src_tokenizer.encode(LINES)
+    settings = DecodeConfig(beam_size=1, max_extra_tokens=8)
+    greedy = [one[0].ids for one in search_all(bundle.model, src, settings, CPU)]
+    fast = FastTransformer(bundle.model)
+    assert [one[0].ids for one in search_all(fast, src, settings, CPU)] == greedy
+    pieces = [bundle.src_tokenizer.pieces(ids) for ids in src]
+    for ids, want in zip(pieces, greedy, strict=True):
+        found = theirs.translate_batch([ids], beam_size=1, max_decoding_length=len(ids) + 7)[0].hypotheses[0]
+        assert found == bundle.tgt_tokenizer.pieces(want)
+    given = [bundle.tgt_tokenizer.pieces(ids) for ids in greedy]
+    for one, other in zip(
+        read_all(bundle.model, [*zip(src, greedy, strict=True)], CPU), theirs.score_batch(pieces, given), strict=True
+    ):
+        assert one is not None
+        assert other.log_probs == pytest.approx(one.log_probs, abs=1e-4)
+
+
+def test_sources_without_eos_come_in_and_leave_again(make_run: MakeRun, tmp_path: Path, corpus: Any) -> None:
+    """As OpenNMT-py has them, and so most packages of Argos Translate."""
+    run = make_run(norm="pre", generator_bias=True)
+    folder = dragoman.export(run, "ctranslate2", tmp_path / "there")
+    configured(folder, add_source_eos=False)
+    with pytest.raises(AssertionError):  # the run reads the eos
+        the_same_there(run, folder)
+    again = dragoman.import_model(folder, tmp_path / "again")
+    assert load_bundle(again).config.model.src_eos is False
+    the_same_there(again, folder)
+    for to in ("ctranslate2", "argos"):
+        back = dragoman.export(again, to, tmp_path / to)
+        if to == "argos":
+            pytest.importorskip("onnx")
+            with zipfile.ZipFile(next(back.glob("*.argosmodel"))) as package:
+                package.extractall(tmp_path / "installed")
+            third = dragoman.import_model(next((tmp_path / "installed").iterdir()), tmp_path / "third")
+            torch.testing.assert_close(weights_of(third), weights_of(again), rtol=0, atol=0)
+            (back,) = (tmp_path / "installed").glob("*/model")
+        assert json.loads((back / "config.json").read_text())["add_source_eos"] is False
+        the_same_there(again, back)
+    with pytest.raises(dragoman.errors.ConfigError, match=r"model.src_eos = false\); it can be exported --to "):
+        dragoman.export(again, "huggingface", tmp_path / "no")
+    trace = dragoman.explain(dragoman.Translator.load(again), "a dog runs")
+    n = len(load_bundle(again).src_tokenizer.encode(["a dog runs"])[0])
+    assert len(trace.src.tokens) == n
+    assert {weights.shape[2] for weights in trace.layers("cross")} == {n}
+    assert trace.alignment().sum(1) == pytest.approx(1, abs=1e-5)
+    assert trace.by_words().alignment().sum(1) == pytest.approx(1, abs=1e-5)
+    dragoman.train(
+        None, src=corpus.src, tgt=corpus.tgt, valid=(corpus.valid_src, corpus.valid_tgt), out=tmp_path / "tuned",
+        from_run=again, quiet=True, overrides=("train.max_steps=2", "train.validate_every=2", "train.save_every=2"),
+    )  # fmt: skip
+    assert load_bundle(tmp_path / "tuned").config.model.src_eos is False
+
+
+def as_of_2020(body: bytes) -> bytes:
+    """A ``model.bin`` as CTranslate2 wrote it before 3.0: revision 4 of its kind in a file of version 5."""
+    from dragoman.formats import model_bin
+
+    _, found, names = model_bin._parse(body)
+    once = {"num_heads", "pre_norm", "activation", "embeddings_merge", "alignment_layer", "alignment_heads"}
+    older = {}
+    for name, one in found.items():
+        _, _, rest = name.partition("/")
+        if rest in once:
+            older[rest] = one
+        elif rest not in ("scale_embeddings", "multi_query_attention", "alibi", "scale_alibi",
+                          "alibi_use_positive_positions"):  # fmt: skip
+            older[name.replace("embeddings_0", "embeddings")] = one
+    aliases = {alias: name for alias, name in names.items() if alias != name and not alias.endswith("_scale")}
+
+    def text(name: str) -> bytes:
+        return struct.pack("<H", len(name) + 1) + name.encode() + b"\0"
+
+    written = struct.pack("<I", 5) + text("TransformerSpec") + struct.pack("<II", 4, len(older))
+    for name, one in older.items():
+        shape = one.values.shape
+        written += text(name) + struct.pack(f"<B{len(shape)}I", len(shape), *shape)
+        written += struct.pack("<BI", model_bin.TYPES.index(one.type), one.values.nbytes) + one.values.tobytes()
+    written += struct.pack("<I", len(aliases))
+    return written + b"".join(text(alias) + text(name.replace("embeddings_0", "embeddings"))
+                              for alias, name in aliases.items())  # fmt: skip
+
+
+@pytest.mark.parametrize("quantization", ["float32", "int8"])
+def test_files_of_before_there_was_a_config_come_in(make_run: MakeRun, tmp_path: Path, quantization: str) -> None:
+    folder = dragoman.export(make_run(norm="pre"), "ctranslate2", tmp_path / "there", quantization)
+    (folder / "model.bin").write_bytes(as_of_2020((folder / "model.bin").read_bytes()))
+    (folder / "config.json").unlink()
+    pieces = json.loads((folder / "shared_vocabulary.json").read_text())
+    (folder / "shared_vocabulary.json").unlink()
+    (folder / "shared_vocabulary.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
+    again = dragoman.import_model(folder, tmp_path / "again")
+    assert load_bundle(again).config.model.src_eos is False  # as nothing says that there is one
+    the_same_there(again, folder)
+
+
 def test_a_package_of_argos_comes_back(make_run: MakeRun, tmp_path: Path) -> None:
     pytest.importorskip("onnx")
     run = make_run()
@@ -261,7 +364,7 @@ def cut(folder: Path, n: int) -> None:
 
 def versioned(folder: Path) -> None:
     body = (folder / "model.bin").read_bytes()
-    (folder / "model.bin").write_bytes(struct.pack("<I", 5) + body[4:])
+    (folder / "model.bin").write_bytes(struct.pack("<I", 3) + body[4:])
 
 
 BAD: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -275,11 +378,14 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
         "rows, its vocabulary more",
     ),
     "no subwords": (lambda f: (f / "joint.spm").unlink(), "its SentencePiece models are not beside it"),
-    "no end": (lambda f: configured(f, add_source_eos=False), "add_source_eos = false"),
+    "an end of which nothing is said": (
+        lambda f: configured(f, add_source_eos=False, decoder_start_token="</s>"),
+        "nothing says whether sources end with eos",
+    ),
     "a beginning": (lambda f: configured(f, add_source_bos=True), "add_source_bos = true"),
     "no start": (lambda f: configured(f, decoder_start_token=None), "decoder_start_token = 'None' should be"),
     "no config": (lambda f: (f / "config.json").unlink(), "config.json: cannot be read"),
-    "an old file": (versioned, "its binary version is 5, and 6 can be read"),
+    "an old file": (versioned, "its binary version is 3; 4 to 6 can be read"),
     "cut": (lambda f: cut(f, 5000), "or damaged"),
     "cut at once": (lambda f: cut(f, 3), "or damaged"),
     "longer": (lambda f: cut(f, 0), "1 bytes are left over"),

@@ -141,6 +141,8 @@ def test_forward_is_encode_then_decode(build: Build, variant: dict[str, Any]) ->
     src, tgt_in = ids(*SRC, pad_id=model.config.pad_id), ids(*TGT, pad_id=model.config.pad_id)
     if model.config.n_encoder_layers:
         mask = (src != model.config.pad_id)[:, None, None, :]
+        if not model.config.src_eos:
+            mask = mask & (src != 3)[:, None, None, :]
         memory = model.encode(src)
         assert memory.shape == (2, 5, 12)
         got = model.decode(tgt_in, memory, mask)

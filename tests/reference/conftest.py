@@ -37,6 +37,6 @@ def config() -> dict[str, Any]:
     return dict(
         d_model=6, n_heads=3, d_ff=11, n_encoder_layers=2, n_decoder_layers=2, d_k=None, d_v=None,
         norm="post", activation="relu", positions="sinusoidal", share_embeddings="all", scale_embeddings=True,
-        attention_bias=True, generator_bias=False, norm_eps=1e-5, max_len=17, pad_id=0,
+        attention_bias=True, generator_bias=False, norm_eps=1e-5, max_len=17, pad_id=0, eos_id=3,
         src_vocab_size=13, tgt_vocab_size=13,
     )  # fmt: skip

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dragoman.config import ModelConfig
-from dragoman.data.tokenizer import PAD_ID
 from dragoman.decoding.batches import Hooks, search_all
 from dragoman.decoding.scoring import read_all
 from dragoman.engines.engine import Alive, Found, Models, Needs, Progress, SearchSettings, Segment
 from dragoman.errors import ConfigError, not_installed
 from dragoman.formats.onnx import ENDINGS
+from dragoman.model.masks import read_tokens
 
 CPU = torch.device("cpu")
 Arrays = Mapping[str, NDArray[Any]]
@@ -117,7 +117,7 @@ class Onnx:
     def start(self, src: Tensor) -> State:
         """Encode ``src`` (B, S)."""
         ids = src.numpy()
-        mask = (ids != PAD_ID).astype(np.int64)
+        mask = read_tokens(src, self._config).numpy().astype(np.int64)
         (memory,) = self._encoder.run(None, {"input_ids": ids, "attention_mask": mask})
         widths = {"key": self._config.head_d_k, "value": self._config.head_d_v}
         past = {

@@ -187,11 +187,13 @@ def explain(
     tgt_in = torch.tensor([[BOS_ID, *tgt_ids]], device=translator.device)
     weights: dict[str, NDArray[np.float32]] = {}
     logits = translator.model(src, tgt_in, record=lambda name, w: weights.update({name: w[0].float().cpu().numpy()}))
-    data = translator.config.data
+    data, src_eos = translator.config.data, translator.config.model.src_eos
+    if not src_eos:
+        weights = {name: _without_end(name, one) for name, one in weights.items()}
     return Trace(
         source=text,
         translation=target,
-        src=_side(translator.src_tokenizer, ids, data.src_lang, parses),
+        src=_side(translator.src_tokenizer, ids, data.src_lang, parses, src_eos),
         tgt=_side(translator.tgt_tokenizer, tgt_ids, data.tgt_lang, parses),
         weights=weights,
         steps=_steps(logits[0].float().cpu(), [*tgt_ids, EOS_ID], translator.tgt_tokenizer, n_best),
@@ -231,10 +233,21 @@ def rank_names(n: int) -> tuple[str, ...]:
     return (*names, *(f"{rank}th" for rank in range(len(names) + 1, n + 1)))[:n]
 
 
-def _side(tokenizer: Tokenizer, ids: Sequence[int], lang: str | None, by_spaces: bool) -> Side:
+def _side(tokenizer: Tokenizer, ids: Sequence[int], lang: str | None, by_spaces: bool, ends: bool = True) -> Side:
+    """A text; ``ends``: eos is one of its tokens."""
     spelled = [tokenizer.spelled[i] for i in ids]
-    spans, end = word_spans(spelled, by_spaces), (len(ids), len(ids) + 1)
-    return Side(lang, readable(tokenizer, [*ids, EOS_ID]), (*spans, end), (*word_names(spelled, spans), END))
+    spans = word_spans(spelled, by_spaces)
+    words = word_names(spelled, spans)
+    if not ends:
+        return Side(lang, readable(tokenizer, ids), tuple(spans), tuple(words))
+    return Side(lang, readable(tokenizer, [*ids, EOS_ID]), (*spans, (len(ids), len(ids) + 1)), (*words, END))
+
+
+def _without_end(name: str, weights: NDArray[np.float32]) -> NDArray[np.float32]:
+    """An attention ``(H, Q, K)`` without the eos of the source, which is not read: nothing attended to it."""
+    if name.startswith("encoder."):
+        return weights[:, :-1, :-1]
+    return weights[:, :, :-1] if name.endswith("cross_attn") else weights
 
 
 def readable(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from dragoman.model.dropout import add_dropped, dropout
 from dragoman.model.embedding import rotate
 from dragoman.model.feed_forward import FeedForward, activate
 from dragoman.model.layers import DecoderLayer, EncoderLayer
+from dragoman.model.masks import read_tokens
 from dragoman.model.transformer import Transformer
 
 
@@ -56,7 +57,7 @@ def features(model: Any, src: Tensor | None, tgt_in: Tensor, dtype: torch.dtype)
             found: Tensor = model.features(src, tgt_in)
             return found
     n_rows, n_src, n_tgt = src.size(0), src.size(1), tgt_in.size(1)
-    seen = src != config.pad_id  # (B, S)
+    seen = read_tokens(src, config)  # (B, S)
     x, angles = model._place(model.src_embed(src), model.src_positions, 0)
     x, keys = _flat(x, dtype), _keys(seen, n_src, config.n_heads)
     for layer in model.encoder.layers:

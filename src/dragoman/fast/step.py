@@ -27,6 +27,7 @@ from dragoman.fast.private_ops import version
 from dragoman.model.embedding import LearnedPositions, positions, rotate, sinusoids
 from dragoman.model.feed_forward import activate
 from dragoman.model.layers import DecoderLayer, EncoderLayer
+from dragoman.model.masks import read_tokens
 from dragoman.model.transformer import NO_DECODER, Transformer
 
 LEAST_SOURCE = 16
@@ -106,7 +107,7 @@ class State(NamedTuple):
     cells: Cells
     sees: Tensor  # (G, K, n) bool: which cells each row descends from
     memory: tuple[Pair, ...]  # of each layer
-    hidden: Tensor | None  # (G * H, 1, S): -inf where the source is padding, else 0; None: no padding
+    hidden: Tensor | None  # (G * H, 1, S): -inf where the source is not read, else 0; None: all is
 
     def select(self, rows: Tensor) -> Self:
         """Keep ``rows`` (any length, repeats allowed), int64; where each sentence keeps K, no keys are copied."""
@@ -185,10 +186,10 @@ class FastTransformer:
             if config.n_positions is not None:
                 length = max(src.size(1), min(length, config.n_positions))
             src = F.pad(src, (0, length - src.size(1)), value=config.pad_id)
-            padding = src == config.pad_id  # (B, S)
-            if bool(padding.any()):
-                hidden = torch.zeros(padding.shape, dtype=self.dtype, device=src.device)
-                hidden = hidden.masked_fill_(padding, -torch.inf)[:, None].repeat_interleave(config.n_heads, dim=0)
+            unread = ~read_tokens(src, config)  # (B, S)
+            if bool(unread.any()):
+                hidden = torch.zeros(unread.shape, dtype=self.dtype, device=src.device)
+                hidden = hidden.masked_fill_(unread, -torch.inf)[:, None].repeat_interleave(config.n_heads, dim=0)
             encoded = self._encode(src, hidden)  # (B * S, d_model)
             memory = tuple(self._memory(layer, encoded, n) for layer in self._decoder)
         keys = torch.zeros(n, config.n_heads, config.head_d_k, 0, dtype=self.dtype, device=src.device)

@@ -74,7 +74,7 @@ def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
     )
     spec.register_source_vocabulary(src)
     spec.register_target_vocabulary(tgt)
-    spec.config.add_source_eos = True  # sources are ids and eos, targets begin with bos
+    spec.config.add_source_eos = config.src_eos  # targets begin with bos
     spec.config.bos_token = spec.config.decoder_start_token = tgt[BOS_ID]
     spec.config.eos_token, spec.config.unk_token = tgt[EOS_ID], tgt[UNK_ID]
     spec.config.layer_norm_epsilon = config.norm_eps

@@ -1,6 +1,6 @@
 """Models of CTranslate2 read: the inverse of ``ctranslate2.py``.
 
-Of https://github.com/OpenNMT/CTranslate2, a folder written by version 3.0 or later, its SentencePiece models beside it.
+Of https://github.com/OpenNMT/CTranslate2, a folder written by version 1.20 or later, SentencePiece models beside it.
 Every variable of ``model.bin`` is either taken or refused by its name, so that nothing of a model is left out in
 silence. Rounded matrices are multiplied out, which is what they mean: an int8 row is its numbers over its scale.
 """
@@ -8,6 +8,7 @@ silence. Rounded matrices are multiplied out, which is what they mean: an int8 r
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,8 +23,10 @@ from dragoman.files import MANIFEST
 from dragoman.formats.ctranslate2 import ACTIVATIONS
 from dragoman.formats.huggingface import parameters
 from dragoman.formats.imported import Imported, facts_of, order_of_sinusoids, read_bytes, read_object
-from dragoman.formats.model_bin import Variables
+from dragoman.formats.model_bin import SINCE_CONFIG, Variables
 from dragoman.formats.subwords import Vocabulary, needed, read_model, tokenizers, vocabulary
+
+logger = logging.getLogger(__name__)
 
 ACTIVATION_CODES = {0: "RELU", 1: "GELUTanh", 2: "SWISH", 3: "GELU", 4: "GELUSigmoid", 5: "Tanh", 6: "Sigmoid"}
 EPSILON = 1e-5  # of its norms, where its configuration gives none
@@ -43,20 +46,23 @@ def read(
     Args:
         subwords: Where its SentencePiece models are, one or two; none: under one of the names of ``SUBWORDS``.
     """
-    about = read_object(source / "config.json", WANTED)
+    found = Variables(source / "model.bin")
+    about = _about(found, source)
     paths = subwords or _subwords(source)
     models = [read_model(read_bytes(path, WANTED), str(path)) for path in paths]
-    file = source / "model.bin"
-    found = Variables(file)
     lists = _lists(source)
     kept = None if texts is None else needed(models, texts)
     vocabularies = []
     for i, listed in enumerate(lists):
         special = _special(listed, about, found.flag("decoder/start_from_zero_embedding"), source)
         vocabularies.append(vocabulary(listed, special, models if len(lists) == 1 else [models[-1 if i else 0]], kept))
-    _refuse_sources_without_end(about, found, source)
+    if about.get("add_source_bos"):
+        raise BundleError(f"{source}/config.json: add_source_bos = true: here no source begins with bos")
     src, tgt = tokenizers(models, vocabularies, str(source))
     options, weights = _model(found, about, vocabularies)
+    if not _has_source_eos(about, found, source):
+        options["src_eos"] = False
+        logger.info("%s: its sources have no eos (as OpenNMT-py's); model.src_eos = false says so", name)
     found.refuse_the_rest()
     given = _languages(source, languages)
     config = Config.from_mapping(
@@ -67,11 +73,23 @@ def read(
                 max_tokens=max(1, min(256, options.get("max_len", 1024) - 1)), tokenizer=dict(joint=src is tgt),
             ),
         },
-        str(file),
+        str(found.path),
     )  # fmt: skip
     model = ModelConfig(**config.model.model_dump(), src_vocab_size=src.vocab_size, tgt_vocab_size=tgt.vocab_size)
     rounded = {"rounded_to": found.kind} if found.kind != "float32" else {}
     return Imported(config, model, weights, src, tgt, facts_of(name, "ctranslate2", found.digest, models, **rounded))
+
+
+def _about(found: Variables, folder: Path) -> dict[str, Any]:
+    """What is not in the tensors: ``config.json``, or what stood for it before there was one."""
+    if found.version >= SINCE_CONFIG:
+        return read_object(folder / "config.json", WANTED)
+    found.must_be("user_decoder_start_tokens", 0)
+    start = "<s>" if found.flag("with_target_bos", True) else "</s>"
+    return dict(
+        unk_token="<unk>", bos_token="<s>", eos_token="</s>", decoder_start_token=start,
+        add_source_bos=found.flag("with_source_bos"), add_source_eos=found.flag("with_source_eos"),
+    )  # fmt: skip
 
 
 def _model(
@@ -92,7 +110,9 @@ def _model(
         raise BundleError(f"{found.path}: num_heads = {n_heads} should be at least 1")
     is_pre = same("pre_norm", lambda side: found.flag(f"{side}/pre_norm", True))
     is_scaled = same("scale_embeddings", lambda side: _is_scaled(found, side))
-    code = ACTIVATION_CODES.get(int(same("activation", lambda side: found.number(f"{side}/activation"))), "of no name")
+    code = ACTIVATION_CODES.get(
+        int(same("activation", lambda side: found.number(f"{side}/activation", 0))), "of no name"
+    )
     is_gated = "encoder/layer_0/ffn/linear_0_noact/weight" in found
     activation = next((ours for ours, theirs in ACTIVATIONS.items() if theirs == code), None)
     if is_gated:
@@ -194,7 +214,7 @@ def _is_scaled(found: Variables, side: str) -> bool:
         found.shape(f"{side}/embeddings{'_0' if side == 'encoder' else ''}/weight"),
     )
     if found.type(name) in ("", "int8"):
-        return found.flag(name)
+        return found.flag(name, True)
     factor = found.number(name)
     if factor != 1 and not math.isclose(factor, math.sqrt(width[-1]), rel_tol=1e-3):
         raise BundleError(f"{found.path}: {name} = {factor:g} cannot be held here, only 1 and the root of d_model")
@@ -299,14 +319,21 @@ def _special(
     return pad, needed_id("unk_token"), bos, needed_id("eos_token")
 
 
-def _refuse_sources_without_end(about: Mapping[str, Any], found: Variables, folder: Path) -> None:
-    """Refuse other beginnings and ends of sources than ours; those of Marian end, whoever adds the end."""
-    if about.get("add_source_bos"):
-        raise BundleError(f"{folder}/config.json: add_source_bos = true: here no source begins with bos")
-    if not about.get("add_source_eos") and not found.flag("decoder/start_from_zero_embedding"):
+def _has_source_eos(about: Mapping[str, Any], found: Variables, folder: Path) -> bool:
+    """Whether its sources end with eos, whoever adds it: those of Marian do, those of OpenNMT do not.
+
+    Raises:
+        BundleError: Nothing says so: M2M100's and mBART's configurations look alike, and their tokenizers add eos.
+    """
+    if about.get("add_source_eos") or found.flag("decoder/start_from_zero_embedding"):
+        return True
+    if about.get("decoder_start_token") != about.get("bos_token"):
         raise BundleError(
-            f"{folder}/config.json: add_source_eos = false (as OpenNMT-py has it): here every source ends with eos"
+            f"{folder}/config.json: add_source_eos = false and decoder_start_token = "
+            f"{str(about.get('decoder_start_token'))[:40]!r}: nothing says whether sources end with eos. If they do, "
+            "write add_source_eos = true there"
         )
+    return False
 
 
 def _languages(folder: Path, given: tuple[str | None, str | None]) -> tuple[str | None, str | None]:

@@ -66,6 +66,8 @@ def why_not(config: ModelConfig) -> str:
         return f"its Marian and Pegasus have no {config.positions} positions (model.positions)"
     if config.positions == "learned" and config.norm == "post":
         return "its Marian loses learned positions when it is saved again (model.positions, with model.norm: post)"
+    if not config.src_eos:
+        return "its tokenizers end each source with eos, which this model does not read (model.src_eos = false)"
     if config.norm_eps != EPSILON:
         return f"the epsilon of its norms is {EPSILON:g}, and here model.norm_eps is {config.norm_eps:g}"
     if config.norm == "pre" and config.src_vocab_size != config.tgt_vocab_size:

@@ -1,7 +1,8 @@
 """The variables of CTranslate2's ``model.bin``, read strictly: each is taken once, and what is left over is refused.
 
 The file, little-endian: version, kind and revision; for each variable its name, shape, type and bytes; names that stand
-for the same variable. See ``python/ctranslate2/specs/model_spec.py`` of https://github.com/OpenNMT/CTranslate2.
+for the same variable. See ``python/ctranslate2/specs/model_spec.py`` of https://github.com/OpenNMT/CTranslate2. Files
+of versions 1.20 to 2.24 differ in some names, and hold what is in ``config.json`` since 3.0.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from torch import Tensor
 
 from dragoman.errors import BundleError
 
-VERSION, SPECIFICATION, REVISION = 6, "TransformerSpec", 7
+SPECIFICATION, VERSIONS, REVISIONS = "TransformerSpec", range(4, 7), range(3, 8)
+SINCE_CONFIG = 6
+"""The version of the file from which on a ``config.json`` is beside it."""
 TYPES = ("float32", "int8", "int16", "int32", "float16", "bfloat16")
 
 
@@ -45,9 +48,9 @@ class Variables:
             raise BundleError(f"{path}: cannot be read ({error.strerror})") from None
         self.digest = hashlib.sha256(body).hexdigest()
         try:
-            self._of, self._names = _parse(body)
+            self.version, self._of, self._names = _parse(body)
         except (struct.error, ValueError, UnicodeDecodeError) as error:
-            raise BundleError(f"{path}: not a model of CTranslate2 3.0 or later, or damaged ({error})") from None
+            raise BundleError(f"{path}: not a model of CTranslate2 that is known here, or damaged ({error})") from None
         self._taken: set[str] = set()
         kinds = {one.type for name, one in self._of.items() if one.values.ndim and not name.endswith("_scale")}
         self.kind = next((kind for kind in ("int8", "int16", "float16", "bfloat16") if kind in kinds), "float32")
@@ -142,8 +145,8 @@ class Variables:
             raise BundleError(f"{self.path}: has {', '.join(rest[:3])}{more}, which cannot be held here")
 
 
-def _parse(body: bytes) -> tuple[dict[str, Variable], dict[str, str]]:
-    """The variables of a file, and under which of their names each name is found: its own, or that it stands for.
+def _parse(body: bytes) -> tuple[int, dict[str, Variable], dict[str, str]]:
+    """The version and variables of a file, and under which name each name is found: its own, or that it stands for.
 
     Raises:
         ValueError, struct.error: It is damaged.
@@ -161,11 +164,12 @@ def _parse(body: bytes) -> tuple[dict[str, Variable], dict[str, str]]:
         return raw.removesuffix(b"\0").decode()
 
     version = take("I")
-    if version != VERSION:
-        raise ValueError(f"its binary version is {version}, and {VERSION} can be read: convert the model again")
+    if version not in VERSIONS:
+        raise ValueError(f"its binary version is {version}; {VERSIONS[0]} to {VERSIONS[-1]} can be read")
     kind, revision = string(), take("I")
-    if (kind, revision) != (SPECIFICATION, REVISION):
-        raise ValueError(f"it is a {kind[:40]}, revision {revision}; only {SPECIFICATION} {REVISION} can be read")
+    if kind != SPECIFICATION or revision not in REVISIONS:
+        known = f"{REVISIONS[0]} to {REVISIONS[-1]}"
+        raise ValueError(f"it is a {kind[:40]}, revision {revision}; only {SPECIFICATION} {known} can be read")
     found: dict[str, Variable] = {}
     for _ in range(take("I")):
         name = string()
@@ -184,4 +188,23 @@ def _parse(body: bytes) -> tuple[dict[str, Variable], dict[str, str]]:
         names |= {alias + end: name + end for end in ("", "_scale") if name + end in found}
     if place != len(body):
         raise ValueError(f"{len(body) - place:,} bytes are left over")
-    return found, names
+    _rename(names)
+    return version, found, names
+
+
+def _rename(names: dict[str, str]) -> None:
+    """Call what older revisions wrote as it is called now."""
+    both, of = (
+        ("encoder", "decoder"),
+        dict(embeddings_merge=["encoder"], alignment_layer=["decoder"], alignment_heads=["decoder"]),
+    )
+    for name in ("num_heads", "pre_norm", "activation", "embeddings_merge", "alignment_layer", "alignment_heads"):
+        if name in names:  # once
+            one = names.pop(name)
+            names |= {f"{side}/{name}": one for side in of.get(name, both)}
+    for end in ("weight", "weight_scale"):
+        if f"encoder/embeddings/{end}" in names:
+            names[f"encoder/embeddings_0/{end}"] = names.pop(f"encoder/embeddings/{end}")
+    for side, embeddings in (("encoder", "embeddings"), ("encoder", "embeddings_0"), ("decoder", "embeddings")):
+        if f"{side}/{embeddings}/multiply_by_sqrt_depth" in names:
+            names[f"{side}/scale_embeddings"] = names.pop(f"{side}/{embeddings}/multiply_by_sqrt_depth")

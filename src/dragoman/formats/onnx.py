@@ -66,7 +66,7 @@ def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
     })  # fmt: skip
     if bundle.src_tokenizer == bundle.tgt_tokenizer:
         bundle.src_tokenizer.save(folder / "joint.spm")
-        _write_json(folder / "tokenizer.json", tokenizer_json(bundle.src_tokenizer))
+        _write_json(folder / "tokenizer.json", tokenizer_json(bundle.src_tokenizer, config.src_eos))
         _write_json(folder / "tokenizer_config.json", dict(
             tokenizer_class="PreTrainedTokenizer", pad_token="<pad>", unk_token="<unk>", bos_token="<s>",
             eos_token="</s>", clean_up_tokenization_spaces=False,

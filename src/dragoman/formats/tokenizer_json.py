@@ -14,8 +14,8 @@ from dragoman.data.tokenizer import EOS_ID, UNK_ID, Tokenizer
 N_SPECIAL = 4  # pad, unk, bos, eos
 
 
-def tokenizer_json(tokenizer: Tokenizer) -> dict[str, Any]:
-    """The content of the file."""
+def tokenizer_json(tokenizer: Tokenizer, src_eos: bool = True) -> dict[str, Any]:
+    """The content of the file; ``src_eos`` says whether an eos is put behind a text."""
     pieces = tokenizer.pieces(range(tokenizer.vocab_size))
     special = [
         dict(id=i, content=pieces[i], single_word=False, lstrip=False, rstrip=False, normalized=False, special=True)
@@ -29,14 +29,14 @@ def tokenizer_json(tokenizer: Tokenizer) -> dict[str, Any]:
         dict(type="Strip", content=" ", start=1, stop=0),
     ]
     eos = pieces[EOS_ID]
+    end = [{"SpecialToken": dict(id=eos, type_id=0)}] if src_eos else []
     return {
         "version": "1.0", "truncation": None, "padding": None, "added_tokens": special,
         "normalizer": dict(type="Sequence", normalizers=spaces), "pre_tokenizer": None,
         "post_processor": dict(
             type="TemplateProcessing",
-            single=[{"Sequence": dict(id="A", type_id=0)}, {"SpecialToken": dict(id=eos, type_id=0)}],
-            pair=[{"Sequence": dict(id="A", type_id=0)}, {"SpecialToken": dict(id=eos, type_id=0)},
-                  {"Sequence": dict(id="B", type_id=0)}, {"SpecialToken": dict(id=eos, type_id=0)}],
+            single=[{"Sequence": dict(id="A", type_id=0)}, *end],
+            pair=[{"Sequence": dict(id="A", type_id=0)}, *end, {"Sequence": dict(id="B", type_id=0)}, *end],
             special_tokens={eos: dict(id=eos, ids=[EOS_ID], tokens=[eos])},
         ),
         "decoder": dict(type="Sequence", decoders=back), "model": _model(tokenizer, pieces),

@@ -9,6 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from dragoman.config import ModelConfig
+
 
 def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
     """Let every query attend to the keys that are no padding.
@@ -21,6 +23,34 @@ def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
         ``(B, 1, 1, K)``.
     """
     return (ids != pad_id)[:, None, None, :]
+
+
+def read_tokens(src: Tensor, config: ModelConfig) -> Tensor:
+    """Which tokens of the sources are read: those that are no padding, nor the eos where ``src_eos`` is false.
+
+    This is the one place where a model differs that has sources without eos: everywhere a source is its ids and eos,
+    and what nothing attends to, at the end of a row, changes no other token.
+
+    Args:
+        src: ``(B, S)``.
+
+    Returns:
+        ``(B, S)``.
+    """
+    read = src != config.pad_id
+    return read if config.src_eos else read & (src != config.eos_id)
+
+
+def source_mask(src: Tensor, config: ModelConfig) -> Tensor:
+    """Let every query attend to the tokens of the source that are read.
+
+    Args:
+        src: ``(B, S)``.
+
+    Returns:
+        ``(B, 1, 1, S)``.
+    """
+    return read_tokens(src, config)[:, None, None, :]
 
 
 def causal_mask(length: int, device: torch.device | None = None) -> Tensor:

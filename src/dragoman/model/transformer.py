@@ -14,7 +14,7 @@ from dragoman.model.attention import KeysValues, Record
 from dragoman.model.dropout import Dropout
 from dragoman.model.embedding import LearnedPositions, TokenEmbedding, learned_positions, positions
 from dragoman.model.layers import DecoderLayer, EncoderLayer
-from dragoman.model.masks import padding_mask, target_mask
+from dragoman.model.masks import source_mask, target_mask
 
 NO_DECODER = "this model has no decoder (model.n_decoder_layers = 0): call encode(src)"
 
@@ -151,12 +151,12 @@ class Transformer(nn.Module):
         """As ``forward``, but before the generator: ``(B, T, d_model)``. Training takes its loss from here."""
         if src is None:
             return self._decode(tgt_in, None, None, record)
-        src_mask = padding_mask(src, self.config.pad_id)
+        src_mask = source_mask(src, self.config)
         return self._decode(tgt_in, self._encode(src, src_mask, record), src_mask, record)
 
     def encode(self, src: Tensor, record: Record | None = None) -> Tensor:
         """Read the source: ``(B, S)`` ids to the memory ``(B, S, d_model)``."""
-        return self._encode(src, padding_mask(src, self.config.pad_id), record)
+        return self._encode(src, source_mask(src, self.config), record)
 
     def decode(
         self,
@@ -185,9 +185,7 @@ class Transformer(nn.Module):
             raise ConfigError(NO_DECODER)
         if not self.config.n_encoder_layers:
             return DecoderState(0, (None,) * n_layers, (None,) * n_layers, None)
-        return DecoderState(
-            0, (None,) * n_layers, self.decoder.memory(self.encode(src)), padding_mask(src, self.config.pad_id)
-        )
+        return DecoderState(0, (None,) * n_layers, self.decoder.memory(self.encode(src)), source_mask(src, self.config))
 
     def step(self, state: DecoderState, last_ids: Tensor, record: Record | None = None) -> tuple[Tensor, DecoderState]:
         """Append one token to each row and predict the next.

@@ -2,13 +2,19 @@
 
 import numpy as np
 
-from .arrays import Ids, Mask
+from .arrays import Config, Ids, Mask
 
 
 def padding_mask(ids: Ids, pad_id: int) -> Mask:
     """Every query may attend to every key that is no padding: ``(B, K)`` -> ``(B, 1, 1, K)``."""
     mask: Mask = ids != pad_id
     return mask[:, None, None, :]
+
+
+def source_mask(src: Ids, config: Config) -> Mask:
+    """Sources without padding, and without their eos where ``src_eos`` is false: ``(B, S)`` -> ``(B, 1, 1, S)``."""
+    mask = padding_mask(src, config["pad_id"])
+    return mask if config.get("src_eos", True) else mask & padding_mask(src, config["eos_id"])
 
 
 def causal_mask(length: int) -> Mask:

@@ -13,7 +13,7 @@ import numpy as np
 
 from .arrays import Array, Config, Params
 from .loss import log_softmax
-from .masks import padding_mask
+from .masks import source_mask
 from .transformer import decode, encode
 
 NextLogProbs: TypeAlias = Callable[[list[int]], Array]
@@ -144,7 +144,7 @@ def translate(
     pad_id = config["pad_id"]
     src = np.array([[*src_ids, eos_id]])  # (1, S)
     memory, _ = encode(params, config, src)
-    src_mask = padding_mask(src, pad_id)
+    src_mask = source_mask(src, config)
 
     def next_log_probs(ids: list[int]) -> Array:
         logits, _ = decode(params, config, np.array([[bos_id, *ids]]), memory, src_mask)  # (1, T, V)

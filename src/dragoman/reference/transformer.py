@@ -30,7 +30,7 @@ from .layers import (
     layer_norm_backward,
 )
 from .linear import linear, linear_backward
-from .masks import padding_mask, target_mask
+from .masks import source_mask, target_mask
 
 
 def embedding_names(config: Config) -> tuple[str, str, str]:
@@ -180,7 +180,7 @@ def _embedding_name(config: Config, side: str) -> str:
 
 def encode(params: Params, config: Config, src: Ids) -> tuple[Array, EncodeCache]:
     """The encoder: ``src (B, S)`` -> the memory ``(B, S, d_model)`` and the cache."""
-    src_mask = padding_mask(src, config["pad_id"])  # (B, 1, 1, S)
+    src_mask = source_mask(src, config)  # (B, 1, 1, S)
     x = embed_sequence(params, config, "src", src)  # (B, S, d_model)
     layers = []
     for i in range(config["n_encoder_layers"]):
@@ -277,7 +277,7 @@ def forward(params: Params, config: Config, src: Ids | None, tgt_in: Ids) -> tup
         logits, decoder = decode(params, config, tgt_in)
         return logits, ForwardCache(None, decoder)
     memory, encoder = encode(params, config, src)
-    logits, decoder = decode(params, config, tgt_in, memory, padding_mask(src, config["pad_id"]))
+    logits, decoder = decode(params, config, tgt_in, memory, source_mask(src, config))
     return logits, ForwardCache(encoder, decoder)
 
 

@@ -237,8 +237,10 @@ class Transformer {
     return [this.preNorm ? x : this.norm(`${name}.norm3`, x), longer];
   }
 
-  /** Read the source: ids, eos among them, to the memory, S rows. record(name, weights) is called for each position. */
+  /** Read the source: ids and eos to the memory, S rows, one fewer of a model that does not read the eos (masks.py).
+   * record(name, weights) is called for each position. */
   encode(src, record) {
+    if (this.config.src_eos === false) src = src.filter((id) => id !== this.config.eos_id);
     let x = this.embed("src", src, 0);
     const positions = [...src.keys()];
     for (let i = 0; i < this.config.n_encoder_layers; i++) x = this.encoderLayer(`encoder.layers.${i}`, x, positions, record);

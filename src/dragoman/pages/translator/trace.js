@@ -46,14 +46,13 @@ function wordSpans(spelled) {
   return spans;
 }
 
-/** One text as the model reads or writes it: its tokens and words, the end of the sentence included. */
-function side(subwords, ids, lang) {
+/** One text as the model reads or writes it: its tokens and words, and the end of the sentence where it has one. */
+function side(subwords, ids, lang, ends = true) {
   const spelled = ids.map((id) => subwords.spelled(id)), spans = wordSpans(spelled);
   const names = spans.map(([first, stop]) => new TextDecoder().decode(joined(spelled.slice(first, stop))).trim() || "·");
-  return {
-    lang, tokens: [...ids.map((id) => readable(subwords, id)), END], singles: [...ids, null].map((_, i) => [i, i + 1]),
-    words: [...names, END], spans: [...spans, [ids.length, ids.length + 1]],
-  };
+  const tokens = ids.map((id) => readable(subwords, id)), words = [...names];
+  if (ends) for (const [list, last] of [[tokens, END], [words, END], [spans, [ids.length, ids.length + 1]]]) list.push(last);
+  return { lang, tokens, singles: tokens.map((_, i) => [i, i + 1]), words, spans };
 }
 
 /** A subword as people read it: · is a space. */
@@ -98,7 +97,7 @@ function traceOf(model, page, text, translation, src, tgt, nForced) {
     [logits, state] = model.step(state, [i ? tgt[i - 1] : special.bos], record);
     return stepOf(page.tgt, logits[0], id);
   });
-  const [from, to] = [side(page.src, src, page.srcLang), side(page.tgt, tgt, page.tgtLang)];
+  const [from, to] = [side(page.src, src, page.srcLang, model.config.src_eos !== false), side(page.tgt, tgt, page.tgtLang)];
   const sides = { cross: [to, from], encoder: [from, from], decoder: [to, to] };
   const layers = (kind) => {
     const [part, name] = kind === "cross" ? ["decoder", "cross_attn"] : [kind, "self_attn"];
