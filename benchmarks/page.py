@@ -77,7 +77,7 @@ def training(record: Record) -> Section:
     }
     return Section(
         f"{text}\n\n{source(record)}",
-        [("performance-training.svg", lambda p: plots.bars(panels, "target tokens/s", p))],
+        [("performance-training.svg", lambda p: plots.bars(panels, "target tokens/s", p, "Training throughput"))],
     )
 
 
@@ -134,7 +134,8 @@ def decoding(record: Record) -> Section:
     text += "them all. A batch is rows times the longest source for dragoman, sentences for the others.\n\n"
     text += "\n\n".join(tables) + "\n\n" + image("performance-decoding.svg", "Decoding throughput of each system")
     return Section(
-        f"{text}\n\n{source(record)}", [("performance-decoding.svg", lambda p: plots.bars(panels, "sentences/s", p))]
+        f"{text}\n\n{source(record)}",
+        [("performance-decoding.svg", lambda p: plots.bars(panels, "sentences/s", p, "Decoding throughput"))],
     )
 
 
@@ -232,10 +233,8 @@ def roofline(record: Record) -> Section:
     text = "## Roofline\n\nProducts of matrices, GFLOP/s (rows x inner width x columns):\n\n" + table(["", *ways], rows)
     text += "\n\nA training step; its time includes everything, its operations only matrix products:\n\n"
     text += table(["", "GFLOP/s", "fastest product", "share, %"], shares)
-    text += "\n\n" + image(
-        "performance-roofline.svg",
-        "Left: speed of matrix products against their rows. Right: training steps beside the fastest product",
-    )
+    text += "\n\n" + image("performance-roofline.svg", "Speed of matrix products against their rows")
+    text += "\n\n" + image("performance-roofline-steps.svg", "Share of the fastest product that training steps reach")
     series = [p for p in products if (p["inner"], p["columns"]) == (512, 2048)]
     drawn = [
         Line(way, [p["rows"] for p in series], [p["gflop_per_s"][way]["median"] for p in series])
@@ -246,8 +245,12 @@ def roofline(record: Record) -> Section:
         f"{UPPER[name.split()[0]]} {name.split()[1]}": (one["gflop_per_s"]["median"], one["peak_gflop_per_s"])
         for name, one in steps.items()
     }
-    draw = lambda p: plots.roofline(drawn, "Products of rows x 512 x 2,048", speeds, p)  # noqa: E731
-    return Section(f"{text}{left_out(figures)}\n\n{source(record)}", [("performance-roofline.svg", draw)])
+    panel = {"Products of rows x 512 x 2,048": drawn}
+    draw = [
+        ("performance-roofline.svg", lambda p: plots.lines(panel, "rows", ["GFLOP/s"], p, "Matrix products")),
+        ("performance-roofline-steps.svg", lambda p: plots.shares(speeds, p, "Training steps and the fastest product")),
+    ]
+    return Section(f"{text}{left_out(figures)}\n\n{source(record)}", draw)
 
 
 def sweep(record: Record, title: str, unit: str, keys: Mapping[str, str], note: str) -> Section:
@@ -270,7 +273,7 @@ def sweep(record: Record, title: str, unit: str, keys: Mapping[str, str], note: 
     text = f"## {title}\n\n{note} {figures['what']}. The table is {next(iter(keys.values()))}.\n\n"
     text += table([title.lower(), *(f"{value:,}" for value in values)], rows)
     text += "\n\n" + image(name, f"{' and '.join(keys.values())} against {title.lower()}")
-    draw = [(name, lambda path: plots.lines(panels, unit, list(keys.values()), path))]
+    draw = [(name, lambda path: plots.lines(panels, unit, list(keys.values()), path, f"Cost against {title.lower()}"))]
     return Section(f"{text}{left_out(figures)}\n\n{source(record)}", draw)
 
 
@@ -303,7 +306,12 @@ def growth(record: Record) -> Section:
             for title, key in (("Time", "seconds"), ("Memory", "mib"))
         }
         text += "\n\n" + image("performance-length.svg", "Time and memory of attention against sentence length")
-        draw.append(("performance-length.svg", lambda p: plots.lines(panels, "sentence length (tokens)", units, p)))
+        draw.append(
+            (
+                "performance-length.svg",
+                lambda p: plots.lines(panels, "sentence length (tokens)", units, p, "Cost of attention"),
+            )
+        )
     if corpus:
         both = {
             f"{title} against the corpus": [
@@ -312,7 +320,7 @@ def growth(record: Record) -> Section:
             for i, title in enumerate(("Time", "Memory"))
         }
         text += "\n\n" + image("performance-corpus.svg", "Time and memory of preparing and opening against the corpus")
-        draw.append(("performance-corpus.svg", lambda p: plots.lines(both, "pairs", units, p)))
+        draw.append(("performance-corpus.svg", lambda p: plots.lines(both, "pairs", units, p, "Cost of a corpus")))
     return Section(f"{text}{left_out(figures.get('length', {}))}\n\n{source(record)}", draw)
 
 

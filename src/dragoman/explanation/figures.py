@@ -262,6 +262,8 @@ def _draw_bars(axes: Any, group: Bars) -> None:
     axes.xaxis.set_major_formatter(lambda value, _: number(value))
     if group.log:
         _plain_log(axes.xaxis, 10)
+    else:
+        axes.locator_params(axis="x", nbins=6)  # so that long numbers do not touch
     axes.margins(x=0.16)
     if not group.log and min(values) >= 0:
         axes.set_xlim(left=0)

@@ -26,6 +26,7 @@ DARK_OF = {
 FONTS = '"DejaVu Sans", Verdana, "Noto Sans CJK SC", "Noto Sans SC", "PingFang SC", "Microsoft YaHei", sans-serif'
 """Verdana is as wide as DejaVu Sans, by which places are reckoned."""
 
+_LONG = re.compile(r"\d+\.\d{3,}")  # in a tag: hundredths of a point are enough
 _TEXT = re.compile(r"(<text\b[^>]*>)([^<]*)(</text>)")
 _HEAD = re.compile(r"<(title|desc)>([^<]*)</(?:title|desc)>")
 
@@ -40,6 +41,8 @@ def finished(svg: str, title: str = "", description: str = "") -> str:
     """
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<[^>]*>", lambda tag: _LONG.sub(lambda long: f"{float(long[0]):.2f}", tag[0]), svg)
+    svg = re.sub(r" transform=\"rotate\(-0 [^\"]*\"", "", svg)
     svg = re.sub(r" ?font-family: [^;\"]*;?", "", re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", svg))
     head = "".join(f"\n <{tag}>{escape(text, quote=False)}</{tag}>" for tag, text in
                    (("title", title), ("desc", description)) if text)  # fmt: skip

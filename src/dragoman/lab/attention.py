@@ -207,7 +207,7 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
             "one head of 8.",
             table=_steps_table(),
         ),
-        Section("", figure=scores, name="scores", caption="Every query against every key: the products, and the same divided by √d_k."),
+        Section("", figure=scores, name="scores", caption="Every query against every key, and the same over √d_k."),
         Section(
             "",
             figure=weights,

@@ -234,7 +234,7 @@ def _gradient_section(numbers: dict[str, Any]) -> Section:
         ],
         curves(
             [
-                _both(numbers, f"gradient{by}_{of}", title, f"norm, by the {label} (log scale)", y_log=10)
+                _both(numbers, f"gradient{by}_{of}", title, f"gradient w.r.t. {label} (log scale)", y_log=10)
                 for by, label in (("", "scores"), ("_by_query", "query"))
                 for of, title in (("median", "Median query"), ("mean", "Mean of all queries"))
             ],
