@@ -17,6 +17,7 @@ import typer
 
 from dragoman.cli import (
     demo,
+    distill,
     doctor,
     environment,
     evaluate,
@@ -41,6 +42,7 @@ app = typer.Typer(
 )
 app.command("demo", epilog=epilog("demo"))(demo.demo)
 app.command("train", epilog=epilog("train"))(train.train)
+app.command("distill", epilog=epilog("distill"))(distill.distill)
 app.command("translate", epilog=epilog("translate"))(translate.translate)
 app.command("score", epilog=epilog("score"))(score.score)
 app.command("evaluate", epilog=epilog("evaluate"))(evaluate.evaluate)

@@ -13,6 +13,11 @@ EXAMPLES = {
         "dragoman train my.yaml --set train.max_steps=20000",
         "dragoman train --out runs/first --resume",
     ),
+    "distill": (
+        "dragoman distill runs/first --src train.en --ref train.de --out runs/student",
+        "dragoman distill runs/first --src train.en --mono news.en --minutes 30 --out runs/student",
+        "dragoman distill runs/a runs/b --src train.en --ref train.de --best-of 5 --out runs/student",
+    ),
     "translate": (
         'echo "The child sleeps." | dragoman translate runs/first',
         "dragoman translate runs/first book.en --out book.de",
