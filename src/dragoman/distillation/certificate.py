@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from dragoman.engines import ctranslate2
@@ -27,7 +28,7 @@ BOTH = ("BLEU", "chrF2")
 
 
 class Row(NamedTuple):
-    """One way to translate the validation text. The guard and what is protected are left out, as in every other row."""
+    """One way to translate the validation text. No row has the guard, confidence, or what must arrive unchanged."""
 
     who: str  # teacher or student
     engine: str
@@ -115,7 +116,7 @@ class Measuring:
 
     def __call__(self, who: str, translator: Translator, **how: Any) -> Measured:
         """Translate the text with options of ``TranslateOptions``, and score it."""
-        plan = translator.plan(TranslateOptions(guard=False, protect=False, **how))
+        plan = replace(translator.plan(TranslateOptions(guard=False, protect=False, **how)), confidence=None)
         decode, options = plan.search.decode, plan.options
         translator.translate_planned(self.sources[:WARM_UP], plan)
         events = Events(progress=self._ticker.named(f"sentences translated by the {who} ({plan.engine.name})"))

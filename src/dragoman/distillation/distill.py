@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from dragoman import __version__
 from dragoman.bundle import amend_bundle, find_bundle, load_bundle
-from dragoman.config import Config, PairOfFiles, each
+from dragoman.config import Config, PairOfFiles, each, with_overrides
 from dragoman.data import shortlist as shortlists
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import read_pairs
@@ -90,6 +90,7 @@ def distill(
     _refuse_another_run(run)
     teacher = Translator.load(names)
     _check_teacher(teacher, names, options)
+    _check_settings(teacher.config, options)
     texts = _texts(Path(src), options, teacher)
     valid = _validation(texts, options, teacher)
     plan = _plan(teacher, options)
@@ -136,6 +137,13 @@ def _check_teacher(teacher: Translator, names: Sequence[str], options: DistillOp
         for side, lang in zip(("data.src_lang", "data.tgt_lang"), langs[0], strict=True):
             if name.strip() == side and lang and primary(value.strip()) != primary(lang):
                 raise ConfigError(f"--set {override}: the teacher has {lang} there, and a student has its languages")
+
+
+def _check_settings(teacher: Config, options: DistillOptions) -> None:
+    """Refuse settings that the student's training would refuse, before there is anything to train on."""
+    said = [one for one in options.overrides if not one.strip().startswith("train.")]  # which depends on the text
+    files = {"data": {"train": {"src": "pairs.src", "tgt": "pairs.tgt"}}}
+    Config.from_mapping(with_overrides(files, [*_settings(teacher, options), *said]), "the student's settings")
 
 
 def _shown(langs: tuple[str | None, str | None]) -> str:
