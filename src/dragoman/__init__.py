@@ -33,6 +33,7 @@ if sys.platform == "win32":
 if TYPE_CHECKING:
     from dragoman.config import Config as Config
     from dragoman.config import ModelConfig as ModelConfig
+    from dragoman.distillation.distill import distill as distill
     from dragoman.documents.translate import translate_document as translate_document
     from dragoman.errors import BundleError as BundleError
     from dragoman.errors import ConfigError as ConfigError
@@ -80,6 +81,7 @@ _HOME = {
     "Translator": "translation.translator",
     "certify": "evaluation.export_check",
     "compare": "evaluation.evaluate",
+    "distill": "distillation.distill",
     "evaluate": "evaluation.evaluate",
     "explain": "explanation.trace",
     "import_model": "formats.imported",

@@ -4,6 +4,7 @@ bundle/
   config.yaml          the whole configuration of the run
   model.safetensors    weights under the names of the model's ``state_dict()``; of tied tensors only the first
   joint.spm            or src.spm and tgt.spm
+  shortlist.ids        target subwords that source subwords may become, where they were learned
   manifest.json        format, languages, vocabulary sizes, which weights, sizes and SHA-256 of each file
 """
 
@@ -23,12 +24,14 @@ from torch import Tensor
 
 from dragoman import __version__
 from dragoman.config import Config, ModelConfig
+from dragoman.data import shortlist as shortlists
+from dragoman.data.shortlist import Shortlist
 from dragoman.data.store import Store
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError, ConfigError
 from dragoman.files import MANIFEST, check_files, read_manifest, sealed_folder, standing
 from dragoman.model.build import EncoderDecoder, build
-from dragoman.model.weights import Undrawn, adopt, n_bytes, read_weights, save_weights, shapes
+from dragoman.model.weights import Undrawn, adopt, n_bytes, read_weights, save_weights, shapes, untied
 
 logger = logging.getLogger(__name__)
 
@@ -49,11 +52,12 @@ class Bundle(NamedTuple):
     src_tokenizer: Tokenizer
     tgt_tokenizer: Tokenizer
     manifest: dict[str, Any]
+    shortlist: Shortlist | None = None
 
 
 def save_bundle(
     folder: Path, config: Config, model_config: ModelConfig, weights: Mapping[str, Tensor],
-    src_tokenizer: Tokenizer, tgt_tokenizer: Tokenizer, facts: Mapping[str, Any],
+    src_tokenizer: Tokenizer, tgt_tokenizer: Tokenizer, facts: Mapping[str, Any], shortlist: Shortlist | None = None,
 ) -> None:  # fmt: skip
     """Write a bundle in one step; ``facts`` (which weights, steps, scores) go into the manifest.
 
@@ -68,6 +72,23 @@ def save_bundle(
         else:
             src_tokenizer.save(aside / "src.spm")
             tgt_tokenizer.save(aside / "tgt.spm")
+        if shortlist is not None:
+            shortlist.write(aside / shortlists.FILE, model_config.tgt_vocab_size)
+
+
+def amend_bundle(path: Path, shortlist: Shortlist | None = None, **facts: Any) -> None:
+    """Replace a run's bundle by one that also has a shortlist, or whose manifest also says ``facts``.
+
+    Raises:
+        BundleError: There is none, or it is damaged.
+        DragomanError: The folder cannot be written.
+    """
+    bundle = load_bundle(path)
+    said = {name: fact for name, fact in bundle.manifest.items() if name not in ("files", "sha256")} | facts
+    save_bundle(
+        find_bundle(path), bundle.config, bundle.model.config, untied(bundle.model), bundle.src_tokenizer,
+        bundle.tgt_tokenizer, said, shortlist or bundle.shortlist,
+    )  # fmt: skip
 
 
 def manifest_of(config: Config, model_config: ModelConfig) -> dict[str, Any]:
@@ -168,7 +189,11 @@ def _read(folder: Path, manifest: dict[str, Any], device: str | torch.device) ->
     tokenizers = load_tokenizers(folder)
     if tuple(each.vocab_size for each in tokenizers) != (model_config.src_vocab_size, model_config.tgt_vocab_size):
         raise BundleError(f"{folder}: the subword models are not the ones this model was trained with")
-    return Bundle(config, _model(model_config, folder / "model.safetensors", device), *tokenizers, manifest)
+    shortlist = None
+    if shortlists.FILE in manifest["files"]:
+        sizes = model_config.src_vocab_size, model_config.tgt_vocab_size
+        shortlist = Shortlist.read(folder / shortlists.FILE, *sizes)
+    return Bundle(config, _model(model_config, folder / "model.safetensors", device), *tokenizers, manifest, shortlist)
 
 
 def _sizes(config: Config, src_vocab_size: int, tgt_vocab_size: int) -> ModelConfig:

@@ -24,6 +24,8 @@ from dragoman.errors import ConfigError
 PRESETS: dict[str, dict[str, Any]] = {
     "tiny": dict(d_model=128, d_ff=256, n_heads=4, n_encoder_layers=4, n_decoder_layers=4),
     "small": dict(d_model=256, d_ff=1024, n_heads=4, n_encoder_layers=3, n_decoder_layers=3),
+    "student": dict(d_model=256, d_ff=1024, n_heads=4, n_encoder_layers=6, n_decoder_layers=2),
+    "student-tiny": dict(d_model=128, d_ff=512, n_heads=4, n_encoder_layers=6, n_decoder_layers=1),
     "base": dict(d_model=512, d_ff=2048, n_heads=8, n_encoder_layers=6, n_decoder_layers=6, dropout=0.1),
     "big": dict(d_model=1024, d_ff=4096, n_heads=16, n_encoder_layers=6, n_decoder_layers=6, dropout=0.3),
 }

@@ -39,6 +39,17 @@ COMMANDS = {
             "dragoman train --out runs/first --resume",
         ),
     ),
+    "distill": About(
+        "distill:distill",
+        "Train a small, fast student on what a trained run translates, and measure it beside its teacher.\n\n"
+        "After an interruption the same command resumes. The student is an ordinary run; translate and serve it with "
+        "--fast.",
+        (
+            "dragoman distill runs/first --src train.en --ref train.de --out runs/student",
+            "dragoman distill runs/first --src train.en --mono news.en --minutes 30 --out runs/student",
+            "dragoman distill runs/a runs/b --src train.en --ref train.de --best-of 5 --out runs/student",
+        ),
+    ),
     "translate": About(
         "translate:translate",
         "Translate stdin or FILE to stdout, line by line, or a document into another.",

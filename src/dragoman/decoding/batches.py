@@ -11,14 +11,16 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol, cast
 
 import torch
 from torch import Tensor
 
 from dragoman.config import DecodeConfig
+from dragoman.data.shortlist import Shortlist
 from dragoman.decoding.constraints import Rules
 from dragoman.decoding.sampling import Sampling, sample_search
-from dragoman.decoding.search import DEFAULT, Hypothesis, Model, beam_search, greedy_search
+from dragoman.decoding.search import DEFAULT, Hypothesis, Model, beam_search, greedy_search, on_device
 from dragoman.device import is_out_of_memory
 from dragoman.errors import ConfigError, DecodeError
 
@@ -103,6 +105,14 @@ def most_tokens(n_src: int, rules: Rules | None, config: DecodeConfig, longest: 
     return min(most, longest or most)
 
 
+class Narrowing(Protocol):
+    """A model that can search a part of its vocabulary, as a ``FastTransformer`` or a ``Mean`` of them."""
+
+    def narrowed(self, ids: Tensor, own: Tensor) -> Model:
+        """The same for one batch of sources, whose tokens are ``ids`` (U,): see ``FastTransformer``."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Hooks:
     """Who is told, and asked, while many sentences are searched; all by the index of a source."""
@@ -129,6 +139,7 @@ def search_all(
     rules: Sequence[Rules] | None = None,
     sampling: Sampling | None = None,
     longest: int | None = None,
+    shortlist: Shortlist | None = None,
     workers: int = 1,
     hooks: Hooks = NO_HOOKS,
 ) -> list[list[Hypothesis]]:
@@ -142,6 +153,8 @@ def search_all(
             of at least ``CONSTRAINED_BEAM``, and of one more than their tokens.
         sampling: Sample translations instead of searching.
         longest: No translation may have more tokens, eos counted, whatever ``config`` and ``rules`` say.
+        shortlist: Search each source's own shortlist instead of the whole vocabulary; not for sources with ``rules``,
+            whose words may be any, and not in sampling. The model must be ``Narrowing``.
         workers: Number of batches decoded in parallel, by threads of one core each; 1: by this thread, with as many
             cores as torch has been given.
         hooks: Who is told and asked meanwhile.
@@ -165,33 +178,41 @@ def search_all(
     found: list[list[Hypothesis]] = [[] for _ in src_ids]
     alive, specials = hooks.alive, DEFAULT
 
-    def search(batch: list[int], beam_size: int) -> None:
+    def search(batch: list[int], beam_size: int, narrow: bool) -> None:
         batch = batch if alive is None else [i for i in batch if alive(i)]
         if not batch:
             return
         wanted = None if alive is None else lambda row: alive(batch[row])
         src = padded([[*src_ids[i], specials.eos_id] for i in batch], specials.pad_id, device)
-        rule = None if rules is None else [rules[i] for i in batch]
+        rule = None if rules is None or narrow else [rules[i] for i in batch]
         max_lens = [most_tokens(len(src_ids[i]), rules[i] if rules else None, config, longest) for i in batch]
-        alpha = config.penalty
+        alpha, searched, words = config.penalty, model, None
+        if narrow and shortlist is not None:
+            words, own = shortlist.of_batch([src_ids[i] for i in batch])
+            searched = cast(Narrowing, model).narrowed(on_device(words, device), on_device(own, device))
         if sampling is not None:
             names = [i if sampling.keys is None else sampling.keys[i] for i in batch]
             results = sample_search(model, src, max_lens, sampling, names, n_best, alpha, specials, rule, wanted)
         elif beam_size == 1:
-            results = [[h] for h in greedy_search(model, src, max_lens, alpha, specials, rule, alive=wanted)]
+            results = [[h] for h in greedy_search(searched, src, max_lens, alpha, specials, rule, alive=wanted)]
         else:
             results = beam_search(
-                model, src, max_lens, beam_size, alpha, n_best, specials, rule, config.patience, wanted
+                searched, src, max_lens, beam_size, alpha, n_best, specials, rule, config.patience, wanted
             )
         for i, hypotheses in zip(batch, results, strict=True):
+            if words is not None:
+                hypotheses = [each._replace(ids=words[each.ids].tolist()) for each in hypotheses]
             found[i] = hypotheses if alive is None or alive(i) else []
 
     jobs = []
-    for beam_size, members in _by_beam(len(src_ids), config.beam_size, rules):
+    for beam_size, narrow, members in _groups(
+        len(src_ids), config.beam_size, rules, shortlist is not None and sampling is None
+    ):
         budget = config.batch_tokens * config.beam_size // beam_size
         for chosen in length_batches([len(src_ids[i]) + 1 for i in members], budget):
             batch = [members[j] for j in chosen]
-            jobs.append((len(batch), partial(run_halving, batch, partial(search, beam_size=beam_size))))
+            work = partial(search, beam_size=beam_size, narrow=narrow)
+            jobs.append((len(batch), partial(run_halving, batch, work)))
     lost: list[int] = []
     done = 0
     for (size, _), lost_here in zip(jobs, _run_all([job for _, job in jobs], workers), strict=True):
@@ -239,11 +260,11 @@ _STARTING = threading.Lock()
 """Held while workers begin, when a thread of another caller would be given their number of cores."""
 
 
-def _by_beam(n: int, beam_size: int, rules: Sequence[Rules] | None) -> list[tuple[int, list[int]]]:
-    """Sentences by the beam they need."""
-    groups: dict[int, list[int]] = {}
+def _groups(n: int, beam_size: int, rules: Sequence[Rules] | None, narrow: bool) -> list[tuple[int, bool, list[int]]]:
+    """Sentences by the beam they need, and by whether a shortlist is searched: not where there are constraints."""
+    groups: dict[tuple[int, bool], list[int]] = {}
     for i in range(n):
         n_wanted = sum(map(len, rules[i].include)) if rules is not None else 0
         beam = max(beam_size, CONSTRAINED_BEAM, n_wanted + 1) if n_wanted else beam_size
-        groups.setdefault(beam, []).append(i)
-    return sorted(groups.items())
+        groups.setdefault((beam, narrow and (rules is None or rules[i].are_none)), []).append(i)
+    return [(*key, members) for key, members in sorted(groups.items())]

@@ -25,6 +25,10 @@ class Mean(NamedTuple):
 
     members: tuple[Any, ...]
 
+    def narrowed(self, ids: Tensor, own: Tensor) -> Mean:
+        """Each member with a part of the vocabulary: see ``FastTransformer``."""
+        return Mean(tuple(member.narrowed(ids, own) for member in self.members))
+
     def start(self, src: Tensor) -> EnsembleState:
         """Each member reads the sources ``(B, S)``."""
         return EnsembleState(tuple(member.start(src) for member in self.members))

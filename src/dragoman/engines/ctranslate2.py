@@ -230,6 +230,7 @@ class _Search:
                 return_scores=True, return_end_token=True, max_input_length=0,
                 min_decoding_length=0, max_decoding_length=max(1, most - 1),  # then eos must come
                 suppress_sequences=[[engine.tgt_pieces[i]] for i in NEVER] if suppress else None,
+                use_vmap=self.settings.shortlist,  # the union of a batch's shortlists
             )
         )  # fmt: skip
 

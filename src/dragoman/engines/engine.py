@@ -14,6 +14,7 @@ import torch
 
 from dragoman.bundle import Bundle
 from dragoman.config import DecodeConfig
+from dragoman.data.shortlist import Shortlist
 from dragoman.decoding.constraints import Rules
 from dragoman.decoding.ensemble import Ensemble
 from dragoman.decoding.sampling import Sampling
@@ -45,6 +46,7 @@ class SearchSettings:
     sampling: Sampling | None = None  # draw instead of searching
     precision: str = "fp32"  # fp32, bf16 or int8
     workers: int = 1  # batches searched at a time
+    shortlist: bool = False  # search the bundle's shortlist of each segment that has no constraints
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +58,7 @@ class Needs:
     alignments: bool = False
     trees: bool = False  # a parser's
     constraints: bool = False  # prefix, include, exclude, glossary, no-repeat n-grams
+    shortlist: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,11 @@ class Models:
     def device(self) -> torch.device:
         """Where the weights are."""
         return next(self.model.parameters()).device
+
+    @property
+    def shortlist(self) -> Shortlist | None:
+        """The first's that has one; they have the same subwords."""
+        return next((bundle.shortlist for bundle in self.bundles if bundle.shortlist is not None), None)
 
     @property
     def longest(self) -> int | None:

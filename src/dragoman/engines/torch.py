@@ -34,8 +34,9 @@ class Torch:
 
     @classmethod
     def obstacle(cls, models: Models, needs: Needs) -> str:
-        """Nothing: it can do all."""
-        return ""
+        """See ``Engine``: it can do all, but a shortlist with a Transformer alone."""
+        narrow = all(isinstance(member, Transformer) for member in _members(models))
+        return "a shortlist (the model is no Transformer)" if needs.shortlist and not narrow else ""
 
     @classmethod
     def load(cls, models: Models, precision: str, workers: int) -> Self:
@@ -70,6 +71,7 @@ class Torch:
             found = search_all(
                 self._searcher, [segment.ids for segment in segments], settings.decode, self._models.device,
                 settings.n_best, rules=rules, sampling=sampling, longest=self._models.longest,
+                shortlist=self._models.shortlist if settings.shortlist else None,
                 workers=settings.workers if self._fast is not None else 1,  # autocast is one thread's
                 hooks=Hooks(progress=progress, failed=lost.append, alive=alive),
             )  # fmt: skip

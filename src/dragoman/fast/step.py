@@ -13,6 +13,7 @@ What it does otherwise than the model, which says the same in the paper's order 
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import NamedTuple, Self, cast
 
@@ -108,6 +109,7 @@ class State(NamedTuple):
     sees: Tensor  # (G, K, n) bool: which cells each row descends from
     memory: tuple[Pair, ...]  # of each layer
     hidden: Tensor | None  # (G * H, 1, S): -inf where the source is not read, else 0; None: all is
+    closed: Tensor | None = None  # (G, V): -inf for tokens outside a sentence's shortlist, else 0; None: no shortlist
 
     def select(self, rows: Tensor) -> Self:
         """Keep ``rows`` (any length, repeats allowed), int64; where each sentence keeps K, no keys are copied."""
@@ -127,7 +129,8 @@ class State(NamedTuple):
         if hidden is not None:
             hidden = hidden.view(n_sentences, -1, hidden.size(2)).index_select(0, kept).view(-1, 1, hidden.size(2))
         cells = Cells([pick(pair) for pair in self.cells.layers], self.cells.n)
-        return type(self)(self.length, cells, sees, tuple(map(pick, self.memory)), hidden)
+        closed = None if self.closed is None else self.closed.index_select(0, kept)
+        return type(self)(self.length, cells, sees, tuple(map(pick, self.memory)), hidden, closed)
 
 
 class FastTransformer:
@@ -166,7 +169,8 @@ class FastTransformer:
             self._tgt_embed = self._src_embed if tied else model.tgt_embed.weight.detach().to(self.dtype)
             self._decoder_norm = None if model.decoder.norm is None else self._norm(model.decoder.norm)
             self._tgt_positions = model.tgt_positions
-            self._generator = prepared(weight, model.generator.bias, precision)
+            self._weight, self._bias = weight, model.generator.bias
+            self._generator, self._closed = prepared(weight, self._bias, precision), cast(Tensor | None, None)
             self._scale = model.tgt_embed.scale
         made = POSITIONS if self.config.positions == "sinusoidal" else 0  # the others are at hand, or nothing is added
         self._sinusoids = sinusoids(0, made, self.config.d_model, self.device).to(self.dtype)
@@ -174,6 +178,23 @@ class FastTransformer:
     def is_of(self, model: Transformer) -> bool:
         """Whether these are the model's weights as they are now, as far as torch counts their changes."""
         return self._versions == weight_versions(model)
+
+    def narrowed(self, ids: Tensor, own: Tensor) -> Self:
+        """The same for one batch of sources, with a part of the target vocabulary: token i is ``ids[i]``.
+
+        Args:
+            ids: ``(U,)``.
+            own: ``(B, U)`` bool: which of them may come in each sentence's translation; the logits of others are -inf.
+        """
+        narrow = copy.copy(self)
+        with torch.no_grad():
+            narrow._tgt_embed = self._tgt_embed[ids]
+            bias = None if self._bias is None else self._bias[ids]
+            narrow._generator = prepared(self._weight[ids], bias, self.precision)
+            if not bool(own.all()):
+                narrow._closed = torch.zeros(own.shape, dtype=self.dtype, device=self.device)
+                narrow._closed.masked_fill_(~own, -torch.inf)
+        return narrow
 
     def start(self, src: Tensor) -> State:
         """Read the sources ``(B, S)``; of a language model's ``src`` only the number of rows matters."""
@@ -195,7 +216,8 @@ class FastTransformer:
         keys = torch.zeros(n, config.n_heads, config.head_d_k, 0, dtype=self.dtype, device=src.device)
         values = torch.zeros(n, config.n_heads, 0, config.head_d_v, dtype=self.dtype, device=src.device)
         sees = torch.ones(n, 1, 0, dtype=torch.bool, device=src.device)
-        return State(0, Cells([(keys, values)] * config.n_decoder_layers, 0), sees, memory, hidden)
+        cells = Cells([(keys, values)] * config.n_decoder_layers, 0)
+        return State(0, cells, sees, memory, hidden, self._closed)
 
     def step(self, state: State, last_ids: Tensor) -> tuple[Tensor, State]:
         """Append one token to each row and predict the next: logits ``(R, V)``, in the engine's dtype."""
@@ -225,7 +247,10 @@ class FastTransformer:
                 )
             x = self._feed_forward(x, layer)
         x = x if self._decoder_norm is None else self._decoder_norm(x)
-        return self._generator(x), State(state.length + 1, cells, sees, state.memory, state.hidden)
+        logits = self._generator(x)
+        if state.closed is not None:
+            logits.view(n_sentences, k, -1).add_(state.closed[:, None])
+        return logits, State(state.length + 1, cells, sees, state.memory, state.hidden, state.closed)
 
     def _room(self, state: State) -> tuple[Cells, Tensor]:
         """Cells with room for one step, and which of them each row sees."""

@@ -5,6 +5,7 @@ A folder for https://github.com/OpenNMT/CTranslate2:
   model.bin                variables, and names that stand for the same one
   config.json              the special tokens, the epsilon of the norms
   shared_vocabulary.json   or source_vocabulary.json and target_vocabulary.json: the piece of each id
+  vmap.txt                 the shortlist, if the bundle has one: a source piece, a tab, target pieces
 
 In the specification a matrix is ``(out, in)`` as here; queries, keys and values of self-attention are one matrix, keys
 and values of cross-attention another; a norm belongs to the sub-layer it follows (or precedes, pre-norm).
@@ -12,7 +13,8 @@ and values of cross-attention another; a norm belongs to the sub-layer it follow
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from torch import Tensor
 
 from dragoman.bundle import Bundle
 from dragoman.config import ModelConfig
+from dragoman.data.shortlist import Shortlist
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, UNK_ID
 from dragoman.formats.format import n_positions, weights_of
 from dragoman.model.embedding import sinusoids
@@ -29,6 +32,7 @@ ACTIVATIONS = {"relu": "RELU", "swish": "SWISH", "swiglu": "SWISH", "gelu": "GEL
 POSITIONS = ("sinusoidal", "learned", "rotary")
 MOST_BYTES = 2**32 - 1  # of one variable
 TITLE = "CTranslate2"
+_BLANK = re.compile(r"[ \t\r\n]")
 FILE = ""
 PACKAGES = ("ctranslate2",)
 QUANTIZATIONS = ("float32", "float16", "bfloat16", "int8", "int8_float32", "int8_float16", "int8_bfloat16")
@@ -81,11 +85,29 @@ def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
     spec.validate()
     spec.optimize(quantization)
     spec.save(str(folder))
+    if bundle.shortlist is not None:
+        (folder / "vmap.txt").write_text(vocabulary_map(bundle.shortlist, src, tgt), encoding="utf-8")
     if bundle.src_tokenizer == bundle.tgt_tokenizer:
         bundle.src_tokenizer.save(folder / "joint.spm")
     else:
         bundle.src_tokenizer.save(folder / "src.spm")
         bundle.tgt_tokenizer.save(folder / "tgt.spm")
+
+
+def vocabulary_map(shortlist: Shortlist, src: Sequence[str], tgt: Sequence[str]) -> str:
+    """A shortlist as CTranslate2 reads it; pieces with a blank in them are left out, as it parts pieces by blanks.
+
+    Args:
+        src, tgt: The piece of each id.
+    """
+
+    def line(key: str, ids: Iterable[int]) -> str:
+        return f"{key}\t{' '.join(tgt[i] for i in ids if not _BLANK.search(tgt[i]))}\n"
+
+    rows = zip(src, shortlist.rows(), strict=True)
+    return line("", shortlist.usual) + "".join(
+        line(piece, ids) for piece, ids in rows if len(ids) and not _BLANK.search(piece)
+    )
 
 
 def specification(config: ModelConfig, weights: Mapping[str, Tensor], n_positions: int) -> Any:

@@ -21,7 +21,7 @@ from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
 from dragoman.translation.segments import SegmentResult, TextSegment, segment
 
-OF_THE_SERVER = ("engine", "precision", "fast", "batch_tokens", "workers", "deterministic")
+OF_THE_SERVER = ("engine", "precision", "fast", "batch_tokens", "workers", "shortlist", "deterministic")
 """Options that the operator chooses for all; a request does not."""
 
 SHORT = 1000

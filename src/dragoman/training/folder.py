@@ -213,12 +213,21 @@ def restarted(run: Path, ticker: Ticker) -> bool:
         ticker.say("started again by torchrun: going on from the last checkpoint, as with --resume")
         return True
     ticker.say("started again by torchrun before the first checkpoint: beginning again")
+    begin_again(run)
+    return False
+
+
+def begin_again(run: Path) -> None:
+    """Remove what a process that died before its first checkpoint left of a run.
+
+    Raises:
+        ConfigError: Another process trains there.
+    """
     refuse_if_locked(run)
     for left in ("config.yaml", "log.jsonl", "samples.txt"):
         (run / left).unlink(missing_ok=True)
     for left in ("checkpoints", "store", "tensorboard"):
         shutil.rmtree(run / left, ignore_errors=True)
-    return False
 
 
 def follow(run: Path) -> Ready:

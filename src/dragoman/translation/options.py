@@ -206,7 +206,16 @@ class TranslateOptions(Options):
         bool,
         option(
             "Speed",
-            "Use the fastest engine, precision and stopping rule of this machine; some translations differ.",
+            "Use the fastest engine, precision and stopping rule of this machine, the run's shortlist, and the beam "
+            "that its distillation chose; some translations differ.",
+        ),
+    ] = False
+    shortlist: Annotated[
+        bool,
+        option(
+            "Speed",
+            "Restrict each sentence to its lexical shortlist of target subwords, if the run has one; some translations "
+            "differ.",
         ),
     ] = False
     deterministic: Annotated[
@@ -246,6 +255,8 @@ class TranslateOptions(Options):
         if self.sample and (self.beam_size is not None or self.patience is not None):
             name = "patience" if self.beam_size is None else "beam_size"
             raise ValueError(f"sample draws instead of searching, so {name} has no effect: leave out one of them")
+        if self.sample and self.shortlist:
+            raise ValueError("sample draws from the whole vocabulary: leave out one of sample and shortlist")
         if self.sample and (self.include or self.glossary):
             raise ValueError("sampling cannot place words that must appear (include, glossary): leave out one of them")
         return self

@@ -54,6 +54,9 @@ READ_AHEAD = 2048
 """How many lines are read before they are sorted by length and translated."""
 
 
+_DIFFER = "some translations differ from those of the exact search in fp32"
+
+
 class Translator:
     """A trained model, or several as one, that translates text."""
 
@@ -171,6 +174,8 @@ class Translator:
             what = "alignments" if options.alignments else "prefix, include, exclude, glossary and no_repeat_ngram"
             raise ConfigError(f"{what}: not supported by a parser, and this run is one; leave them out")
         self._encoder.check(options)
+        if options.shortlist and self._models.shortlist is None:
+            raise ConfigError("shortlist: this run has none (`dragoman distill` makes one): leave it out")
         src_tokenizer = self.src_tokenizer.towards(options.to)
         decode = self._decode_config(options)
         sampling = None
@@ -185,13 +190,14 @@ class Translator:
         # of a parser's beam all are looked at: those that are trees come first
         n_best = max(options.n_best, decode.beam_size) if trees and not options.sample else options.n_best
         search = SearchSettings(
-            decode=decode, n_best=n_best, sampling=sampling, precision=options.precision, workers=workers
-        )
+            decode=decode, n_best=n_best, sampling=sampling, precision=options.precision, workers=workers,
+            shortlist=options.shortlist,
+        )  # fmt: skip
         second, second_precision = self._engines.constrained(name, needs)
         return Plan(
             options=options, needs=needs, engine=engine, search=search,
             second_engine=self._engines.get(second, second_precision, workers),
-            second_search=replace(search, sampling=None, precision=second_precision),
+            second_search=replace(search, sampling=None, precision=second_precision, shortlist=False),
             reader=self._reader("bf16" if options.precision == "bf16" else "fp32", src_tokenizer),
             src_tokenizer=src_tokenizer, tgt_tokenizer=self.tgt_tokenizer,
             src_lang=self.config.data.src_lang, tgt_lang=self.config.data.tgt_lang,
@@ -204,7 +210,7 @@ class Translator:
     def _needs(self, options: TranslateOptions) -> Needs:
         return Needs(
             precision=options.precision, sampling=options.sample, alignments=options.alignments, trees=self.is_parser,
-            constraints=options.constrains,
+            constraints=options.constrains, shortlist=options.shortlist,
         )  # fmt: skip
 
     def _usual_workers(self, options: TranslateOptions) -> int:
@@ -219,12 +225,20 @@ class Translator:
         if not options.fast:
             return options
         engine, precision = self._engines.fastest(self._needs(options))
-        patience = None if options.sample else 1.0
+        if options.sample:
+            logger.info("fast: engine %s, precision %s; %s", engine, precision, _DIFFER)
+            return replace(options, fast=False, engine=engine, precision=precision)
+        chosen = self.manifest.get("fast", {})  # by a distillation, on validation text
+        beam_size = options.beam_size or (max(chosen["beam_size"], options.n_best) if "beam_size" in chosen else None)
+        shortlist = options.shortlist or (self._models.shortlist is not None and chosen.get("shortlist", True))
         logger.info(
-            "fast: engine %s, precision %s%s; some translations differ from those of the exact search in fp32",
-            engine, precision, "" if patience is None else ", patience 1",
+            "fast: engine %s, precision %s%s, patience 1%s; %s",
+            engine, precision, "" if beam_size is None else f", beam {beam_size}", ", shortlist" * shortlist, _DIFFER,
         )  # fmt: skip
-        return replace(options, fast=False, engine=engine, precision=precision, patience=patience)
+        return replace(
+            options, fast=False, engine=engine, precision=precision, patience=1.0, beam_size=beam_size,
+            shortlist=shortlist,
+        )  # fmt: skip
 
     def with_engine(self, plan: Plan, engine: Engine) -> Plan:
         """A plan with an engine that is handed over, such as that of an export.
@@ -303,6 +317,16 @@ class Translator:
         decode = self._decode_config(options)
         autocast(options.precision, self.device)  # refused now
         return ScoringPlan(self._reader(options.precision, self.src_tokenizer.towards(options.to)), options, decode)
+
+    @property
+    def bundles(self) -> tuple[Bundle, ...]:
+        """What it was made of; several of an ensemble."""
+        return self._bundles
+
+    @property
+    def run(self) -> Path | None:
+        """Where the first was loaded from, if it was."""
+        return self._models.run
 
     @property
     def bundle(self) -> Bundle:

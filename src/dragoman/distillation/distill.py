@@ -1,0 +1,362 @@
+"""What ``dragoman distill`` does, as a function.
+
+    dragoman.distill("runs/teacher", src="train.en", ref="train.de", out="runs/student")
+
+The student's run is an ordinary one, and beside what any run has there are
+
+    distillation/           the teacher's translations, the pairs to learn from, and what was asked for
+    exports/                the student in CTranslate2's int8, where that package is installed
+    distillation.json       the certificate: quality, speed and size beside the teacher's
+
+Each step leaves what it made in the run, whole or not at all: after a kill the same call goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dragoman import __version__
+from dragoman.bundle import amend_bundle, find_bundle, load_bundle
+from dragoman.config import Config, PairOfFiles, each, with_overrides
+from dragoman.data import shortlist as shortlists
+from dragoman.data.compression import refuse_a_pipe
+from dragoman.data.corpus import read_pairs
+from dragoman.data.languages import language_of, primary
+from dragoman.data.stopwords import main_language, words_of
+from dragoman.data.store import Store, fingerprint
+from dragoman.distillation.certificate import Certificate, Measuring, certify
+from dragoman.distillation.options import DistillOptions
+from dragoman.distillation.text import Text, choose, hold_out, lines_of, translate_texts
+from dragoman.engines import ctranslate2
+from dragoman.errors import ConfigError, DataError
+from dragoman.files import MANIFEST, explained, locked, read_manifest, write_text
+from dragoman.formats.export import export
+from dragoman.formats.format import format_of
+from dragoman.progress import Ticker
+from dragoman.training.checkpoint import list_checkpoints
+from dragoman.training.folder import begin_again
+from dragoman.training.run import Trained, train
+from dragoman.translation.options import TranslateOptions, takes
+from dragoman.translation.plan import Plan
+from dragoman.translation.translator import Translator
+
+CERTIFICATE = "distillation.json"
+FOLDER = "distillation"
+ASKED = "asked.json"
+"""In ``FOLDER``: what was asked for; another call with the same run must ask for the same."""
+
+DROPOUT = 0.1
+"""A student is small for its text, which the teacher has made simpler."""
+
+OF_THE_RUN = ("best_of", "precision", "drop_worst", "preset", "with_references")
+"""Options that cannot change when a distillation is resumed."""
+
+SAMPLE = 2000
+"""Lines of a text by which its language is told."""
+
+
+class Distilled(NamedTuple):
+    """What ``distill`` leaves: the student's run and its certificate; or the signal that stopped it in training."""
+
+    run: Path
+    certificate: Certificate | None
+    signal: int | None = None
+
+
+@takes(DistillOptions)
+def distill(
+    teachers: Path | str | Sequence[Path | str], *, src: Path | str, out: Path | str,
+    options: DistillOptions | None = None, **changes: Any,
+) -> Distilled:  # fmt: skip
+    """Train a student on what its teachers translate; after a kill the same call goes on.
+
+    Args:
+        teachers: A run or a bundle; several are an ensemble, and share their subwords.
+        src: Text of the source language, one sentence a line (also ``.gz``, ``.zst``).
+        out: The student's run folder.
+        options: How; ``changes`` are options by name. ``DistillOptions`` says what each one means.
+
+    Raises:
+        ConfigError, DataError, BundleError: What is wrong and what to do; nothing is half-written.
+    """
+    options = DistillOptions.of(options, changes)
+    names = [str(teachers)] if isinstance(teachers, Path | str) else list(map(str, teachers))
+    run, ticker = Path(out), Ticker(options.quiet)
+    _refuse_another_run(run)
+    teacher = Translator.load(names)
+    _check_teacher(teacher, names, options)
+    _check_settings(teacher.config, options)
+    texts = _texts(Path(src), options, teacher)
+    valid = _validation(texts, options, teacher)
+    plan = _plan(teacher, options)
+    asked = _asked(teacher, texts, valid, options, plan)
+    folder = run / FOLDER
+    with explained(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder):
+        _same_as_before(folder, asked, run)
+        pairs, counts = _pairs(teacher, plan, texts, folder, options, ticker)
+        valid = valid or _held_out(texts[0], folder, teacher)
+        if not _is_trained(run):
+            trained = _train(run, pairs, texts[0], valid, teacher, options)
+            if trained.signal is not None:
+                return Distilled(run, None, trained.signal)
+        _add_shortlist(run, ticker)
+        return Distilled(run, _certificate(run, teacher, names, valid, counts, ticker))
+
+
+def _refuse_another_run(run: Path) -> None:
+    """Refuse a folder with a run that no distillation has begun."""
+    there = [name for name in ("config.yaml", "checkpoints", "bundle", MANIFEST) if (run / name).exists()]
+    if there and not (run / FOLDER / ASKED).is_file():
+        raise ConfigError(f"{run} holds a run that no distillation began: choose another --out")
+    if run.exists() and not run.is_dir():
+        raise ConfigError(f"{run}: is a file; name a folder with --out")
+
+
+def _check_teacher(teacher: Translator, names: Sequence[str], options: DistillOptions) -> None:
+    """Refuse what cannot be distilled, and a student of other languages."""
+    if teacher.is_parser:
+        raise ConfigError(f"{names[0]}: a parser cannot be distilled; give a translation run")
+    if len(teacher.src_tokenizer.targets) > 1:
+        raise ConfigError(f"{names[0]}: translates into several languages; such a model cannot be distilled yet")
+    langs = [(one.config.data.src_lang, one.config.data.tgt_lang) for one in teacher.bundles]
+    for name, pair in zip(names, langs, strict=True):
+        if tuple(map(primary, pair)) != tuple(map(primary, langs[0])):
+            raise ConfigError(
+                f"{name}: translates {_shown(pair)}, and {names[0]} {_shown(langs[0])}: teachers must share "
+                "their languages"
+            )
+    for override in options.overrides:
+        name, _, value = override.partition("=")
+        for side, lang in zip(("data.src_lang", "data.tgt_lang"), langs[0], strict=True):
+            if name.strip() == side and lang and primary(value.strip()) != primary(lang):
+                raise ConfigError(f"--set {override}: the teacher has {lang} there, and a student has its languages")
+
+
+def _check_settings(teacher: Config, options: DistillOptions) -> None:
+    """Refuse settings that the student's training would refuse, before there is anything to train on."""
+    said = [one for one in options.overrides if not one.strip().startswith("train.")]  # which depends on the text
+    files = {"data": {"train": {"src": "pairs.src", "tgt": "pairs.tgt"}}}
+    Config.from_mapping(with_overrides(files, [*_settings(teacher, options), *said]), "the student's settings")
+
+
+def _shown(langs: tuple[str | None, str | None]) -> str:
+    return " -> ".join(lang or "unknown" for lang in langs)
+
+
+def _texts(src: Path, options: DistillOptions, teacher: Translator) -> list[Text]:
+    """The texts to translate, each opened, counted, and seen to be in the teacher's language."""
+    ref, lang = options.ref, teacher.config.data.src_lang
+    found = []
+    for path in (src, *map(Path, options.mono)):
+        refuse_a_pipe(path)
+        said = language_of(path)
+        if said and lang and primary(said) != primary(lang):
+            raise ConfigError(f"{path}: {said} by its name, but the teacher translates from {lang}; give such text")
+        sample = list(islice((line for line in lines_of(path) if line.strip()), SAMPLE))
+        if not sample:
+            raise DataError(f"{path}: there is nothing to translate: no lines, or blank ones alone")
+        if other := main_language(map(words_of, sample), lang):
+            raise DataError(f"{path}: looks like {other}, but the teacher translates from {lang}; give text in {lang}")
+        found.append(Text(src=path, n_lines=sum(1 for _ in lines_of(path))))
+    if ref is None:
+        return found
+    refuse_a_pipe(ref)
+    n_refs = sum(1 for _ in lines_of(Path(ref)))
+    if n_refs != found[0].n_lines:
+        raise DataError(f"{ref}: {n_refs:,} lines, but {src} has {found[0].n_lines:,}: line i must translate line i")
+    every = None if _valid_files(options, teacher) else max(100, -(-n_refs // 2000))
+    return [Text(src=src, ref=Path(ref), held_out=every, n_lines=n_refs), *found[1:]]
+
+
+def _valid_files(options: DistillOptions, teacher: Translator) -> PairOfFiles | None:
+    """The validation text that was named, or the teacher's own, if that is still there."""
+    if options.valid_src is not None and options.valid_ref is not None:
+        return PairOfFiles(src=Path(options.valid_src), tgt=Path(options.valid_ref))
+    valid = teacher.config.data.valid
+    own = () if valid is None else each(valid)
+    if len(own) == 1 and isinstance(own[0], PairOfFiles) and own[0].src.is_file() and own[0].tgt.is_file():
+        return own[0]
+    return None
+
+
+def _validation(texts: Sequence[Text], options: DistillOptions, teacher: Translator) -> PairOfFiles | None:
+    """The validation text; None: it is to be held out.
+
+    Raises:
+        ConfigError: There is none, and no references to hold out.
+        DataError: It cannot be read, or is empty.
+    """
+    found = _valid_files(options, teacher)
+    if found is None and (texts[0].held_out is None or texts[0].n_lines < texts[0].held_out):
+        raise ConfigError(
+            "no validation text: the teacher's is no longer there; give --valid-src and --valid-ref, or the references "
+            "of --src with --ref, of which 1% is held out"
+        )
+    if found is not None and not any(True for _ in read_pairs(found.src, found.tgt)):
+        raise DataError(f"{found.src}: a validation text without a line; give another one with --valid-src")
+    return found
+
+
+def _plan(teacher: Translator, options: DistillOptions) -> Plan:
+    """How the teacher translates; what is impossible is refused here."""
+    beam_size = options.beam_size
+    if beam_size is None and options.best_of > 1:
+        beam_size = max(options.best_of, teacher.config.decode.beam_size)
+    return teacher.plan(
+        TranslateOptions(
+            beam_size=beam_size, n_best=options.best_of, engine=options.engine, precision=options.precision,
+            protect=False,
+        )
+    )  # fmt: skip
+
+
+def _asked(
+    teacher: Translator, texts: Sequence[Text], valid: PairOfFiles | None, options: DistillOptions, plan: Plan
+) -> dict[str, Any]:
+    """All that the student depends on, but for how long it is trained, and settings, which training looks at itself."""
+    files = [path for text in texts for path in (text.src, text.ref) if path is not None]
+    files += [] if valid is None else [valid.src, valid.tgt]
+    return {
+        "dragoman distill": __version__,
+        "teachers": [bundle.manifest.get("sha256") for bundle in teacher.bundles],
+        "texts": [fingerprint(path) for path in files],
+        "beam_size": plan.search.decode.beam_size,
+        "engine": plan.engine.name,
+        **{name: getattr(options, name) for name in OF_THE_RUN},
+    }  # fmt: skip
+
+
+def _same_as_before(folder: Path, asked: dict[str, Any], run: Path) -> None:
+    """Note what is asked for, or see that it is what an earlier call asked for.
+
+    Raises:
+        ConfigError: It is not.
+    """
+    path = folder / ASKED
+    if not path.is_file():
+        write_text(path, json.dumps(asked, indent=2) + "\n")
+        return
+    try:
+        before = json.loads(path.read_text(encoding="utf-8"))
+        changed = [name for name in {**before, **asked} if before.get(name) != asked.get(name)]
+    except (ValueError, TypeError, AttributeError):
+        raise ConfigError(f"{path}: damaged; choose another --out, or delete {run}") from None
+    if changed:
+        raise ConfigError(
+            f"{run}: its distillation was begun with other {' and other '.join(changed)}: give the same again, or "
+            "choose another --out"
+        )
+
+
+def _pairs(
+    teacher: Translator, plan: Plan, texts: Sequence[Text], folder: Path, options: DistillOptions, ticker: Ticker
+) -> tuple[PairOfFiles, dict[str, int]]:
+    """What the student learns from, and what was counted; made, or as an earlier call made it."""
+    data = teacher.config.data
+    pairs = PairOfFiles(src=folder / f"pairs.{data.src_lang or 'src'}", tgt=folder / f"pairs.{data.tgt_lang or 'tgt'}")
+    counted = folder / "pairs.json"
+    if not counted.is_file():
+        translations = translate_texts(teacher, plan, texts, folder, ticker)
+        counts = choose(texts, translations, plan, (pairs.src, pairs.tgt), options.drop_worst, ticker)
+        write_text(counted, json.dumps(counts) + "\n")
+    found: dict[str, int] = json.loads(counted.read_text(encoding="utf-8"))
+    rest = ", ".join(f"{count:,} {why}" for why, count in found.items() if why not in ("kept", "lines"))
+    ticker.say(f"text: {found['kept']:,} of {found['lines']:,} translations to learn from{rest and f' ({rest})'}")
+    return pairs, found
+
+
+def _held_out(text: Text, folder: Path, teacher: Translator) -> PairOfFiles:
+    """The validation text that is held out of the text with references."""
+    data = teacher.config.data
+    valid = PairOfFiles(src=folder / f"valid.{data.src_lang or 'src'}", tgt=folder / f"valid.{data.tgt_lang or 'tgt'}")
+    if not (valid.src.is_file() and valid.tgt.is_file()):
+        hold_out(text, valid.src, valid.tgt)
+    return valid
+
+
+def _is_trained(run: Path) -> bool:
+    return (run / "bundle" / MANIFEST).is_file()
+
+
+def _train(
+    run: Path, pairs: PairOfFiles, text: Text, valid: PairOfFiles, teacher: Translator, options: DistillOptions
+) -> Trained:
+    """Train the student, or go on with that."""
+    asked: dict[str, Any] = dict(minutes=options.minutes, quiet=options.quiet)
+    if list_checkpoints(run / "checkpoints"):
+        return train(out=run, resume=True, overrides=options.overrides, **asked)
+    if (run / "config.yaml").exists():
+        begin_again(run)
+    files = [pairs.src, pairs.tgt]
+    if options.with_references and text.ref is not None:
+        files += _with_references(text, pairs)
+    return train(
+        files, out=run, valid_src=valid.src, valid_tgt=valid.tgt,
+        overrides=(*_settings(teacher.config, options), *options.overrides), **asked,
+    )  # fmt: skip
+
+
+def _with_references(text: Text, pairs: PairOfFiles) -> list[Path]:
+    """The original pairs, without those that are held out."""
+    assert text.ref is not None
+    if text.held_out is None:
+        return [text.src, text.ref]
+    src, ref = (side.with_name(f"references{side.suffix}") for side in (pairs.src, pairs.tgt))
+    hold_out(text, src, ref, inverted=True)
+    return [src, ref]
+
+
+def _settings(teacher: Config, options: DistillOptions) -> Iterator[str]:
+    """What a student's run has otherwise than one of `dragoman train`, as overrides."""
+    yield f"model.preset={options.preset}"
+    yield f"model.dropout={DROPOUT}"
+    for side in ("src_lang", "tgt_lang"):
+        if lang := getattr(teacher.data, side):
+            yield f'data.{side}="{lang}"'
+    tokenizer = teacher.data.tokenizer
+    for name in ("kind", "vocab_size", "joint"):
+        yield f"data.tokenizer.{name}={str(getattr(tokenizer, name)).lower()}"
+    if not tokenizer.joint:
+        yield "model.share_embeddings=decoder"
+    for name in ("beam_size", "length_penalty", "length_penalty_form"):
+        yield f"decode.{name}={getattr(teacher.decode, name)}"
+
+
+def _add_shortlist(run: Path, ticker: Ticker) -> None:
+    """Learn the student's shortlist from its own text, if its bundle has none yet."""
+    bundle = load_bundle(run)
+    if bundle.shortlist is None and not format_of("ctranslate2").why_not(bundle.model.config):
+        with ticker.task("learning the shortlist"):
+            found = shortlists.learn(Store.open(run / "store/train"), bundle.src_tokenizer, bundle.tgt_tokenizer)
+            amend_bundle(run, found)
+        ticker.say(f"shortlist: {len(found.ids) / (len(found.starts) - 1):.1f} target subwords for each of the source")
+
+
+def _certificate(
+    run: Path, teacher: Translator, names: Sequence[str], valid: PairOfFiles, counts: dict[str, int], ticker: Ticker
+) -> Certificate:
+    """Measure the student beside its teacher; what ``--fast`` takes goes into its bundle, and its export beside it."""
+    path, manifest = run / CERTIFICATE, read_manifest(find_bundle(run), "bundle")
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+        found = Certificate.from_json(path.read_text(encoding="utf-8"))
+        if found.hashes["student"] == manifest.get("sha256"):
+            return found
+    pairs = list(read_pairs(valid.src, valid.tgt))
+    sources, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    measure = Measuring(sources, references, teacher.config.data.tgt_lang, ticker)
+    found = certify(teacher, names, Translator.load(run), measure, counts, ticker)
+    chosen = found.rows[found.chosen]
+    amend_bundle(run, fast={"beam_size": chosen.beam_size, "shortlist": chosen.shortlist})
+    if ctranslate2.is_installed() and not format_of("ctranslate2").why_not(load_bundle(run).model.config):
+        export(run, "ctranslate2", quantization="int8")
+    manifest = read_manifest(find_bundle(run), "bundle")
+    found = found._replace(hashes={**found.hashes, "student": str(manifest.get("sha256"))})
+    write_text(path, found.to_json() + "\n")
+    return found

@@ -1,0 +1,81 @@
+"""How to distill: each option once, with its name, type, default, check and help; as ``TranslateOptions``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import ConfigDict, field_validator, model_validator
+from pydantic.dataclasses import dataclass
+
+from dragoman.translation.options import Options, Precision, option
+
+
+@dataclass(frozen=True, kw_only=True, config=ConfigDict(arbitrary_types_allowed=True))
+class DistillOptions(Options):
+    """What the teachers translate, what is kept of it, and what learns from it."""
+
+    ref: Annotated[
+        Path | str | None,
+        option("Data", "References of --src, line by line: for --best-of, --with-references, and to hold out pairs."),
+    ] = None
+    mono: Annotated[
+        tuple[Path | str, ...],
+        option("Data", "More text of the source language, without references; may be repeated."),
+    ] = ()
+    valid_src: Annotated[
+        Path | str | None,
+        option("Data", "Source side of the validation text (default: the teacher's; or 1% of --src with --ref)."),
+    ] = None
+    valid_ref: Annotated[Path | str | None, option("Data", "References of the validation text.")] = None
+    beam_size: Annotated[int | None, option("Teacher", "The teacher's beam size (default: its run's).", ge=1)] = None
+    best_of: Annotated[
+        int,
+        option(
+            "Teacher", "Of each line's N best translations take the one with the highest chrF to its reference.", ge=1
+        ),
+    ] = 1
+    engine: Annotated[str, option("Teacher", "The teacher's decoding engine: torch, ctranslate2 or auto.")] = "auto"
+    precision: Annotated[Precision, option("Teacher", "The teacher's precision: fp32, bf16 or int8.")] = "fp32"
+    drop_worst: Annotated[
+        float, option("Teacher", "Share of the translations to drop, those with the lowest scores.", ge=0, lt=1)
+    ] = 0.0
+    preset: Annotated[str, option("Student", "The student's size, a preset: student, student-tiny or another.")] = (
+        "student"
+    )
+    with_references: Annotated[bool, option("Student", "Also train on the pairs of --src and --ref as they are.")] = (
+        False
+    )
+    minutes: Annotated[
+        float | None, option("Student", "Train the student for so many minutes (train.max_minutes).", gt=0)
+    ] = None
+    overrides: Annotated[
+        tuple[str, ...],
+        option(
+            "Student", "Override a setting of the student's run, as model.dropout=0.2; may be repeated.", flag="--set"
+        ),
+    ] = ()
+    quiet: Annotated[bool, option("Output", "Nothing on stderr but errors.")] = False
+
+    @field_validator("overrides", mode="before")
+    @classmethod
+    def _a_list_of_settings(cls, overrides: Any) -> Any:
+        if isinstance(overrides, str):
+            raise ValueError(f"overrides takes a list of settings: write overrides=[{overrides!r}]")
+        return tuple(overrides)
+
+    @field_validator("mono", mode="before")
+    @classmethod
+    def _one_or_several(cls, mono: Any) -> Any:
+        return (mono,) if isinstance(mono, str | Path) else tuple(mono)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.valid_src is None) != (self.valid_ref is None):
+            raise ValueError("give both sides of the validation text: --valid-src and --valid-ref")
+        for name, asked in (("--best-of", self.best_of > 1), ("--with-references", self.with_references)):
+            if asked and self.ref is None:
+                raise ValueError(f"{name} needs the references of --src: give them with --ref")
+        if self.beam_size is not None and self.beam_size < self.best_of:
+            raise ValueError(f"--best-of {self.best_of} needs a beam of as many, and --beam-size is {self.beam_size}")
+        return self
