@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import math
@@ -17,6 +18,7 @@ from typing import Any, BinaryIO
 
 import pytest
 
+from dragoman.cli import translate
 from dragoman.data import corpus
 from dragoman.data.corpus import open_corpus
 
@@ -206,3 +208,15 @@ def test_the_prompt_works_on_a_terminal(tiny_run: Path) -> None:
         process.wait()
         os.close(slave)
         os.close(master)
+
+
+def test_a_terminal_without_a_live_line_is_told_how_far_a_file_is_in_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "t").write_text("a\n" * 40, encoding="utf-8")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(translate, "Ticker", functools.partial(translate.Ticker, every_s=0))
+    assert translate._events(tmp_path / "t").progress is None  # stderr is no terminal here
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    translate._events(tmp_path / "t").progress(10, 40, "lines translated")
+    assert "10 of 40 lines translated (25%)" in capsys.readouterr().err.splitlines()

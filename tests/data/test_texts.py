@@ -67,7 +67,7 @@ def test_which_direction_a_common_beginning_takes_is_said(folder: Path, caplog: 
         ),
         (["a.en"], "a.en: one side alone"),
         (["a.en", "t.tsv"], "a.en: one side alone"),
-        (["a.en", "missing.de"], "a.en: one side alone"),
+        (["a.en", "missing.de"], "missing.de: no such file"),
         (["dir"], "dir is a folder; give two text files"),
         (["nothing"], "nothing: no such file; give two text files"),
         (["one"], "one: no such file, only one.en; give two"),

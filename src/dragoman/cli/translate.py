@@ -170,7 +170,7 @@ def _document(translator: Translator, file: Path, out: Path, options: TranslateO
     from dragoman.documents.translate import translate_document
     from dragoman.translation.notes import Events
 
-    ticker = Ticker() if has_live_line() else None
+    ticker = Ticker() if sys.stderr.isatty() else None
     with at_ctrl_c(lambda: f"before {out} was written"):
         report = translate_document(
             translator, file, out, options, columns=columns, events=Events(warn=_warn, progress=ticker)
@@ -207,10 +207,10 @@ def _typed(translator: Translator, plan: Plan) -> Iterator[Translation]:
 
 
 def _events(file: Path | None = None) -> Any:
-    """Warnings go to stderr; so does how far a file is, on a terminal."""
+    """Warnings go to stderr; so does how far a file is, on a terminal: plain lines where it wants no live one."""
     from dragoman.translation.notes import Events
 
-    if file is None or not has_live_line():
+    if file is None or not sys.stderr.isatty():
         return Events(warn=_warn)
     ticker, n_lines = Ticker(), _n_lines(file)
     ticker(0, n_lines, "lines translated")

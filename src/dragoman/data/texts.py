@@ -114,7 +114,9 @@ def texts_named(words: Sequence[Path | str], columns: tuple[str, str] | None = N
         if form_of(path):
             found.append(OneFile(file=path, columns=columns))
         elif path.exists() and not path.is_dir():
-            if not rest or not rest[0].exists() or form_of(rest[0]):
+            if rest and not rest[0].exists():
+                raise ConfigError(f"{rest[0]}: no such file, which was to be the other side of {path}")
+            if not rest or form_of(rest[0]):
                 raise ConfigError(
                     f"{path}: one side alone, or no known form of text (a configuration ends in .yaml); give {FORMS}"
                 )
