@@ -8,6 +8,7 @@ import logging
 import random
 import shutil
 from collections.abc import Callable
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -294,6 +295,55 @@ def test_a_name_without_network_is_one_line(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(hub, "snapshot_download", offline)
     with pytest.raises(ConfigError, match=r"some/model: cannot be downloaded \(ConnectionError: no route to host\)"):
         dragoman.import_model("some/model", tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (
+            "LocalEntryNotFoundError",
+            "some/model: is not in the cache of this machine, and Hugging Face cannot be reached",
+        ),
+        ("RevisionNotFoundError", "some/model: has no revision 'v9'"),
+        ("RepositoryNotFoundError", "some/model: Hugging Face has no such model, or it is private"),
+    ],
+)
+def test_what_hugging_face_answers_is_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: str, says: str
+) -> None:
+    hub = pytest.importorskip("huggingface_hub")
+    kind = getattr(hub.errors, error)
+
+    def refused(name: str, *, revision: str | None, allow_patterns: list[str]) -> str:
+        raise kind.__new__(kind)
+
+    monkeypatch.setattr(hub, "snapshot_download", refused)
+    with pytest.raises(ConfigError, match=says):
+        dragoman.import_model("some/model", tmp_path / "run", revision="v9")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("form", ["huggingface", "ctranslate2"])
+def test_a_name_is_downloaded_and_its_commit_noted(
+    tmp_path: Path, tiny_run: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    hub = pytest.importorskip("huggingface_hub")
+    snapshot = dragoman.export(tiny_run, form, tmp_path / "abc123")
+    seen = []
+
+    def found(name: str, *, revision: str | None, allow_patterns: list[str]) -> str:
+        seen.append((name, revision))
+        for path in snapshot.iterdir():  # as the patterns choose
+            if not any(fnmatch(path.name, pattern) for pattern in allow_patterns):
+                path.unlink()
+        return str(snapshot)
+
+    monkeypatch.setattr(hub, "snapshot_download", found)
+    run = dragoman.import_model("some/model", tmp_path / "run", revision="v1")
+    assert seen == [("some/model", "v1")]
+    assert load_bundle(run).manifest["imported"]["from"] == "some/model@abc123"
+    with pytest.raises(ConfigError, match="revision = 'v1' is for a model that is downloaded"):
+        dragoman.import_model(snapshot, tmp_path / "other", revision="v1")
 
 
 def test_a_normaliser_is_said(opus: Opus, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

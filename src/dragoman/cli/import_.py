@@ -21,9 +21,14 @@ def import_(
     ] = None,
     src_lang: Annotated[str | None, typer.Option(help="Source language code (default: what the model says).")] = None,
     tgt_lang: Annotated[str | None, typer.Option(help="Target language code (default: what the model says).")] = None,
+    revision: Annotated[
+        str | None, typer.Option(help="Branch, tag or commit of a model that is downloaded (default: the newest).")
+    ] = None,
 ) -> None:
     """``dragoman import``; its help is in ``cli/commands.py``."""
     with loading():
         from dragoman.formats.imported import import_model
 
-    print(import_model(source, out, keep_pieces_of=keep_pieces_of or (), src_lang=src_lang, tgt_lang=tgt_lang))
+    print(import_model(
+        source, out, keep_pieces_of=keep_pieces_of or (), src_lang=src_lang, tgt_lang=tgt_lang, revision=revision,
+    ))  # fmt: skip

@@ -29,12 +29,18 @@ logger = logging.getLogger(__name__)
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
 DROPOUTS = ("dropout", "attention_dropout", "activation_dropout")
 WANTED = "a Marian model of Hugging Face has it"
-FILES = ("*.json", "*.spm", "model.safetensors")
-"""What is downloaded; ``pytorch_model.bin`` only where there are no safetensors."""
+FILES = ("*.json", "*.spm", "model.safetensors", "model.bin", "*.spm.model", "sentencepiece.model", "*_vocabulary.txt")
+"""What is downloaded, of this form and of CTranslate2's; ``pytorch_model.bin`` only where there are neither weights."""
 
 
-def download(name: str) -> Path:
-    """The folder of a model by its name, from Hugging Face or from its cache on this machine.
+def download(name: str, revision: str | None = None) -> tuple[Path, str]:
+    """A model by its name, from Hugging Face or from its cache on this machine; of this form or CTranslate2's.
+
+    Args:
+        revision: A branch, tag or commit; None: the newest.
+
+    Returns:
+        Its folder, and ``NAME@COMMIT``.
 
     Raises:
         ConfigError: There is no such folder or model, no network, or the package is missing.
@@ -42,19 +48,30 @@ def download(name: str) -> Path:
     if name.count("/") != 1 or name.startswith((".", "/")):
         raise ConfigError(f"{name}: no such folder, and no name of a model such as Helsinki-NLP/opus-mt-en-de")
     try:
-        from huggingface_hub import snapshot_download
+        from huggingface_hub import errors, snapshot_download
     except ImportError:
         raise ConfigError(not_installed(f"downloading {name}", "huggingface_hub")) from None
     try:
-        folder = Path(snapshot_download(name, allow_patterns=list(FILES)))
-        if not (folder / "model.safetensors").exists():
-            folder = Path(snapshot_download(name, allow_patterns=[*FILES, "pytorch_model.bin"]))
+        folder = Path(snapshot_download(name, revision=revision, allow_patterns=list(FILES)))
+        if not any((folder / weights).exists() for weights in ("model.safetensors", "model.bin")):
+            more = [*FILES, "pytorch_model.bin"]
+            folder = Path(snapshot_download(name, revision=revision, allow_patterns=more))
+    except errors.LocalEntryNotFoundError:
+        raise ConfigError(
+            f"{name}: is not in the cache of this machine, and Hugging Face cannot be reached from here; give a folder"
+        ) from None
+    except errors.RevisionNotFoundError:
+        raise ConfigError(f"{name}: has no revision {revision!r}; give a branch, tag or commit that it has") from None
+    except errors.RepositoryNotFoundError:
+        raise ConfigError(
+            f"{name}: Hugging Face has no such model, or it is private (then log in with `hf auth login`)"
+        ) from None
     except Exception as error:  # of many kinds, its own and those of the network
         said = " ".join(str(error).split())
         raise ConfigError(
             f"{name}: cannot be downloaded ({type(error).__name__}: {said[:200]}); give a folder"
         ) from None
-    return folder
+    return folder, f"{name}@{folder.name}"  # the cache calls it by its commit
 
 
 def read(folder: Path, name: str, texts: Sequence[str] | None, languages: tuple[str | None, str | None]) -> Imported:

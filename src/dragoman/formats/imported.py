@@ -75,7 +75,7 @@ class Reader(Protocol):
 
 def import_model(
     source: Path | str, out: Path | str, *, keep_pieces_of: Sequence[Path | str] = (),
-    src_lang: str | None = None, tgt_lang: str | None = None,
+    src_lang: str | None = None, tgt_lang: str | None = None, revision: str | None = None,
 ) -> Path:  # fmt: skip
     """Make a run of a foreign model: a folder or file, or a name that huggingface_hub can download.
 
@@ -87,6 +87,7 @@ def import_model(
         keep_pieces_of: Texts of either language. If given, subwords that none of them has are left out, which makes
             the model smaller and faster; these texts are cut as before.
         src_lang, tgt_lang: Language codes; None: what the model says.
+        revision: Of a model that is downloaded: a branch, tag or commit; None: the newest.
 
     Returns:
         ``out``.
@@ -99,13 +100,17 @@ def import_model(
     run = Path(out)
     if run.exists() and (not run.is_dir() or any(run.iterdir())):
         raise ConfigError(f"{run}: already exists; choose another --out, or remove it")
-    folder = Path(source)
+    folder, name = Path(source), str(source)
     if not folder.exists():
         from dragoman.formats.from_huggingface import download
 
-        folder = download(str(source))
+        folder, name = download(name, revision)
+    elif revision is not None:
+        raise ConfigError(
+            f"revision = {revision!r} is for a model that is downloaded, and {source} is a file or folder: leave it out"
+        )
     texts = [line for path in keep_pieces_of for line in read_lines(path)]
-    found = reader(folder).read(folder, str(source), texts if keep_pieces_of else None, (src_lang, tgt_lang))
+    found = reader(folder).read(folder, name, texts if keep_pieces_of else None, (src_lang, tgt_lang))
     _check(found, folder)
     if targets := sorted(found.src_tokenizer.targets):
         found.facts["imported"]["targets"] = targets
