@@ -1,4 +1,4 @@
-"""Diagrams of boxes and arrows as SVG, in the colours of all figures: the paper's Figures 1 and 2, drawn by ourselves."""
+"""The paper's Figures 1 and 2 drawn by ourselves, boxes and arrows in the colours of all figures."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
+from benchmarks.harness.environments import ROOT
 from dragoman.explanation.svg import FONTS
 
 KINDS = {  # fill and edge on light pages, then on dark ones
@@ -96,7 +97,9 @@ def _drawn(part: Box | Note | Arrow | Frame) -> str:
         return (f'<rect class="frame" x="{part.x:g}" y="{part.y:g}" width="{part.width:g}" height="{part.height:g}" '
                 'rx="10"/>')  # fmt: skip
     if isinstance(part, Note):
-        return f'<text class="note" x="{part.x:g}" y="{part.y:g}" text-anchor="{part.anchor}">{escape(part.text)}</text>'
+        return (
+            f'<text class="note" x="{part.x:g}" y="{part.y:g}" text-anchor="{part.anchor}">{escape(part.text)}</text>'
+        )
     if isinstance(part, Arrow):
         path = "M" + "L".join(f"{x:g} {y:g}" for x, y in part.points)
         head = ' marker-end="url(#head)"' if part.head else ""
@@ -136,7 +139,10 @@ def transformer() -> str:
         Arrow([(x, softmax.bottom), (x, softmax.bottom + 22)]),
         Note(x, softmax.bottom + 38, "a probability for each subword (B, T, V)"),
     ]  # fmt: skip
-    heads = [Note(left + WIDE / 2, 16, "ENCODER: reads the source at once"), Note(x, 16, "DECODER: writes, word by word")]
+    heads = [
+        Note(left + WIDE / 2, 16, "ENCODER: reads the source at once"),
+        Note(x, 16, "DECODER: writes, word by word"),
+    ]
     return diagram(
         700, softmax.bottom + 50, "The Transformer",
         "Left the encoder: embedding, positions, then N layers of self-attention and feed-forward network, each "
@@ -154,7 +160,12 @@ def _column(
     parts: list[Box | Note | Arrow | Frame] = [Note(middle, 40 + 15 * i, name) for i, name in enumerate(names)]
     embed = Box(x, 80, WIDE, TALL, ["Embedding × √d_model"], "embed", "1")
     add = Box(x, embed.bottom + GAP, WIDE, TALL, ["+ positions: sines, cosines"], "embed", "2")
-    parts += [Arrow([(middle, 62), (middle, embed.y - 1)]), embed, Arrow([(middle, embed.bottom), (middle, add.y - 1)]), add]
+    parts += [
+        Arrow([(middle, 62), (middle, embed.y - 1)]),
+        embed,
+        Arrow([(middle, embed.bottom), (middle, add.y - 1)]),
+        add,
+    ]
     y = add.bottom
     top = y + 22
     y += 40
@@ -200,7 +211,9 @@ def attention() -> str:
     for i in (2, 1, 0):  # one behind the other
         d = 7.0 * i
         for k, name in enumerate(("w_q", "w_k", "w_v")):
-            parts.append(Box(400 + 88 * k + d, 96 - d, 66, 30, [name if i == 0 else ""], "embed", "6" if not i + k else ""))
+            parts.append(
+                Box(400 + 88 * k + d, 96 - d, 66, 30, [name if i == 0 else ""], "embed", "6" if not i + k else "")
+            )
         parts.append(Box(400 + d, 170 - d, 242, 40, ["one head each" if i == 0 else ""], "attention"))
     for k, name in enumerate(("x", "x or memory", "x or memory")):
         at = 433 + 88 * k
@@ -217,3 +230,13 @@ def attention() -> str:
         "Right many heads: each projects the input by matrices of its own; their outputs are put side by side and "
         "projected once more.", parts,
     )  # fmt: skip
+
+
+def main() -> None:
+    """Write both."""
+    for name, text in (("transformer", transformer()), ("attention-heads", attention())):
+        (ROOT / f"docs/images/{name}.svg").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
