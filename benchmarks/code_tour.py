@@ -110,18 +110,19 @@ STOPS = (
          embedding.sinusoids, _positions, "50 positions of 16 channels"),
     Stop("Masks", "A target may see itself and what came before, and no padding. True = may attend.",
          reference.target_mask, masks.target_mask, _mask, "one row of five ids, two of them padding"),
-    Stop("Attention", "Eq. (1). NumPy's softmax hides scores as −∞; torch's fills with the least finite number and then "
-         "sets hidden weights to zero. Both give zeros, never NaN, to a query that may attend nowhere.",
+    Stop("Attention", "Eq. (1). NumPy's softmax hides scores as −∞; torch's fills with the least finite number "
+         "and then sets hidden weights to zero. Both give zeros, never NaN, to a query that may attend nowhere.",
          reference.attend, attention.attend, _attend, "random queries, keys and values, causal mask"),
-    Stop("Many heads", "Section 3.2.2. Torch projects keys and values in a method of its own, because a decoder keeps them "
-         "between steps.", reference.multi_head_attention, attention.MultiHeadAttention.forward, _multi_head,
+    Stop("Many heads", "Section 3.2.2. Torch projects keys and values in a method of its own, because a decoder keeps "
+         "them between steps.", reference.multi_head_attention, attention.MultiHeadAttention.forward, _multi_head,
          "five random vectors"),
     Stop("Feed-forward network", "Eq. (2), at every position alike.", reference.feed_forward,
          feed_forward.FeedForward.forward, _feed_forward, "five random vectors"),
     Stop("A layer", "Section 3.1: attention, then feed-forward network, each with its residual and its norm. In NumPy "
          "`residual` takes the sub-layer as a function; in torch the line is written out.", reference.encoder_layer,
          EncoderLayer.forward, _layer, "five random vectors, weights of a fresh layer"),
-    Stop("The loss", "Section 5.4: cross entropy against smoothed targets. NumPy gives the mean over target tokens, torch the sum.", reference.label_smoothed_loss,
+    Stop("The loss", "Section 5.4: cross entropy against smoothed targets. NumPy gives the mean over target tokens, "
+         "torch the sum.", reference.label_smoothed_loss,
          label_smoothed_loss, _loss, "random logits, two rows with padding"),
 )  # fmt: skip
 
@@ -166,17 +167,17 @@ def _link(function: Callable[..., Any]) -> str:
 
 HEAD = """# The code, NumPy and torch side by side
 
-[dragoman.reference](../../src/dragoman/reference/__init__.py) is the whole model in NumPy, forward and backward, one small
-function for each equation. [dragoman.model](../../src/dragoman/model/__init__.py) is the same model in torch, which
-differentiates by itself and runs fast. This page is made from that code by `python -m benchmarks.code_tour`, which also
-runs both on the same input in float64 and stops where they differ. Docstrings are left out; follow the links for
-them. [Equations](equations.md) has a row for every equation."""
+[dragoman.reference](../../src/dragoman/reference/__init__.py) is the whole model in NumPy, forward and backward, one
+small function for each equation. [dragoman.model](../../src/dragoman/model/__init__.py) is the same model in torch,
+which differentiates by itself and runs fast. This page is made from that code by `python -m benchmarks.code_tour`,
+which also runs both on the same input in float64 and stops where they differ. Docstrings are left out; follow the
+links for them. [Equations](equations.md) has a row for every equation."""
 
 TAIL = """## The whole model
 
 `reference.forward` and `Transformer.forward` give the same logits to 10⁻¹⁰, with the same weights. For gradients, all
-variants and the optimiser see [equations](equations.md) and its tests; `examples/numpy_beside_torch.py` compares gradients
-in a few seconds.
+variants and the optimiser see [equations](equations.md) and its tests; `examples/numpy_beside_torch.py` compares
+gradients in a few seconds.
 
 | | NumPy | Torch |
 |---|---|---|
@@ -187,8 +188,8 @@ in a few seconds.
 | softmax | subtract the greatest, by hand | `softmax` does so |
 | layer norm | √(var + ε), var over n | `nn.LayerNorm`: the same |
 
-The optimised implementation that trains and decodes, [dragoman.fast](../../src/dragoman/fast/__init__.py), is compared with
-the torch model in the tests."""
+The optimised implementation that trains and decodes, [dragoman.fast](../../src/dragoman/fast/__init__.py), is
+compared with the torch model in the tests."""
 
 
 def main() -> None:

@@ -17,19 +17,18 @@ from dragoman.lab.report import experiment, plain
 HERE = ROOT / "docs/lab"
 HEAD = """# The laboratory's report
 
-The results of a full `dragoman lab all`, and of single experiments on other text (`--config`, `--run`).
-`dragoman lab NAME` makes a page with more words and tables (see the [guide](../how-to/experiments.md)).
-`python -m benchmarks.lab REPORT` copies figures and numbers from such a report, and writes this page; with `--restate`
-it writes verdicts and figures again from the numbers that are here. The experiments answer these
-[questions](../understand/questions.md); what they refute is listed in [errata](../understand/errata.md), which also
-names the five documents.
+The results of a full `dragoman lab all`, and of single experiments on other text (`--config`, `--run`). `dragoman lab
+NAME` makes a page with more words and tables (see the [guide](../how-to/experiments.md)). `python -m benchmarks.lab
+REPORT` copies figures and numbers from such a report, and writes this page; with `--restate` it writes verdicts and
+figures again from the numbers that are here. The experiments answer these
+[questions](../understand/questions/index.md); what they refute is listed in [errata](../understand/errata.md), which
+also names the five documents.
 
 A statement *holds*, *does not hold*, or is *open*: not decided, because the interval over seeds contains both.
 
-**What a verdict can carry.** Nearly all models here are small, trained for seconds or minutes, on one generated text or
-one toy task, at one learning rate, with one to three seeds. A verdict is about that model on that task. Where the
-literature found otherwise, or found the same at a larger scale, the verdict names it.
-"""
+**What a verdict can carry.** Nearly all models here are small, trained for seconds or minutes, on one generated text
+or one toy task, at one learning rate, with one to three seeds. A verdict is about that model on that task. Where the
+literature found otherwise, or found the same at a larger scale, the verdict names it."""
 
 
 def publish(report: Path, folder: Path, suffix: str = "") -> list[str]:

@@ -148,9 +148,11 @@ def draw(walk: Walk, folder: Path) -> None:
     scores = attn.q[0] @ attn.k[0].swapaxes(-1, -2) / math.sqrt(attn.q.shape[-1])
     top = float(np.ceil(np.abs(scores).max()))
     keep(heat_maps([HeatMap(s, f"head {i + 1}", words, words) for i, s in enumerate(scores)], "query of", "key of",
-                   "score: q · k / √8", limits=(-top, top), numbers=".1f", cell=0.4), "scores", "Scores of both heads")  # fmt: skip
+                   "score: q · k / √8", limits=(-top, top), numbers=".1f", cell=0.4),
+         "scores", "Scores of both heads")  # fmt: skip
     keep(heat_maps([HeatMap(w, f"head {i + 1}", words, words) for i, w in enumerate(attn.weights[0])], "query of",
-                   "key of", "weight (each row sums to 1)", numbers=".2f", cell=0.4), "encoder", "Weights of both heads")  # fmt: skip
+                   "key of", "weight (each row sums to 1)", numbers=".2f", cell=0.4),
+         "encoder", "Weights of both heads")  # fmt: skip
     normed = walk.encoder.self_attn.norm.normed[0]
     summed = normed / walk.encoder.self_attn.norm.inv_std[0]
     keep(vectors([("x + attention, less its mean", summed), ("after the norm", normed)],
@@ -168,7 +170,8 @@ def draw(walk: Walk, folder: Path) -> None:
     assert cross is not None
     keep(heat_maps([HeatMap(w, f"head {i + 1}", [f"{a} → {b}" for a, b in zip(inputs, said, strict=True)], words)
                     for i, w in enumerate(cross.sublayer.weights[0])], "input → next word", "source",
-                   "weight (each row sums to 1)", numbers=".2f", cell=0.4), "cross", "Attention to the source")  # fmt: skip
+                   "weight (each row sums to 1)", numbers=".2f", cell=0.4),
+         "cross", "Attention to the source")  # fmt: skip
     keep(bars([_best(walk, step) for step in (0, 3)]), "next", "Probabilities of the next word at two steps")
 
 
@@ -224,14 +227,15 @@ def _product(a: float, b: float) -> str:
 
 TEXT = """# One sentence through the model
 
-This page follows one sentence, *{sentence}*, through a complete Transformer that is small enough to print: 16 channels,
-2 heads of 8, one encoder layer, one decoder layer, {n_params} weights, words instead of subwords. It was trained for some
-seconds on 40 sentences of a toy grammar (four nouns, three verbs, English to German) and is the paper's model in every
-other respect. German makes the task less trivial than it looks: *the dog* is *der Hund* as a subject and *den Hund* as an
-object. Of the {unseen} sentences that training did not see, this one among them, it translates {good} rightly.
+This page follows one sentence, *{sentence}*, through a complete Transformer that is small enough to print: 16
+channels, 2 heads of 8, one encoder layer, one decoder layer, {n_params} weights, words instead of subwords. It was
+trained for some seconds on 40 sentences of a toy grammar (four nouns, three verbs, English to German) and is the
+paper's model in every other respect. German makes the task less trivial than it looks: *the dog* is *der Hund* as a
+subject and *den Hund* as an object. Of the {unseen} sentences that training did not see, this one among them, it
+translates {good} rightly.
 
-Every number is computed by the [NumPy reference](../../src/dragoman/reference/__init__.py) from the
-[stored weights](walk/weights.json); `python -m benchmarks.walk` makes the page again. Rows are words, columns are channels.
+Every number is computed by the [NumPy reference](../../src/dragoman/reference/__init__.py) from the [stored
+weights](walk/weights.json); `python -m benchmarks.walk` makes the page again. Rows are words, columns are channels.
 
 ## 1. Words become numbers
 
@@ -241,9 +245,9 @@ Each word has a number, its id. The end of the sentence is a word, too.
 
 ## 2. Numbers become vectors, and vectors get places
 
-The id picks a row of the embedding matrix, 16 learned numbers, and the row is multiplied by √16 = 4. Then the row of the
-[positional encoding](questions/positions.md) is added. Both *the* have the same embedding and differ after the sum: from here
-on the model can tell the first from the second.
+The id picks a row of the embedding matrix, 16 learned numbers, and the row is multiplied by √16 = 4. Then the row of
+the [positional encoding](questions/positions.md) is added. Both *the* have the same embedding and differ after the
+sum: from here on the model can tell the first from the second.
 
 ![Embeddings, positions and their sum: words down, channels across](walk/input.svg)
 
@@ -251,8 +255,8 @@ on the model can tell the first from the second.
 
 ## 3. Every word asks every word
 
-In each head a word makes a query, a key and a value: three products of its vector with learned matrices, 8 numbers each.
-The score of *dog* for *cat* in head 2 is the product of the query of *dog* and the key of *cat*:
+In each head a word makes a query, a key and a value: three products of its vector with learned matrices, 8 numbers
+each. The score of *dog* for *cat* in head 2 is the product of the query of *dog* and the key of *cat*:
 
 {products} = {score}
 
@@ -271,8 +275,9 @@ encoder has no mask here, because the sentence has no padding.
 
 ## 5. A mean of values, added and normalised
 
-The weights mix the values of all words. Both heads' results, 8 numbers each, are put side by side and multiplied by `w_o`.
-The result is added to what came in, and the [layer norm](questions/layer-norm.md) gives every row mean 0 and spread 1.
+The weights mix the values of all words. Both heads' results, 8 numbers each, are put side by side and multiplied by
+`w_o`. The result is added to what came in, and the [layer norm](questions/layer-norm.md) gives every row mean 0 and
+spread 1.
 
 ![The sum before the norm and after it](walk/norm.svg)
 
@@ -280,9 +285,9 @@ The result is added to what came in, and the [layer norm](questions/layer-norm.m
 
 ## 6. Each word by itself
 
-The feed-forward network widens each row to 32 numbers, sets those below zero to zero, and narrows it to 16 again. Of these
-{n_hidden} hidden numbers {zeros} are zero. [Why a feed-forward network?](questions/feed-forward.md) Add and norm follow again; the
-rows are now the **memory** that the decoder reads.
+The feed-forward network widens each row to 32 numbers, sets those below zero to zero, and narrows it to 16 again. Of
+these {n_hidden} hidden numbers {zeros} are zero. [Why a feed-forward network?](questions/feed-forward.md) Add and
+norm follow again; the rows are now the **memory** that the decoder reads.
 
 ![Hidden units: words down, units across](walk/hidden.svg)
 
@@ -295,32 +300,33 @@ every weight is exactly 0. [Why masks?](questions/masks.md)
 
 ## 8. The decoder looks at the source
 
-Queries come from the decoder, keys and values from the memory. At the row *den → Hund* head 1
-gives {then_dog} of its weight to *dog*. The row before is more surprising: to write the article *den* the model must know the
-gender of *dog*, but head 1 gives *dog* {to_dog} and the first *the* {to_the}. Since step 5 a row of the memory is no longer its word
-alone: it has taken in what its word looked at. Where a head looks does not tell whose information it gets.
+Queries come from the decoder, keys and values from the memory. At the row *den → Hund* head 1 gives {then_dog} of its
+weight to *dog*. The row before is more surprising: to write the article *den* the model must know the gender of
+*dog*, but head 1 gives *dog* {to_dog} and the first *the* {to_the}. Since step 5 a row of the memory is no longer its
+word alone: it has taken in what its word looked at. Where a head looks does not tell whose information it gets.
 
 ![Attention to the source: input and next word down, source words across](walk/cross.svg)
 
 ## 9. A word is chosen
 
-After the feed-forward network the last row is multiplied by the embedding matrix of the target side: a score for each word.
-At the first step the two highest are {logits}; the softmax makes their ratio e to their difference, {ratio}.
+After the feed-forward network the last row is multiplied by the embedding matrix of the target side: a score for each
+word. At the first step the two highest are {logits}; the softmax makes their ratio e to their difference, {ratio}.
 
 ![The five likeliest words at the first and at the fourth step](walk/next.svg)
 
 ## 10. And again
 
-The chosen word is appended to the input, and steps 7 to 9 are repeated until (eos) is the likeliest. The memory stays the same.
+The chosen word is appended to the input, and steps 7 to 9 are repeated until (eos) is the likeliest. The memory stays
+the same.
 
 {steps}
 
 The result: *{said}*. The model is sure of every word, and yet no probability is far above {smoothed}: that is what
-[label smoothing](questions/label-smoothing.md) asks for. Real systems keep several candidates: see [search](questions/search.md).
+[label smoothing](questions/label-smoothing.md) asks for. Real systems keep several candidates: see
+[search](questions/search.md).
 
-**Limits.** A model of this size on 40 sentences shows how the parts fit together. What its heads do says nothing about the
-heads of larger models. To see the same of a model of your own: [`dragoman explain`](../how-to/explain.md).
-"""
+**Limits.** A model of this size on 40 sentences shows how the parts fit together. What its heads do says nothing
+about the heads of larger models. To see the same of a model of your own: [`dragoman explain`](../how-to/explain.md)."""
 
 
 def main() -> None:

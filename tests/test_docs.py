@@ -44,7 +44,7 @@ TWO_LANGUAGES = {
     "docs/results/index.md": "docs/zh/results/index.md",
 }
 """Pages that say the same in English and in Chinese."""
-LONG = {"results/performance.md", "understand/questions.md", "understand/errata.md", "lab/README.md"}
+LONG = {"results/performance.md", "lab/README.md"}
 """Pages that are still to be split."""
 
 TINY = [

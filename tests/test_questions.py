@@ -1,4 +1,4 @@
-"""The questions and the errata: both languages say the same, and what they point to exists."""
+"""The questions and the errata: each answer has its parts, both languages say the same, and what they name exists."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import pytest
 from dragoman.lab import EXPERIMENTS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-PAGES = ("questions", "errata")
+QUESTIONS = sorted(path for path in (DOCS / "understand/questions").glob("*.md") if path.name != "index.md")
+ERRATA = ("errata", "errata-in-code")
+PARTS = ["What was measured", "What the literature says", "Limits"]
 
 
 def both(name: str) -> tuple[str, str]:
@@ -21,30 +23,42 @@ def both(name: str) -> tuple[str, str]:
     return one, other.replace("](../../", "](../")
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_both_languages_have_the_same_sections_rows_links_and_numbers(name: str) -> None:
+@pytest.mark.parametrize("path", QUESTIONS, ids=lambda path: path.stem)
+def test_each_question_has_an_answer_a_measurement_the_literature_and_limits(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert re.match(r"# .+\?\n\n\*\*Answer\.\*\*", text)
+    assert re.findall(r"^## (.+)$", text, flags=re.MULTILINE) == PARTS
+    assert all(part.strip() for part in re.split(r"^## .+$", text, flags=re.MULTILINE))
+
+
+def test_the_index_lists_every_question_by_its_title() -> None:
+    index = (DOCS / "understand/questions/index.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^- \[(.+)\]\((\S+)\)$", index, flags=re.MULTILINE)
+    assert sorted(name for _, name in listed) == [path.name for path in QUESTIONS]
+    for title, name in listed:
+        assert (DOCS / "understand/questions" / name).read_text(encoding="utf-8").startswith(f"# {title}\n")
+
+
+@pytest.mark.parametrize("name", ERRATA)
+def test_both_languages_of_the_errata_have_the_same_rows_links_and_numbers(name: str) -> None:
     one, other = both(name)
-    assert len(re.findall(r"^## ", one, flags=re.MULTILINE)) == len(re.findall(r"^## ", other, flags=re.MULTILINE))
-    for pattern in (
-        r"^\|", r"`dragoman [a-z ]+`", r"<!-- figure: \S+ -->", r"!\[[^]]*\]\((\S+?)\)", r"https?://[^\s)）]+",
-        r"\d[\d.,]*\d",
-    ):  # fmt: skip
+    for pattern in (r"^## ", r"^\|", r"`dragoman [a-z ]+`", r"https?://[^\s)）]+", r"\d[\d.,]*\d"):
         found = [sorted(re.findall(pattern, text, flags=re.MULTILINE)) for text in (one, other)]
         assert found[0] == found[1], pattern
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_every_experiment_that_is_named_exists(name: str) -> None:
-    for text in both(name):
-        named = set(re.findall(r"`dragoman lab ([a-z]+)`", text))
-        assert named
-        assert named <= EXPERIMENTS.keys()
-        figures = re.findall(r"lab/(\w+)/[\w-]+\.svg", text)
-        assert set(figures) <= EXPERIMENTS.keys()
+def test_every_experiment_that_is_named_exists() -> None:
+    texts = [*both(ERRATA[0]), *both(ERRATA[1]), *(path.read_text(encoding="utf-8") for path in QUESTIONS)]
+    named = {name for text in texts for name in re.findall(r"`dragoman lab ([a-z]+)", text)}
+    figures = {name for text in texts for name in re.findall(r"lab/([\w-]+)/[\w-]+\.svg", text)}
+    assert len(named) > 10
+    assert named <= EXPERIMENTS.keys()
+    assert all((DOCS / "lab" / name / "numbers.json").is_file() for name in figures)
 
 
 def test_each_row_of_the_errata_names_its_document() -> None:
-    for text in both("errata"):
-        rows = [line for line in text.split("\n") if line.startswith("| ") and not line.startswith("| |")]
+    for texts in zip(both(ERRATA[0]), both(ERRATA[1]), strict=True):
+        lines = "\n".join(texts).split("\n")
+        rows = [line for line in lines if line.startswith("| ") and not line.startswith("| |")]
         assert len(rows) > 40
         assert all(re.match(r"\| [A-E]([,、] ?[A-E])* \| ", row) for row in rows)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from dragoman.explanation import figures
 from dragoman.explanation.figures import Bar, Bars, Chart, Curve
-from dragoman.explanation.style import BLUE, GREEN, INK, ORANGE, PURPLE, QUIET, number, save
+from dragoman.explanation.style import BLUE, GREEN, INK, ORANGE, PURPLE, QUIET, save
 
 __all__ = ["Line", "bars", "lines", "number", "shares"]
 
@@ -80,6 +80,11 @@ def shares(steps: Mapping[str, tuple[float, float]], path: Path, title: str) -> 
         for name, (step, most) in ((name, steps[name]) for name in order)
     ]
     _save(figures.bars([Bars(found, "share of the fastest product (%)")], width=6.0), path, title)
+
+
+def number(value: float) -> str:
+    """Three digits and thousands marked: 8,203, 27.4, 0.52."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _curve(line: Line) -> Curve:

@@ -151,7 +151,7 @@ def test_results_of_another_machine_follow_below_its_name_with_plots_of_their_ow
 def test_every_plot_is_drawn_and_named_in_the_page(results: Path, tmp_path: Path) -> None:
     sections = page.sections(results)
     drawn = [(name, draw, section.text) for section in sections for name, draw in section.draw]
-    assert len(drawn) == 8
+    assert len(drawn) == 9
     for name, draw, text in drawn:
         assert f"](../images/{name})" in text
         draw(tmp_path / name)

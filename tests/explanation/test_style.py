@@ -35,7 +35,7 @@ def as_colour(rgb: np.ndarray) -> str:
     return "#" + "".join(f"{round(255 * part):02x}" for part in rgb)
 
 
-@pytest.mark.parametrize("stops", [colours.BLUES, style.ORANGES, colours.DARK])
+@pytest.mark.parametrize("stops", [colours.BLUES, colours.ORANGES, colours.DARK, colours.DARK_ORANGES])
 def test_equal_steps_of_the_scale_look_equal_and_lightness_tells_them_apart(stops: tuple[str, ...]) -> None:
     lab = np.array([oklab(as_colour(rgb)) for rgb in blend(stops, 65)])
     steps = np.linalg.norm(np.diff(lab[::4], axis=0), axis=1)  # sixteen of them: rounding to 8 bits matters less

@@ -86,7 +86,8 @@ class Words:
 
     def __init__(self, entries: Mapping[str, str]) -> None:
         self._exact = {text: other for text, other in entries.items() if "{}" not in text}
-        self._patterns = [(_pattern(text), other) for text, other in entries.items() if "{}" in text]
+        patterns = sorted((text for text in entries if "{}" in text), key=len, reverse=True)  # the most said first
+        self._patterns = [(_pattern(text), entries[text]) for text in patterns]
         self.missing: set[str] = set()
         """What was asked for and has letters, but no entry."""
 

@@ -1,4 +1,4 @@
-"""Diagrams of boxes and arrows as SVG, in the colours of all figures: the paper's Figures 1 and 2, drawn by ourselves."""
+"""The paper's Figures 1 and 2 drawn by ourselves, boxes and arrows in the colours of all figures."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
+from benchmarks.harness.environments import ROOT
 from dragoman.explanation.svg import FONTS
 
 KINDS = {  # fill and edge on light pages, then on dark ones
@@ -229,3 +230,13 @@ def attention() -> str:
         "Right many heads: each projects the input by matrices of its own; their outputs are put side by side and "
         "projected once more.", parts,
     )  # fmt: skip
+
+
+def main() -> None:
+    """Write both."""
+    for name, text in (("transformer", transformer()), ("attention-heads", attention())):
+        (ROOT / f"docs/images/{name}.svg").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""The pages that explain are what the code gives: the walk from its stored weights, the tour from the sources."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import code_tour, diagrams, walk
+from benchmarks.harness.environments import ROOT
+from dragoman.explanation.svg import texts
+
+
+@pytest.fixture(scope="module")
+def walked() -> walk.Walk:
+    return walk.Walk(json.loads(walk.WEIGHTS.read_text(encoding="utf-8")))
+
+
+def test_the_page_of_the_walk_has_the_numbers_of_its_weights(walked: walk.Walk) -> None:
+    assert walk.PAGE.read_text(encoding="utf-8") == walk.page(walked)
+    assert " ".join(walked.said[:-1]) == dict(walk.pairs())[walk.SENTENCE]
+    assert list(walk.pairs())[walk.held_out()[0]][0] != ""
+    assert walk.SENTENCE in {list(walk.pairs())[i][0] for i in walk.held_out()}
+
+
+def test_the_pictures_of_the_walk_say_what_is_drawn_now(walked: walk.Walk, tmp_path: Path) -> None:
+    walk.draw(walked, tmp_path)
+    drawn = {path.name: list(texts(path.read_text(encoding="utf-8"))) for path in tmp_path.glob("*.svg")}
+    kept = {path.name: list(texts(path.read_text(encoding="utf-8"))) for path in walk.FOLDER.glob("*.svg")}
+    assert drawn == kept
+
+
+def test_a_position_of_the_walks_decoder_does_not_see_later_ones(walked: walk.Walk) -> None:
+    weights = walked.decoder.self_attn.sublayer.weights
+    assert np.triu(weights[0, 0], 1).max() == 0
+    np.testing.assert_allclose(weights.sum(-1), 1)
+
+
+def test_the_code_tour_is_the_code_and_both_sides_agree() -> None:
+    assert code_tour.PAGE.read_text(encoding="utf-8") == code_tour.page()
+
+
+def test_sides_that_differ_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = code_tour.STOPS[0]._replace(both=lambda: (np.zeros(3), np.array([0, 0, 1e-6])))
+    monkeypatch.setattr(code_tour, "STOPS", (wrong,))
+    with pytest.raises(SystemExit, match=r"differ by 1\.0e-06"):
+        code_tour.page()
+    with pytest.raises(ValueError, match="shapes"):
+        code_tour.difference((np.zeros(3), np.zeros(4)))
+
+
+def test_the_diagrams_are_drawn_by_the_script() -> None:
+    for name, drawn in (("transformer", diagrams.transformer()), ("attention-heads", diagrams.attention())):
+        assert (ROOT / f"docs/images/{name}.svg").read_text(encoding="utf-8") == drawn
+        assert "prefers-color-scheme:dark" in drawn
+        assert "<title>" in drawn
