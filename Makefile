@@ -4,6 +4,7 @@
 #   make test-faults  the fault suite at its full figures, one line a row (10 minutes; its quick half is in `make test`)
 #   make test-browser the pages in a real browser (installs Chromium and node)
 #   make test-node    DeepL's library for Node.js (installs it, and node)
+#   make test-ray     bulk translation on a local Ray cluster (installs Ray: half a gigabyte)
 #   make wheel        a wheel and a source distribution in dist/; test-wheel tries the wheel in an empty environment
 #   make test-newest  the tests with the newest torch that pip finds, in an environment of its own
 #   make check        formatting, lint, types, import layers
@@ -12,7 +13,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DATA ?= data
 
-.PHONY: wheel test-wheel test-newest demo demo-zh test test-slow test-faults test-browser test-node check bench bench-data clean
+.PHONY: wheel test-wheel test-newest demo demo-zh test test-slow test-faults test-browser test-node test-ray check bench bench-data clean
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"dragoman needs Python 3.11 or newer, {sys.executable} is {v.major}.{v.minor}: make PYTHON=...")'
@@ -49,6 +50,11 @@ test-node: .venv/ready
 	command -v node npm >/dev/null || { apt-get update -qq && apt-get install -qq -y nodejs npm; }
 	npm install --silent --no-save --ignore-scripts --prefix .bench/node deepl-node@1.28.0
 	DEEPL_NODE=$(CURDIR)/.bench/node/ $(BIN)/pytest tests/serving -m node
+
+# a cluster of two workers on this machine
+test-ray: .venv/ready
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[ray]'
+	$(BIN)/pytest tests/bulk -m 'ray or not ray'
 
 wheel: .venv/ready
 	rm -rf dist

@@ -18,7 +18,7 @@ set -euo pipefail
 
 config=$1
 run=$2 # on a file system that all machines share
-first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | sed -n 1p) # reads all: head would end scontrol by SIGPIPE
 export OMP_NUM_THREADS=8 # cores over processes
 
 arguments=("$config" --out "$run")

@@ -9,6 +9,7 @@
     export, certify    a model in another toolkit's format, and how the two compare
     import_model       a model of Hugging Face as a run
     translate_document a document, or a folder of them, that keeps its shape
+    translate_folder   a folder of text on a Ray cluster
     Scored             a given translation with its probability, from Translator.score
     Glossary           terms and their translations
     TrainOptions, TranslateOptions  every option; most functions take them by name too
@@ -31,6 +32,7 @@ if sys.platform == "win32":
     raise ImportError("dragoman needs a Unix: it locks files as only those do. On Windows install it in WSL")
 
 if TYPE_CHECKING:
+    from dragoman.bulk.translate import translate_folder as translate_folder
     from dragoman.config import Config as Config
     from dragoman.config import ModelConfig as ModelConfig
     from dragoman.distillation.distill import distill as distill
@@ -89,6 +91,7 @@ _HOME = {
     "stress": "evaluation.evaluate",
     "train": "training.run",
     "translate_document": "documents.translate",
+    "translate_folder": "bulk.translate",
 }
 
 __all__ = sorted(_HOME)

@@ -15,7 +15,7 @@ import typer
 from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, DataError
 from dragoman.progress import Ticker, clear, has_live_line, say
 from dragoman.translation.options import TranslateOptions
 
@@ -72,19 +72,42 @@ def translate(
     column: Annotated[
         list[str] | None,
         typer.Option(
-            help="Column of a .csv or .tsv to translate, by its heading; may be repeated.", rich_help_panel="Output"
+            help="Column of a .csv, .tsv or (with --ray) .parquet to translate, by its heading; may be repeated.",
+            rich_help_panel="Output",
         ),
     ] = None,
     restart: Annotated[
         bool, typer.Option("--restart", help="Start --out again instead of resuming it.", rich_help_panel="Output")
     ] = False,
     device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.", rich_help_panel="Speed")] = "auto",
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Ray cluster that translates a folder of shards (text, .gz, .zst, .parquet) into --out: local, auto "
+            "or HOST:PORT.",
+            rich_help_panel="Speed",
+        ),
+    ] = None,
+    actors: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Models at work on the cluster (default: as it has room for).", rich_help_panel="Speed"
+        ),
+    ] = None,
 ) -> None:
     """``dragoman translate``; its help is in ``cli/commands.py``."""
     with loading():
         from dragoman.files import check_output, refuse_an_input
         from dragoman.translation.translator import Translator
 
+    if ray is not None:
+        if interactive or as_json or alignments is not None:
+            raise ConfigError("--ray translates lines into lines: leave out -i, --json and --alignments")
+        _folder([run, *(ensemble or ())], file, out, options, column or [], ray, actors, device, restart)
+        return
+    if actors is not None:
+        raise ConfigError("--actors is for a Ray cluster: give --ray too")
     if interactive and file is not None:
         raise ConfigError(f"-i reads from a prompt, but {file} was given too: leave out one of them")
     if file is not None and not file.exists():
@@ -181,6 +204,32 @@ def _document(translator: Translator, file: Path, out: Path, options: TranslateO
     if len(report.left) > MOST_NAMED:
         _warn(f"and {len(report.left) - MOST_NAMED:,} more")
     say(f"{out}: {report}")
+
+
+def _folder(
+    runs: list[Path], src: Path | None, out: Path | None, options: TranslateOptions, columns: list[str], ray: str,
+    actors: int | None, device: str, restart: bool,
+) -> None:  # fmt: skip
+    """Translate a folder of shards on a Ray cluster, or go on with it."""
+    from dragoman.bulk.translate import translate_folder
+    from dragoman.translation.notes import Events
+
+    if src is None or out is None:
+        raise ConfigError("--ray translates a folder of shards into another: give the folder, and --out DIR")
+    if len(columns) > 1:
+        raise ConfigError("--ray translates one column of a .parquet file: give one --column")
+    say(f"connecting to Ray ({ray}) ...")
+    with at_ctrl_c(lambda: f"with what is whole in {out}; the same command resumes"):
+        report = translate_folder(
+            runs, src, out, options, ray=ray, actors=actors, column=next(iter(columns), None), device=device,
+            restart=restart, events=Events(progress=Ticker()), failed=lambda one: _warn(one.why),
+        )  # fmt: skip
+    say(f"{out}: {report}")
+    if report.failed:
+        raise DataError(
+            f"{len(report.failed):,} of {report.shards:,} shards were not translated, as said above; the same command "
+            "tries them again"
+        )
 
 
 def _streamed(translator: Translator, plan: Plan, file: Path | None) -> Iterator[Translation]:
