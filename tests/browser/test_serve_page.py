@@ -79,6 +79,22 @@ def test_a_document_is_chosen_translated_and_saved(open_page: Callable[..., Any]
     assert page.inner_text("#document summary") == "文档"
 
 
+def test_the_column_of_a_table_is_chosen(open_page: Callable[..., Any], url: str, tmp_path: Path) -> None:
+    page = open_page(url)
+    table = b'id,"said, by whom",name\r\n1,the dog,the dog\r\n'
+    page.set_input_files("#file", {"name": "a.csv", "mimeType": "text/csv", "buffer": table})
+    page.locator("#columns button").first.wait_for()
+    assert page.locator("#columns button").all_inner_texts() == ["id", "said, by whom", "name"]
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.locator("#document-result:not([hidden])").wait_for(timeout=20_000)
+    rows = saved(page, page.locator("#document-result"), tmp_path / "b.csv").splitlines()
+    assert rows[0] == 'id,"said, by whom",name'
+    assert rows[1].startswith("1,der hund")
+    assert rows[1].endswith(",the dog")
+    assert page.locator("#columns button").count() == 0
+
+
 def test_a_document_is_dropped(open_page: Callable[..., Any], url: str) -> None:
     page = open_page(url)
     drop = """(name) => {
@@ -212,6 +228,48 @@ def test_text_never_becomes_html(open_page: Callable[..., Any], url: str) -> Non
         explored(page, payload)
         assert page.locator("main img, main svg:not(.ex-links), main script").count() == 0
         assert dialogs == []
+
+
+CALLS = ("alert(1)", "alert`1`", "top['al'+'ert'](1)", "eval('alert(1)')", "import('data:text/javascript,alert(1)')")
+VECTORS = (
+    "<img src=x onerror={}>", "<svg onload={}>", "<script>{}</script>", '"><svg/onload={}>', "'><img src=x onerror={}>",
+    "<details open ontoggle={}>", "<input autofocus onfocus={}>", "<iframe srcdoc='<script>{}</script>'></iframe>",
+    "</textarea><script>{}</script>", "</title><img src=x onerror={}>", "<a href=\"javascript:{}\">a</a>",
+    "<body onload={}>", "<style>@import 'javascript:{}';</style>", "<math><mi xlink:href='javascript:{}'>a</mi></math>",
+    "<object data='javascript:{}'></object>", "<video><source onerror={}></video>", "&lt;img src=x onerror={}&gt;",
+    "<!--><img src=x onerror={}>-->", "<marquee onstart={}>a</marquee>", "<form><button formaction='javascript:{}'>a",
+)  # fmt: skip
+
+
+def test_a_hundred_payloads_through_a_server_that_echoes_them(open_page: Callable[..., Any], url: str) -> None:
+    payloads = [vector.format(call) for vector in VECTORS for call in CALLS]
+    assert len(payloads) == 100
+    page = open_page(url)
+    dialogs: list[str] = []
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+
+    def echo(route: Any) -> None:
+        text = route.request.post_data_json["text"]
+        note, other = {"kind": text, "text": text, "line": text}, {"text": text, "score": -1.0}
+        one = {"text": text, "score": -1.0, "confidence": 0.5, "notes": [note], "alternatives": [other]}
+        route.fulfill(json={"source": "en", "target": "de", "translations": [one]})
+
+    page.route("**/v1/translate", echo)
+    for first in range(0, len(payloads), 10):
+        text = "\n".join(payloads[first : first + 10])
+        page.fill("#source", text)
+        page.wait_for_function(
+            "text => document.getElementById('result').textContent === text", arg=text, timeout=20_000
+        )
+        assert (
+            page.locator(
+                "main img, main svg:not(.ex-links), main script, main iframe, main object, main video, main style"
+            ).count()
+            == 0
+        )
+        assert text.split("\n")[0] in page.inner_text("#notes")
+    page.wait_for_timeout(300)
+    assert dialogs == []
 
 
 @pytest.mark.parametrize("width", WIDTHS.values(), ids=WIDTHS)

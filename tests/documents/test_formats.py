@@ -270,6 +270,78 @@ def test_deleted_text_stays_deleted() -> None:
     assert body_of(content) == f"<w:p>{run('NEW ')}{gone}{run('TEXT')}</w:p>"
 
 
+def test_tracked_changes_stay_tracked() -> None:
+    mark = 'w:id="1" w:author="Ann" w:date="2026-01-01T00:00:00Z"'
+    gone = f'<w:del {mark}><w:r><w:delText xml:space="preserve">old </w:delText></w:r></w:del>'
+    came = f"<w:ins {mark}>{run('new ')}</w:ins>"
+    moved = f"<w:moveFrom {mark}>{run('here ')}</w:moveFrom>"
+    arrived = f"<w:moveTo {mark}>{run(' now')}</w:moveTo>"
+    source = f"<w:p><w:pPr><w:rPr><w:ins {mark}/></w:rPr></w:pPr>{run('the ')}{gone}{came}{moved}{run('red cat')}{arrived}</w:p>"
+    assert open_document(word(source), Asked("a.docx")).texts == ["the new red cat now"]
+    content, report = upper("a.docx", word(source))
+    expected = source
+    for text in (">the <", ">new <", ">red cat<", "> now<"):
+        expected = expected.replace(text, text.upper())
+    got = body_of(content).replace(run(" "), "")  # a space may be a run of its own
+    assert got.replace(" ", "") == expected.replace(" ", "")
+    assert (report.found, report.left) == (1, ())
+
+
+def test_a_formula_stays_where_it_stood() -> None:
+    formula = (
+        '<m:oMath xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"><m:r><m:t>E=m</m:t></m:r>'
+        "<m:sSup><m:e><m:r><m:t>c</m:t></m:r></m:e><m:sup><m:r><m:t>2</m:t></m:r></m:sup></m:sSup></m:oMath>"
+    )
+    source = f"<w:p>{run('energy is ')}{formula}{run(' here')}</w:p>"
+    content, report = upper("a.docx", word(source))
+    assert body_of(content) == source.replace("energy is", "ENERGY IS").replace("here", "HERE")
+    assert report.found == 1
+
+
+def test_a_chart_on_a_slide_as_another_reader_sees_it() -> None:
+    pptx = pytest.importorskip("pptx")
+    from pptx.chart.data import CategoryChartData
+    from pptx.enum.chart import XL_CHART_TYPE
+    from pptx.util import Inches
+
+    made = pptx.Presentation()
+    slide = made.slides.add_slide(made.slide_layouts[6])
+    data = CategoryChartData()
+    data.categories = ["east", "west"]
+    data.add_series("the sales", (1.5, 2.25))
+    place = (Inches(1), Inches(1), Inches(4), Inches(3))
+    chart = slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, *place, data).chart
+    chart.has_title = True
+    chart.chart_title.text_frame.text = "a year"
+    out = io.BytesIO()
+    made.save(out)
+    content, report = upper("a.pptx", out.getvalue())
+    read = pptx.Presentation(io.BytesIO(content)).slides[0].shapes[0].chart
+    assert read.chart_title.text_frame.text == "A YEAR"
+    assert [each.name for each in read.plots[0].series] == ["THE SALES"]
+    assert list(read.plots[0].categories) == ["EAST", "WEST"]
+    assert list(read.plots[0].series[0].values) == [1.5, 2.25]
+    assert (report.found, report.translated) == (5, 4)
+    assert [each.why for each in report.left] == ["the data sheet of a chart keeps its labels"]
+    assert report.left[0].text.startswith("ppt/embeddings/")
+
+
+def test_newer_charts_of_word() -> None:
+    space = 'xmlns:cx="http://schemas.microsoft.com/office/drawing/2014/chartex"'
+    chart = (
+        f"<cx:chartSpace {space}><cx:strDim><cx:f>Sheet1!$A$2</cx:f><cx:lvl><cx:pt idx='0'>a branch</cx:pt></cx:lvl></cx:strDim>"
+        "<cx:numDim><cx:lvl><cx:pt idx='0'>12.5</cx:pt></cx:lvl></cx:numDim><cx:tx><cx:txData><cx:f>Sheet1!$B$1</cx:f>"
+        "<cx:v>a series</cx:v></cx:txData></cx:tx></cx:chartSpace>"
+    )
+    data = zipped({"word/document.xml": f"<w:document {W}/>", "word/charts/chartEx1.xml": chart})
+    content, report = upper("a.docx", data)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert archive.read("word/charts/chartEx1.xml").decode() == chart.replace("a branch", "A BRANCH").replace(
+            "a series", "A SERIES"
+        )
+    assert (report.found, report.translated) == (2, 2)
+
+
 def test_members_without_text_are_the_same_bytes() -> None:
     data = word(f"<w:p>{run('hello')}</w:p><w:p>{run('42')}</w:p>")
     content, _ = upper("a.docx", data)

@@ -82,6 +82,24 @@ def test_a_text_in_a_file_is_translated_as_in_the_box(live: Any) -> None:
     assert live(url.removeprefix(live.url)).body.decode() == f"# {in_box}\n"
 
 
+def test_the_columns_of_a_table(live: Any, served: Translator) -> None:
+    table = b"id,name,said\n1,the cat,the dog\n2,a tree,a red cat\n"
+    dog, cat = (each.text for each in served.translate(["the dog", "a red cat"]))
+    made = upload(live, "/v2/document", "a.csv", table, target_lang="DE", source_lang="EN", column="said").json
+    assert done(live, made)["segments"] == {"found": 2, "translated": 2, "left": []}
+    reply = live(f"/v2/document/{made['document_id']}/result", {"document_key": made["document_key"]})
+    assert reply.body.decode() == f"id,name,said\n1,the cat,{dog}\n2,a tree,{cat}\n"
+    for column in ("?column=name&column=said", ""):  # several; and a table of one column needs no name
+        content = table if column else b"said\nthe dog\n"
+        url = upload(live, f"/translate_file{column}", "a.csv", content, source="en", target="de").json[
+            "translatedFileUrl"
+        ]
+        body = live(url.removeprefix(live.url)).body.decode()
+        assert dog in body
+        assert ("the cat" in body) == (not column and "the cat" in dog)
+    assert ".csv" in live("/frontend/settings").json["supportedFilesFormat"]
+
+
 def test_a_glossary_binds_documents_too(live: Any) -> None:
     entries = {"name": "g", "source_lang": "en", "target_lang": "de", "entries": "dog\tbaum", "entries_format": "tsv"}
     id_ = live("/v2/glossaries", entries).json["glossary_id"]
@@ -96,7 +114,8 @@ def test_a_glossary_binds_documents_too(live: Any) -> None:
     [
         ("/v2/document", "a.docx", b"no zip", {"target_lang": "DE"}, 400, "not a .docx"),
         ("/v2/document", "a.exe", b"MZ", {"target_lang": "DE"}, 400, "no document that can be translated"),
-        ("/v2/document", "a.csv", b"a,b\n", {"target_lang": "DE"}, 400, "command line"),
+        ("/v2/document", "a.csv", b"a,b\n", {"target_lang": "DE"}, 400, "there are a, b"),
+        ("/translate_file", "a.csv", b"a,b\n", {"target": "de", "column": "c"}, 400, "no columns have the heading 'c'"),
         ("/v2/document", "..", b"x", {"target_lang": "DE"}, 400, "no file name"),
         ("/v2/document", "a.txt", b"x", {}, 400, "target_lang"),
         ("/v2/document", "a.txt", b"the dog", {"target_lang": "FR"}, 400, "FR"),

@@ -12,10 +12,10 @@ import re
 import shutil
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from dragoman.documents.document import Asked, Document, Text
+from dragoman.documents.document import Asked, Document, Left, Text
 from dragoman.documents.office import Grammar, paragraphs
 from dragoman.documents.units import Part, Unit
 from dragoman.documents.xml import check
@@ -38,18 +38,22 @@ def _names(prefix: str, names: str) -> frozenset[str]:
 
 _OOXML = "http://schemas.openxmlformats.org"
 _STRICT = "http://purl.oclc.org/ooxml"
+_CHART = _names("c", "v") | _names("cx", "v pt")
+"""Names and categories as a chart shows them, and its numbers; formulas are other elements."""
 OOXML = Grammar(
     namespaces={
         f"{_OOXML}/wordprocessingml/2006/main": "w", f"{_STRICT}/wordprocessingml/main": "w",
         f"{_OOXML}/drawingml/2006/main": "a", f"{_STRICT}/drawingml/main": "a",
         f"{_OOXML}/presentationml/2006/main": "p", f"{_STRICT}/presentationml/main": "p",
+        f"{_OOXML}/drawingml/2006/chart": "c", f"{_STRICT}/drawingml/chart": "c",
+        "http://schemas.microsoft.com/office/drawing/2014/chartex": "cx",
     },
-    paragraphs=frozenset({"w:p", "a:p", "p:text"}),
+    paragraphs=frozenset({"w:p", "a:p", "p:text"}) | _CHART,
     inline=_names("w", "hyperlink ins moveTo sdt sdtContent smartTag customXml fldSimple bdo dir"),
     breaks=_names("w", "br tab cr ptab") | {"a:br"},
     dropped=_names("w", "proofErr lastRenderedPageBreak"),
     runs=frozenset({"w:r", "a:r"}),
-    direct=frozenset({"p:text"}),
+    direct=frozenset({"p:text"}) | _CHART,
     texts={"w:noBreakHyphen": "\u2011", "w:softHyphen": ""},
     untouched=_names("w", "del moveFrom pPr sdtPr sdtEndPr instrText delText") | {"a:pPr", "a:endParaRPr"},
 )  # fmt: skip
@@ -68,6 +72,7 @@ _MEMBERS = {
     ".pptx": (re.compile(r"ppt/.*\.xml"), OOXML),
     ".odt": (re.compile(r"(?:.*/)?(?:content|styles)\.xml"), ODF),
 }
+_CHARTS = re.compile(r"(?:word|ppt)/charts/.*\.xml")
 _CORE = {".docx": "word/document.xml", ".pptx": "ppt/presentation.xml", ".odt": "content.xml"}
 
 
@@ -97,7 +102,16 @@ def read(data: bytes, asked: Asked) -> Document:
             check(content, replace(asked, name=f"{asked.name}: {name}, as translated"))
         return _repacked(data, made)
 
-    return Document(everything, save)
+    return Document(everything, save, _data_sheets(data, members))
+
+
+def _data_sheets(data: bytes, translated: Collection[str]) -> tuple[Left, ...]:
+    """The workbooks that charts were made from, whose formulas and tables refer to cells by what they say."""
+    if not any(_CHARTS.fullmatch(name) for name in translated):
+        return ()
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        sheets = [name for name in archive.namelist() if re.fullmatch(r".*/embeddings/.*\.xls[xmb]", name)]
+    return tuple(Left(name, "the data sheet of a chart keeps its labels") for name in sheets)
 
 
 def _check(archive: zipfile.ZipFile, suffix: str, asked: Asked) -> None:

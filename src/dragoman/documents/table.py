@@ -1,6 +1,7 @@
 """Tables: ``.csv`` (commas, semicolons or tabs; quotes as in RFC 4180) and ``.tsv`` (tabs, no quotes).
 
-The columns that were named are translated, line by line where a cell has several; all else keeps its bytes.
+The columns that were named are translated, or the only one there is, line by line where a cell has several; all else
+keeps its bytes.
 """
 
 from __future__ import annotations
@@ -24,15 +25,19 @@ def read(data: bytes, asked: Asked) -> Document:
     if not rows:
         return of_text([text.text], text)
     headings = [_value(text.text, cell) for cell in rows[0]]
-    if not asked.columns:
-        raise DataError(f"{asked.name}: which column? Name one with --column; there are {', '.join(headings[:20])}")
-    for name in asked.columns:
+    columns = asked.columns or (headings if len(headings) == 1 else ())
+    if not columns:
+        raise DataError(
+            f"{asked.name}: which column is translated? Name one (column, --column); there are "
+            f"{', '.join(headings[:20])}"
+        )
+    for name in columns:
         if headings.count(name) != 1:
             raise DataError(
                 f"{asked.name}: {headings.count(name) or 'no'} columns have the heading {name!r}; there are "
                 f"{', '.join(headings[:20])}"
             )
-    wanted = sorted(headings.index(name) for name in asked.columns)
+    wanted = sorted(headings.index(name) for name in columns)
     parts: list[Part] = []
     at = 0
     for number, row in enumerate(rows[1:], 2):

@@ -11,7 +11,8 @@ const SAYS = {
     sure: (share) => `Confidence ${Math.round(100 * share)} of 100`, detected: (name) => `${name}, it seems`,
     offline: "The server does not answer.", line: "line",
     document: "Document", choose: "Choose a document", left: "Left as it is",
-    "document-help": "Drop one anywhere on this page, or choose it: Word, PowerPoint, OpenDocument, HTML, Markdown, subtitles, .po, XLIFF, text. It keeps its shape.",
+    "document-help": "Drop one anywhere on this page, or choose it: Word, PowerPoint, OpenDocument, HTML, Markdown, subtitles, .po, XLIFF, tables (.csv), text. It keeps its shape.",
+    columns: (name) => `Which column of ${name}?`,
     reading: (name) => `Sending ${name} …`, waiting: (name) => `Translating ${name} …`,
     finished: (found, translated) => `${translated.toLocaleString("en")} of ${found.toLocaleString("en")} segments translated.`,
     save: (name) => `Save ${name}`, kept: (text, why) => `${why}: ${text}`,
@@ -26,7 +27,8 @@ const SAYS = {
     sure: (share) => `置信度 ${Math.round(100 * share)}（满分 100）`, detected: (name) => `似乎是${name}`,
     offline: "服务器没有响应。", line: "行",
     document: "文档", choose: "选择文档", left: "未翻译的部分",
-    "document-help": "把文档拖到页面任意位置，或点击选择：Word、PowerPoint、OpenDocument、HTML、Markdown、字幕、.po、XLIFF、纯文本。译文保持原有格式。",
+    "document-help": "把文档拖到页面任意位置，或点击选择：Word、PowerPoint、OpenDocument、HTML、Markdown、字幕、.po、XLIFF、表格（.csv）、纯文本。译文保持原有格式。",
+    columns: (name) => `翻译 ${name} 的哪一列？`,
     reading: (name) => `正在上传 ${name}……`, waiting: (name) => `正在翻译 ${name}……`,
     finished: (found, translated) => `共 ${found.toLocaleString("en")} 个片段，已翻译 ${translated.toLocaleString("en")} 个。`,
     save: (name) => `保存 ${name}`, kept: (text, why) => `${why}：${text}`,
@@ -142,7 +144,7 @@ function show(found, source = "", from = "", to = "", problem = "") {
   $("others").hidden = !others.length;
   $("alternatives").replaceChildren(...others.map((one) => {
     const item = document.createElement("li");
-    item.append(element("span", one.text), element("small", one.score.toFixed(2)));
+    item.append(element("span", one.text), element("small", one.score.toFixed(2).replace("-", "\u2212")));
     return item;
   }));
   lines(found ? source : "", from, to);
@@ -219,7 +221,38 @@ async function look(source, target, from, to) {
 let sending = null; // the document that is under way
 const ASK_AGAIN_MS = 500;
 
-async function translateDocument(chosen) {
+/** The headings of a table, from its first row. */
+function headings(text, tabs) {
+  const [row] = text.replace(/^\ufeff/, "").match(/^(?:"(?:[^"]|"")*"|[^"\n])*/);
+  const by = tabs ? "\t" : [",", ";", "\t"].sort((a, b) => row.split(b).length - row.split(a).length)[0];
+  const cells = [...row.trimEnd().matchAll(new RegExp(`(?:^|${by})("(?:[^"]|"")*"|[^${by}]*)`, "g"))].map((found) => found[1]);
+  return cells.map((cell) => (!tabs && cell.startsWith('"') ? cell.slice(1, -1).replaceAll('""', '"') : cell));
+}
+
+/** Translate a document; of a table with several columns one is chosen first. */
+async function take(chosen) {
+  $("columns").replaceChildren();
+  const [, kind] = /\.(csv|tsv)$/i.exec(chosen.name) || [];
+  const names = kind ? headings(await chosen.slice(0, 1 << 16).text(), kind.toLowerCase() === "tsv") : [];
+  if (names.length < 2) {
+    translateDocument(chosen);
+    return;
+  }
+  if (sending) sending.abort();
+  $("document").open = true;
+  $("document-result").hidden = true;
+  $("document-left").replaceChildren();
+  $("document-state").textContent = say("columns", chosen.name);
+  for (const name of names) {
+    const button = element("button", name);
+    button.type = "button";
+    button.addEventListener("click", () => { $("columns").replaceChildren(); translateDocument(chosen, name); });
+    $("columns").append(button);
+  }
+  $("columns").firstChild.focus();
+}
+
+async function translateDocument(chosen, column) {
   if (sending) sending.abort();
   const mine = (sending = new AbortController());
   const [link, tell] = [$("document-result"), (text) => { $("document-state").textContent = text; }];
@@ -232,6 +265,7 @@ async function translateDocument(chosen) {
   const form = new FormData();
   form.append("target_lang", $("to").value);
   if ($("from").value !== "auto") form.append("source_lang", $("from").value);
+  if (column !== undefined) form.append("column", column);
   form.append("file", chosen);
   const told = async (answer) => {
     const found = await answer.json();
@@ -273,7 +307,7 @@ function hasFile(event) {
 $("file").accept = settings.documents.join(",");
 $("file").addEventListener("change", () => {
   const [chosen] = $("file").files;
-  if (chosen) translateDocument(chosen);
+  if (chosen) take(chosen);
   $("file").value = "";
 });
 document.addEventListener("dragover", (event) => {
@@ -288,7 +322,7 @@ document.addEventListener("drop", (event) => {
   document.body.classList.remove("dropping");
   if (!hasFile(event)) return;
   event.preventDefault();
-  if (event.dataTransfer.files.length) translateDocument(event.dataTransfer.files[0]);
+  if (event.dataTransfer.files.length) take(event.dataTransfer.files[0]);
 });
 
 function soon() {

@@ -15,9 +15,11 @@ from pydantic import BaseModel, Field
 from dragoman.serving.deepl_glossaries import checked, chosen
 from dragoman.serving.documents import Job, state_of_job
 from dragoman.serving.http import (
+    COLUMN,
     MalformedError,
     body_of,
     check_key,
+    columns_of,
     one_text,
     plain_text,
     state_of,
@@ -132,7 +134,7 @@ async def usage(request: Request) -> dict[str, int]:
     openapi_extra=upload_body(
         target_lang="Target language, such as DE.*", source_lang="Source language; detected if it is left out.",
         filename="Name of the file, if it is not that of the part.", formality="As for texts.",
-        glossary_id="As for texts.",
+        glossary_id="As for texts.", column=COLUMN,
     ),
 )  # fmt: skip
 async def upload_document(request: Request) -> dict[str, str]:
@@ -155,7 +157,7 @@ async def upload_document(request: Request) -> dict[str, str]:
             raise MalformedError("'glossary_id' needs 'source_lang'")
         terms = chosen(state.glossaries, id_, state.service.pair(source, target, []), source)
     options = state.service.options(**terms)
-    job, secret = await state.documents.add(content, name, source, target, options)
+    job, secret = await state.documents.add(content, name, source, target, options, columns_of(fields))
     state.metrics.translated(job.pair, job.n_chars)
     return {"document_id": job.id, "document_key": secret}
 

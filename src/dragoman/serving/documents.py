@@ -22,7 +22,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dragoman.documents import SUFFIXES
 from dragoman.documents.document import Asked
 from dragoman.documents.translate import Opened, open_document
 from dragoman.errors import DragomanError
@@ -34,9 +33,6 @@ from dragoman.serving.pairs import Pair
 from dragoman.serving.service import Service
 from dragoman.translation.assemble import Translation
 from dragoman.translation.options import TranslateOptions
-
-UPLOADED = tuple(suffix for suffix in SUFFIXES if suffix not in (".csv", ".tsv"))
-"""Suffixes of what is taken: tables need the names of columns."""
 
 logger = logging.getLogger("dragoman.serving")
 
@@ -70,6 +66,7 @@ class Job:
     key: str  # SHA-256 of the secret that its owner has
     pair: str
     created: float  # seconds since 1970
+    columns: Sequence[str] = ()  # of a table: which are translated
     status: str = "queued"  # translating, done, error
     n_chars: int = 0
     error: str = ""
@@ -101,32 +98,36 @@ class Documents:
             self._folder = Path(tempfile.mkdtemp(prefix="dragoman-"))
         return self._folder
 
-    async def add(self, data: bytes, name: str, source: str, target: str, options: TranslateOptions) -> tuple[Job, str]:
+    async def add(
+        self, data: bytes, name: str, source: str, target: str, options: TranslateOptions, columns: Sequence[str] = ()
+    ) -> tuple[Job, str]:
         """Take a document; it is read now, so that what is wrong with it is said at once, and translated later.
+
+        Args:
+            columns: Of a table the columns to translate, by their headings.
 
         Returns:
             The job, and the secret that its owner shows.
 
         Raises:
             DataError, UnservedError: It cannot be read, or there is no such pair.
-            MalformedError: Its format needs what an upload cannot say.
+            MalformedError: It has no name.
             BusyError: Too many wait already.
         """
         await asyncio.to_thread(self._clear_away)
         if len(self._tasks) >= MOST_WAITING or len(self._jobs()) >= MOST_JOBS:
             raise BusyError(10.0)
         name = _file_name(name)
-        if name.lower().endswith((".csv", ".tsv")):
-            raise MalformedError(f"{name}: tables need the names of columns: translate them with the command line")
-        opened = await asyncio.to_thread(open_document, data, Asked(name))
+        asked = Asked(name, columns=tuple(columns))
+        opened = await asyncio.to_thread(open_document, data, asked)
         pair = self._service.pair(source, target, opened.texts[:100])
         opened = await asyncio.to_thread(
-            open_document, data, Asked(name, pair.src, pair.tgt)
+            open_document, data, replace(asked, src_lang=pair.src, tgt_lang=pair.tgt)
         )  # which some formats need
         options = self._service.aligned(pair, options)
         n_chars = sum(map(len, opened.texts))
         secret = uuid.uuid4().hex
-        job = Job(uuid.uuid4().hex, name, _sum(secret), pair.name, time.time(), n_chars=n_chars)
+        job = Job(uuid.uuid4().hex, name, _sum(secret), pair.name, time.time(), asked.columns, n_chars=n_chars)
         folder = self._path(job.id)
         with explained(folder):
             folder.mkdir()
@@ -187,7 +188,8 @@ class Documents:
             async with self._turns:
                 job = self._keep(replace(job, status="translating"))
                 data = (self._path(job.id) / "source").read_bytes()
-                opened = await asyncio.to_thread(open_document, data, Asked(job.name, pair.src, pair.tgt))
+                asked = Asked(job.name, pair.src, pair.tgt, tuple(job.columns))
+                opened = await asyncio.to_thread(open_document, data, asked)
                 content, report = await asyncio.to_thread(opened.finish, await self._found(opened, pair, options))
                 await asyncio.to_thread(write_bytes, self.result(job), content)
                 left = [(each.text[:200], each.why) for each in report.left[:100]]

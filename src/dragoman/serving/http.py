@@ -109,7 +109,9 @@ async def upload_of(request: Request) -> tuple[dict[str, Any], str, bytes]:
     Raises:
         MalformedError: There is no file.
     """
-    fields: dict[str, Any] = dict(request.query_params)
+    fields: dict[str, Any] = {}
+    for field, value in request.query_params.multi_items():
+        _add(fields, field, value)
     name, content = "", None
     async with request.form(max_files=1, max_fields=1000) as form:
         for field, part in form.multi_items():
@@ -120,6 +122,18 @@ async def upload_of(request: Request) -> tuple[dict[str, Any], str, bytes]:
     if content is None:
         raise MalformedError("there is no file: send it as the field file of a form (multipart/form-data)")
     return fields, name, content
+
+
+COLUMN = "Of a table (.csv, .tsv) the heading of a column to translate; may be given several times."
+
+
+def columns_of(fields: Mapping[str, Any]) -> list[str]:
+    """The columns of a table that are to be translated.
+
+    Raises:
+        MalformedError: They are no texts.
+    """
+    return text_list(fields.get("column") or [], "column")
 
 
 def upload_body(**fields: str) -> dict[str, Any]:

@@ -12,12 +12,14 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, JSONResponse
 from pydantic import BaseModel, Field
 
-from dragoman.serving.documents import UPLOADED
+from dragoman.documents import SUFFIXES
 from dragoman.serving.glossaries import UnknownError
 from dragoman.serving.http import (
+    COLUMN,
     MalformedError,
     body_of,
     check_key,
+    columns_of,
     fields_of,
     one_text,
     plain_text,
@@ -114,7 +116,9 @@ def _detected(found: Detected) -> dict[str, Any]:
 
 @router.post(
     "/translate_file", summary="Translate a document",
-    openapi_extra=upload_body(source="Source language, or auto.", target="Target language.*", api_key="API key."),
+    openapi_extra=upload_body(
+        source="Source language, or auto.", target="Target language.*", api_key="API key.", column=COLUMN
+    ),
 )  # fmt: skip
 async def translate_file(request: Request) -> dict[str, str]:
     """Translate a document, and answer with where it can be fetched for an hour."""
@@ -124,7 +128,8 @@ async def translate_file(request: Request) -> dict[str, str]:
     if not target:
         raise MalformedError("Invalid request: missing target parameter")
     source = one_text(fields, "source", "auto")
-    job, secret = await state.documents.add(content, name, source, target, state.service.options())
+    options = state.service.options()
+    job, secret = await state.documents.add(content, name, source, target, options, columns_of(fields))
     try:
         job = await unless_gone(request.receive, state.documents.finished(job.id))
     except ClientLeft:
@@ -177,7 +182,7 @@ async def settings(request: Request) -> dict[str, Any]:
         "keyRequired": state.keys is not None,
         "suggestions": False,
         "filesTranslation": True,
-        "supportedFilesFormat": list(UPLOADED),
+        "supportedFilesFormat": list(SUFFIXES),
         "language": {
             "source": {"code": "auto", "name": "Auto Detect"},
             "target": {"code": first.tgt, "name": name_of(first.tgt)},

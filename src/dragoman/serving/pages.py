@@ -9,9 +9,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from dragoman.data.languages import UNSPACED
+from dragoman.documents import SUFFIXES
 from dragoman.pages.colours import scale
 from dragoman.pages.render import checksum, render
-from dragoman.serving.documents import UPLOADED
 from dragoman.serving.http import State, state_of
 from dragoman.serving.limits import EXPLAINED
 from dragoman.serving.pairs import name_of
@@ -38,7 +38,7 @@ def _index(state: State) -> str:
         "beam": min(pair.translator.config.decode.beam_size for pair in pairs),
         "explained": EXPLAINED,
         "scale": scale(),
-        "documents": list(UPLOADED),
+        "documents": list(SUFFIXES),
     }
     return render("serve.html", settings=settings)
 
