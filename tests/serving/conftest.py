@@ -19,6 +19,7 @@ import uvicorn
 from dragoman.serving.app import build
 from dragoman.serving.options import ServeOptions
 from dragoman.serving.pairs import Pairs
+from dragoman.serving.server import configured
 from dragoman.translation.translator import Translator
 
 
@@ -70,7 +71,7 @@ class Served:
 
 def _start(served: Translator, **options: Any) -> tuple[Served, Callable[[], None]]:
     app, state = build(Pairs([served]), ServeOptions(**options))
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, access_log=False))
+    server = uvicorn.Server(configured(app, 10, port=0))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
     thread.start()
     state.service.warm()

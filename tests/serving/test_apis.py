@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import re
 import socket
@@ -13,7 +14,9 @@ import pytest
 
 from dragoman.errors import ConfigError
 from dragoman.serving import explaining
+from dragoman.serving.batcher import Batcher
 from dragoman.serving.keys import Keys, make_key
+from dragoman.serving.service import Service
 from dragoman.translation.translator import Translator
 
 Json = Any
@@ -40,6 +43,8 @@ def test_lines_stay_lines(live: Any, served: Translator) -> None:
 
 
 def test_streaming_sends_each_sentence_and_then_all(live: Any) -> None:
+    kinds = live("/spec").json["paths"]["/v1/translate"]["post"]["responses"]["200"]["content"]
+    assert set(kinds) == {"application/json", "text/event-stream"}
     plain = live("/v1/translate", {"text": "the dog\na cat"}).json
     answer = live("/v1/translate", {"text": "the dog\na cat", "stream": True})
     assert answer.headers["content-type"].startswith("text/event-stream")
@@ -312,6 +317,40 @@ def test_metrics_count_and_name_no_text(live: Any) -> None:
     assert 'dragoman_requests_total{method="POST",route="/v1/translate",status="200"}' in text
     assert "dragoman_search_seconds_total" in text
     assert "such" not in text
+
+
+@pytest.mark.parametrize(
+    ("path", "asked", "message"),
+    [
+        ("/v1/translate", {"text": "the dog"}, ("error", "message")),
+        ("/translate", {"q": "the dog", "source": "en", "target": "de"}, ("error",)),
+        ("/v2/translate", {"text": ["the dog"], "target_lang": "DE"}, ("message",)),
+    ],
+)
+def test_a_full_queue_refuses_requests_before_they_are_read(
+    serving: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, path: str, asked: Any, message: tuple[str, ...]
+) -> None:
+    server = serving(cors_origin=("https://a.org",))
+    assert server(path, asked).status == 200
+    monkeypatch.setattr(Batcher, "busy_for_s", 2.5)
+    monkeypatch.setattr(Service, "translate", None)  # nobody gets as far
+    reply = server(path, asked, origin="https://a.org")
+    assert (reply.status, reply.headers["retry-after"]) == (429, "3")
+    assert reply.headers["access-control-allow-origin"] == "https://a.org"  # so that a page can read it
+    assert reply.headers["content-security-policy"]
+    found = reply.json
+    for name in message:
+        found = found[name]
+    assert "busy" in found
+    assert server("/livez").status == 200
+    connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=10)
+    for _ in range(2):  # it was read, so the connection is kept
+        connection.request("POST", path, json.dumps(asked), {"content-type": "application/json"})
+        answer = connection.getresponse()
+        assert (answer.status, answer.headers.get("connection")) == (429, None)
+        answer.read()
+    connection.close()
+    assert f'route="{path}",status="429"' in server("/metrics").body.decode()
 
 
 def test_each_reference_in_the_document_leads_somewhere(live: Any) -> None:

@@ -135,6 +135,38 @@ def test_the_queue_is_bounded_by_the_time_it_takes(served: Translator) -> None:
     assert batcher.close(20)
 
 
+def test_an_owner_takes_no_more_than_its_turn(served: Translator) -> None:
+    batcher = Batcher(turn=12)
+    plan, engine = slow(served)
+    submit(batcher, ["the dog"], plan)
+    assert engine.entered.wait(10)
+    tickets = [submit(batcher, ["the cat"], plan) for _ in range(8)]
+    engine.go.set()
+    for ticket in tickets:
+        ticket.found.result(20)
+    assert batcher.close(20)
+    assert batcher.done.batches > 2  # the plan's own batch would hold them all
+    assert batcher.done.sentences == 9
+
+
+def test_the_speed_is_known_from_the_first_batch_and_told_by_full_ones(served: Translator) -> None:
+    batcher = Batcher()
+    plan, _ = slow(served)
+    jobs = list(Ticket(plan, sentences(["the dog"] * 200, plan)).waiting)
+    few, many = jobs[:1], jobs
+    batcher._count(few, 1.0)
+    slow_one = batcher._tokens_per_s
+    assert slow_one == few[0].n_tokens  # a bound from below: nothing else is known yet
+    batcher._count(many, 1.0)
+    assert batcher._tokens_per_s > slow_one
+    known = batcher._tokens_per_s
+    batcher._count(few, 1.0)
+    assert batcher._tokens_per_s == known  # a lone request makes no queue look hopeless
+    batcher._count(many, 100.0)
+    assert batcher._tokens_per_s < known  # a full batch that was slow counts
+    assert batcher.close(20)
+
+
 def test_closing_finishes_what_was_taken_in_and_takes_nothing_more(served: Translator) -> None:
     batcher = Batcher()
     plan, engine = slow(served)

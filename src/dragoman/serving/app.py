@@ -18,7 +18,7 @@ from starlette.middleware.cors import CORSMiddleware
 from dragoman import __version__
 from dragoman.errors import DragomanError
 from dragoman.serving import deepl, deepl_glossaries, deepl_v3, explaining, libretranslate, native, pages
-from dragoman.serving.batcher import Batcher, BusyError
+from dragoman.serving.batcher import TURN_ON_CPU, Batcher, BusyError
 from dragoman.serving.documents import Documents
 from dragoman.serving.glossaries import Glossaries, UnknownError
 from dragoman.serving.http import DeniedError, MalformedError, State, check_key, state_of
@@ -28,7 +28,7 @@ from dragoman.serving.metrics import Metrics
 from dragoman.serving.options import LOOPBACK, ServeOptions
 from dragoman.serving.pairs import Pairs, UnservedError
 from dragoman.serving.service import Service
-from dragoman.serving.transport import ClientLeft, Gate, error_body
+from dragoman.serving.transport import ClientLeft, Gate, Shed, error_body, retry_after
 from dragoman.translation.options import TranslateOptions
 
 logger = logging.getLogger("dragoman.serving")
@@ -51,7 +51,10 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
     """
     on_cpu = all(pair.translator.device.type == "cpu" for pair in pairs)
     owners = options.batches or (cores if on_cpu else 1)
-    batcher = Batcher(longest_wait_s=options.max_wait, owners=owners, cores=cores if owners == 1 else 1)
+    batcher = Batcher(
+        longest_wait_s=options.max_wait, owners=owners, cores=cores if owners == 1 else 1,
+        turn=TURN_ON_CPU if on_cpu and options.batch_tokens is None else None,
+    )  # fmt: skip
     limits = Limits(chars=options.max_chars, texts=options.max_texts, body=options.max_body, beam=options.max_beam)
     defaults = TranslateOptions(
         engine=options.engine, precision=options.precision, fast=options.fast,
@@ -72,7 +75,8 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
     _operations(app)
     _errors(app)
     app.openapi = lambda: described(app, pairs)  # type: ignore[method-assign]
-    if options.cors_origin:
+    app.add_middleware(Shed, queued=QUEUED, busy_for_s=lambda: batcher.busy_for_s)
+    if options.cors_origin:  # outside: a page may read that it was refused
         app.add_middleware(
             CORSMiddleware, allow_origins=list(options.cors_origin), allow_methods=["GET", "POST"],
             allow_headers=["authorization", "content-type", "x-api-key"],
@@ -118,7 +122,7 @@ def _errors(app: FastAPI) -> None:
         if isinstance(error, DeniedError):
             return answer(request, error.status, str(error))
         if isinstance(error, BusyError):
-            return answer(request, 429, str(error), {"retry-after": str(round(error.retry_after_s + 0.5))})
+            return answer(request, 429, str(error), retry_after(error.retry_after_s))
         if not state_of(request).service.ready:
             return answer(request, 503, "the server is starting or shutting down: try again later")
         status = next((status for kind, status in STATUS.items() if isinstance(error, kind)), 400)
@@ -154,6 +158,9 @@ def _errors(app: FastAPI) -> None:
 
 UPLOADS = ("/v2/document", "/translate_file")
 """Routes whose body is a document."""
+
+QUEUED = ("/v1/translate", "/translate", "/v2/translate")
+"""Routes whose texts wait in the queue of all requests."""
 
 REFUSALS = {
     400: "The request cannot be met; the message says why.", 401: "An API key is missing.",

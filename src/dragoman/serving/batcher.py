@@ -29,6 +29,13 @@ WINDOW_S = 0.03
 SHARE = 128
 """Tokens of a batch that is not worth dividing among owners."""
 
+TELLING = 2 * SHARE
+"""Tokens of a batch whose speed is near that of a full one; a smaller batch is slower, and says just that much."""
+
+TURN_ON_CPU = 1024
+"""Tokens that an owner takes at a time on a CPU: a sentence of a larger batch costs no less, but all who come meanwhile
+wait for its end, and its beams need the memory."""
+
 
 class BusyError(ServeError):
     """The queue is full: try again after ``retry_after_s`` seconds."""
@@ -105,8 +112,9 @@ class Batcher:
     """Searches for the sentences of all requests."""
 
     def __init__(
-        self, *, longest_wait_s: float = 5.0, most_waiting: int = 10_000, owners: int = 1, cores: int = 1
-    ) -> None:
+        self, *, longest_wait_s: float = 5.0, most_waiting: int = 10_000, owners: int = 1, cores: int = 1,
+        turn: int | None = None,
+    ) -> None:  # fmt: skip
         """Start the owner threads.
 
         Args:
@@ -115,8 +123,10 @@ class Batcher:
             owners: Batches searched at a time.
             cores: For each of them. More than one only for a single owner, and if no other thread of the process
                 computes on several: OpenMP gives each that does a team of its own, and they get in each other's way.
+            turn: Tokens that an owner takes at a time; None: a whole batch of the plan.
         """
         self.longest_wait_s, self.most_waiting, self.cores = longest_wait_s, most_waiting, cores
+        self.turn = turn
         self.done = Statistics()
         self._tickets: deque[Ticket] = deque()  # those that have sentences in the queue; the first has the next turn
         self._n_waiting = self._tokens_waiting = self._n_running = 0
@@ -149,9 +159,8 @@ class Batcher:
         with self._changed:
             if self._closing:
                 raise ServeError("the server is shutting down")
-            expected = self.expected_wait_s
-            if expected > self.longest_wait_s or self._n_waiting >= self.most_waiting:
-                raise BusyError(max(1.0, expected - self.longest_wait_s))
+            if (again_after_s := self.busy_for_s) is not None:
+                raise BusyError(again_after_s)
             if ticket.waiting:
                 self._tickets.append(ticket)
                 self._n_waiting += len(ticket.waiting)
@@ -163,6 +172,14 @@ class Batcher:
         """How long what is in the queue will take, at the speed seen so far."""
         speed = self._tokens_per_s * len(self._owners)
         return self._tokens_waiting / speed if speed else 0.0
+
+    @property
+    def busy_for_s(self) -> float | None:
+        """After how long a request that is refused now may come again; None: there is room."""
+        expected = self.expected_wait_s
+        if expected > self.longest_wait_s or self._n_waiting >= self.most_waiting:
+            return max(1.0, expected - self.longest_wait_s)
+        return None
 
     def forget(self, ticket: Ticket) -> None:
         """Drop what is left of a request: what waits goes at once, what is being searched for at the next step."""
@@ -219,6 +236,7 @@ class Batcher:
                     self._changed.wait()
                 first = self._tickets[0]
                 kind, limit = kind_of(first.plan), first.plan.search.decode.batch_tokens
+                limit = min(limit, self.turn or limit)
                 self._await_company(kind, limit)
                 share = -(-self._tokens_of(kind) // self._n_idle)  # for the other idle owners too
                 return self._deal(kind, min(limit, max(share, SHARE)))
@@ -281,10 +299,11 @@ class Batcher:
             self.done.dropped += sum(job.ticket.gone for job in jobs)
             self.done.tokens += tokens
             self.done.busy_s += seconds
-            # what a small batch reaches says little of what a full one will
-            if 2 * tokens >= jobs[0].ticket.plan.search.decode.batch_tokens:
-                now = tokens / max(seconds, 1e-9)
-                self._tokens_per_s = now if not self._tokens_per_s else 0.8 * self._tokens_per_s + 0.2 * now
+            now, known = tokens / max(seconds, 1e-9), self._tokens_per_s
+            if tokens >= TELLING and known:
+                self._tokens_per_s = 0.8 * known + 0.2 * now
+            else:
+                self._tokens_per_s = max(known, now)
 
 
 def kind_of(plan: Plan) -> Hashable:

@@ -101,7 +101,12 @@ def languages(request: Request) -> list[Language]:
     return [Language(code=code, name=name_of(code), targets=pairs.targets_of(code)) for code in pairs.sources]
 
 
-@router.post("/translate", summary="Translate one text or several", response_model=TranslateResponse)
+_STREAMED: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}}
+
+
+@router.post(
+    "/translate", summary="Translate one text or several", response_model=TranslateResponse, responses=_STREAMED
+)
 async def translate(asked: TranslateRequest, request: Request) -> Any:
     """Translate; with ``stream`` the answer is ``text/event-stream``."""
     check_key(request, None, missing=401, wrong=403)

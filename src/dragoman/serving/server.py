@@ -19,6 +19,7 @@ import uvicorn
 from dragoman.errors import ConfigError
 from dragoman.progress import say
 from dragoman.serving.app import build
+from dragoman.serving.connections import PatientProtocol
 from dragoman.serving.options import ServeOptions
 from dragoman.serving.pairs import Pairs
 from dragoman.translation.translator import Translator
@@ -59,12 +60,17 @@ def _listen(host: str, port: int) -> socket.socket:
     return found
 
 
-async def _run(app: Any, state: Any, options: ServeOptions, listener: socket.socket) -> None:
-    config = uvicorn.Config(
-        app, log_config=None, access_log=False, server_header=False, h11_max_incomplete_event_size=16 * 1024,
-        timeout_keep_alive=5, timeout_graceful_shutdown=int(options.grace) or None, lifespan="on",
+def configured(app: Any, grace_s: float, **more: Any) -> uvicorn.Config:
+    """uvicorn's configuration: what a connection may do, and how long."""
+    return uvicorn.Config(
+        app, http=PatientProtocol, log_config=None, access_log=False, server_header=False,
+        h11_max_incomplete_event_size=16 * 1024, timeout_keep_alive=5, timeout_graceful_shutdown=int(grace_s) or None,
+        lifespan="on", **more,
     )  # fmt: skip
-    server = _Server(config, state)
+
+
+async def _run(app: Any, state: Any, options: ServeOptions, listener: socket.socket) -> None:
+    server = _Server(configured(app, options.grace), state)
     helpers = ThreadPoolExecutor(thread_name_prefix="helper", initializer=torch.set_num_threads, initargs=(1,))
     asyncio.get_running_loop().set_default_executor(helpers)
     running = asyncio.create_task(server.serve(sockets=[listener]))

@@ -10,9 +10,10 @@ import json
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping, Sequence
 from typing import Any
 
+from dragoman.serving.batcher import BusyError
 from dragoman.serving.metrics import Metrics
 
 logger = logging.getLogger("dragoman.serving")
@@ -76,7 +77,7 @@ class Gate:
             await self._pass(scope, receive, answer)
         finally:
             seconds = time.perf_counter() - started
-            route = getattr(scope.get("route"), "path", None)  # of the route, so that labels are few
+            route = getattr(scope.get("route"), "path", scope.get("shed"))  # of the route, so that labels are few
             self.metrics.request(scope["method"], route or "other", status, seconds)
             logger.info(
                 "%s",
@@ -135,12 +136,47 @@ class Gate:
                 return b"".join(chunks)
 
 
-async def refuse(scope: Message, send: Send, status: int, message: str) -> None:
-    """Answer with an error, in the shape of the API that was asked, and close the connection."""
+class Shed:
+    """Refuses requests while the queue is full, before anything reads them.
+
+    An overload is mostly refusals, and the time that each takes is taken from the requests that were let in.
+    """
+
+    def __init__(self, app: App, queued: Collection[str], busy_for_s: Callable[[], float | None]) -> None:
+        """``queued``: the routes whose texts wait; ``busy_for_s``: seconds until there is room, or None: there is."""
+        self.app, self.queued, self.busy_for_s = app, frozenset(queued), busy_for_s
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] == "POST" and scope["path"] in self.queued:
+            again_after_s = self.busy_for_s()
+            if again_after_s is not None:
+                scope["shed"] = scope["path"]  # it never comes to its route, whose name the metrics want
+                await refuse(scope, send, 429, str(BusyError(again_after_s)), retry_after(again_after_s))
+                return
+        await self.app(scope, receive, send)
+
+
+def retry_after(seconds: float) -> dict[str, str]:
+    """The header that says when to come again, in whole seconds."""
+    return {"retry-after": str(round(seconds + 0.5))}
+
+
+async def refuse(
+    scope: Message, send: Send, status: int, message: str, headers: Mapping[str, str] | None = None
+) -> None:  # fmt: skip
+    """Answer with an error, in the shape of the API that was asked; the connection is closed if the body may be unread.
+
+    Args:
+        headers: Further ones, of a request that was read.
+    """
     body = json.dumps(error_body(scope["path"], message)).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()),
-               (b"connection", b"close")]  # fmt: skip
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    said = {
+        "content-type": "application/json",
+        "content-length": str(len(body)),
+        **(headers or {"connection": "close"}),
+    }
+    encoded = [(name.encode(), value.encode()) for name, value in said.items()]
+    await send({"type": "http.response.start", "status": status, "headers": encoded})
     await send({"type": "http.response.body", "body": body})
 
 

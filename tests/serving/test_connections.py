@@ -1,0 +1,148 @@
+"""Clients that are slow, odd or hostile: what each connection may do, and how long."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from dragoman.serving import connections, transport
+from dragoman.serving.keys import make_key
+
+N_SLOW = 60
+HEAD = b"POST /v1/translate HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+
+
+@pytest.fixture
+def connect(live: Any) -> Iterator[Callable[[bytes], socket.socket]]:
+    """A function that connects and sends something."""
+    host, port = live.url.removeprefix("http://").split(":")
+    made = []
+
+    def begin(data: bytes) -> socket.socket:
+        client = socket.create_connection((host, int(port)), timeout=20)
+        made.append(client)
+        client.sendall(data)
+        return client
+
+    yield begin
+    for client in made:
+        client.close()
+
+
+def is_closed(client: socket.socket) -> bool:
+    """Whether the server ends a connection, having said whatever it has to say."""
+    try:
+        while client.recv(1 << 16):
+            pass
+    except ConnectionResetError:
+        pass
+    except TimeoutError:
+        return False
+    return True
+
+
+def breaks(client: socket.socket, piece: bytes, pause_s: float) -> bool:
+    """Whether the server ends a connection that sends and never reads."""
+    until = time.monotonic() + 15
+    try:
+        while time.monotonic() < until:
+            client.sendall(piece)
+            time.sleep(pause_s)
+    except (ConnectionError, TimeoutError):
+        return time.monotonic() < until
+    return False
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", HEAD, HEAD + b"Content-Length: 100\r\n\r\n{"], ids=["nothing", "headers", "body"]
+)
+def test_slow_clients_are_let_go_and_others_served(
+    live: Any, connect: Callable[[bytes], socket.socket], monkeypatch: pytest.MonkeyPatch, sent: bytes
+) -> None:
+    monkeypatch.setattr(connections, "HEADERS_S", 1.0)
+    monkeypatch.setattr(transport, "BODY_S", 1.0)
+    started = time.monotonic()
+    clients = [connect(sent) for _ in range(N_SLOW)]
+    assert live("/v1/translate", {"text": "the dog"}).status == 200
+    assert all(map(is_closed, clients))
+    assert time.monotonic() - started < 15
+
+
+def test_headers_that_come_piece_by_piece_have_no_more_time(
+    connect: Callable[[bytes], socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "HEADERS_S", 0.5)
+    client = connect(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")  # a request in time, on the same connection
+    assert b" 200 " in client.recv(1 << 16)
+    assert breaks(client, b"G", 0.05)
+
+
+def test_who_does_not_take_an_answer_is_let_go(
+    live: Any, connect: Callable[[bytes], socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "READING_S", 0.5)
+    client = connect(b"")
+    asked = b"GET /spec HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    assert breaks(client, asked, 0.005)
+    assert live("/livez").status == 200
+
+
+def test_headers_are_bounded(connect: Callable[[bytes], socket.socket]) -> None:
+    client = connect(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: " + b"a" * 17_000)
+    assert b" 400 " in client.recv(1 << 16)
+
+
+def test_no_log_has_a_text_or_a_key(
+    serving: Callable[..., Any], tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    key = make_key(tmp_path / "keys", "ann")
+    server = serving(keys=tmp_path / "keys")
+    caplog.set_level(logging.DEBUG)
+    secret = "the zanzibar"
+    assert server("/v1/translate", {"text": secret}, authorization=f"Bearer {key}").status == 200
+    assert server(f"/translate?q={quote(secret)}&source=en&target=de&api_key={key}", b"").status == 200
+    assert server("/v1/translate", {"text": secret, "beam_size": -1}, authorization=f"Bearer {key}").status == 400
+    assert server(f"/{quote(secret)}").status == 404
+    logged = caplog.text + "".join(capfd.readouterr())
+    assert '"route": "/v1/translate"' in logged
+    assert "zanzibar" not in logged
+    assert key not in logged
+
+
+def test_a_path_that_climbs_opens_nothing(live: Any) -> None:
+    """Nothing that a client names is a path: no file is opened but those that answers are made of."""
+    steps = ["../" * n + name for n in range(1, 9) for name in ("etc/passwd", "config.yaml", "job.json")]
+    names = [*steps, *(name.replace("/", "%2f") for name in steps), *(name.replace("/", "\\") for name in steps)]
+    names += [quote(name.replace("..", "%2e%2e"), safe="") for name in steps] + [f"%00{name}" for name in steps]
+    opened: list[str] = []
+    here = os.getpid()
+
+    def note(event: str, arguments: Any) -> None:
+        if watching and event == "open" and os.getpid() == here:
+            opened.append(str(arguments[0]))
+
+    watching = True
+    sys.addaudithook(note)  # cannot be taken away again, hence the flag
+    try:
+        for name in names:
+            for route in ("/download_file/", "/v2/glossaries/", "/"):
+                reply = live(route + quote(name, safe="%/\\"))
+                assert reply.status in (404, 405), (route, name, reply.status)
+            reply = live(f"/v2/document/{quote(name, safe='%')}", {"document_key": "a"})
+            assert reply.status in (404, 405), name
+            reply = live("/v1/translate", {"text": "a", "source": name})
+            assert reply.status == 400
+            assert json.loads(reply.body)["error"]["message"]
+    finally:
+        watching = False
+    assert not [name for name in opened if "passwd" in name or "config.yaml" in name or "job.json" in name]
