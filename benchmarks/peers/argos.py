@@ -11,7 +11,9 @@ def main() -> None:
     """Install the package into a new folder and translate line by line, as its command does."""
     package, source, target = sys.argv[1:4]
     with tempfile.TemporaryDirectory() as scratch:
-        os.environ |= {"ARGOS_PACKAGES_DIR": scratch, "XDG_DATA_HOME": scratch, "XDG_CONFIG_HOME": scratch}
+        aside = f"{scratch}/aside"
+        os.environ |= {"ARGOS_PACKAGES_DIR": f"{scratch}/packages", "XDG_DATA_HOME": aside, "XDG_CONFIG_HOME": aside}
+        Path(scratch, "packages").mkdir()
         from argostranslate import package as packages
         from argostranslate import translate
 

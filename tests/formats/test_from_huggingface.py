@@ -152,6 +152,30 @@ def test_it_computes_and_translates_the_same(
             assert bundle.tgt_tokenizer.decode([found])[0] == tokenizer.decode([there[i] for i in found])
 
 
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_a_character_that_only_the_other_side_knows_is_no_unknown(
+    opus: Opus, tmp_path: Path, corpus: Any, kind: str
+) -> None:
+    folder = opus(kind, drop=0)
+    bundle = load_bundle(dragoman.import_model(folder, tmp_path / "run"))
+    known = [
+        {model.id_to_piece(i) for i in range(model.get_piece_size())}
+        for model in (
+            sentencepiece.SentencePieceProcessor(model_file=str(folder / f"{side}.spm"))
+            for side in ("source", "target")
+        )
+    ]
+    only = sorted(piece for piece in known[1] - known[0] if len(piece) == 1)
+    assert only
+    texts = [text for letter in only for text in (f"a {letter} dog", f"the{letter}re", letter, f"{letter} 日 {letter}")]
+    theirs = transformers.AutoTokenizer.from_pretrained(folder)
+    for text in texts:
+        want = theirs.convert_ids_to_tokens(theirs(text)["input_ids"][:-1])
+        got = bundle.src_tokenizer.pieces(bundle.src_tokenizer.encode([text])[0])
+        assert got == want
+        assert only[texts.index(text) // 4] in got
+
+
 def test_pads_and_lacking_pieces_are_never_chosen(opus: Opus, tmp_path: Path) -> None:
     bundle = load_bundle(dragoman.import_model(opus(), tmp_path / "run"))
     bias = bundle.model.generator.bias

@@ -160,14 +160,20 @@ def used(model: Parts, pieces: set[str]) -> frozenset[str]:
 def rewritten(model: Parts, vocabulary: Vocabulary) -> bytes:
     """The model with the vocabulary's ids: what it lacks of them is unused, which is never cut and still decoded.
 
+    A single character is the exception. SentencePiece cuts one that it does not know as a piece of its own, and Marian
+    and its heirs look that up in the list for both sides, where the other side's model may have put it. So it is cut
+    here too, at the price of an unknown one. (Of several in a row they look up all of them as one piece.)
+
     The normaliser's map is that of the SentencePiece installed: versions differ in characters hardly ever seen.
     """
     known = {piece.text.decode(): piece for piece in model.pieces if piece.kind in (NORMAL, BYTE, UNUSED)}
     lowest = min(piece.score for piece in model.pieces) - 1
     pieces = [Piece(name.encode(), 0.0, kind) for name, kind in SPECIAL]
     has_bytes = sum(known[text].kind == BYTE for text in vocabulary.pieces if text in known) == 256
-    for text in vocabulary.pieces:
-        piece = known.get(text, Piece(text.encode(), lowest, UNUSED))
+    spells = any(piece.kind == BYTE for piece in model.pieces)  # unknown characters in bytes
+    for text, row in zip(vocabulary.pieces, vocabulary.rows[len(SPECIAL) :], strict=True):
+        is_looked_up = len(text) == 1 and not spells and row not in vocabulary.rows[: len(SPECIAL)]
+        piece = known.get(text, Piece(text.encode(), lowest, NORMAL if is_looked_up else UNUSED))
         pieces.append(piece._replace(kind=UNUSED) if piece.kind == BYTE and not has_bytes else piece)
     settings = {number: value for number, _, value in fields(model.trainer)}
     trainer = [(_MODEL_TYPE, settings.get(_MODEL_TYPE, 1)), (4, len(pieces)), (_BYTE_FALLBACK, int(has_bytes))]
