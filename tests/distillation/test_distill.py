@@ -135,6 +135,8 @@ def test_another_call_is_refused_and_changes_nothing(
         (dict(valid_src="x.fr"), "give both sides of the validation text"),
         (dict(preset="students"), "model.preset = 'students' is unknown. Did you mean student"),
         (dict(overrides=["model.dropuot=0.1"]), "unknown setting model.dropuot. Did you mean dropout"),
+        (dict(shrink=1), "--shrink 1: the teacher has 1 decoder layers; name fewer"),
+        (dict(shrink=1, preset="student-tiny"), "--shrink takes the teacher's sizes"),
         (dict(out="."), "holds a run that no distillation began"),
         (dict(src="none.en"), "none.en"),
     ],

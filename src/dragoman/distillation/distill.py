@@ -31,6 +31,7 @@ from dragoman.data.stopwords import main_language, words_of
 from dragoman.data.store import Store, fingerprint
 from dragoman.distillation.certificate import Certificate, Measuring, certify
 from dragoman.distillation.options import DistillOptions
+from dragoman.distillation.shrink import check_shrinkable, write_shrunk
 from dragoman.distillation.text import Text, choose, hold_out, lines_of, translate_texts
 from dragoman.engines import ctranslate2
 from dragoman.errors import ConfigError, DataError
@@ -53,7 +54,10 @@ ASKED = "asked.json"
 DROPOUT = 0.1
 """A student is small for its text, which the teacher has made simpler."""
 
-OF_THE_RUN = ("best_of", "precision", "drop_worst", "preset", "with_references")
+SHRUNK_RATE = 7e-4
+"""The peak rate for a shrunk teacher: half of what training from scratch has, as layers must learn to stand alone."""
+
+OF_THE_RUN = ("best_of", "precision", "drop_worst", "preset", "shrink", "with_references")
 """Options that cannot change when a distillation is resumed."""
 
 SAMPLE = 2000
@@ -141,6 +145,9 @@ def _check_teacher(teacher: Translator, names: Sequence[str], options: DistillOp
 
 def _check_settings(teacher: Config, options: DistillOptions) -> None:
     """Refuse settings that the student's training would refuse, before there is anything to train on."""
+    if options.shrink is not None:
+        check_shrinkable(teacher, options.shrink)
+        return  # training looks at them, as in any fine-tuning
     said = [one for one in options.overrides if not one.strip().startswith("train.")]  # which depends on the text
     files = {"data": {"train": {"src": "pairs.src", "tgt": "pairs.tgt"}}}
     Config.from_mapping(with_overrides(files, [*_settings(teacher, options), *said]), "the student's settings")
@@ -294,6 +301,9 @@ def _train(
         return train(out=run, resume=True, overrides=options.overrides, **asked)
     if (run / "config.yaml").exists():
         begin_again(run)
+    if options.shrink is not None:
+        asked["from_run"] = run / FOLDER / "start"
+        write_shrunk(teacher.bundle, options.shrink, asked["from_run"])
     files = [pairs.src, pairs.tgt]
     if options.with_references and text.ref is not None:
         files += _with_references(text, pairs)
@@ -315,8 +325,11 @@ def _with_references(text: Text, pairs: PairOfFiles) -> list[Path]:
 
 def _settings(teacher: Config, options: DistillOptions) -> Iterator[str]:
     """What a student's run has otherwise than one of `dragoman train`, as overrides."""
-    yield f"model.preset={options.preset}"
     yield f"model.dropout={DROPOUT}"
+    if options.shrink is not None:  # all else is as in the run to start from
+        yield f"train.lr={SHRUNK_RATE}"
+        return
+    yield f"model.preset={options.preset}"
     for side in ("src_lang", "tgt_lang"):
         if lang := getattr(teacher.data, side):
             yield f'data.{side}="{lang}"'

@@ -43,6 +43,14 @@ class DistillOptions(Options):
     preset: Annotated[str, option("Student", "The student's size, a preset: student, student-tiny or another.")] = (
         "student"
     )
+    shrink: Annotated[
+        int | None,
+        option(
+            "Student",
+            "Instead of a preset: start with the teacher's own encoder and N of its decoder layers, and fine-tune.",
+            ge=1,
+        ),
+    ] = None
     with_references: Annotated[bool, option("Student", "Also train on the pairs of --src and --ref as they are.")] = (
         False
     )
@@ -76,6 +84,8 @@ class DistillOptions(Options):
         for name, asked in (("--best-of", self.best_of > 1), ("--with-references", self.with_references)):
             if asked and self.ref is None:
                 raise ValueError(f"{name} needs the references of --src: give them with --ref")
+        if self.shrink is not None and self.preset != "student":
+            raise ValueError("--shrink takes the teacher's sizes: leave out --preset, or --shrink")
         if self.beam_size is not None and self.beam_size < self.best_of:
             raise ValueError(f"--best-of {self.best_of} needs a beam of as many, and --beam-size is {self.beam_size}")
         return self
