@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import re
 import shutil
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import typer
+import yaml
 from pydantic import BaseModel
 
 import dragoman
@@ -459,3 +461,20 @@ def test_examples_run(tmp_path: Path, name: str) -> None:
         differences = [float(number) for number in re.findall(r"\d\.\de[-+]\d+", done.stdout)]
         assert len(differences) == 8
         assert max(differences) < 1e-10
+
+
+def test_the_notebook_of_the_first_hour_runs(tmp_path: Path) -> None:
+    cells = json.loads((ROOT / "examples/first_hour.ipynb").read_text(encoding="utf-8"))["cells"]
+    assert all(not cell.get("outputs") for cell in cells)  # nothing stale is kept
+    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    (tmp_path / "first_hour.py").write_text(code, encoding="utf-8")
+    done = Workplace(tmp_path).run([sys.executable, "first_hour.py"])
+    assert done.stdout.count("→") == 5
+    assert "Traceback" not in done.stderr
+
+
+def test_the_citation_names_this_version_and_the_paper() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {"cff-version", "message", "title", "authors", "version", "license"} <= citation.keys()
+    assert citation["version"] == dragoman.__version__
+    assert citation["references"][0]["url"] == "https://arxiv.org/abs/1706.03762"
