@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dragoman.config import DataConfig
@@ -138,6 +138,7 @@ def test_lenient_reading_gives_as_many_lines_as_there_are_lf(content: bytes) -> 
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.text(st.characters(exclude_characters="\n\0", exclude_categories=["Cs"])), min_size=1, max_size=8))
+@example(["a\x0c", "\x0b\x0c", "\r\r", "\ufeff", "\u2028"])
 def test_any_text_without_lf_and_nul_is_read_back_but_for_the_mark_and_cr(
     tmp_path_factory: pytest.TempPathFactory, lines: list[str]
 ) -> None:

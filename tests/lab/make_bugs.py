@@ -99,7 +99,7 @@ BUGS: dict[str, tuple[Any, str, Any]] = {  # what is replaced, and by what
     "loss over padding": (loss, "label_smoothed_loss", over_padding),
     "padding_idx=1, padding 0": (transformer.Transformer, "initialise", initialise_wrong),
     "a mean over micro-batches": (update, "loss_from_features", mean_of_means),
-    "positions on another device": (transformer, "sinusoids", left_behind),
+    "positions on another device": (embedding, "sinusoids", left_behind),
 }
 
 
@@ -124,4 +124,5 @@ def main() -> None:
     print("MISSED", missed)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from make_bugs import BUGS
 
 from dragoman.lab import bugs
 from dragoman.lab.pitfalls import PITFALLS, run
@@ -49,6 +50,11 @@ def test_what_is_right_is_right() -> None:
     assert loss["wrong"] < 0.7 * loss["right"]
     padding = bugs.padding_idx().numbers
     assert padding["gradient_of_word_1"] == 0 < padding["gradient_of_padding"]
+
+
+def test_what_each_bug_replaces_is_there() -> None:
+    assert set(BUGS) <= {pitfall.name for pitfall in PITFALLS}
+    assert [name for name, (target, attribute, _) in BUGS.items() if not hasattr(target, attribute)] == []
 
 
 @pytest.mark.slow
