@@ -26,6 +26,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "two vocabularies, post-norm": dict(share_embeddings="decoder", tgt_vocab_size=9000),
     "two vocabularies, pre-norm": dict(share_embeddings="decoder", tgt_vocab_size=9000, norm="pre"),
     "`scale_embeddings: false`": dict(scale_embeddings=False),
+    "`src_eos: false`": dict(src_eos=False),
     "`attention_bias: false`": dict(attention_bias=False),
     "`generator_bias: true`": dict(generator_bias=True),
     "`norm_eps: 1e-6`": dict(norm_eps=1e-6),
