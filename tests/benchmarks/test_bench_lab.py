@@ -18,7 +18,7 @@ def test_the_page_is_made_from_the_numbers_and_shows_every_figure() -> None:
     text = (HERE / "README.md").read_text(encoding="utf-8")
     assert text == page(HERE)
     shown = set(re.findall(r"\]\((\S+\.svg)\)", text))
-    assert shown == {str(path.relative_to(HERE)) for path in HERE.glob("*/*.svg")}
+    assert shown == {str(path.relative_to(HERE)) for path in HERE.glob("*/*.svg") if ".zh-CN" not in path.name}
     assert {path.parent.name for path in HERE.glob("*/numbers.json")} >= EXPERIMENTS.keys()
     assert not any(json.loads(path.read_text(encoding="utf-8"))["quick"] for path in HERE.glob("*/numbers.json"))
 

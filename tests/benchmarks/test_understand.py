@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
-from benchmarks import code_tour, diagrams, walk
+from benchmarks import chinese_figures, code_tour, diagrams, walk
 from benchmarks.harness.environments import ROOT
-from dragoman.explanation.svg import texts
+from dragoman.explanation.svg import Words, texts
 
 
 @pytest.fixture(scope="module")
@@ -56,3 +57,19 @@ def test_the_diagrams_are_drawn_by_the_script() -> None:
         assert (ROOT / f"docs/images/{name}.svg").read_text(encoding="utf-8") == drawn
         assert "prefers-color-scheme:dark" in drawn
         assert "<title>" in drawn
+
+
+def test_figures_in_chinese_are_made_from_the_english_ones() -> None:
+    words = Words(yaml.safe_load(chinese_figures.WORDS.read_text(encoding="utf-8")))
+    shown = list(chinese_figures.shown())
+    assert len(shown) > 15
+    for path, description in shown:
+        assert not chinese_figures.missing(path, words), path.name
+        assert path.read_text(encoding="utf-8") == chinese_figures.in_chinese(path, description, words)
+
+
+def test_a_label_without_chinese_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "words.yaml").write_text("step: 步\n", encoding="utf-8")
+    monkeypatch.setattr(chinese_figures, "WORDS", tmp_path / "words.yaml")
+    with pytest.raises(SystemExit, match=r"no Chinese for labels of \S+\.svg: .+"):
+        chinese_figures.main()
