@@ -138,7 +138,7 @@ class Counts:
         return self._begun[name]
 
     def tell(self, name: str, lines: int) -> None:
-        """So many lines of a shard are done."""
+        """How many lines of a shard are done."""
         self._lines[name] = lines
 
     def get(self) -> tuple[int, int]:

@@ -166,7 +166,8 @@ def _ticking(progress: Progress, before: int, total: int, events: Events) -> Ite
                 told(done, total, "lines translated")
 
     thread = threading.Thread(target=tick, daemon=True, name="progress")
-    told(before, total, "lines translated")
+    if before < total:
+        told(before, total, "lines translated")
     thread.start()
     try:
         yield
