@@ -147,14 +147,19 @@ def plot(found: Mapping[str, Any], path: Path) -> None:
         other[0] > points[name][0] and other[1] >= points[name][1] for other in points.values()))  # fmt: skip
     best.sort(key=lambda name: points[name])
     axes.plot(*zip(*(points[name] for name in best), strict=True), color="#8a8a8a", linewidth=1, zorder=0)
-    for name in dict.fromkeys([*best, *(name for name in points if name.startswith("teacher"))]):
+    shown = dict.fromkeys([*best, *(name for name in points if name.startswith("teacher"))])
+    for i, name in enumerate(sorted(shown, key=lambda name: points[name])):
         speed, score = points[name]
         right = speed > statistics.median(each[0] for each in points.values())
+        label = name.replace("CTranslate2 int8, ", "").replace("beam 1", "greedy")
         axes.annotate(
-            name, (speed, score), xytext=(-6 if right else 6, 6), textcoords="offset points",
+            label, (speed, score), xytext=(-7 if right else 7, -13 if i % 2 else 7), textcoords="offset points",
             ha="right" if right else "left", fontsize=8,
         )  # fmt: skip
     axes.set_xscale("log")
+    ticks = [tick for tick in (50, 100, 200, 500, 1000, 2000, 5000) if tick < 1.3 * max(x for x, _ in points.values())]
+    axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+    axes.minorticks_off()
     axes.margins(0.12)
     axes.set_xlabel("sentences a second (log scale)")
     axes.set_ylabel("BLEU")

@@ -37,7 +37,7 @@ class Text:
 
     src: Path
     ref: Path | None = None  # line by line
-    held_out: int | None = None  # every so many lines one is for validation, and not learned from
+    held_out: int | None = None  # one line in N is for validation, and not learned from
     n_lines: int = 0
 
 
