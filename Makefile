@@ -7,13 +7,14 @@
 #   make test-ray     bulk translation on a local Ray cluster (installs Ray: half a gigabyte)
 #   make wheel        a wheel and a source distribution in dist/; test-wheel tries the wheel in an empty environment
 #   make test-newest  the tests with the newest torch that pip finds, in an environment of its own
+#   make docs         the documentation as a site in docs/_build/html, in English and Chinese
 #   make check        formatting, lint, types, import layers
 SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 DATA ?= data
 
-.PHONY: wheel test-wheel test-newest demo demo-zh test test-slow test-faults test-browser test-node test-ray check bench bench-data clean
+.PHONY: docs wheel test-wheel test-newest demo demo-zh test test-slow test-faults test-browser test-node test-ray check bench bench-data clean
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"dragoman needs Python 3.11 or newer, {sys.executable} is {v.major}.{v.minor}: make PYTHON=...")'
@@ -56,6 +57,11 @@ test-ray: .venv/ready
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[ray]'
 	$(BIN)/pytest tests/bulk -m 'ray or not ray'
 
+# offline once its packages are there; a warning, a dead link or a number that is not its result's ends it
+docs: .venv/ready
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
+	$(BIN)/python -m docs.site
+
 wheel: .venv/ready
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist .
@@ -91,4 +97,4 @@ bench-data: .venv/ready
 	$(BIN)/python -m benchmarks.doctor --data $(DATA)
 
 clean:
-	rm -rf .venv .venv-newest .bench build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-newest .bench build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -20,7 +20,7 @@ def both(name: str) -> tuple[str, str]:
     one, other = (
         (DOCS / folder / f"{name}.md").read_text(encoding="utf-8") for folder in ("understand", "zh/understand")
     )
-    return one, other.replace("](../../", "](../")
+    return one, re.sub(r"^---\n.*?\n---\n", "", other, flags=re.DOTALL).replace("](../../", "](../")
 
 
 @pytest.mark.parametrize("path", QUESTIONS, ids=lambda path: path.stem)

@@ -6,6 +6,7 @@
     explain            one translation and all that was attended to: arrays, candidates, a page
     evaluate, compare  BLEU, chrF and TER of a test set; which of two systems is better
     stress             a test set as careless people would type it
+    distill            a small, fast student of one or several teachers
     export, certify    a model in another toolkit's format, and how the two compare
     import_model       a model of Hugging Face as a run
     translate_document a document, or a folder of them, that keeps its shape

@@ -35,6 +35,11 @@ MAX_BYTES = 2**16
 """A larger file is no configuration."""
 
 
+def setting(default: Any, text: str, **limits: Any) -> Any:
+    """Declare a setting: its default (``...``: it must be given), what it means, and its limits, such as ``ge=1``."""
+    return Field(default, description=text, **limits)
+
+
 class Section(BaseModel):
     """A frozen group of settings that knows all its keys."""
 
@@ -60,28 +65,43 @@ OF_TRANSFORMERS = (
 class ModelOptions(Section):
     """Sizes and variants of one model; the defaults are the paper's base model (section 3)."""
 
-    architecture: Literal["transformer", "rnn", "gru", "lstm", "conv"] = "transformer"
-    d_model: int = Field(512, ge=1, le=65536)  # width of the residual stream
-    n_heads: int = Field(8, ge=1, le=1024)
-    d_ff: int = Field(2048, ge=1, le=1_048_576)  # inner width of the feed-forward network
-    n_encoder_layers: int = Field(6, ge=0, le=1000)  # 0: no encoder, a language model
-    n_decoder_layers: int = Field(6, ge=0, le=1000)  # 0: no decoder, the encoder alone
-    d_k: int | None = Field(None, ge=1, le=65536)  # width of a head's queries and keys; None: d_model // n_heads
-    d_v: int | None = Field(None, ge=1, le=65536)  # width of a head's values; None: d_model // n_heads
-    dropout: float = Field(0.1, ge=0, lt=1)  # on each sub-layer's output and on embedding + position
-    attention_dropout: float = Field(0.0, ge=0, lt=1)  # on attention weights
-    activation_dropout: float = Field(0.0, ge=0, lt=1)  # inside the feed-forward network
-    norm: Literal["post", "pre"] = "post"
-    activation: Literal["relu", "gelu", "swish", "swiglu"] = "relu"
-    positions: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"
-    share_embeddings: Literal["all", "decoder", "none"] = "all"
-    scale_embeddings: bool = True
-    src_eos: bool = True  # whether the eos behind a source is read; OpenNMT-py's models have sources without one
-    attention_bias: bool = True
-    generator_bias: bool = False
-    norm_eps: float = Field(1e-5, gt=0, lt=1)
-    max_len: int = Field(1024, ge=1, le=10_000_000)  # binds learned positions only
-    kernel_width: int = Field(3, ge=1, le=1023)  # positions in the window of a convolution
+    architecture: Literal["transformer", "rnn", "gru", "lstm", "conv"] = setting(
+        "transformer", "`transformer`, or one of the paper's baselines: `rnn`, `gru`, `lstm`, `conv`"
+    )
+    d_model: int = setting(512, "width of the residual stream", ge=1, le=65536)
+    n_heads: int = setting(8, "attention heads; must divide `d_model`, unless `d_k` and `d_v` are given", ge=1, le=1024)
+    d_ff: int = setting(2048, "inner width of the feed-forward network", ge=1, le=1_048_576)
+    n_encoder_layers: int = setting(6, "0: no encoder, a language model (Python only)", ge=0, le=1000)
+    n_decoder_layers: int = setting(6, "0: no decoder, the encoder alone (Python only)", ge=0, le=1000)
+    d_k: int | None = setting(None, "width of a head's queries and keys; null: `d_model / n_heads`", ge=1, le=65536)
+    d_v: int | None = setting(None, "width of a head's values; null: `d_model / n_heads`", ge=1, le=65536)
+    dropout: float = setting(0.1, "on each sub-layer's output and on the sum of embedding and position", ge=0, lt=1)
+    attention_dropout: float = setting(0.0, "on attention weights", ge=0, lt=1)
+    activation_dropout: float = setting(0.0, "inside the feed-forward network", ge=0, lt=1)
+    norm: Literal["post", "pre"] = setting(
+        "post",
+        "`post`: norm(x + sublayer(x)), the paper's; `pre`: x + sublayer(norm(x)), with one more norm after each stack",
+    )
+    activation: Literal["relu", "gelu", "swish", "swiglu"] = setting(
+        "relu", "`relu`, `gelu` (exact), `swish`, `swiglu` (a third matrix gates)"
+    )
+    positions: Literal["sinusoidal", "learned", "rotary"] = setting(
+        "sinusoidal", "`sinusoidal`, `learned`, `rotary` (in self-attention only)"
+    )
+    share_embeddings: Literal["all", "decoder", "none"] = setting(
+        "all",
+        "one matrix for source, target and generator (`all`), for the latter two (`decoder`), or three (`none`); "
+        "`all` needs `data.tokenizer.joint`",
+    )
+    scale_embeddings: bool = setting(True, "multiply embeddings by sqrt(d_model)")
+    src_eos: bool = setting(True, "read the eos behind each source; false: sources have none, as OpenNMT-py has them")
+    attention_bias: bool = setting(True, "biases in w_q, w_k, w_v, w_o")
+    generator_bias: bool = setting(False, "a bias in the last projection to the vocabulary")
+    norm_eps: float = setting(1e-5, "added to the variance in layer norm", gt=0, lt=1)
+    max_len: int = setting(1024, "rows of learned positions; the other kinds have no limit", ge=1, le=10_000_000)
+    kernel_width: int = setting(
+        3, "positions in the window of a convolution, an odd number; `conv` only", ge=1, le=1023
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -237,21 +257,36 @@ def each(texts: TextFiles | tuple[TextFiles, ...]) -> tuple[TextFiles, ...]:
 class TokenizerConfig(Section):
     """How subwords are learned and used."""
 
-    kind: Literal["bpe", "unigram"] = "bpe"
-    vocab_size: int = Field(8000, ge=8, le=1_000_000)  # of each vocabulary; lowered, and said, where the text has less
-    joint: bool = True  # one vocabulary for both sides
-    byte_fallback: bool = True  # characters never seen become bytes instead of <unk>
-    sampling: float = Field(0.0, ge=0, lt=1)  # subword regularisation: BPE-dropout rate, or alpha for unigram
+    kind: Literal["bpe", "unigram"] = setting("bpe", "`bpe` or `unigram`")
+    vocab_size: int = setting(
+        8000, "subwords of each vocabulary, bytes and four special ones included", ge=8, le=1_000_000
+    )
+    joint: bool = setting(True, "one vocabulary for both languages")
+    byte_fallback: bool = setting(True, "rare and unseen characters become UTF-8 bytes instead of unknown")
+    sampling: float = setting(
+        0.0, "subword regularisation in training: BPE-dropout rate, or alpha for unigram; 0: none", ge=0, lt=1
+    )
 
 
 class NoiseConfig(Section):
     """Noise on the source side of training, sampled again in each epoch; see ``dragoman.data.noise``."""
 
-    case: float = Field(0.0, ge=0, le=1)  # source in capitals, in lower case, Each Word capitalised, initial changed
-    punctuation: float = Field(0.0, ge=0, le=1)  # final mark of the source left out, repeated or added
-    typos: float = Field(0.0, ge=0, le=1)  # typing errors and stray spaces in the source
-    one_word: float = Field(0.0, ge=0, le=1)  # only one word of the pair and its translation are left
-    inserts: float = Field(0.0, ge=0, le=1)  # the same emoji, address or masks are put into both sides
+    case: float = setting(
+        0.0,
+        "share of training sentences whose source comes in CAPITALS, in lower case, With Capitals or with its "
+        "initial changed",
+        ge=0,
+        le=1,
+    )
+    punctuation: float = setting(0.0, "share whose source loses its final mark, repeats it or gets one", ge=0, le=1)
+    typos: float = setting(0.0, "share whose source gets typing errors and stray spaces", ge=0, le=1)
+    one_word: float = setting(0.0, "share of which only one word and its translation are left", ge=0, le=1)
+    inserts: float = setting(
+        0.0,
+        "share that gets the same emoji, e-mail or web address, or masks such as `[3]`, on both sides",
+        ge=0,
+        le=1,
+    )
 
     @property
     def is_on(self) -> bool:
@@ -262,45 +297,83 @@ class NoiseConfig(Section):
 class DataConfig(Section):
     """Where the text is, how it is cleaned and cut."""
 
-    train: Texts
-    valid: Texts | None = None  # None: 1% of train (at most 2,000 pairs) is held out, and said
-    src_lang: str | None = None
-    tgt_lang: str | None = None
+    train: Texts = setting(
+        ...,
+        "the training text: `{src: FILE, tgt: FILE}`; `{file: FILE}` of a table or a translation memory, with "
+        "`columns: [en, de]` where they are to be chosen; a list of these; for a parser `{trees: FILE}`",
+    )
+    valid: Texts | None = setting(None, "the validation text, likewise; null: a part of the training text is held out")
+    src_lang: str | None = setting(None, "source language, such as `en`; null: from the file name")
+    tgt_lang: str | None = setting(None, "target language; null: from the file name")
     tokenizer: TokenizerConfig = TokenizerConfig()
     noise: NoiseConfig = NoiseConfig()
-    max_tokens: int = Field(256, ge=1, le=100_000)  # longer sides (subwords, eos not counted) drop the pair, counted
-    max_ratio: float | None = Field(None, gt=1)  # longer side over shorter side, in subwords
-    drop_duplicates: bool = False  # of pairs that are the same on both sides the first stays
+    max_tokens: int = setting(
+        256,
+        "pairs with a side of more subwords are dropped; longer lines to translate are split",
+        ge=1,
+        le=100_000,
+    )
+    max_ratio: float | None = setting(
+        None, "drop pairs where one side has more than N times the subwords of the other", gt=1
+    )
+    drop_duplicates: bool = setting(False, "of pairs that are the same on both sides the first stays")
 
 
 class TrainConfig(Section):
     """How the model is trained; the defaults are the paper's (section 5)."""
 
-    max_steps: int = Field(100_000, ge=1)
-    max_epochs: int | None = Field(None, ge=1)
-    max_minutes: float | None = Field(None, gt=0)  # of training in all, resumed parts and validation included
-    batch_tokens: int = Field(4096, ge=1)  # rows x longest side, padding counted
-    accumulate: int = Field(1, ge=1)  # batches to one update
-    schedule: Literal["noam", "inverse_sqrt", "cosine"] = "noam"
-    lr: float | None = Field(None, gt=0)  # peak rate of inverse_sqrt and cosine; a factor, default 1, for noam
-    warmup_steps: int = Field(4000, ge=1)
-    label_smoothing: float = Field(0.1, ge=0, lt=1)
-    r_drop: float = Field(0.0, ge=0, le=100)  # alpha of R-Drop: two passes a step, which must agree; 0: one pass
-    token_dropout: float = Field(0.0, ge=0, lt=1)  # of what is read, on both sides: <unk> stands in its place
-    adam_betas: tuple[float, float] = (0.9, 0.98)
-    adam_eps: float = Field(1e-9, gt=0)
-    clip_norm: float | None = Field(None, gt=0)  # of the gradient of all parameters together
-    ema: float = Field(0.0, ge=0, lt=1)  # decay of the exponential moving average of the weights; 0: none
-    average: int = Field(5, ge=0, le=1000)  # number of last checkpoints to average at the end; 0 or 1: none
-    validate_every: int = Field(500, ge=1)
-    save_every: int = Field(500, ge=1)
-    log_every: int = Field(50, ge=1)
-    patience: int | None = Field(None, ge=1)  # early stopping: validations without a better BLEU
-    max_bad_steps: int = Field(10, ge=1)  # stop after N non-finite updates in a row
-    seed: int = Field(1, ge=0, lt=2**63)
-    precision: Literal["auto", "fp32", "bf16"] = "auto"
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    tensorboard: bool = False
+    max_steps: int = setting(100_000, "updates in all", ge=1)
+    max_epochs: int | None = setting(None, "stop after N passes over the corpus", ge=1)
+    max_minutes: float | None = setting(
+        None,
+        "stop after N minutes of training, validation and resumed parts included; a cosine reaches zero by then",
+        gt=0,
+    )
+    batch_tokens: int = setting(4096, "rows times longest side of one batch, padding counted", ge=1)
+    accumulate: int = setting(1, "batches to one update", ge=1)
+    schedule: Literal["noam", "inverse_sqrt", "cosine"] = setting(
+        "noam", "`noam`: the paper's; `inverse_sqrt` and `cosine`: a line up to `lr`, then down"
+    )
+    lr: float | None = setting(
+        None, "peak rate of `inverse_sqrt` and `cosine`, which need it; for `noam` a factor (null: 1)", gt=0
+    )
+    warmup_steps: int = setting(4000, "steps until the peak", ge=1)
+    label_smoothing: float = setting(0.1, "share of the target spread over the vocabulary", ge=0, lt=1)
+    r_drop: float = setting(
+        0.0,
+        "weight of R-Drop (https://arxiv.org/abs/2106.14448): each batch goes through the model twice, and both "
+        "passes must agree; twice the time of a step; the paper takes 5",
+        ge=0,
+        le=100,
+    )
+    token_dropout: float = setting(
+        0.0,
+        "share of the subwords read, of the source and of what the decoder has written so far, that are replaced "
+        "by `<unk>` in training (https://arxiv.org/abs/1512.05287)",
+        ge=0,
+        lt=1,
+    )
+    adam_betas: tuple[float, float] = setting((0.9, 0.98), "decay of Adam's two moments")
+    adam_eps: float = setting(1e-9, "added to the root in Adam", gt=0)
+    clip_norm: float | None = setting(None, "largest norm of the gradient of all parameters together", gt=0)
+    ema: float = setting(0.0, "decay of the moving average of the weights; 0: none", ge=0, lt=1)
+    average: int = setting(5, "how many last checkpoints are averaged at the end; 0 or 1: none", ge=0, le=1000)
+    validate_every: int = setting(500, "steps between validations; there is also one at the end", ge=1)
+    save_every: int = setting(500, "steps between checkpoints; there is also one at the end", ge=1)
+    log_every: int = setting(50, "steps between reports", ge=1)
+    patience: int | None = setting(
+        None,
+        "stop after N validations without a better BLEU (of a parser, F1) or, while that is 0, a lower loss",
+        ge=1,
+    )
+    max_bad_steps: int = setting(10, "stop after N updates in a row that were not finite", ge=1)
+    seed: int = setting(1, "of weights, dropout, and the order of batches", ge=0, lt=2**63)
+    precision: Literal["auto", "fp32", "bf16"] = setting(
+        "auto",
+        "`fp32`, `bf16`; `auto`: bf16 on a GPU that has it and on a processor that multiplies faster in it, else fp32",
+    )
+    device: Literal["auto", "cpu", "cuda"] = setting("auto", "`cpu`, `cuda`; `auto`: the GPU if there is one")
+    tensorboard: bool = setting(False, "also log for TensorBoard")
 
     @model_validator(mode="after")
     def _check_rate(self) -> Self:
@@ -334,14 +407,19 @@ class LengthPenalty(NamedTuple):
 class DecodeConfig(Section):
     """How translations are searched for; the defaults are the paper's (section 6.1)."""
 
-    beam_size: int = Field(4, ge=1, le=1000)  # 1: greedy
-    length_penalty: float = Field(0.6, ge=0, le=10)  # alpha of GNMT's ((5 + n) / 6) ** alpha
-    length_penalty_form: Literal["gnmt", "power"] = "gnmt"  # power: n ** alpha, as in Hugging Face and CTranslate2
-    patience: float | None = Field(
-        None, gt=0, le=1000
-    )  # patience factor: stop at patience x beam_size finished; None: exhaustive
-    max_extra_tokens: int = Field(50, ge=1, le=10_000)  # maximum length of a translation beyond its source
-    batch_tokens: int = Field(4096, ge=1)  # rows x longest source of one decoding batch, beams not counted
+    beam_size: int = setting(4, "unfinished hypotheses kept for each sentence; 1: greedy", ge=1, le=1000)
+    length_penalty: float = setting(0.6, "alpha of ((5 + n) / 6)^alpha", ge=0, le=10)
+    length_penalty_form: Literal["gnmt", "power"] = setting(
+        "gnmt", "`power` is n^alpha, which Hugging Face and CTranslate2 have"
+    )
+    patience: float | None = setting(
+        None,
+        "a sentence is done with N times `beam_size` finished translations; null: when nothing better can come",
+        gt=0,
+        le=1000,
+    )
+    max_extra_tokens: int = setting(50, "a translation has at most N subwords more than its source", ge=1, le=10_000)
+    batch_tokens: int = setting(4096, "rows times longest source of one decoding batch, beams not counted", ge=1)
 
     @property
     def penalty(self) -> LengthPenalty:
@@ -352,7 +430,9 @@ class DecodeConfig(Section):
 class Config(Section):
     """A whole run."""
 
-    task: Literal["translation", "parsing"] = "translation"  # parsing: sentences to constituency trees (section 6.3)
+    task: Literal["translation", "parsing"] = setting(
+        "translation", "`translation`, or `parsing`: sentences to constituency trees (section 6.3)"
+    )
     model: ModelOptions = ModelOptions()
     data: DataConfig
     train: TrainConfig = TrainConfig()

@@ -1,6 +1,6 @@
 """Which variant of the model goes into which format: the answers of ``why_not``, as a table.
 
-The same table stands in docs/reference/formats.md; a test holds the two together.
+The site puts the same table into docs/reference/formats.md.
 """
 
 from __future__ import annotations

@@ -1,0 +1,4 @@
+import dragoman
+
+done = dragoman.translate_folder("runs/first", "texts", "translated", ray="local")
+print(done)

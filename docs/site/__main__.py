@@ -1,0 +1,104 @@
+"""``python -m docs.site``: build both languages into docs/_build/html, offline; a problem ends it with its place.
+
+``numbers`` writes the numbers of the results into the pages again, ``stamp PAGE...`` notes that Chinese pages have been
+brought up to their English ones, ``record RUN`` runs the examples of the commands and keeps what they print.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Collection
+from pathlib import Path
+
+from docs.site import numbers, questions
+from docs.site.gather import DOCS, LANGUAGES, ROOT, Gatherer, fingerprint, front_matter
+from docs.site.problems import BrokenDocsError
+
+BUILT = DOCS / "_build"
+
+
+def build(only: Collection[str] = ()) -> None:
+    """Gather, build, and ask the list of questions of what was built.
+
+    Raises:
+        BrokenDocsError: A page is wrong, or a question is not answered where the list says.
+    """
+    problems: list[str] = []
+    for name, language in LANGUAGES.items():
+        if only and name not in only:
+            continue
+        source, out = BUILT / "source" / name, BUILT / "html" / ("" if name == "en" else name)
+        Gatherer(name, source).gather()
+        if name == "en":
+            shutil.rmtree(out, ignore_errors=True)
+        command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet", "--fresh-env"]
+        command += [
+            "--conf-dir",
+            str(DOCS / "site"),
+            "--doctree-dir",
+            str(BUILT / "doctrees" / name),
+            str(source),
+            str(out),
+        ]
+        environment = {**os.environ, "DRAGOMAN_DOCS_LANGUAGE": language, "PYTHONHASHSEED": "0"}
+        done = subprocess.run(command, env=environment, cwd=ROOT)
+        if done.returncode:
+            raise BrokenDocsError([f"Sphinx ends with {done.returncode} for {name}: see its warnings above"])
+        problems += questions.unanswered(source, out, name)
+    if problems:
+        raise BrokenDocsError(problems)
+    print(BUILT / "html/index.html")
+
+
+def renew_numbers() -> None:
+    """Write each number as its file has it."""
+    for path in [*DOCS.rglob("*.md"), *ROOT.glob("*.md")]:
+        text = path.read_text(encoding="utf-8")
+        new, wrong = numbers.renewed(path.relative_to(ROOT).as_posix(), text)
+        if new != text:
+            path.write_text(new, encoding="utf-8")
+        for problem in wrong:
+            print(problem)
+
+
+def stamp(pages: list[Path]) -> None:
+    """Note in Chinese pages which English text they say the same as."""
+    for path in pages:
+        where = path.resolve().relative_to(DOCS / "zh")
+        _, text = front_matter(path.read_text(encoding="utf-8"))
+        path.write_text(f"---\nenglish: {fingerprint(DOCS / where)}\n---\n\n{text}", encoding="utf-8")
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m docs.site", description=re.sub("`", "", __doc__ or ""))
+    parser.add_argument("do", nargs="?", default="build", choices=["build", "numbers", "stamp", "record"])
+    parser.add_argument(
+        "given",
+        nargs="*",
+        type=Path,
+        help="build: en or zh alone; stamp: pages below docs/zh; record: a demo's run and its log",
+    )
+    args = parser.parse_args()
+    try:
+        if args.do == "build":
+            build([str(name) for name in args.given])
+        elif args.do == "numbers":
+            renew_numbers()
+        elif args.do == "stamp":
+            stamp(args.given)
+        else:
+            from docs.site.record import record
+
+            record(*args.given)
+    except BrokenDocsError as broken:
+        sys.exit("\n".join(broken.problems))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""Settings of Sphinx, for either language; ``python -m docs.site`` gives the language and the folders."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1]))
+
+from docutils.nodes import SkipNode  # noqa: E402
+from docutils.utils.math.latex2mathml import tex2mathml  # noqa: E402
+from sphinx.errors import ExtensionError  # noqa: E402
+
+import dragoman  # noqa: E402
+from dragoman import TrainOptions, TranslateOptions  # noqa: E402
+
+project, author, release = "dragoman", "the dragoman maintainers", dragoman.__version__
+copyright = author
+language = os.environ.get("DRAGOMAN_DOCS_LANGUAGE", "en")
+is_chinese = language == "zh_CN"
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+myst_enable_extensions = ["colon_fence", "dollarmath", "attrs_inline", "attrs_block", "deflist"]
+myst_heading_anchors = 4
+nb_execution_mode = "cache"  # a page whose code has not changed is not run again
+nb_execution_cache_path = str(HERE.parent / "_build/executed")
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+nb_merge_streams = True
+autodoc_typehints = "none"
+napoleon_numpy_docstring = False
+python_use_unqualified_type_names = True
+add_module_names = False
+
+locale_dirs = [str(HERE / "locale")]
+templates_path = [str(HERE / "templates")]
+html_static_path = [str(HERE / "static")]
+html_theme = "furo"
+html_title = "dragoman"
+html_css_files = ["dragoman.css"]
+html_js_files = ["search-words.js"] if is_chinese else []
+html_show_sphinx = False
+html_show_copyright = False
+html_copy_source = False
+html_use_index = False
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "sidebar/language.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#00527f", "color-brand-content": "#00527f"},
+    "dark_css_variables": {"color-brand-primary": "#7cc0ec", "color-brand-content": "#7cc0ec"},
+}
+html_context = {"is_chinese": is_chinese}
+pygments_style, pygments_dark_style = "default", "github-dark"
+suppress_warnings = ["myst.strikethrough"]
+html_math_renderer = "mathml"
+
+
+def _inline(self: Any, node: Any) -> None:
+    self.body.append(str(tex2mathml(node.astext())))
+    raise SkipNode
+
+
+def _block(self: Any, node: Any) -> None:
+    self.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
+    raise SkipNode
+
+
+DECLARED = {each.name for options in (TranslateOptions, TrainOptions) for each in dataclasses.fields(options)}
+
+
+def _short(
+    app: Any, what: str, name: str, obj: Any, options: Any, signature: str, returns: str
+) -> tuple[str, str] | None:
+    """A signature without the options that ``TranslateOptions`` and ``TrainOptions`` declare."""
+    if what not in ("function", "method") or not hasattr(obj, "__signature__"):
+        return None
+    found = inspect.signature(obj)
+    kept = [each for each in found.parameters.values() if each.name != "self"]
+    kept = [each for each in kept if each.kind is not inspect.Parameter.KEYWORD_ONLY or each.name not in DECLARED]
+    bare = [each.replace(annotation=inspect.Parameter.empty) for each in kept]
+    bare.append(inspect.Parameter("changes", inspect.Parameter.VAR_KEYWORD))
+    return str(inspect.Signature(bare)), ""
+
+
+IN_CHINESE = {
+    "Toggle site navigation sidebar": "显示或隐藏导航",
+    "Toggle table of contents sidebar": "显示或隐藏本页目录",
+    "Toggle Light / Dark / Auto color theme": "切换浅色、深色、自动",
+    "Toggle navigation of": "展开或收起",
+    "<title>Contents</title>": "<title>目录</title>",
+    "<title>Menu</title>": "<title>菜单</title>",
+    "<title>Expand</title>": "<title>展开</title>",
+    "<title>Light mode</title>": "<title>浅色</title>",
+    "<title>Dark mode</title>": "<title>深色</title>",
+    "<title>Auto light/dark, in light mode</title>": "<title>自动，当前浅色</title>",
+    "<title>Auto light/dark, in dark mode</title>": "<title>自动，当前深色</title>",
+}
+"""What the theme writes into its pages without asking for a translation."""
+
+
+def _in_chinese(app: Any, error: Exception | None) -> None:
+    if error is not None or not is_chinese or app.builder.name != "html":
+        return
+    missing = set(IN_CHINESE)
+    for path in Path(app.outdir).rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        for english, chinese in IN_CHINESE.items():
+            if english in text:
+                missing.discard(english)
+                text = text.replace(english, chinese)
+        path.write_text(text, encoding="utf-8")
+    if missing:
+        raise ExtensionError(f"docs/site/conf.py: IN_CHINESE: the theme does not say {sorted(missing)} any more")
+
+
+def setup(app: Any) -> None:
+    """Formulas become MathML, which browsers draw without a script; signatures are short."""
+    app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
+    app.connect("autodoc-process-signature", _short)
+    app.connect("build-finished", _in_chinese)

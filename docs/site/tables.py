@@ -1,0 +1,388 @@
+"""Parts of reference pages that the code decides: Markdown, made when the site is built.
+
+A page asks for a part by a line such as ``<!-- made: settings -->``; ``PARTS`` says which there are. What has no
+description stops the build.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import types
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import yaml
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+import dragoman
+from docs.site.numbers import written
+from docs.site.problems import BrokenDocsError
+from dragoman import errors, reference
+from dragoman.cli.commands import COMMANDS, load
+from dragoman.config import PRESETS, Config, ModelConfig
+from dragoman.decoding.ensemble import Ensemble
+from dragoman.engines.choice import ENGINES
+from dragoman.engines.engine import Needs
+from dragoman.formats.table import table as formats
+from dragoman.model.build import build as build_model
+from dragoman.serving.app import build as build_app
+from dragoman.serving.options import ServeOptions
+from dragoman.training.folder import RESUMABLE
+from dragoman.translation.options import Options, default_of
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDED = Path(__file__).parent / "recorded"
+
+
+def table(head: str, rows: list[tuple[object, ...]]) -> str:
+    """A table in Markdown; ``head`` names the columns, with bars between."""
+    columns = head.split("|")
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    lines += [
+        "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in row) + " |" for row in rows
+    ]
+    return "\n".join(lines)
+
+
+def linked(text: str) -> str:
+    """The text, its addresses as links."""
+    return re.sub(r"(?<![<(])https?://[^\s)>]+", lambda found: f"<{found[0]}>", text)
+
+
+# --- settings ---------------------------------------------------------------------------------------------------------
+
+
+def each_setting(section: type[BaseModel] = Config, prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    """Every setting below a section by its full name, in the order of the code."""
+    for name, field in section.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from each_setting(kind, f"{prefix}{name}.")
+        else:
+            yield prefix + name, field
+
+
+def values(field: FieldInfo) -> str:
+    """What a setting may be: its values, or type and range."""
+    kinds = get_args(field.annotation) if get_origin(field.annotation) in (Union, types.UnionType) else ()
+    kind = next((kind for kind in kinds if kind is not types.NoneType), field.annotation)
+    if get_origin(kind) is Literal:
+        return ", ".join(f"`{value}`" for value in get_args(kind))
+    if kind is bool:
+        return "`true`, `false`"
+    names: dict[Any, str] = {int: "whole number", float: "number", str: "text", tuple[float, float]: "two numbers"}
+    limits = {
+        name: getattr(each, name) for each in field.metadata for name in ("ge", "gt", "le", "lt") if hasattr(each, name)
+    }
+    words = {"ge": "{} or more", "gt": "above {}", "le": "at most {}", "lt": "below {}"}
+    shown = [words[name].format(f"{limit:,}" if limit < 2**40 else "2^63") for name, limit in limits.items()]
+    return ", ".join([names.get(kind, "file names"), *shown])
+
+
+def default(field: FieldInfo) -> str:
+    """A default as YAML would write it."""
+    if field.is_required():
+        return "required"
+    given = field.default
+    return yaml.safe_dump(list(given) if isinstance(given, tuple) else given, default_flow_style=True).split("\n")[0]
+
+
+def settings() -> str:
+    """Each setting, a table for each section, presets before those of the model."""
+    missing = [
+        f"src/dragoman/config.py: {name} has no description" for name, field in each_setting() if not field.description
+    ]
+    if missing:
+        raise BrokenDocsError(missing)
+    found: dict[str, list[tuple[object, ...]]] = {"": [], "model": [], "data": [], "train": [], "decode": []}
+    for name, field in each_setting():
+        section, _, own = name.rpartition(".")
+        changes = section == "decode" or (section == "train" and own in RESUMABLE)
+        row = (
+            f"`{name}`",
+            f"`{default(field)}`",
+            values(field),
+            linked(field.description or ""),
+            "yes" if changes else "no",
+        )
+        found[name.split(".")[0] if section else ""].append(row)
+    head = "setting|default|values|meaning|may change on resume"
+    parts = [table(head, found.pop(""))]
+    for section, rows in found.items():
+        parts.append(f"## {section}")
+        if section == "model":
+            parts.append(_presets())
+        parts.append(table(head, rows))
+    return "\n\n".join(parts)
+
+
+def _presets() -> str:
+    rows: list[tuple[object, ...]] = []
+    for name, sizes in PRESETS.items():
+        config = ModelConfig(preset=name, src_vocab_size=37_000, tgt_vocab_size=37_000)
+        shapes = reference.parameter_shapes(config.model_dump()).values()
+        n_parameters = sum(shape[0] * (shape[1] if len(shape) > 1 else 1) for shape in shapes)
+        layers = f"{config.n_encoder_layers} + {config.n_decoder_layers}"
+        rows.append(
+            (
+                f"`{name}`",
+                sizes["d_model"],
+                sizes["d_ff"],
+                sizes["n_heads"],
+                layers,
+                config.dropout,
+                f"{n_parameters:,}",
+            )
+        )
+    text = "A `preset` sets the sizes; fields beside it win. `--set model.preset=base` replaces the sizes of the file."
+    head = "preset|d_model|d_ff|n_heads|layers|dropout|parameters, joint vocabulary of 37,000"
+    return f"{text}\n\n{table(head, rows)}"
+
+
+# --- commands ---------------------------------------------------------------------------------------------------------
+
+
+def each_command() -> dict[str, Any]:
+    """The commands by name, as click has them."""
+    return {name: load(name) for name in COMMANDS}
+
+
+def commands() -> str:
+    """Each command: what it does, its options in their groups, a recorded example, and more examples."""
+    parts, problems = [], []
+    for name, command in each_command().items():
+        texts = [re.sub(r"\s+", " ", text) for text in (command.help or "").split("\n\n") if text.strip()]
+        recorded = RECORDED / f"{name}.txt"
+        if not texts:
+            problems.append(f"src/dragoman/cli: {name} has no help")
+        if not recorded.is_file():
+            problems.append(f"{recorded.relative_to(ROOT)}: missing; write it with python -m docs.site record RUN")
+            continue
+        parts.append(f"## {name}\n\n" + "\n\n".join(escaped(text) for text in texts))
+        parts.append(f"```console\n{recorded.read_text(encoding='utf-8').rstrip()}\n```")
+        groups: dict[str, list[tuple[object, ...]]] = {}
+        for each in command.params:
+            if each.name == "help":
+                continue
+            if not each.help:
+                problems.append(f"src/dragoman/cli: {name}: {each.name} has no help")
+                continue
+            is_argument = each.param_type_name == "argument"
+            flags = f"`{each.metavar or each.name.upper()}`" if is_argument else _flags(each)
+            group = "Arguments" if is_argument else getattr(each, "rich_help_panel", None) or "Options"
+            groups.setdefault(group, []).append((flags, escaped(each.help)))
+        parts += [f"{group}\n\n{table('|', rows)}".replace(group, f"**{group}**", 1) for group, rows in groups.items()]
+        parts.append("More examples:\n\n```text\n" + "\n".join(COMMANDS[name].examples) + "\n```")
+    if problems:
+        raise BrokenDocsError(problems)
+    return "\n\n".join(parts)
+
+
+def _flags(option: Any) -> str:
+    """How an option is written, with what it takes."""
+    kinds = {int: "N", float: "NUMBER", str: "TEXT", Path: "PATH"}
+    kind = getattr(option.type_descriptor.annotation, "__args__", [option.type_descriptor.annotation])[0]
+    takes = "" if option.is_flag else f" {option.metavar or kinds.get(kind, 'TEXT')}"
+    names = [name.strip() for name in (*option.opts, *option.secondary_opts) if name.strip()]
+    return ", ".join(f"`{name}{takes}`" for name in names)
+
+
+def escaped(text: str) -> str:
+    """Text of a help as Markdown: what looks like HTML or emphasis is meant as it is."""
+    return linked(re.sub(r"([<>*_\[\]])", r"\\\1", text))
+
+
+# --- Python -----------------------------------------------------------------------------------------------------------
+
+
+def python() -> str:
+    """Each public name: its signature and docstring by autodoc, and its example."""
+    parts, problems = [], []
+    for name in sorted(dragoman.__all__, key=lambda name: (inspect.isclass(getattr(dragoman, name)), name.lower())):
+        what = getattr(dragoman, name)
+        example = ROOT / f"docs/reference/examples/{name}.py"
+        if not (what.__doc__ or "").strip():
+            problems.append(f"dragoman.{name} has no docstring")
+        if not example.is_file():
+            problems.append(f"{example.relative_to(ROOT)}: missing: each public name has an example")
+            continue
+        parts.append(f"## {name}\n\n```{{eval-rst}}\n{_directive(name, what)}\n```")
+        if inspect.isclass(what) and issubclass(what, Options):
+            parts.append(declared(what))
+        parts.append(f"```python\n{example.read_text(encoding='utf-8').rstrip()}\n```")
+    if problems:
+        raise BrokenDocsError(problems)
+    return "\n\n".join(parts)
+
+
+def declared(options: type[Options]) -> str:
+    """The options that a class declares, with defaults, in their groups."""
+    rows: list[tuple[object, ...]] = []
+    hints = get_type_hints(options, include_extras=True)
+    for each in dataclasses.fields(options):  # type: ignore[arg-type]
+        told = next(about for about in get_args(hints[each.name])[1:] if hasattr(about, "json_schema_extra"))
+        if not told.description:
+            raise BrokenDocsError([f"{options.__name__}.{each.name} has no help"])
+        rows.append(
+            (f"`{each.name}`", f"`{default_of(each)!r}`", told.json_schema_extra["group"], escaped(told.description))
+        )
+    return table("option|default|group|meaning", rows)
+
+
+def _directive(name: str, what: Any) -> str:
+    if not inspect.isclass(what):
+        return f".. autofunction:: dragoman.{name}"
+    if issubclass(what, Exception):
+        return f".. autoexception:: dragoman.{name}\n   :show-inheritance:"
+    if issubclass(what, BaseModel):  # its settings are on a page of their own
+        members = "   :members: from_yaml, from_mapping, to_yaml" if what is Config else ""
+        return f".. autoclass:: dragoman.{name}()\n{members}"
+    if issubclass(what, Options):  # a table of its options follows
+        return f".. autoclass:: dragoman.{name}()"
+    if dataclasses.is_dataclass(what):
+        return f".. autoclass:: dragoman.{name}()\n   :members:\n   :exclude-members: label\n   :member-order: bysource"
+    return f".. autoclass:: dragoman.{name}\n   :members:\n   :member-order: bysource"
+
+
+# --- HTTP -------------------------------------------------------------------------------------------------------------
+
+
+def http() -> str:
+    """The routes of the server, from its OpenAPI document: what each takes, and what it answers."""
+    spec = openapi()
+    found: dict[str, list[str]] = {}
+    for path, operations in spec["paths"].items():
+        for method, operation in operations.items():
+            tag = (operation.get("tags") or ["page"])[0]
+            if not operation.get("summary"):
+                raise BrokenDocsError([f"src/dragoman/serving: {method.upper()} {path} has no summary"])
+            found.setdefault(tag, []).append(_operation(method, path, operation, spec))
+    return "\n\n".join(f"## {tag}\n\n" + "\n\n".join(parts) for tag, parts in found.items())
+
+
+def openapi() -> dict[str, Any]:
+    """The OpenAPI document of a server with one pair of languages, of which nothing is loaded."""
+    translator = SimpleNamespace(device=SimpleNamespace(type="cpu"))
+    pairs = _NoPairs([SimpleNamespace(translator=translator, src="en", tgt="de")])
+    gate, _ = build_app(pairs, ServeOptions())  # type: ignore[arg-type]
+    return gate.app.openapi()  # type: ignore[no-any-return]
+
+
+class _NoPairs(list[Any]):
+    sources = ("en",)
+    targets = ("de",)
+
+
+def _operation(method: str, path: str, operation: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
+    parts = [f"### {method.upper()} {path}", escaped(f"{operation['summary']}.".replace("..", "."))]
+    rows: list[tuple[object, ...]] = [
+        (f"`{each['name']}`", each["in"], _kind(each["schema"], spec), escaped(each.get("description", "")))
+        for each in operation.get("parameters", ())
+    ]
+    for media, body in operation.get("requestBody", {}).get("content", {}).items():
+        schema = _resolved(body["schema"], spec)
+        required = schema.get("required", ())
+        rows += [
+            (f"`{name}`" + (", required" if name in required else ""), media.split("/")[-1], _kind(each, spec),
+             escaped(_resolved(each, spec).get("description", each.get("description", ""))))
+            for name, each in schema.get("properties", {}).items()
+        ]  # fmt: skip
+        break  # the other kinds of body hold the same
+    if rows:
+        parts.append(table("name|in|type|meaning", rows))
+    return "\n\n".join(parts)
+
+
+def _resolved(schema: Mapping[str, Any], spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    while "$ref" in schema:
+        found: Any = spec
+        for key in schema["$ref"].removeprefix("#/").split("/"):
+            found = found[key]
+        schema = found
+    return schema
+
+
+def _kind(schema: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
+    schema = _resolved(schema, spec)
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(_kind(each, spec) for each in schema["anyOf"] if each.get("type") != "null"))
+    if "enum" in schema:
+        return ", ".join(f"`{value}`" for value in schema["enum"])
+    if schema.get("type") == "array":
+        return f"list of {_kind(schema.get('items', {}), spec)}"
+    return str(schema.get("type", "any"))
+
+
+# --- the rest ---------------------------------------------------------------------------------------------------------
+
+
+def error_tree() -> str:
+    """The exceptions, each with what it means."""
+    kinds = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, errors.DragomanError)]
+    rows: list[tuple[object, ...]] = []
+    for kind in sorted(kinds, key=lambda kind: (len(kind.__mro__), kind.__name__)):
+        above = ", ".join(f"`{base.__name__}`" for base in kind.__bases__)
+        rows.append((f"`{kind.__name__}`", above, (inspect.getdoc(kind) or "").replace("\n", " ")))
+    return table("exception|is a|raised where", rows)
+
+
+REACHED = {
+    "multi30k": ("BLEU", "multi30k.json", "figures/scores/BLEU/mean", ".1f"),
+    "multi30k-20min": ("BLEU", "minutes.json", "figures/runs/1/scores/BLEU", ".1f"),
+    "multi30k-diverse": ("BLEU, mean of two seeds", "multi30k_diverse.json", "figures/scores/BLEU/mean", ".1f"),
+}  # fmt: skip
+"""What the configurations reached that were run here: the metric, and where its number is."""
+
+
+def configurations() -> str:
+    """Each file of configs/, whose comment says what it is for, with what it reached."""
+    parts = []
+    for path in sorted((ROOT / "configs").glob("*.yaml")):
+        text = path.read_text(encoding="utf-8")
+        if not text.startswith("# "):
+            raise BrokenDocsError([f"configs/{path.name}:1: no comment says what it is for"])
+        reached = ""
+        if path.stem in REACHED:
+            metric, name, where, form = REACHED[path.stem]
+            try:
+                number = written(name, where, form)
+            except (KeyError, IndexError, OSError) as error:
+                raise BrokenDocsError(
+                    [f"benchmarks/results/{name}: {where}, for configs/{path.name}: {error}"]
+                ) from None
+            reached = f"Reached: {metric} {number} ([{name}](../../benchmarks/results/{name})).\n\n"
+        parts.append(f"## {path.name}\n\n{reached}```yaml\n{text.rstrip()}\n```")
+    return "\n\n".join(parts)
+
+
+def engines() -> str:
+    """What each engine can do, asked of the code that decides it."""
+    config = ModelConfig(src_vocab_size=8000, tgt_vocab_size=8000)
+    model = build_model(config)
+    bundle = SimpleNamespace(model=model)
+    questions = {"beam and greedy search, n best": Needs()}
+    questions |= {f"`--precision {name}`": Needs(precision=name) for name in ("fp32", "bf16", "int8")}
+    questions |= {
+        "`--sample`": Needs(sampling=True), "`--alignments`": Needs(alignments=True),
+        "parsing": Needs(trees=True), "prefix, words, n-grams": Needs(constraints=True),
+    }  # fmt: skip
+    rows: list[tuple[object, ...]] = []
+    for what, needs in questions.items():
+        models = SimpleNamespace(bundles=(bundle,), model=model)
+        rows.append((what, *("no" if engine.obstacle(models, needs) else "yes" for engine in ENGINES.values())))  # type: ignore[arg-type]
+    several = SimpleNamespace(bundles=(bundle, bundle), model=Ensemble([model, model]))
+    rows.append(
+        ("`--ensemble`", *("no" if engine.obstacle(several, Needs()) else "yes" for engine in ENGINES.values()))
+    )  # type: ignore[arg-type]
+    return table("|".join(["", *ENGINES]), rows)
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "settings": settings, "commands": commands, "python": python, "http": http, "errors": error_tree,
+    "configurations": configurations, "formats": formats, "engines": engines,
+}  # fmt: skip

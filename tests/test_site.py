@@ -1,0 +1,160 @@
+"""The site: what stops its build, and what its pages are held to."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from docs.site import gather, numbers, questions, tables
+from docs.site.problems import BrokenDocsError
+from dragoman.cli import app
+
+DOCS = gather.DOCS
+ROOT = DOCS.parent
+CHINESE = sorted((DOCS / "zh").rglob("*.md"))
+
+
+@pytest.fixture(scope="module")
+def gathered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The pages of both languages, as Sphinx gets them."""
+    found = {}
+    for language in gather.LANGUAGES:
+        found[language] = tmp_path_factory.mktemp(language)
+        gather.Gatherer(language, found[language]).gather()
+    return found
+
+
+def test_each_of_the_questions_is_two_clicks_from_the_first_page(gathered: dict[str, Path]) -> None:
+    assert len(questions.listed()) == 40
+    for source in gathered.values():
+        assert questions.too_far(source) == []
+
+
+def test_a_page_without_a_chinese_twin_says_so(gathered: dict[str, Path]) -> None:
+    for where in gather.sources():
+        is_translated = (DOCS / "zh" / where).is_file()
+        assert (gather.NOT_YET in (gathered["zh"] / where).read_text(encoding="utf-8")) != is_translated, where
+
+
+@pytest.mark.parametrize("path", CHINESE, ids=lambda path: path.relative_to(DOCS).as_posix())
+def test_the_english_of_a_chinese_page_has_not_changed(path: Path) -> None:
+    english = DOCS / path.relative_to(DOCS / "zh")
+    head, _ = gather.front_matter(path.read_text(encoding="utf-8"))
+    assert head.get("english") == gather.fingerprint(english), (
+        f"{english.relative_to(ROOT)} has changed: bring {path.relative_to(ROOT)} up to date, then "
+        f"python -m docs.site stamp {path.relative_to(ROOT)}"
+    )
+
+
+def test_a_newcomer_reads_little_before_the_first_own_translation() -> None:
+    texts = [(DOCS / name).read_text(encoding="utf-8") for name in ("start/index.md", "start/first-translator.md")]
+    before = texts[0] + texts[1][: texts[1].index("| dragoman translate")]
+    assert len(before.split()) <= 250
+
+
+def test_numbers_are_those_of_their_files() -> None:
+    marked = 0
+    for path in [*DOCS.rglob("*.md"), *ROOT.glob("README*.md")]:
+        if "_build" not in path.parts:
+            text = path.read_text(encoding="utf-8")
+            assert numbers.renewed(str(path.relative_to(ROOT)), text)[1] == []
+            marked += len(numbers.MARK.findall(text))
+    assert marked > 10
+
+
+def test_a_number_that_is_wrong_is_named_and_written_again() -> None:
+    mark = "<!-- multi30k.json:figures/scores/BLEU/mean as .1f -->"
+    text, wrong = numbers.renewed("a.md", f"one\nBLEU 38.2{mark}.\n")
+    assert text == f"one\nBLEU 39.1{mark}.\n"
+    assert wrong == ["a.md:2: 38.2, but multi30k.json:figures/scores/BLEU/mean is 39.1"]
+
+
+@pytest.mark.parametrize(
+    ("mark", "said"),
+    [
+        ("none.json:figures as .1f", "none.json has no figures"),
+        ("multi30k.json:figures/ROUGE as .1f", "multi30k.json has no figures/ROUGE"),
+    ],
+)
+def test_a_result_that_is_missing_is_named(mark: str, said: str) -> None:
+    [wrong] = numbers.renewed("a.md", f"1.0<!-- {mark} -->")[1]
+    assert wrong.startswith(f"a.md:1: {said}")
+
+
+def test_a_mark_without_a_number_is_named() -> None:
+    [wrong] = numbers.renewed("a.md", "of <!-- multi30k.json:figures as .1f -->")[1]
+    assert wrong.startswith("a.md:1: no number before")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("# A\n\n[b](nowhere.md)\n", "docs/how-to/index.md:3: nowhere.md leads nowhere"),
+        ("# A\n\n<!-- made: nothing -->\n", "docs/how-to/index.md:3: nothing makes nothing"),
+    ],
+)
+def test_what_a_page_names_and_is_not_there_stops_the_build(tmp_path: Path, text: str, said: str) -> None:
+    gatherer = gather.Gatherer("en", tmp_path)
+    where, name = "how-to/index.md", "docs/how-to/index.md"
+    text = re.sub(r"^<!-- made: (\w+) -->$", lambda found: gatherer._made(name, text, found), text, flags=re.MULTILINE)
+    gatherer._links(name, where, text)
+    assert len(gatherer.problems) == 1
+    assert gatherer.problems[0].startswith(said)
+
+
+def test_a_setting_without_a_description_stops_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    name, field = next(tables.each_setting())
+    monkeypatch.setattr(field, "description", None)
+    with pytest.raises(BrokenDocsError, match=f"{name} has no description"):
+        tables.settings()
+
+
+def examples() -> list[tuple[str, str]]:
+    """Each command line of dragoman that the documentation shows, with its place."""
+    found = []
+    pages = [path for folder in ("start", "how-to", "reference", "zh") for path in (DOCS / folder).rglob("*.md")]
+    for path in [*pages, ROOT / "README.md", *tables.RECORDED.glob("*.txt")]:
+        text = path.read_text(encoding="utf-8")
+        blocks = [text] if path.suffix == ".txt" else re.findall(r"^```\w+\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        for block in blocks:
+            for line in re.sub(r"\\\n\s*", "", block).split("\n"):
+                if command := re.search(r"(?:^|\$ |\| |-m )dragoman ([a-z]+ .*)$", line):
+                    found.append((path.relative_to(ROOT).as_posix(), command[1]))
+    return found
+
+
+def test_commands_that_are_shown_have_only_options_that_exist() -> None:
+    commands = tables.each_command()
+    known = {
+        name: {option for each in command.params for option in (*each.opts, *each.secondary_opts)} | {"--help", "-h"}
+        for name, command in commands.items()
+    }
+    shown = examples()
+    assert {command.split()[0] for _, command in shown} >= known.keys() - {"demo"}
+    for page, command in shown:
+        name = command.split()[0]
+        assert name in known, f"{page}: dragoman {command}: there is no command {name}"
+        for option in re.findall(r"(?<=\s)--?[a-z][\w-]*", re.sub(r'"[^"]*"', "", command)):
+            assert option in {flag.strip() for flag in known[name]}, f"{page}: dragoman {command}: no option {option}"
+
+
+def test_every_part_can_be_made() -> None:
+    assert app is not None
+    for name, make in tables.PARTS.items():
+        assert make().count("\n") > 5, name
+
+
+def test_what_the_theme_says_is_said_in_chinese() -> None:
+    furo = pytest.importorskip("furo")
+    catalogue = (DOCS / "site/locale/zh_CN/LC_MESSAGES/sphinx.po").read_text(encoding="utf-8")
+    ours = set(re.findall(r'^msgid "(.+)"\nmsgstr ".+"$', catalogue, flags=re.MULTILINE))
+    said = set()
+    for name in ("page.html", "base.html", "search.html", "sidebar/search.html"):
+        text = (Path(furo.__file__).parent / "theme/furo" / name).read_text(encoding="utf-8")
+        said |= set(re.findall(r"""_\(\s*["']([^"']+)["']\s*\)""", text))
+        blocks = re.findall(r"{%-?\s*trans\s*-?%}(.*?){%-?\s*endtrans", text, re.DOTALL)
+        said |= {" ".join(each.split()) for each in blocks if "<a" not in each}
+    assert {each for each in said if each != "Made with"} - ours == set()
+    assert len(said) > 8
