@@ -98,6 +98,7 @@ def manifest_of(config: Config, model_config: ModelConfig) -> dict[str, Any]:
         "dragoman": __version__,
         "src_lang": config.data.src_lang,
         "tgt_lang": config.data.tgt_lang,
+        **({"pairs": [list(pair) for pair in config.data.pairs]} if config.data.tgt_langs else {}),
         "src_vocab_size": model_config.src_vocab_size,
         "tgt_vocab_size": model_config.tgt_vocab_size,
     }

@@ -206,14 +206,44 @@ def unknown(setting: str, value: object) -> ConfigError:
     return ConfigError(f"{setting} = {value!r} is unknown where it is used: take another, or write it there")
 
 
-class PairOfFiles(Section):
+RESERVED_TAG = re.compile(r"<(pad|unk|s|/s|0x[0-9A-F]{2})>")
+"""What a tokenizer has already."""
+
+
+class Corpus(Section):
+    """What may be said of a text beside where it is."""
+
+    weight: float = Field(1.0, ge=0, le=1000)  # how often each of its pairs is drawn in an epoch, on average
+    tag: str | None = None  # a mark such as <bt> before each source: a subword of its own
+    src_lang: str | None = None  # where texts have several languages; None: that of data
+    tgt_lang: str | None = None  # several: one model for all, which is told by >>fr<< before each source
+
+    @field_validator("tag")
+    @classmethod
+    def _a_mark(cls, tag: str | None) -> str | None:
+        if tag is not None and (not re.fullmatch(r"<[^<>\s\u2581]{1,60}>", tag) or RESERVED_TAG.fullmatch(tag)):
+            raise ValueError(
+                f"tag = {tag!r}: write one word in angle brackets, such as <bt>, that is no special symbol of a "
+                "tokenizer; a target language is said by tgt_lang"
+            )
+        return tag
+
+    @field_validator("src_lang", "tgt_lang")
+    @classmethod
+    def _a_code(cls, lang: str | None) -> str | None:
+        if lang is not None and not re.fullmatch(r"[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*", lang):
+            raise ValueError(f"{lang!r} is no code of a language: write it as fr, deu or zh-CN")
+        return lang
+
+
+class PairOfFiles(Corpus):
     """Two text files whose lines belong together; plain, .gz or .zst. Of a file of trees, which is both, twice that."""
 
     src: Path
     tgt: Path
 
 
-class OneFile(Section):
+class OneFile(Corpus):
     """A table (.tsv, .csv) or a translation memory (.tmx), which has both sides in it; also .gz or .zst."""
 
     file: Path
@@ -317,6 +347,26 @@ class DataConfig(Section):
         None, "drop pairs where one side has more than N times the subwords of the other", gt=1
     )
     drop_duplicates: bool = setting(False, "of pairs that are the same on both sides the first stays")
+
+    @model_validator(mode="after")
+    def _check_weights(self) -> Self:
+        if all(text.weight == 0 for text in each(self.train)):
+            raise ValueError("data.train: the weights sum to 0, so no pair is ever drawn: give one entry more than 0")
+        if self.valid is not None and any(text.weight != 1 for text in each(self.valid)):
+            raise ValueError("data.valid: validation text is never weighted, each pair counts once: leave out weight")
+        return self
+
+    @property
+    def pairs(self) -> tuple[tuple[str | None, str | None], ...]:
+        """Source and target language of the training text; several for a model of several."""
+        pairs = ((text.src_lang or self.src_lang, text.tgt_lang or self.tgt_lang) for text in each(self.train))
+        return tuple(dict.fromkeys(pairs))
+
+    @property
+    def tgt_langs(self) -> tuple[str, ...]:
+        """The target languages that are told apart by a mark before each source; none where there is one language."""
+        langs = tuple(dict.fromkeys(tgt for _, tgt in self.pairs if tgt is not None))
+        return langs if len(langs) > 1 else ()
 
 
 class TrainConfig(Section):

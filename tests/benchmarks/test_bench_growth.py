@@ -12,7 +12,7 @@ from benchmarks import growth
 from benchmarks.harness import growth as harness
 from dragoman.config import DataConfig, TokenizerConfig
 from dragoman.data import phrasebook
-from dragoman.data.store import build_store
+from dragoman.data.store import Entry, build_store
 from dragoman.data.tokenizer import learn_tokenizers
 from processes import Forked
 
@@ -84,7 +84,7 @@ def test_the_first_batch_of_a_store_is_drawn(tmp_path: Path) -> None:
     pairs = list(phrasebook.pairs(500))
     tokenizers = learn_tokenizers(lambda: pairs, TokenizerConfig(vocab_size=400))
     data = DataConfig.model_validate({"train": {"src": "x.en", "tgt": "x.de"}})
-    build_store(tmp_path / "store", pairs, *tokenizers, data)
+    build_store(tmp_path / "store", [Entry(pairs)], *tokenizers, data)
     growth._forget_files(tmp_path / "store")
     found = measured("first_batch", folder=str(tmp_path / "store"))
     assert 0 < found["seconds"] < 10

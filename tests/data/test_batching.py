@@ -28,7 +28,7 @@ from dragoman.config import DataConfig, NoiseConfig, TokenizerConfig
 from dragoman.data import batching
 from dragoman.data.batching import Batch, BatchStream, Regularisation, all_batches, collate, epoch_batches
 from dragoman.data.noise import noised
-from dragoman.data.store import Store, build_store
+from dragoman.data.store import Entry, Store, build_store
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError, ConfigError
 
@@ -46,7 +46,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     pairs = [(" ".join(words[: 1 + i % 11]), " ".join(words[i % 7 : 8 + i % 5])) for i in range(101)]
     folder = tmp_path_factory.mktemp("data") / "store"
     config = DataConfig.model_validate({"train": {"src": "s", "tgt": "t"}})
-    build_store(folder, pairs, TOKENIZER, TOKENIZER, config, keep_text=True)
+    build_store(folder, [Entry(pairs)], TOKENIZER, TOKENIZER, config, keep_text=True)
     return Store.open(folder)
 
 
@@ -183,7 +183,7 @@ def test_the_first_batch_of_ten_million_pairs_takes_two_seconds_and_200_mib(stor
         about[side]["tokens"] = n * length
         np.arange(0, (n + 1) * length, length, dtype="<i8").tofile(folder / f"{side}.offsets")
         os.truncate(folder / f"{side}.ids", 2 * n * length)  # sparse: all zeros
-    (folder / "store.json").write_text(json.dumps({**about, "pairs": n, "text_bytes": None}))
+    (folder / "store.json").write_text(json.dumps({**about, "pairs": n, "corpora": [{"pairs": n}], "text_bytes": None}))
     child = subprocess.run([sys.executable, "-c", OPEN, folder], check=True, capture_output=True, text=True)
     shutil.rmtree(folder)
     found = json.loads(child.stdout)

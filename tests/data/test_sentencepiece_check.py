@@ -44,7 +44,6 @@ def test_what_is_learned_here_passes(kind: str, byte_fallback: bool) -> None:
         (PROTO + piece(b"a\0b"), "holds NUL"),
         (PROTO + piece(b"x1", b"\0\0\x80\x7f"), "its score is no finite number"),
         (PROTO + piece(b"x1", b"\0\0\xc0\x7f"), "its score is no finite number"),
-        (PROTO + piece(b"x1", kind=3), "its special pieces are not pad, unk, bos, eos"),
         (PROTO + piece(b"x1", kind=4), "its special pieces are not pad, unk, bos, eos"),
         (PROTO + piece(b"x1", kind=6), "is marked as a byte but is not one"),
         (NO_BYTES + piece(b"<0x41>", kind=6), "some of the 256 bytes are missing"),

@@ -115,7 +115,7 @@ def test_a_configuration_has_one_text_or_a_list(tmp_path: Path, given: object, t
         ([{"src": "a"}], "data.train.0.tgt is missing"),
         ({"file": "a.tsv", "colums": "en,de"}, "unknown setting data.train.colums. Did you mean columns?"),
         ({"file": "a.tsv", "columns": "en"}, "data.train.columns"),
-        ({"file": "a.tsv", "weight": 2}, "unknown setting data.train.weight"),
+        ({"file": "a.tsv", "widht": 2}, "unknown setting data.train.widht"),
     ],
 )
 def test_a_text_that_is_none_is_refused_under_its_name(given: object, message: str) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @with_options(
     TranslateOptions, "beam_size", "length_penalty", "length_penalty_form", "patience", "guard", "engine", "precision",
-    "batch_tokens", "workers", "fast", "to",
+    "batch_tokens", "workers", "fast", "to", "from_lang",
 )  # fmt: skip
 def evaluate(
     systems: Annotated[

@@ -23,6 +23,7 @@ WINDOW = 2048
 
 @with_options(
     TranslateOptions, "length_penalty", "length_penalty_form", "precision", "batch_tokens", "sentence_split", "to",
+    "from_lang",
 )  # fmt: skip
 def score(
     run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],

@@ -249,7 +249,7 @@ def _and_close(stream: BinaryIO, found: Iterator[Translation]) -> Iterator[Trans
 def _typed(translator: Translator, plan: Plan) -> Iterator[Translation]:
     """The translations of what is typed, line by line."""
     events = replace(_events(), failed=_warn)
-    prompt = f"{translator.config.data.src_lang or 'source'}> "
+    prompt = f"{plan.src_lang or 'source'}> "
     for number, text in enumerate(_lines_typed(prompt)):
         here = replace(events, label=lambda _, number=number: f"line {number + 1}")
         yield translator.translate_planned([text], plan, here, number)[0]

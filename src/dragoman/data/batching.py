@@ -10,8 +10,9 @@ The order of an epoch is a function of (lengths, batch_tokens, seed, epoch) and 
 Where text is noised or its subwords sampled, a pool is ``RESAMPLED_PAIRS``, and its lengths are measured
 afterwards: the budget is kept, and little is padding.
 
-Every pair comes exactly once in an epoch. The shuffles are made of PCG64's raw numbers, which NumPy promises never to
-change, so the order is the same on every machine and with every version.
+Every pair comes exactly once in an epoch. Where corpora have weights, a pair of a corpus with weight w comes w times in
+an epoch on average (see ``drawn``), and these are shuffled. The shuffles are made of PCG64's raw numbers, which NumPy
+promises never to change, so the order is the same on every machine and with every version.
 
 Rank ``r`` of ``W`` takes the batches ``k W + r`` of this one order, counted on from epoch to epoch, so that all ranks
 always have equally many. A position counts batches of all ranks: a run may resume with another number of them.
@@ -28,6 +29,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from math import gcd
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -37,7 +39,7 @@ from torch import Tensor
 
 from dragoman.config import NoiseConfig
 from dragoman.data.noise import Lexicon, fingerprint, noised_pairs
-from dragoman.data.store import Ids, Lengths, Store
+from dragoman.data.store import Ids, Lengths, Part, Store
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer
 from dragoman.errors import BundleError, ConfigError
 
@@ -107,6 +109,7 @@ def epoch_batches(
     batch_tokens: int,
     seed: int,
     epoch: int,
+    chosen: Indices | None = None,
 ) -> Iterator[Indices]:
     """Yield the batches of one epoch, each as the indices of its pairs, ``(B,)``.
 
@@ -116,16 +119,49 @@ def epoch_batches(
         src_lengths: Subwords of each source, eos not counted, ``(pairs,)``.
         tgt_lengths: The same of each target.
         seed: At least 0, as is ``epoch``.
+        chosen: The pairs that come, one perhaps several times, see ``drawn``; None: each once.
 
     Raises:
         ConfigError: A pair by itself is longer than ``batch_tokens``.
     """
     check_budget(src_lengths, tgt_lengths, batch_tokens)
     bits = np.random.PCG64((seed, epoch))
-    order = _shuffled(len(src_lengths), bits)
+    order = _shuffled(len(src_lengths) if chosen is None else len(chosen), bits)
+    order = order if chosen is None else chosen[order]
     for start in range(0, len(order), POOL_PAIRS):
         pool = order[start : start + POOL_PAIRS]
         yield from _shuffled_batches(pool, src_lengths[pool], tgt_lengths[pool], batch_tokens, bits)
+
+
+def drawn(parts: Sequence[Part], seed: int, epoch: int) -> Indices | None:
+    """The pairs that come in an epoch where corpora have weights; None where each comes once.
+
+    The pairs of a corpus stand in a circle, and each epoch takes the next ``weight x pairs`` of them: with weight 2
+    each twice, with weight 0.1 the next tenth. So over any number of epochs two pairs of one corpus differ by one at
+    most in how often they came. The circle goes through the corpus in steps of about 0.618 of its length, which spreads
+    every part of it evenly; where it begins depends on the seed.
+
+    Returns:
+        Indices of pairs of the store, in no order that means anything; the same for the same arguments, everywhere.
+    """
+    if all(part.weight == 1 for part in parts):
+        return None
+    found, first = [], 0
+    for number, part in enumerate(parts):
+        places = np.arange(part.drawn_before(epoch), part.drawn_before(epoch + 1), dtype=np.int64)
+        if len(places):
+            n, begin = part.pairs, int(np.random.PCG64((seed, number, 1)).random_raw() % part.pairs)
+            found.append(first + (places % n * _step(n) + begin) % n)
+        first += part.pairs
+    return np.concatenate(found) if found else np.empty(0, np.int64)
+
+
+def _step(n: int) -> int:
+    """The first number from the golden section of ``n`` on that has no divisor in common with it."""
+    step = max(1, round(n * (5**0.5 - 1) / 2))
+    while gcd(step, n) > 1:
+        step += 1
+    return step
 
 
 def check_budget(
@@ -228,7 +264,8 @@ class Regularisation:
             )
         if tuple(each.fingerprint for each in self.tokenizers) != store.tokenizers:
             raise ConfigError("subword sampling and noise need the tokenizers that the store was built with")
-        longest = batch_tokens - 1 if self.max_tokens is None else min(self.max_tokens, batch_tokens - 1)
+        longest = batch_tokens - 1 - max(len(part.begin) for part in store.parts)
+        longest = longest if self.max_tokens is None else min(self.max_tokens, longest)
         return _Resampling(self.sampling, self.noise, self.lexicon, self.tokenizers, longest)
 
 
@@ -239,7 +276,7 @@ class _Resampling(NamedTuple):
     noise: NoiseConfig
     lexicon: Lexicon
     tokenizers: tuple[Tokenizer, Tokenizer]  # source, target
-    max_tokens: int  # a pair of which a side became longer comes as it is in the store
+    max_tokens: int  # a pair of which a side became longer, tags not counted, comes as it is in the store
 
     def batches(
         self, store: Store, batch_tokens: int, seed: int, epoch: int, done: int
@@ -248,7 +285,9 @@ class _Resampling(NamedTuple):
 
         A pool is a function of these arguments alone: its randomness comes from its place in the order.
         """
-        order = _shuffled(len(store), np.random.PCG64((seed, epoch)))
+        chosen = drawn(store.parts, seed, epoch)
+        order = _shuffled(len(store) if chosen is None else len(chosen), np.random.PCG64((seed, epoch)))
+        order = order if chosen is None else chosen[order]
         for start in range(done // RESAMPLED_PAIRS * RESAMPLED_PAIRS, len(order), RESAMPLED_PAIRS):
             pool = order[start : start + RESAMPLED_PAIRS]
             *seeds, noise_seed, of_order = np.random.SeedSequence((seed, epoch, start)).generate_state(4).tolist()
@@ -267,12 +306,14 @@ class _Resampling(NamedTuple):
         texts = store.texts(pool)
         pairs = noised_pairs(zip(*texts, strict=True), self.noise, self.lexicon, noise_seed)
         noisy = list(zip(*pairs, strict=True))
-        src, tgt = (
-            self._cut(side, [pair[side] for pair in plain], texts[side], noisy[side], seeds[side]) for side in (0, 1)
-        )
+        begins = _begins(store, pool)
+        ids = [pair[0][len(begin) :] for pair, begin in zip(plain, begins, strict=True)], [pair[1] for pair in plain]
+        src, tgt = (self._cut(side, ids[side], texts[side], noisy[side], seeds[side]) for side in (0, 1))
         for row, pair in enumerate(plain):  # both sides or none: they belong together
             if max(len(src[row]), len(tgt[row])) > self.max_tokens:
                 src[row], tgt[row] = pair
+            elif begins[row]:
+                src[row] = [*begins[row], *src[row]]
         return src, tgt
 
     def _cut(
@@ -287,6 +328,12 @@ class _Resampling(NamedTuple):
         for row, again in zip(changed, tokenizer.encode([new[row] for row in changed]), strict=True):
             result[row] = again
         return result
+
+
+def _begins(store: Store, pool: Indices) -> list[tuple[int, ...]]:
+    """The tags that the sources of ``pool`` begin with."""
+    ends = np.cumsum([part.pairs for part in store.parts])
+    return [store.parts[i].begin for i in np.searchsorted(ends, pool, side="right").tolist()]
 
 
 class _Place(NamedTuple):
@@ -334,7 +381,9 @@ class _Plan(NamedTuple):
         if self.resampling is not None:
             yield from self.resampling.batches(self.store, self.batch_tokens, self.seed, epoch, done)
         else:
-            for indices in epoch_batches(self.src_lengths, self.tgt_lengths, self.batch_tokens, self.seed, epoch):
+            chosen = drawn(self.store.parts, self.seed, epoch)
+            lengths = self.src_lengths, self.tgt_lengths
+            for indices in epoch_batches(*lengths, self.batch_tokens, self.seed, epoch, chosen):
                 yield indices, partial(_plain, self.store, indices)
 
 
@@ -378,6 +427,10 @@ class BatchStream:
         resampling = None if regularisation is None else regularisation.of(store, batch_tokens)
         src_lengths, tgt_lengths = store.src_lengths(), store.tgt_lengths()
         check_budget(src_lengths, tgt_lengths, batch_tokens)
+        if store.n_drawn < 1:
+            raise ConfigError(
+                f"the weights of data.train leave {store.n_drawn:g} pairs to an epoch: raise them, so that it has one"
+            )
         self._plan = _Plan(
             store=store,
             src_lengths=src_lengths,
@@ -410,8 +463,10 @@ class BatchStream:
 
     @property
     def epochs_done(self) -> float:
-        """How often the corpus was gone through so far, by pairs, such as 2.37."""
-        return self._place.epoch + self._place.pairs / len(self._plan.store)
+        """How many epochs are done, by pairs, such as 2.37."""
+        parts, epoch = self._plan.store.parts, self._place.epoch
+        size = sum(part.drawn_before(epoch + 1) - part.drawn_before(epoch) for part in parts)
+        return epoch + self._place.pairs / max(1, size)
 
     def state_dict(self) -> dict[str, int | str]:
         """The place after the batch handed out last: plain numbers, fit for JSON."""
@@ -426,6 +481,11 @@ class BatchStream:
                 else {}
             ),
             "corpus": f"{len(store)} pairs of {store.n_tokens[0]} and {store.n_tokens[1]} subwords",
+            **(
+                {"weights": " ".join(f"{part.weight:g}x{part.pairs}" for part in store.parts)}
+                if store.is_weighted
+                else {}
+            ),
             **self._place._asdict(),
         }
 

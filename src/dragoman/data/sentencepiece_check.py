@@ -23,7 +23,8 @@ MAX_PIECE_BYTES = 4096
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types
 NORMAL, UNKNOWN, CONTROL, UNUSED, BYTE = 1, 2, 3, 5, 6
-"""SentencePiece.Type. What is unused is never cut, but still decoded; 4, defined by a user, is not known here."""
+"""SentencePiece.Type. No text is cut into what is control (after the first four: tags) or unused; of these two only the
+unused is decoded. 4, defined by a user, is not known here."""
 NORMALIZERS = ("identity", "nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf")
 """What SentencePiece can do to a text before it is cut, by its names."""
 
@@ -90,8 +91,8 @@ def _check_pieces(pieces: list[Piece]) -> None:
             raise ValueError(f"piece {i} is marked as a byte but is not one")
     if len({piece.text for piece in pieces}) < len(pieces):
         raise ValueError("a piece appears twice")
-    if types[:4] != _FIRST_TYPES or not set(types[4:]) <= {NORMAL, BYTE, UNUSED}:
-        raise ValueError("its special pieces are not pad, unk, bos, eos, in this order, and no others")
+    if types[:4] != _FIRST_TYPES or not set(types[4:]) <= {NORMAL, BYTE, UNUSED, CONTROL}:
+        raise ValueError("its special pieces are not pad, unk, bos, eos, in this order, and tags")
     if types.count(BYTE) not in (0, 256):
         raise ValueError("some of the 256 bytes are missing")
 

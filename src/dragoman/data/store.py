@@ -9,6 +9,9 @@ A store is a folder. All numbers are little-endian and nothing stands before or 
     src.ends  tgt.ends          int64, offsets into the text, in bytes
     store.json                  counts, types, fingerprints, the SHA-256 of each file; written last
 
+The pairs of several corpora stand one corpus after the other; ``store.json`` says how many there are of each, how often
+they are drawn, and with which ids their sources begin (tags, which are in ``src.ids`` and not in ``src.text``).
+
 It is built in a folder beside its place and moved there when it is complete.
 """
 
@@ -23,7 +26,8 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from fractions import Fraction
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -53,9 +57,39 @@ CHUNK_OFFSETS = 2**16  # of which lengths are made at a time
 MOST_16_BITS = 2**14 - 1  # the greatest length kept in 16 bits: two of them and an eos can be added up
 
 
+@dataclass(frozen=True)
+class Entry:
+    """A corpus that goes into a store."""
+
+    pairs: Iterable[tuple[str, str]]  # source and target lines, read once, such as ``read_pairs(src, tgt)``
+    name: str = ""
+    weight: float = 1.0
+    begin: tuple[int, ...] = ()  # what each source begins with: ids of tags
+    src_lang: str | None = None
+    tgt_lang: str | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """A corpus in a store: ``pairs`` of its pairs, one after the other."""
+
+    pairs: int
+    name: str = ""
+    weight: float = 1.0
+    begin: tuple[int, ...] = ()  # the ids that each of its sources begins with
+    tgt_lang: str | None = None
+
+    def drawn_before(self, epoch: int) -> int:
+        """How many pairs are drawn from it in all epochs before ``epoch``: a whole number near epochs x weight x pairs.
+
+        Exactly the floor of that product, the weight taken as the decimal it is written as.
+        """
+        return int(epoch * Fraction(repr(self.weight)) * self.pairs)
+
+
 def build_store(
     folder: Path | str,
-    pairs: Iterable[tuple[str, str]],
+    entries: Sequence[Entry],
     src_tokenizer: Tokenizer,
     tgt_tokenizer: Tokenizer,
     config: DataConfig,
@@ -69,7 +103,7 @@ def build_store(
 
     Args:
         folder: Where the store will be.
-        pairs: Source and target lines, read once, such as ``read_pairs(src, tgt)``.
+        entries: The corpora, read one after the other.
         config: Its ``max_tokens``, ``max_ratio`` and ``drop_duplicates`` decide which pairs stay.
         keep_text: Keep the text too, so that subwords can be sampled in each epoch.
         sources: Files whose size and sha256 are noted in the store.
@@ -77,8 +111,8 @@ def build_store(
         progress: Told the number of pairs read.
 
     Raises:
-        DataError: No pair is left, or the folder holds something else than a store; and whatever reading ``pairs``
-            finds wrong. Nothing is left behind.
+        DataError: No pair is left, or the folder holds something else than a store; and whatever reading the
+            pairs finds wrong. Nothing is left behind.
         DragomanError: The disk is full or the folder cannot be written.
     """
     folder = Path(folder)
@@ -87,7 +121,7 @@ def build_store(
     about: dict[str, Any] = {}
     with sealed_folder(folder, about, name=ABOUT) as aside:
         report, facts = _write(
-            aside, pairs, (src_tokenizer, tgt_tokenizer), config, keep_text, sources, total, progress
+            aside, entries, (src_tokenizer, tgt_tokenizer), config, keep_text, sources, total, progress
         )
         about.update(facts)
     return report
@@ -95,7 +129,7 @@ def build_store(
 
 def _write(
     folder: Path,
-    pairs: Iterable[tuple[str, str]],
+    entries: Sequence[Entry],
     tokenizers: tuple[Tokenizer, Tokenizer],
     config: DataConfig,
     keep_text: bool,
@@ -107,6 +141,7 @@ def _write(
     tell = throttled(progress)
     cleaner = Cleaner(config)
     n_sentences: Counter[int] = Counter()
+    kept: list[int] = []
     with ExitStack() as files:
         ids, texts = [], []
         for side, tokenizer in zip(("src", "tgt"), tokenizers, strict=True):
@@ -116,23 +151,31 @@ def _write(
                 texts.append(
                     files.enter_context(_Column(folder / f"{side}.text", folder / f"{side}.ends", np.dtype("u1")))
                 )
-        for chunk in _chunks(pairs):
-            sides = list(zip(*chunk, strict=True))
-            encoded = [tokenizer.encode(lines) for tokenizer, lines in zip(tokenizers, sides, strict=True)]
-            lengths = [np.fromiter(map(len, rows), np.int64, len(rows)) for rows in encoded]
-            keep = np.flatnonzero(cleaner.keep(chunk, *lengths)).tolist()
-            for column, rows in zip(ids, encoded, strict=True):
-                column.append_ids([rows[i] for i in keep])
-            for column, lines in zip(texts, sides, strict=False):
-                column.append_texts([lines[i] for i in keep])
-            n_sentences.update(len(sentences(sides[0][i], config.src_lang)) for i in keep)
-            tell(cleaner.report.read, total, "pairs encoded")
+        for entry in entries:
+            kept.append(-cleaner.report.kept)
+            for chunk in _chunks(entry.pairs):
+                sides = list(zip(*chunk, strict=True))
+                encoded = [tokenizer.encode(lines) for tokenizer, lines in zip(tokenizers, sides, strict=True)]
+                lengths = [np.fromiter(map(len, rows), np.int64, len(rows)) for rows in encoded]
+                keep = np.flatnonzero(cleaner.keep(chunk, *lengths)).tolist()
+                for column, rows, begin in zip(ids, encoded, (entry.begin, ()), strict=True):
+                    column.append_ids([[*begin, *rows[i]] if begin else rows[i] for i in keep])
+                for column, lines in zip(texts, sides, strict=False):
+                    column.append_texts([lines[i] for i in keep])
+                lang = entry.src_lang or config.src_lang
+                n_sentences.update(len(sentences(sides[0][i], lang)) for i in keep)
+                tell(cleaner.report.read, total, "pairs encoded")
+            kept[-1] += cleaner.report.kept
     report = cleaner.report
     if not report.kept:
         raise DataError(f"no pair left after filtering: {report}. Check the files, data.max_tokens and data.max_ratio")
     about = {
         "format": FORMAT,
         "pairs": report.kept,
+        "corpora": [
+            asdict(Part(n, entry.name, entry.weight, entry.begin, entry.tgt_lang))
+            for n, entry in zip(kept, entries, strict=True)
+        ],
         "src": {"tokens": ids[0].size, "dtype": ids[0].dtype.str, "vocab_size": tokenizers[0].vocab_size},
         "tgt": {"tokens": ids[1].size, "dtype": ids[1].dtype.str, "vocab_size": tokenizers[1].vocab_size},
         "src_sentences": sorted(n_sentences.items()),
@@ -202,6 +245,13 @@ class Store:
         self.sources: dict[str, dict[str, Any]] = about["sources"]  # path: fingerprint
         self.src_sentences: dict[int, int] = dict(about.get("src_sentences", []))  # so many: of how many sources
         self._n = int(about["pairs"])
+        of_old = [{"pairs": self._n}]  # of a store that knew one corpus
+        self.parts = tuple(
+            Part(**{**part, "begin": tuple(part.get("begin", ()))}) for part in about.get("corpora", of_old)
+        )
+        """The corpora in it, in the order of their pairs."""
+        if sum(part.pairs for part in self.parts) != self._n:
+            raise ValueError(f"its corpora do not have {self._n:,} pairs together")
         self._ids = [
             _Rows(
                 folder, f"{side}.ids", f"{side}.offsets", self._n, about[side]["tokens"], np.dtype(about[side]["dtype"])
@@ -235,6 +285,16 @@ class Store:
 
     def __len__(self) -> int:
         return self._n
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether pairs of some corpus are drawn otherwise than once an epoch."""
+        return any(part.weight != 1 for part in self.parts)
+
+    @property
+    def n_drawn(self) -> float:
+        """How many pairs an epoch has: each corpus counts with its weight."""
+        return sum(part.weight * part.pairs for part in self.parts)
 
     def src_lengths(self) -> Lengths:
         """Subwords of each source, eos not counted, ``(pairs,)``; int16 where all are below 2^14, else int32."""

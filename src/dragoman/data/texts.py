@@ -68,7 +68,8 @@ def languages_of(texts: Sequence[TextFiles]) -> Langs:
             if lang is not None and old is not None and _differ(lang, old):
                 raise ConfigError(
                     f"{_named(text)}: {lang} where {_named(where[side])} has {old}; give one pair of languages in one "
-                    "direction, of a table or a translation memory by its columns"
+                    "direction, of a table or a translation memory by its columns; for one model of several target "
+                    "languages write tgt_lang in each entry of data.train"
                 )
             if found[side] is None:
                 found[side], where[side] = lang, text

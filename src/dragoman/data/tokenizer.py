@@ -10,6 +10,9 @@ With byte fallback, a character becomes a piece if it is among the commonest tha
 ``MIN_CHARACTER_COUNT`` times and is among the ``vocab_size / 4`` commonest; the others are spelt in UTF-8 bytes. That
 keeps every letter of an alphabet, and keeps thousands of rare Chinese characters from filling a small vocabulary with
 rows that are hardly ever trained. Without byte fallback every character seen becomes a piece.
+
+Tags stand before a source and are no part of it: ``>>fr<<`` says into which language it goes, ``<bt>`` of what kind the
+pair is. Each is one id that no text is cut into, whatever is written there, and that spells nothing.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ import numpy as np
 import sentencepiece
 
 from dragoman.config import TokenizerConfig
+from dragoman.data.languages import primary
 from dragoman.data.sentencepiece_check import check_model, is_of_words, is_unigram, normalizer_of
 from dragoman.data.subword_sampling import Sampler, Vocabulary
 from dragoman.errors import BundleError, ConfigError, DataError
@@ -42,7 +46,7 @@ MAX_LEARNING_LINES = 1_000_000
 """Maximum number of lines to learn subwords from, sampled at random; more hardly change the subwords."""
 
 TARGET = re.compile(r">>([^<>]+)<<")
-"""A piece that stands before a source and says into which language it goes, as OPUS-MT writes it."""
+"""The tag of a target language, as OPUS-MT writes it."""
 MAX_MODEL_BYTES = 64 * 2**20
 MIN_CHARACTER_COUNT = 5
 FEW = 32
@@ -98,10 +102,13 @@ class Tokenizer:
             )
 
     @classmethod
-    def learn(cls, lines: Iterable[str], config: TokenizerConfig) -> Tokenizer:
-        """Learn a vocabulary from ``lines``; the same lines and configuration give the same tokenizer.
+    def learn(cls, lines: Iterable[str], config: TokenizerConfig, tags: Sequence[str] = ()) -> Tokenizer:
+        """Learn a vocabulary from ``lines``; the same arguments give the same tokenizer.
 
         A text with fewer subwords than ``config.vocab_size`` gets a smaller vocabulary, which is logged.
+
+        Args:
+            tags: Such as ``<bt>`` and ``>>fr<<``; they count towards ``config.vocab_size``.
 
         Raises:
             ConfigError: ``config.vocab_size`` does not hold the single characters (and bytes).
@@ -114,7 +121,7 @@ class Tokenizer:
             )
         if not lines:
             raise DataError("there is no text to learn subwords from: every line is blank")
-        tokenizer = cls(_train(lines, config, config.vocab_size))
+        tokenizer = cls(_train(lines, config, config.vocab_size, tags))
         if tokenizer.vocab_size < config.vocab_size:
             logger.warning(
                 "the corpus yields only %s subwords; tokenizer.vocab_size = %s is lowered to that",
@@ -191,10 +198,25 @@ class Tokenizer:
         return [self._begin + ids if ids else ids for ids in found] if self._begin else found
 
     @cached_property
+    def tags(self) -> dict[str, int]:
+        """The tags of this vocabulary, target languages among them, with their ids; they spell nothing."""
+        pieces, model = self.pieces(range(self.vocab_size)), self._processor
+        return {
+            piece: i
+            for i, piece in enumerate(pieces)
+            if i > EOS_ID and (model.is_control(i) or (model.is_unused(i) and TARGET.fullmatch(piece)))
+        }
+
+    @cached_property
     def targets(self) -> dict[str, int]:
-        """The languages that a source can be sent to, and the ids that say so; only imported models have any."""
-        marks = ((TARGET.fullmatch(piece), i) for i, piece in enumerate(self.pieces(range(self.vocab_size))))
-        return {found[1]: i for found, i in marks if found and self._processor.is_unused(i)}
+        """The languages that a source can be sent to, and the ids that say so; none of a model for one pair."""
+        marks = ((TARGET.fullmatch(piece), i) for piece, i in self.tags.items())
+        return {found[1]: i for found, i in marks if found}
+
+    def target(self, code: str) -> str | None:
+        """The one of ``targets`` that ``code`` means: the same, or the only one of that language (fr for fra)."""
+        alike = [known for known in self.targets if primary(known) == primary(code)]
+        return code if code in self.targets else alike[0] if len(alike) == 1 else None
 
     def towards(self, target: str | None) -> Tokenizer:
         """This tokenizer, but each text that it cuts begins with the id of a target language, which spells nothing.
@@ -208,15 +230,30 @@ class Tokenizer:
         known = self.targets
         if target is None and len(known) < 2:
             return self
-        if target not in known:
+        meant = None if target is None else self.target(target)
+        if meant is None:
             said = ", ".join([*sorted(known)[:20], *(["..."] if len(known) > 20 else [])])
             if target is None:
                 raise ConfigError(f"this model translates into {len(known)} languages: say which with to ({said})")
             one = f"use one of {said}" if known else "this model has one target language; leave it out"
             raise ConfigError(f"to = {target!r} is unknown: {one}")
         towards = copy.copy(self)
-        towards._begin = [known[target]]
+        towards._begin = [known[meant]]
         return towards
+
+    def begin(self, target: str | None, tag: str | None) -> tuple[int, ...]:
+        """The ids that a source begins with in training: of its target language, if there are several, and of its tag.
+
+        Raises:
+            ConfigError: The vocabulary has no such tag, or several languages of which none was said.
+        """
+        ids = self.towards(target if self.targets else None)._begin
+        if tag is not None and tag not in self.tags:
+            raise ConfigError(
+                f"these subwords have no tag {tag}: leave it out, or learn new ones (--new-subwords where a run is "
+                "fine-tuned)"
+            )
+        return (*ids, *([] if tag is None else [self.tags[tag]]))
 
     def sample(self, texts: Sequence[str], rate: float, seed: int) -> list[list[int]]:
         """Cut each text in a random one of the possible ways: subword regularisation, see ``Sampler``.
@@ -243,7 +280,7 @@ class Tokenizer:
             model = self._processor
             pieces = self.pieces(range(self.vocab_size))
             byte_ids = [i for i in range(len(pieces)) if model.is_byte(i)]
-            special = {PAD_ID, UNK_ID, BOS_ID, EOS_ID, *byte_ids}
+            special = {PAD_ID, UNK_ID, BOS_ID, EOS_ID, *byte_ids, *self.tags.values()}
             ids = {piece: i for i, piece in enumerate(pieces) if i not in special}
             self._samplers[rate] = Sampler(
                 Vocabulary(
@@ -258,14 +295,14 @@ class Tokenizer:
         return self._samplers[rate]
 
     def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
-        """Join subwords to text; pad, bos, eos and target languages are dropped, wherever they stand.
+        """Join subwords to text; pad, bos, eos and tags are dropped, wherever they stand.
 
         Bytes that form no character become U+FFFD. The text of ids that ``encode`` did not make may hold LF.
 
         Raises:
             DataError: An id lies outside the vocabulary.
         """
-        size, special = self.vocab_size, {PAD_ID, BOS_ID, EOS_ID, *self.targets.values()}
+        size, special = self.vocab_size, {PAD_ID, BOS_ID, EOS_ID, *self.tags.values()}
         rows = []
         for row in ids:
             if len(row) and (min(row) < 0 or max(row) >= size):
@@ -277,11 +314,11 @@ class Tokenizer:
 
     @cached_property
     def spelled(self) -> tuple[bytes, ...]:
-        """What each id puts into a text, in UTF-8, perhaps a part of a character; nothing for pad, bos, eos, targets.
+        """What each id puts into a text, in UTF-8, perhaps a part of a character; nothing for pad, bos, eos, tags.
 
         A text stands after one space more, which ``decode`` takes off: ``b"".join(spelled of its ids)[1:]``.
         """
-        model, spelled, silent = self._processor, [], frozenset(self.targets.values())
+        model, spelled, silent = self._processor, [], frozenset(self.tags.values())
         for i, piece in enumerate(self.pieces(range(self.vocab_size))):
             if model.is_byte(i):
                 spelled.append(bytes([int(piece[1:-1], 16)]))
@@ -329,29 +366,33 @@ class Tokenizer:
 
 
 def learn_tokenizers(
-    pairs: Callable[[], Iterable[tuple[str, str]]], config: TokenizerConfig, tgt_words: bool = False
+    pairs: Callable[[], Iterable[tuple[str, str]]],
+    config: TokenizerConfig,
+    tgt_words: bool = False,
+    tags: Sequence[str] = (),
 ) -> tuple[Tokenizer, Tokenizer]:
     """Learn the vocabularies of both sides: one and the same object twice where ``config.joint``.
 
     Args:
         pairs: Called for each pass over the text, such as ``lambda: read_pairs(src, tgt)``.
         tgt_words: The target's are whole words, such as the symbols of trees; ``config`` is for the source alone.
+        tags: Of sources.
 
     Raises:
         ConfigError: As ``Tokenizer.learn``.
         DataError: As ``Tokenizer.learn``, and whatever ``pairs`` finds wrong.
     """
     if config.joint:
-        tokenizer = Tokenizer.learn((side for pair in pairs() for side in pair), config)
+        tokenizer = Tokenizer.learn((side for pair in pairs() for side in pair), config, tags)
         return tokenizer, tokenizer
     tgt_lines = (tgt for _, tgt in pairs())
     return (
-        Tokenizer.learn((src for src, _ in pairs()), config),
+        Tokenizer.learn((src for src, _ in pairs()), config, tags),
         Tokenizer.learn_words(tgt_lines) if tgt_words else Tokenizer.learn(tgt_lines, config),
     )
 
 
-def _train(lines: Sequence[str], config: TokenizerConfig, vocab_size: int) -> bytes:
+def _train(lines: Sequence[str], config: TokenizerConfig, vocab_size: int, tags: Sequence[str]) -> bytes:
     """Run SentencePiece's trainer; lower ``vocab_size`` if the text has less."""
     model = io.BytesIO()
     try:
@@ -365,12 +406,13 @@ def _train(lines: Sequence[str], config: TokenizerConfig, vocab_size: int) -> by
             character_coverage=_coverage(lines, config.vocab_size // 4) if config.byte_fallback else 1.0,
             split_digits=True,
             max_sentence_length=4 * _PART,  # bytes
+            control_symbols=list(tags),
             **_OURS,
         )
     except (RuntimeError, ValueError) as error:
         message = str(error)
         if found := re.search(r"too high .*<= (\d+)", message):
-            return _train(lines, config, int(found[1]))
+            return _train(lines, config, int(found[1]), tags)
         if found := re.search(r"smaller than required_chars. \d+ vs (\d+)", message):
             what = "256 bytes, 4 special ids, its common characters" if config.byte_fallback else "its characters"
             raise ConfigError(

@@ -148,12 +148,11 @@ def translate_document(
         raise DecodeError("a prefix for each line is for translate(texts): give one prefix for a document")
     src, out = Path(src), Path(out)
     refuse_an_input(out, src)
-    data = translator.config.data
     report = Report(0, 0)
     files = list(_pairs(src, out))
 
     def opened_from(path: Path) -> Opened:
-        return open_document(_content(path), Asked(str(path), data.src_lang, data.tgt_lang, tuple(columns)))
+        return open_document(_content(path), Asked(str(path), plan.src_lang, plan.tgt_lang, tuple(columns)))
 
     for path, _ in files[1:]:
         opened_from(path)  # what cannot be read is refused before minutes of translating

@@ -92,7 +92,7 @@ class _Test:
     @property
     def tgt_lang(self) -> str | None:
         """What a run says; a file says nothing."""
-        return None if self.translator is None else self.translator.config.data.tgt_lang
+        return None if self.plan is None else self.plan.tgt_lang
 
 
 @takes(TranslateOptions)
@@ -264,7 +264,7 @@ def stress(
         raise ConfigError("--stress is for translation runs, and this run is a parser")
     plan = translator.plan(options, **changes)
     sources, references = _read(src, ref)
-    langs = translator.config.data.src_lang, translator.config.data.tgt_lang
+    langs = plan.src_lang, plan.tgt_lang
     results: list[Stressed] = []
     for variant in variants(sources, references, *langs, noise_seed):
         events = Events(progress=ticker.named(f"sentences translated: {variant.name}"))

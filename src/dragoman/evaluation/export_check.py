@@ -198,7 +198,7 @@ def compare_export(
     comparisons: Sequence[Comparison] = ()
     if references is not None:
         with ticker.task("resampling"):
-            comparisons = compare(texts_a, texts_b, references, translator.config.data.tgt_lang)
+            comparisons = compare(texts_a, texts_b, references, ours.tgt_lang)
     decode = ours.search.decode
     result = Certificate(
         facts["export"],

@@ -187,14 +187,17 @@ def explain(
     tgt_in = torch.tensor([[BOS_ID, *tgt_ids]], device=translator.device)
     weights: dict[str, NDArray[np.float32]] = {}
     logits = translator.model(src, tgt_in, record=lambda name, w: weights.update({name: w[0].float().cpu().numpy()}))
-    data, src_eos = translator.config.data, translator.config.model.src_eos
+    src_lang, tgt_lang = translator.languages.direction(
+        None if to is None else translator.src_tokenizer.target(to), None
+    )
+    src_eos = translator.config.model.src_eos
     if not src_eos:
         weights = {name: _without_end(name, one) for name, one in weights.items()}
     return Trace(
         source=text,
         translation=target,
-        src=_side(translator.src_tokenizer, ids, data.src_lang, parses, src_eos),
-        tgt=_side(translator.tgt_tokenizer, tgt_ids, data.tgt_lang, parses),
+        src=_side(translator.src_tokenizer, ids, src_lang, parses, src_eos),
+        tgt=_side(translator.tgt_tokenizer, tgt_ids, tgt_lang, parses),
         weights=weights,
         steps=_steps(logits[0].float().cpu(), [*tgt_ids, EOS_ID], translator.tgt_tokenizer, n_best),
         model=_facts(translator),

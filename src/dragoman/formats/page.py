@@ -130,13 +130,14 @@ def settings(bundle: Bundle) -> dict[str, Any]:
 
 def subwords(tokenizer: Tokenizer) -> dict[str, Any]:
     """A vocabulary as the scripts read it."""
+    tags = frozenset(tokenizer.tags.values())
     return {
         "kind": "unigram" if is_unigram(tokenizer.proto) else "bpe",
         "normaliser": normaliser(parts(tokenizer.proto).normalizer),
         "pieces": tokenizer.pieces(range(tokenizer.vocab_size)),
         "scores": base64.b64encode(np.array(tokenizer.scores, "<f4").tobytes()).decode(),
-        "unused": [i for i, piece in enumerate(parts(tokenizer.proto).pieces) if piece.kind == UNUSED],
-        "silent": sorted(tokenizer.targets.values()),
+        "unused": [i for i, piece in enumerate(parts(tokenizer.proto).pieces) if piece.kind == UNUSED or i in tags],
+        "silent": sorted(tags),
         "bytes": sorted(tokenizer.byte_ids, key=lambda i: tokenizer.spelled[i]),
     }
 

@@ -67,7 +67,7 @@ class Turns:
                 if await request.is_disconnected():  # a later request has taken its place
                     raise ClientLeft
                 return await asyncio.to_thread(
-                    traced, pair.translator, asked.text, asked.translation, prefix=asked.prefix
+                    traced, pair.translator, asked.text, asked.translation, prefix=asked.prefix, to=pair.to
                 )
         finally:
             self._waiting -= 1

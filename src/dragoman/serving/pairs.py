@@ -52,6 +52,7 @@ class Pair:
     src: str
     tgt: str
     translator: Any  # a Translator
+    to: str | None = None  # what chooses the target language, of a translator with several
 
     @property
     def name(self) -> str:
@@ -70,17 +71,17 @@ class Pairs:
         """
         self._pairs: dict[tuple[str, str], Pair] = {}
         for translator in translators:
-            src, tgt = translator.config.data.src_lang, translator.config.data.tgt_lang
             if translator.is_parser:
                 raise ConfigError("a parser cannot be served: serve runs of translation")
-            if not src or not tgt:
+            served = translator.languages.served()
+            if not served:
                 raise ConfigError(
                     "the run does not say its languages: set data.src_lang and data.tgt_lang when it is trained"
                 )
-            pair = Pair(src, tgt, translator)
-            if (src.lower(), tgt.lower()) in self._pairs:
-                raise ConfigError(f"two runs translate {src} to {tgt}: leave out one of them")
-            self._pairs[src.lower(), tgt.lower()] = pair
+            for src, tgt, to in served:
+                if (src.lower(), tgt.lower()) in self._pairs:
+                    raise ConfigError(f"two runs translate {src} to {tgt}: leave out one of them")
+                self._pairs[src.lower(), tgt.lower()] = Pair(src, tgt, translator, to)
         if not self._pairs:
             raise ConfigError("no run to serve: name one or several")
 

@@ -24,6 +24,9 @@ from dragoman.translation.segments import SegmentResult, TextSegment, segment
 OF_THE_SERVER = ("engine", "precision", "fast", "batch_tokens", "workers", "shortlist", "deterministic")
 """Options that the operator chooses for all; a request does not."""
 
+OF_THE_PAIR = ("to", "from_lang")
+"""Options that the languages of a request say."""
+
 SHORT = 1000
 """Characters in a request up to which reading and joining them takes about a millisecond."""
 
@@ -94,6 +97,8 @@ class Service:
         for name in asked:
             if name in OF_THE_SERVER:
                 raise ConfigError(f"{name} is set for the whole server: leave it out")
+            if name in OF_THE_PAIR:
+                raise ConfigError(f"{name} is said by source and target: leave it out")
         options = TranslateOptions.of(self.defaults, asked)
         self.limits.check_options(options)
         return options
@@ -104,6 +109,8 @@ class Service:
         Raises:
             ConfigError: The model or the engine cannot do what is asked.
         """
+        if pair.to is not None:
+            options = replace(options, to=pair.to, from_lang=pair.src)
         key = pair.name, repr(options)
         with self._planning:
             plan = self._plans.pop(key, None)
@@ -220,4 +227,4 @@ class _Work:
 
 def request_options() -> list[Any]:
     """The declared options that a request may give: their dataclass fields."""
-    return [each for each in fields(TranslateOptions) if each.name not in OF_THE_SERVER]
+    return [each for each in fields(TranslateOptions) if each.name not in (*OF_THE_SERVER, *OF_THE_PAIR)]

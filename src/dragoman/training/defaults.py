@@ -9,8 +9,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dragoman.config import PRESETS, Config, OneFile, PairOfFiles, TextFiles, each, read_yaml, with_overrides
-from dragoman.data.batching import epoch_batches
+from dragoman.config import (
+    PRESETS,
+    Config,
+    DataConfig,
+    OneFile,
+    PairOfFiles,
+    TextFiles,
+    each,
+    read_yaml,
+    with_overrides,
+)
+from dragoman.data.batching import drawn, epoch_batches
 from dragoman.data.store import Store
 from dragoman.data.texts import FORMS, languages_of, paths_of, read_texts, texts_named
 from dragoman.errors import ConfigError
@@ -114,15 +124,48 @@ def resolve(what: What, options: TrainOptions, ticker: Ticker, parent: Config | 
         refuse_another_shape(resolved, parent, options.new_subwords)
     if not task_of(resolved).translates:  # one language, which nothing asks for
         return Resolved(resolved, config is None, speed)
-    data_config = resolved.data
-    texts = each(data_config.train)
-    src_lang, tgt_lang = languages_of(texts)
-    valid = () if data_config.valid is None else each(data_config.valid)
-    if all(path.exists() for path in paths_of(valid)):  # what is missing is named when it is opened
-        languages_of((*texts, *valid))  # which must be the same ones
-    langs = {"src_lang": data_config.src_lang or src_lang, "tgt_lang": data_config.tgt_lang or tgt_lang}
-    resolved = resolved.model_copy(update={"data": data_config.model_copy(update=langs)})
-    return Resolved(resolved, config is None, speed)
+    return Resolved(resolved.model_copy(update={"data": with_languages(resolved.data)}), config is None, speed)
+
+
+def with_languages(data: DataConfig) -> DataConfig:
+    """The settings with the languages that names of files, headings or a memory say where nobody else does.
+
+    Where a text names its own, each text gets its two, and those of ``data`` are the ones that all have in common.
+
+    Raises:
+        ConfigError: Texts differ in their languages and do not name them, or the target language of one of several is
+            not known.
+    """
+    train, valid = each(data.train), () if data.valid is None else each(data.valid)
+    if not any(text.src_lang or text.tgt_lang for text in (*train, *valid)):
+        src_lang, tgt_lang = languages_of(train)
+        if all(path.exists() for path in paths_of(valid)):  # what is missing is named when it is opened
+            languages_of((*train, *valid))  # which must be the same ones
+        langs = {"src_lang": data.src_lang or src_lang, "tgt_lang": data.tgt_lang or tgt_lang}
+        return data.model_copy(update=langs)
+
+    def named(text: TextFiles) -> TextFiles:
+        found = languages_of([text]) if all(path.exists() for path in paths_of([text])) else (None, None)
+        src_lang, tgt_lang = text.src_lang or data.src_lang or found[0], text.tgt_lang or data.tgt_lang or found[1]
+        return text.model_copy(update={"src_lang": src_lang, "tgt_lang": tgt_lang})
+
+    train, valid = tuple(map(named, train)), tuple(map(named, valid))
+    known = dict.fromkeys(text.tgt_lang for text in train)
+    for text in (*train, *valid) if len(known) > 1 else ():
+        if text.tgt_lang is None or text.tgt_lang not in known:
+            where = " and ".join(map(str, paths_of([text])))
+            what = (
+                f"{text.tgt_lang} is no target language of data.train"
+                if text.tgt_lang
+                else "its target language is not known"
+            )
+            raise ConfigError(f"{where}: {what}; write tgt_lang: one of {', '.join(lang for lang in known if lang)}")
+    both = {name: {getattr(text, name) for text in train} for name in ("src_lang", "tgt_lang")}
+    common = {name: next(iter(found)) if len(found) == 1 else None for name, found in both.items()}
+    texts = {"train": train if isinstance(data.train, tuple) else train[0]}
+    if data.valid is not None:
+        texts["valid"] = valid if isinstance(data.valid, tuple) else valid[0]
+    return data.model_copy(update={**common, **texts})
 
 
 def _as_setting(texts: Sequence[TextFiles]) -> Any:
@@ -252,11 +295,13 @@ def choose_steps(
     """
     lengths, train = (store.src_lengths(), store.tgt_lengths()), config.train
     if train.max_epochs is None:
-        batches = int((np.maximum(*lengths) + 1).sum()) / train.batch_tokens
+        often = np.repeat([part.weight for part in store.parts], [part.pairs for part in store.parts])
+        batches = ((np.maximum(*lengths) + 1) * often).sum() / train.batch_tokens
     else:  # exactly, for these are what was asked for
-        batches = sum(1 for _ in epoch_batches(*lengths, train.batch_tokens, train.seed, 0))
+        chosen = drawn(store.parts, train.seed, 0)
+        batches = sum(1 for _ in epoch_batches(*lengths, train.batch_tokens, train.seed, 0, chosen))
     steps_an_epoch = max(1.0, batches / train.accumulate / n_ranks)
-    epochs: float = 30 if len(store) < 200_000 else 10 if len(store) < 2_000_000 else 3
+    epochs: float = 30 if store.n_drawn < 200_000 else 10 if store.n_drawn < 2_000_000 else 3
     least = 2000
     if fine_tuning:
         epochs, least = -(-epochs // 3), 500
@@ -273,7 +318,7 @@ def choose_steps(
     if "warmup_steps" in said and "max_steps" not in said:
         steps = max(steps, train.warmup_steps + 1)
     warmup = max(1, min(4000, steps // 10))
-    chosen = {"max_steps": steps, "warmup_steps": warmup, "validate_every": every, "save_every": every}
-    update = {name: value for name, value in chosen.items() if name not in said}
+    values = {"max_steps": steps, "warmup_steps": warmup, "validate_every": every, "save_every": every}
+    update = {name: value for name, value in values.items() if name not in said}
     settings = {**config.model_dump(), "train": {**train.model_dump(), **update}}
     return Config.from_mapping(settings, "the settings chosen and given")

@@ -20,6 +20,7 @@ from dragoman.bundle import Bundle
 from dragoman.data.tokenizer import EOS_ID, UNK_ID, Tokenizer
 from dragoman.files import write_text
 from dragoman.model.weights import untied
+from dragoman.translation.language_pairs import trained_pairs
 
 PARENT = "parent.json"
 
@@ -52,8 +53,10 @@ def adapt(
         copied = sum(len(parts) == 1 for side in sides for parts in side)
         facts = {"copied_rows": copied, "composed_rows": sum(map(len, sides)) - copied}
         said = f"new subwords: {copied:,} rows copied, {facts['composed_rows']:,} composed as means of others"
+    trained = trained_pairs(parent)
+    pairs = {"pairs": trained} if trained else {}
     digest = parent.manifest["files"]["model.safetensors"]["sha256"]
-    write_text(run / PARENT, json.dumps({"name": name, "weights_sha256": digest, **facts}, indent=2) + "\n")
+    write_text(run / PARENT, json.dumps({"name": name, "weights_sha256": digest, **pairs, **facts}, indent=2) + "\n")
     return weights, said
 
 

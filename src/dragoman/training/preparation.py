@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from dragoman.bundle import load_tokenizers
 from dragoman.config import Config, DataConfig, ModelConfig, NoiseConfig, TextFiles, each
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import open_corpus
 from dragoman.data.noise import Lexicon, noised_pairs, sure_translations
-from dragoman.data.store import Store, build_store, check_store, fingerprint
-from dragoman.data.texts import paths_of
+from dragoman.data.store import Entry, Store, build_store, check_store, fingerprint
+from dragoman.data.texts import files_of, paths_of
 from dragoman.data.tokenizer import Tokenizer, learn_tokenizers
 from dragoman.errors import BundleError, ConfigError, DataError
 from dragoman.files import explained, write_text
@@ -27,6 +28,19 @@ from dragoman.training.task import task_of
 
 Pairs = Callable[[], Iterator[tuple[str, str]]]
 """One pass over the text each time it is called."""
+
+
+class Text(NamedTuple):
+    """An entry of ``data.train`` or ``data.valid``, or what of it is held out or left."""
+
+    setting: TextFiles
+    pairs: Pairs
+
+    def entry(self, data: DataConfig, tokenizer: Tokenizer, weight: float) -> Entry:
+        """What a store takes of it."""
+        lang, name = self.setting.tgt_lang or data.tgt_lang, " and ".join(map(str, files_of(self.setting)))
+        begin = tokenizer.begin(lang, self.setting.tag)
+        return Entry(self.pairs(), name, weight, begin, self.setting.src_lang or data.src_lang, lang)
 
 
 def prepare(
@@ -50,7 +64,11 @@ def prepare(
         left = (folder / name for name in ("joint.spm", "src.spm", "tgt.spm", "lexicon.json"))
         for rest in (*left, *folder.glob("*.tmp-*")):  # of one that died
             shutil.rmtree(rest) if rest.is_dir() else rest.unlink(missing_ok=True)
-    train_pairs, valid_pairs, n_pairs = _split_off_validation(config, ticker)
+    train, valid, n_pairs = _split_off_validation(config, ticker)
+
+    def train_pairs() -> Iterator[tuple[str, str]]:
+        return chain.from_iterable(text.pairs() for text in train)
+
     lexicon = (
         _learn_lexicon(train_pairs, folder, ticker, data.noise) if data.noise.one_word + data.noise.inserts > 0 else {}
     )
@@ -61,23 +79,67 @@ def prepare(
                 lambda: noised_pairs(train_pairs(), data.noise, lexicon, config.train.seed),
                 data.tokenizer,
                 tgt_words=not task_of(config).translates,
+                tags=tags_of(data),
             )
     joint = tokenizers[0] is tokenizers[1]
     for tokenizer, side in zip(tokenizers, ("joint" if joint else "src", "joint" if joint else "tgt"), strict=True):
         with explained(folder):
             tokenizer.save(folder / f"{side}.spm")
-    for name, pairs, texts, keep_text in (
-        ("train", train_pairs, data.train, data.tokenizer.sampling > 0 or data.noise.is_on),
-        ("valid", valid_pairs, data.valid or data.train, True),
+    for name, texts, keep_text in (
+        ("train", train, data.tokenizer.sampling > 0 or data.noise.is_on),
+        ("valid", valid, True),
     ):
+        weighted = name == "train"  # each pair of the validation text counts once
         report = build_store(
-            folder / name, pairs(), *tokenizers, data, keep_text=keep_text, sources=paths_of(each(texts)),
+            folder / name,
+            [text.entry(data, tokenizers[0], text.setting.weight if weighted else 1.0) for text in texts],
+            *tokenizers, data, keep_text=keep_text, sources=paths_of([text.setting for text in texts]),
             total=n_pairs if name == "train" else None, progress=ticker,
         )  # fmt: skip
         ticker.say(f"{name}: {report}")
+        _say_what_each_gave(name, Store.open(folder / name), tokenizers[0], ticker)
     size = max(tokenizers[0].vocab_size, tokenizers[1].vocab_size)
     learned = data.tokenizer.model_copy(update={"vocab_size": size})
     return config.model_copy(update={"data": data.model_copy(update={"tokenizer": learned})}), tokenizers
+
+
+def tags_of(data: DataConfig) -> list[str]:
+    """The tags that sources begin with: of target languages, where there are several, and of corpora."""
+    texts = (*each(data.train), *(() if data.valid is None else each(data.valid)))
+    return [*(f">>{lang}<<" for lang in data.tgt_langs), *dict.fromkeys(text.tag for text in texts if text.tag)]
+
+
+def refuse_other_tags(config: Config, tokenizer: Tokenizer, parent: Path | str | None) -> None:
+    """Refuse tags that the subwords of ``parent`` do not have.
+
+    Raises:
+        ConfigError: One is named, with what can be done.
+    """
+    data, new = config.data, "or learn new subwords with --new-subwords"
+    if data.tgt_langs and not tokenizer.targets:
+        raise ConfigError(
+            f"{parent} has one target language, and data.train has {', '.join(data.tgt_langs)}: {new[3:]}"
+        )
+    for _, lang in data.pairs if len(tokenizer.targets) > 1 else ():
+        if lang is None or tokenizer.target(lang) is None:
+            raise ConfigError(
+                f"{parent} translates into {', '.join(sorted(tokenizer.targets))}, and the target language of "
+                f"data.train is {lang or 'not known'}: set data.tgt_lang, or tgt_lang in its entries, to one of these, "
+                f"{new}"
+            )
+    for tag in tags_of(data):
+        if tag.startswith("<") and tag not in tokenizer.tags:
+            raise ConfigError(f"{parent} has no tag {tag}: leave it out of data.train, {new}")
+
+
+def _say_what_each_gave(name: str, store: Store, tokenizer: Tokenizer, ticker: Ticker) -> None:
+    """Of several corpora, or of a weight: how many pairs there are of each, and how often they are drawn."""
+    if len(store.parts) == 1 and not store.is_weighted:
+        return
+    for part in store.parts:
+        begin = "".join(f", {tag} before each source" for tag in tokenizer.pieces(part.begin))
+        drawn = f", each drawn {part.weight:g} times an epoch" if store.is_weighted else ""
+        ticker.say(f"{name}: {part.name}: {part.pairs:,} pairs{drawn}{begin}")
 
 
 def check_trainable(config: Config) -> None:
@@ -94,11 +156,12 @@ def check_trainable(config: Config) -> None:
             "model.share_embeddings = 'all' needs one vocabulary, but data.tokenizer.joint = false: "
             "set model.share_embeddings to decoder or none, or data.tokenizer.joint to true"
         )
-    longest = config.data.max_tokens + config.decode.max_extra_tokens
+    longest = config.data.max_tokens + config.decode.max_extra_tokens + (2 if tags_of(config.data) else 0)
     if model.n_positions is not None and longest > model.n_positions:
         raise ConfigError(
-            f"model.max_len = {model.max_len} binds learned positions, but data.max_tokens + decode.max_extra_tokens = "
-            f"{longest}: raise model.max_len, or lower data.max_tokens"
+            f"model.max_len = {model.max_len} binds learned positions, but data.max_tokens + decode.max_extra_tokens"
+            f"{' + 2 for tags' if tags_of(config.data) else ''} = {longest}: raise model.max_len, or lower "
+            "data.max_tokens"
         )
     size = tokenizer.vocab_size
     sizes = ModelConfig(**model.model_dump(), src_vocab_size=size, tgt_vocab_size=size)
@@ -125,37 +188,54 @@ def check_readable(data: DataConfig) -> None:
         open_corpus(path).close()
 
 
-def _split_off_validation(config: Config, ticker: Ticker) -> tuple[Pairs, Pairs, int]:
-    """The training and the validation text, and the number of training pairs."""
-    texts, valid = each(config.data.train), config.data.valid
+def _split_off_validation(config: Config, ticker: Ticker) -> tuple[list[Text], list[Text], int]:
+    """The training and the validation text, and the number of training pairs.
+
+    Text with a tag, which models made, is not held out where there is other text.
+    """
+    settings, valid = each(config.data.train), config.data.valid
     read = task_of(config).read
 
-    def pairs_of(texts: Sequence[TextFiles]) -> Iterator[tuple[str, str]]:
-        return chain.from_iterable(map(read, texts))
+    def whole(setting: TextFiles) -> Text:
+        return Text(setting, lambda: read(setting))
 
     with ticker.task("reading the corpus"):
-        counts = [sum(1 for _ in read(text)) for text in texts]
-    for text, count in zip(texts, counts, strict=True) if len(texts) > 1 else ():
-        ticker.say(f"{' and '.join(map(str, paths_of([text])))}: {count:,} pairs")
-    n_pairs = sum(counts)
+        counts = [sum(1 for _ in read(setting)) for setting in settings]
+    for setting, count in zip(settings, counts, strict=True) if len(settings) > 1 else ():
+        ticker.say(f"{' and '.join(map(str, files_of(setting)))}: {count:,} pairs")
     if valid is not None:
-        return lambda: pairs_of(texts), lambda: pairs_of(each(valid)), n_pairs
+        return list(map(whole, settings)), list(map(whole, each(valid))), sum(counts)
+    of = [setting for setting in settings if setting.tag is None] or settings
+    n_pairs = sum(count for setting, count in zip(settings, counts, strict=True) if setting in of)
     every = max(100, -(-n_pairs // 2000))
     if n_pairs < every:
         raise DataError(
-            f"{paths_of(texts)[0]}: {n_pairs} pairs are too few to hold out 1% for validation: give a validation set"
+            f"{paths_of(of)[0]}: {n_pairs} pairs are too few to hold out 1% for validation: give a validation set"
         )
-    ticker.say(f"no validation set: every {every}th pair, {n_pairs // every:,} of {n_pairs:,}, is held out")
+    what = "" if len(of) == len(settings) else "of the text without a tag "
+    ticker.say(f"no validation set: {what}every {every}th pair, {n_pairs // every:,} of {n_pairs:,}, is held out")
+    train, held, before = [], [], 0
+    for setting, count in zip(settings, counts, strict=True):
+        if setting in of:
+            train.append(Text(setting, _part(read, setting, before, every, False)))
+            held.append(Text(setting, _part(read, setting, before, every, True)))
+            before += count
+        else:
+            train.append(whole(setting))
+    return train, held, sum(counts) - n_pairs // every
 
-    def part(held_out: bool) -> Pairs:
-        def pairs() -> Iterator[tuple[str, str]]:
-            for i, pair in enumerate(pairs_of(texts), start=1):
-                if (i % every == 0) == held_out:
-                    yield pair
 
-        return pairs
+def _part(
+    read: Callable[[TextFiles], Iterator[tuple[str, str]]], setting: TextFiles, before: int, every: int, held_out: bool
+) -> Pairs:
+    """The pairs of one text that are held out, or the others; ``before`` is how many pairs come before it."""
 
-    return part(False), part(True), n_pairs - n_pairs // every
+    def pairs() -> Iterator[tuple[str, str]]:
+        for i, pair in enumerate(read(setting), start=before + 1):
+            if (i % every == 0) == held_out:
+                yield pair
+
+    return pairs
 
 
 def _learn_lexicon(pairs: Pairs, folder: Path, ticker: Ticker, noise: NoiseConfig) -> Lexicon:

@@ -43,7 +43,7 @@ from dragoman.training.folder import LAUNCH, Ready, claimed, follow, ready_to_re
 from dragoman.training.log import EARLY_TOKENS, RunLog
 from dragoman.training.loop import Outcome, Validation, fit, makes_no_sense
 from dragoman.training.options import TrainOptions
-from dragoman.training.preparation import check_trainable, load_lexicon, prepare
+from dragoman.training.preparation import check_trainable, load_lexicon, prepare, refuse_other_tags
 from dragoman.training.signals import StopRequest
 from dragoman.training.speed import tokens_per_second
 from dragoman.training.task import task_of
@@ -175,17 +175,15 @@ def _name(what: What) -> str:
 def _plan(config: What, options: TrainOptions, ticker: Ticker) -> _Plan:
     """Resolve the settings of a new run and refuse what cannot be trained."""
     parent = None if options.from_run is None else load_bundle(options.from_run)
-    if parent is not None and len(targets := parent.src_tokenizer.targets) > 1:
-        raise ConfigError(
-            f"{options.from_run}: translates into {len(targets)} languages; such a model cannot be trained"
-        )
     resolved, chosen, speed = resolve(config, options, ticker, parent and parent.config)
+    if parent is not None and not options.new_subwords:
+        refuse_other_tags(resolved, parent.src_tokenizer, options.from_run)
     device = resolve_device(resolved.train.device)
     settings = {"device": device.type, "precision": resolve_precision(resolved.train.precision, device)}
     resolved = resolved.model_copy(update={"train": resolved.train.model_copy(update=settings)})
     check_trainable(resolved)
     if task_of(resolved).translates:
-        langs = " -> ".join(lang or "unknown" for lang in (resolved.data.src_lang, resolved.data.tgt_lang))
+        langs = ", ".join(" -> ".join(lang or "unknown" for lang in pair) for pair in resolved.data.pairs)
         unknown = "; say it with data.src_lang and data.tgt_lang" if "unknown" in langs else ""
         ticker.say(f"languages: {langs}{unknown}")
     if resolved.train.ema and resolved.train.average > 1:
@@ -256,7 +254,7 @@ def _fit(ready: Ready, run: Path, quiet: bool, world: World, build: Build | None
         ) as batches,  # fmt: skip
         RunLog(None if world.rank else run, config.train.tensorboard, quiet) as log,
     ):
-        _say_what_begins(config, model, len(train_store), world, log)
+        _say_what_begins(config, model, train_store, world, log)
         if not resume:
             on_rank_0(world, lambda: None if start is None else _note_parent(validate(model.eval()), log))
         stop = StopRequest()
@@ -273,14 +271,15 @@ def _fit(ready: Ready, run: Path, quiet: bool, world: World, build: Build | None
     return Trained(run, outcome.reason, state.step, state.seconds, found, outcome.signal, world.rank)
 
 
-def _say_what_begins(config: Config, model: EncoderDecoder, n_pairs: int, world: World, log: RunLog) -> None:
+def _say_what_begins(config: Config, model: EncoderDecoder, store: Store, world: World, log: RunLog) -> None:
     """The size of the model and of the corpus, and on what it is trained."""
     n_parameters = sum(parameter.numel() for parameter in model.parameters())
     where = f"{config.train.precision} on {config.train.device}"
     if world.size > 1:
         n_batches = world.size * config.train.accumulate
         where += f", {world.size} processes, {n_batches} batches of {config.train.batch_tokens:,} tokens an update"
-    log.say(f"{n_parameters:,} parameters, {n_pairs:,} pairs, {where}")
+    drawn = f", {store.n_drawn:,.0f} drawn an epoch" if store.is_weighted else ""
+    log.say(f"{n_parameters:,} parameters, {len(store):,} pairs{drawn}, {where}")
     if (kind := config.model.architecture) != "transformer":
         log.say(f"architecture {kind}: trained as it is written; the fast engine is for Transformers")
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -43,13 +44,23 @@ class Validate(Protocol):
 
 
 def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ticker) -> Validate:
-    """A function that measures a model on a store: unsmoothed loss, BLEU and chrF, or bracket F1, of greedy search."""
+    """A function that measures a model on a store: unsmoothed loss, BLEU and chrF, or bracket F1, of greedy search.
+
+    Of several target languages each is measured by itself, and the scores are the means over them.
+    """
     sources, references = store.texts(range(len(store)))
+    langs = target_languages(store)
+    by_language = {lang: [i for i, each in enumerate(langs) if each == lang] for lang in dict.fromkeys(langs)}
+    shown = [i for of_each in zip_longest(*by_language.values()) for i in of_each if i is not None][:3]
     src_ids = [store.pair(i)[0].tolist() for i in range(len(store))]
     longest = int(max(store.src_lengths().max(), store.tgt_lengths().max())) + 1
     # all logits are held here, so batches are smaller than those of training may be
     batches = list(all_batches(store, max(longest, min(config.train.batch_tokens, VALIDATION_TOKENS))))
     greedy = config.decode.model_copy(update={"beam_size": 1})
+
+    def of(lang: str | None, rows: Sequence[int], hyps: Sequence[str]) -> dict[str, float]:
+        src, ref, hyp = ([side[i] for i in rows] for side in (sources, references, hyps))
+        return task_of(config).measure(src, ref, hyp, lang or config.data.tgt_lang)
 
     @torch.inference_mode()
     def measure(model: Any, is_asked: Callable[[], bool]) -> Validation:
@@ -64,8 +75,8 @@ def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ti
         if is_asked():
             raise Stopped
         hyps = [one_line(text) for text in tgt_tokenizer.decode([hypotheses[0].ids for hypotheses in found])]
-        samples = [(sources[i], references[i], hyps[i]) for i in range(min(3, len(hyps)))]
-        scores = task_of(config).measure(sources, references, hyps, config.data.tgt_lang)
+        samples = [(sources[i], references[i], hyps[i]) for i in shown]
+        scores = mean_scores([of(lang, rows, hyps) for lang, rows in by_language.items()])
         return Validation(loss=loss / tokens, samples=samples, **scores)
 
     def validate(model: Any, is_asked: Callable[[], bool] = lambda: False) -> Validation:
@@ -73,6 +84,16 @@ def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ti
             return measure(model, is_asked)
 
     return validate
+
+
+def target_languages(store: Store) -> list[str | None]:
+    """Of each pair."""
+    return [part.tgt_lang for part in store.parts for _ in range(part.pairs)]
+
+
+def mean_scores(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The mean of each score."""
+    return {name: sum(each[name] for each in scores) / len(scores) for name in scores[0]}
 
 
 def kept_weights(config: Config, run: Path, outcome: Outcome, model: nn.Module) -> tuple[str, Mapping[str, Tensor]]:
@@ -107,7 +128,8 @@ def confidence_facts(bundle: Bundle, run: Path, log: RunLog) -> dict[str, Any]:
     if len(store) < MIN_SENTENCES:
         log.say(f"no confidence is learned: that needs {MIN_SENTENCES} validation pairs, and there are {len(store)}")
         return {}
-    learned = learn_confidence(Translator(bundle), *store.texts(range(len(store))))
+    to = target_languages(store) if len(bundle.src_tokenizer.targets) > 1 else None
+    learned = learn_confidence(Translator(bundle), *store.texts(range(len(store))), to=to)
     guide = next(
         word for least, word in ((0.6, "good"), (0.3, "fair"), (-1.0, "poor")) if learned.rank_correlation >= least
     )

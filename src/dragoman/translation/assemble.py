@@ -69,6 +69,9 @@ def assemble(
         translations = [_without_seam(texts[i], one) if i in cut else one for i, one in enumerate(joined)]
     translations = [_with_warning(*each) for each in zip(texts, translations, strict=True)]
     translations = _with_confidence(translations, groups, segments, results, plan)
+    if plan.zero_shot is not None:
+        note = Note("zero_shot", plan.zero_shot)
+        translations = [replace(one, notes=(*one.notes, note)) if one.n_tokens else one for one in translations]
     if plan.options.alignments:
         links = _align(texts, groups, segments, results, plan)
         translations = [_with_links(*each) for each in zip(translations, joined, links, strict=True)]

@@ -18,6 +18,7 @@ Kind = Literal[
     "dropped",  # nobody wanted it any more, so there is no translation
     "repaired", "too_long",  # a parser's tree
     "not_scored",
+    "zero_shot",  # the model was never trained on this pair of languages
 ]  # fmt: skip
 
 

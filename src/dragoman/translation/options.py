@@ -132,8 +132,10 @@ class TranslateOptions(Options):
             gt=0, le=1000,
         ),
     ] = None  # fmt: skip
-    to: Annotated[
-        str | None, option("Output", "Target language, of a model with several: fra for one that has >>fra<<.")
+    to: Annotated[str | None, option("Output", "Target language, of a model with several, such as fr.")] = None
+    from_lang: Annotated[
+        str | None,
+        option("Output", "Source language, of a model with several: says which pairs are zero-shot.", flag="--from"),
     ] = None
     n_best: Annotated[int, option("Output", "Number of translations per line.", ge=1)] = 1
     sentence_split: Annotated[
@@ -282,5 +284,14 @@ class TranslateOptions(Options):
                 raise ConfigError(f"{each.name} has no effect on {what}: leave it out (used are {', '.join(used)})")
 
 
-SCORING = ("length_penalty", "length_penalty_form", "batch_tokens", "precision", "alignments", "sentence_split", "to")
+SCORING = (
+    "length_penalty",
+    "length_penalty_form",
+    "batch_tokens",
+    "precision",
+    "alignments",
+    "sentence_split",
+    "to",
+    "from_lang",
+)
 """The options that scoring given translations has."""

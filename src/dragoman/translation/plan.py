@@ -28,6 +28,7 @@ class Plan:
     tgt_tokenizer: Tokenizer
     src_lang: str | None
     tgt_lang: str | None
+    zero_shot: str | None  # what is to be known of a pair of languages that the model was never trained on
     unspaced: bool  # the target language has no spaces between sentences
     usual_sentences: int  # a text of more is translated in parts
     usual_tokens: int  # a longer text is split

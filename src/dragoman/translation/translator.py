@@ -37,6 +37,7 @@ from dragoman.translation.assemble import Translation as Translation
 from dragoman.translation.assemble import assemble, features_of
 from dragoman.translation.confidence import Confidence
 from dragoman.translation.glossary import Glossary
+from dragoman.translation.language_pairs import Langs, LanguagePairs
 from dragoman.translation.notes import QUIET, Events, Note
 from dragoman.translation.options import SCORING, TranslateOptions, takes
 from dragoman.translation.parser import assemble_trees, segment_sentences
@@ -71,7 +72,9 @@ class Translator:
         self._models = Models(self._bundles, self.model, run, weight_versions(self.model))
         self.device = self._models.device
         self._engines = Engines(self._models)
-        self._encoder = ConstraintEncoder(self.tgt_tokenizer, primary(self.config.data.tgt_lang) in UNSPACED)
+        self.languages = LanguagePairs.of(bundle)
+        """Which languages it translates between."""
+        self._encoders = {unspaced: ConstraintEncoder(self.tgt_tokenizer, unspaced) for unspaced in (False, True)}
         learned = self.manifest.get("confidence")
         self.confidence = (
             None if learned is None or others else Confidence.from_mapping(learned, "the confidence in the bundle")
@@ -105,7 +108,8 @@ class Translator:
 
     def __repr__(self) -> str:
         data, n = self.config.data, sum(weight.numel() for weight in self.model.parameters())
-        task = "parser" if self.is_parser else f"{data.src_lang or 'source'} to {data.tgt_lang or 'target'}"
+        targets = ", ".join(sorted(self.languages.targets)[:5]) or data.tgt_lang or "target"
+        task = "parser" if self.is_parser else f"{', '.join(self.languages.sources) or 'source'} to {targets}"
         what = [task, f"{n:,} parameters", str(self.device), *self._validation()]
         if len(self._bundles) > 1:
             what.insert(1, f"ensemble of {len(self._bundles)}")
@@ -173,10 +177,14 @@ class Translator:
         if trees and (options.constrains or glossary or options.alignments):
             what = "alignments" if options.alignments else "prefix, include, exclude, glossary and no_repeat_ngram"
             raise ConfigError(f"{what}: not supported by a parser, and this run is one; leave them out")
-        self._encoder.check(options)
         if options.shortlist and self._models.shortlist is None:
             raise ConfigError("shortlist: this run has none (`dragoman distill` makes one): leave it out")
         src_tokenizer = self.src_tokenizer.towards(options.to)
+        src_lang, tgt_lang = self._direction(options)
+        encoder, zero_shot = self._encoders[primary(tgt_lang) in UNSPACED], self.languages.zero_shot(src_lang, tgt_lang)
+        encoder.check(options)
+        if zero_shot is not None:
+            logger.warning("%s", zero_shot)
         decode = self._decode_config(options)
         sampling = None
         if options.sample:
@@ -198,13 +206,13 @@ class Translator:
             options=options, needs=needs, engine=engine, search=search,
             second_engine=self._engines.get(second, second_precision, workers),
             second_search=replace(search, sampling=None, precision=second_precision, shortlist=False),
-            reader=self._reader("bf16" if options.precision == "bf16" else "fp32", src_tokenizer),
+            reader=self._reader("bf16" if options.precision == "bf16" else "fp32", src_tokenizer, (src_lang, tgt_lang)),
             src_tokenizer=src_tokenizer, tgt_tokenizer=self.tgt_tokenizer,
-            src_lang=self.config.data.src_lang, tgt_lang=self.config.data.tgt_lang,
-            unspaced=self._encoder.unspaced, usual_sentences=self.usual_sentences,
+            src_lang=src_lang, tgt_lang=tgt_lang, zero_shot=zero_shot,
+            unspaced=encoder.unspaced, usual_sentences=self.usual_sentences,
             usual_tokens=self.usual_tokens, longest_sentence=min(self.max_tokens, 2 * self.usual_tokens),
             least_ratio=self.least_ratio, max_tokens=self.max_tokens, longest=self._models.longest,
-            encoder=self._encoder, glossary=glossary, confidence=self.confidence, trees=trees, masks=self.masks,
+            encoder=encoder, glossary=glossary, confidence=self.confidence, trees=trees, masks=self.masks,
         )  # fmt: skip
 
     def _needs(self, options: TranslateOptions) -> Needs:
@@ -316,7 +324,20 @@ class Translator:
             raise ConfigError("a parser cannot score given trees: scoring is for translation runs")
         decode = self._decode_config(options)
         autocast(options.precision, self.device)  # refused now
-        return ScoringPlan(self._reader(options.precision, self.src_tokenizer.towards(options.to)), options, decode)
+        src_tokenizer = self.src_tokenizer.towards(options.to)
+        return ScoringPlan(self._reader(options.precision, src_tokenizer, self._direction(options)), options, decode)
+
+    def _direction(self, options: TranslateOptions) -> Langs:
+        """Source and target language, as far as they are known."""
+        to = None if options.to is None else self.src_tokenizer.target(options.to)
+        if (
+            options.from_lang is not None
+            and self.languages.sources
+            and not any(primary(options.from_lang) == primary(src) for src in self.languages.sources)
+        ):
+            known = ", ".join(self.languages.sources)
+            raise ConfigError(f"from = {options.from_lang!r}: this model translates from {known}")
+        return self.languages.direction(to, options.from_lang)
 
     @property
     def bundles(self) -> tuple[Bundle, ...]:
@@ -369,14 +390,15 @@ class Translator:
         """Target subwords for each source subword that 975 of 1,000 training pairs have; 0 where that is not known."""
         return float(min(bundle.manifest.get("least_length_ratio", 0.0) for bundle in self._bundles))
 
-    def confidence_features(self, texts: Sequence[str], found: Sequence[Translation]) -> list[list[float]]:
+    def confidence_features(
+        self, texts: Sequence[str], found: Sequence[Translation], to: str | None = None
+    ) -> list[list[float]]:
         """What is known of translations without a reference, for a ``Confidence``; blank lines are left out."""
-        return features_of(texts, found, self.plan())
+        return features_of(texts, found, self.plan(to=to))
 
-    def _reader(self, precision: str, src_tokenizer: Tokenizer) -> PairReader:
-        data = self.config.data
+    def _reader(self, precision: str, src_tokenizer: Tokenizer, langs: Langs) -> PairReader:
         return PairReader(
-            self.model, src_tokenizer, self.tgt_tokenizer, self.device, data.src_lang, data.tgt_lang,
+            self.model, src_tokenizer, self.tgt_tokenizer, self.device, *langs,
             self.usual_sentences, self.max_tokens, self._models.longest, precision,
         )  # fmt: skip
 
@@ -524,6 +546,8 @@ def _report(translations: Sequence[Translation], events: Events) -> None:
     for number, one in enumerate(translations, 1):
         for note in one.notes:
             placed = replace(note, where=events.label(number))
+            if note.kind == "zero_shot":
+                continue  # of all texts, which the plan said once
             if note.kind == "memory":
                 lost.append(placed)
             else:
