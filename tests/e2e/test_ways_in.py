@@ -77,8 +77,10 @@ def test_several_texts_are_one_and_all_of_them_are_watched(folder: Path, capsys:
     assert "train: 400 pairs read, 400 kept" in said
     assert "valid: 200 pairs read, 200 kept" in said
     data = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))["data"]
-    assert data["train"] == [{"src": "train.en", "tgt": "train.de"}, {"file": "pairs.tmx", "columns": ["en", "de"]}]
-    assert data["valid"] == {"file": "pairs.csv.gz", "columns": ["en", "de"]}
+    drawn = {"weight": 1.0, "tag": None, "src_lang": None, "tgt_lang": None}
+    texts = {"src": "train.en", "tgt": "train.de"}, {"file": "pairs.tmx", "columns": ["en", "de"]}
+    assert data["train"] == [{**text, **drawn} for text in texts]
+    assert data["valid"] == {"file": "pairs.csv.gz", "columns": ["en", "de"], **drawn}
     again = [*SMALL, "train.max_steps=3"]
     dragoman.train(what, out=run, overrides=again, valid=["pairs.csv.gz"], columns="en,de", resume=True)
     assert "resuming by" not in capsys.readouterr().err  # nothing was named that it does not have

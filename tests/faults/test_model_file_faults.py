@@ -58,6 +58,11 @@ def test_M1_no_command_unpickles_anything(
         "formats",
         "import",
     }  # they train, load and translate, or write no model; import reads .bin by weights_only, see tests/formats
+    if "distill" in known:
+        text = ["--src", corpus.valid_src, "--ref", corpus.valid_tgt, "--valid-src", corpus.valid_src,
+                "--valid-ref", corpus.valid_tgt]  # fmt: skip
+        steps = ["--set", "train.max_steps=2", "--set", "train.warmup_steps=1"]
+        commands.append(["distill", run, *text, "--preset", "student-tiny", *steps, "--out", tmp_path / "student"])
     if "score" in known:
         commands.append(["score", run, *valid, "--tgt", corpus.valid_tgt])
     if "doctor" in known:
