@@ -13,7 +13,7 @@ NAMES = {
         "--input --src --source --input-file --text": "name the file after the run: dragoman translate RUN FILE",
         "--output -o --tgt --output-file": "--out",
         "--model -m --path --ckpt": "name the run first: dragoman translate RUN FILE",
-        "--source-lang --src-lang --from-lang -s": "--from LANGUAGE, of a model with several",
+        "--source-lang --src-lang --from-lang -s": "not needed: a run knows its languages",
         "--target-lang --tgt-lang --to-lang -t": "not needed: a run knows its languages",
         "--batch-size --mini-batch --max-tokens": "--batch-tokens",
         "--gpu --gpus --cuda --devices -d": "--device cuda",
