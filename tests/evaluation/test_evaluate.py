@@ -80,9 +80,9 @@ def test_stress_measures_the_variants(tiny_run: Path, corpus: Any) -> None:
 def test_systems_of_different_languages_are_not_compared_nor_translated(
     tiny_run: Path, corpus: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = Translator.load(tiny_run)
-    data = other.config.data.model_copy(update={"tgt_lang": "fr"})
-    other.config = other.config.model_copy(update={"data": data})
+    bundle = Translator.load(tiny_run).bundle
+    data = bundle.config.data.model_copy(update={"tgt_lang": "fr"})
+    other = Translator(bundle._replace(config=bundle.config.model_copy(update={"data": data})))
     monkeypatch.setattr(Translator, "translate", None)
     with pytest.raises(ConfigError, match=r"into de and .* into fr: compare systems of one language"):
         dragoman.compare(tiny_run, other, src=corpus.valid_src, ref=corpus.valid_tgt, quiet=True)
