@@ -80,7 +80,8 @@ def test_what_is_written_down_holds_every_setting() -> None:
     assert written.pop("task") == "translation"
     for section, settings_of in written.items():
         assert set(settings_of) == set(type(getattr(Config.from_mapping(FILES), section)).model_fields)
-    assert written["data"]["train"] == {"src": "train.en", "tgt": "train.de"}
+    drawn = {"weight": 1.0, "tag": None, "src_lang": None, "tgt_lang": None}
+    assert written["data"]["train"] == {"src": "train.en", "tgt": "train.de", **drawn}
 
 
 @pytest.mark.parametrize(
@@ -122,7 +123,7 @@ def test_an_unknown_key_is_refused_with_the_nearest_name(data: dict[str, Any], m
         ({"model": {"d_model": "1\n2"}}, [r"model.d_model = '1\n2'"]),
         ({"model": {"preset": "smal"}}, ["model.preset = 'smal'", "Did you mean small?"]),
         ({"model": {"preset": ["tiny"]}}, ["model.preset = ['tiny']", "Did you mean tiny?"]),
-        ({"model": {"preset": None}}, ["model.preset = None", "tiny, small, base, big"]),
+        ({"model": {"preset": None}}, ["model.preset = None", "tiny, small, student, student-tiny, base, big"]),
         ({"model": {3: 4}}, ["model.3", "keys should be strings"]),
         ({"model": {"a\nb": 4}}, [r"unknown setting model.'a\nb'"]),
         ({"train": {"schedule": "cosine"}}, ["train.schedule = 'cosine'", "set train.lr"]),
@@ -191,6 +192,8 @@ def test_own_widths_free_the_heads_from_dividing_d_model() -> None:
     [
         ("tiny", (128, 256, 4, 4, 4, 0.1)),
         ("small", (256, 1024, 4, 3, 3, 0.1)),
+        ("student", (256, 1024, 4, 6, 2, 0.1)),
+        ("student-tiny", (128, 512, 4, 6, 1, 0.1)),
         ("base", (512, 2048, 8, 6, 6, 0.1)),
         ("big", (1024, 4096, 16, 6, 6, 0.3)),
     ],
@@ -204,7 +207,7 @@ def test_presets_are_the_sizes_of_the_plan(preset: str, sizes: tuple[float, ...]
             config.d_model, config.d_ff, config.n_heads,
             config.n_encoder_layers, config.n_decoder_layers, config.dropout,
         )  # fmt: skip
-    assert len(PRESETS) == 4
+    assert len(PRESETS) == 6
 
 
 def test_what_is_said_beside_a_preset_wins() -> None:

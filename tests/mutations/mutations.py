@@ -58,8 +58,8 @@ MENDED = [
     Mutation(
         "decode.max_extra_tokens may ask for more memory than there is",
         "config.py",
-        "subwords more than its source\", ge=1, le=10_000)",
-        "subwords more than its source\", ge=1)",
+        'subwords more than its source", ge=1, le=10_000)',
+        'subwords more than its source", ge=1)',
         "tests/test_config.py::test_what_cannot_be_is_refused_in_one_line_with_its_value_and_the_rule",
     ),
     Mutation(
