@@ -5,12 +5,11 @@ It is learned anew from the run's validation set, and set beside the same withou
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.joined_lines import ENDS, joined
+from benchmarks.joined_lines import ENDS, joined, parser_of_tests
 from benchmarks.record import save
 from dragoman.data.corpus import read_pairs
 from dragoman.data.store import Store
@@ -58,11 +57,7 @@ def figures_of(run: Path, src: Path, ref: Path, lines: int) -> dict[str, Any]:
 
 def main() -> None:
     """Learn, translate, compare."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--test", type=Path, nargs=3, action="append", required=True, metavar=("RUN", "SRC", "REF"),
-        help="a trained run folder, and a test set of one sentence a line; may be repeated",
-    )  # fmt: skip
+    parser = parser_of_tests(__doc__)
     parser.add_argument("--lines", type=int, default=1000, help="of each test set at most")
     args = parser.parse_args()
     figures = {src.name: figures_of(run, src, ref, args.lines) for run, src, ref in args.test}

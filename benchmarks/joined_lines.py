@@ -100,13 +100,19 @@ def figures_of(run: Path, src: Path, ref: Path, beam_size: int) -> dict[str, Any
     return figures | {"seconds": round(time.perf_counter() - started, 1)}
 
 
-def main() -> None:
-    """Translate test sets line by line, and two and four of their lines on one."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def parser_of_tests(description: str | None) -> argparse.ArgumentParser:
+    """With the option that names trained runs and their test sets."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument(
         "--test", type=Path, nargs=3, action="append", required=True, metavar=("RUN", "SRC", "REF"),
         help="a trained run folder, and a test set of one sentence a line; may be repeated",
     )  # fmt: skip
+    return parser
+
+
+def main() -> None:
+    """Translate test sets line by line, and two and four of their lines on one."""
+    parser = parser_of_tests(__doc__)
     parser.add_argument("--beam-size", type=int, default=1)
     args = parser.parse_args()
     figures = {src.name: figures_of(run, src, ref, args.beam_size) for run, src, ref in args.test}

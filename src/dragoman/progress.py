@@ -92,6 +92,24 @@ def _put(text: str) -> None:
         sys.stderr.flush()
 
 
+@contextlib.contextmanager
+def repeated(tick: Callable[[], object], every_s: float) -> Iterator[None]:
+    """Call ``tick`` from a thread every so many seconds while the body runs; never after its end."""
+    over = threading.Event()
+
+    def run() -> None:
+        while not over.wait(every_s):
+            tick()
+
+    thread = threading.Thread(target=run, daemon=True, name="ticker")
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
 class Ticker:
     """Reports progress; callable as ``ticker(done, total, what)``."""
 
@@ -141,20 +159,16 @@ class Ticker:
         if self.quiet:
             yield
             return
-        started, over = time.monotonic(), threading.Event()
+        started = time.monotonic()
 
         def tick() -> None:
-            while not over.wait(REWRITE_S if has_live_line() else self.every_s):
-                said = f"{what} ... {time.monotonic() - started:.0f} s"
-                show(said) if has_live_line() else say(said)
+            said = f"{what} ... {time.monotonic() - started:.0f} s"
+            show(said) if has_live_line() else say(said)
 
-        thread = threading.Thread(target=tick, daemon=True, name="ticker")
-        thread.start()
         try:
-            yield
+            with repeated(tick, REWRITE_S if has_live_line() else self.every_s):
+                yield
         finally:
-            over.set()
-            thread.join()
             clear()
         if keep and time.monotonic() - started >= 1:
             self.say(f"{what}: {time.monotonic() - started:.1f} s")

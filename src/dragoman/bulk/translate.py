@@ -8,7 +8,6 @@ the same paths.
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from dragoman.bulk.cluster import Cluster, Job, Progress, connected
 from dragoman.bulk.record import Done, Record, recorded
 from dragoman.bulk.shards import Shard, shard_names
 from dragoman.errors import ConfigError
+from dragoman.progress import repeated
 from dragoman.translation.notes import QUIET, Events
 from dragoman.translation.options import TranslateOptions, takes
 from dragoman.translation.resumable import forget
@@ -154,24 +154,18 @@ def _translate(
 @contextmanager
 def _ticking(progress: Progress, before: int, total: int, events: Events) -> Iterator[None]:
     """Tell, while the body runs, how many lines are done."""
-    told, over = events.progress, threading.Event()
+    told = events.progress
     if told is None:
         yield
         return
 
     def tick() -> None:
-        while not over.wait(POLL_S):
-            done = before + progress()[0]
-            if done < total:  # the end is told once
-                told(done, total, "lines translated")
+        done = before + progress()[0]
+        if done < total:  # the end is told once
+            told(done, total, "lines translated")
 
-    thread = threading.Thread(target=tick, daemon=True, name="progress")
     if before < total:
         told(before, total, "lines translated")
-    thread.start()
-    try:
+    with repeated(tick, POLL_S):
         yield
-    finally:
-        over.set()
-        thread.join()
     told(before + progress()[0], total, "lines translated")

@@ -126,8 +126,7 @@ def epoch_batches(
     """
     check_budget(src_lengths, tgt_lengths, batch_tokens)
     bits = np.random.PCG64((seed, epoch))
-    order = _shuffled(len(src_lengths) if chosen is None else len(chosen), bits)
-    order = order if chosen is None else chosen[order]
+    order = _order(len(src_lengths), chosen, bits)
     for start in range(0, len(order), POOL_PAIRS):
         pool = order[start : start + POOL_PAIRS]
         yield from _shuffled_batches(pool, src_lengths[pool], tgt_lengths[pool], batch_tokens, bits)
@@ -182,6 +181,11 @@ def check_budget(
             f"eos {longest}: more than batch_tokens = {batch_tokens}. Set batch_tokens to at least {longest}, or "
             f"data.max_tokens to at most {batch_tokens - 1}"
         )
+
+
+def _order(n: int, chosen: Indices | None, bits: np.random.PCG64) -> Indices:
+    """The order of an epoch: of all ``n`` pairs, or of the ``chosen`` ones, see ``drawn``."""
+    return _shuffled(n, bits) if chosen is None else chosen[_shuffled(len(chosen), bits)]
 
 
 def _shuffled(n: int, bits: np.random.PCG64) -> Indices:
@@ -285,9 +289,7 @@ class _Resampling(NamedTuple):
 
         A pool is a function of these arguments alone: its randomness comes from its place in the order.
         """
-        chosen = drawn(store.parts, seed, epoch)
-        order = _shuffled(len(store) if chosen is None else len(chosen), np.random.PCG64((seed, epoch)))
-        order = order if chosen is None else chosen[order]
+        order = _order(len(store), drawn(store.parts, seed, epoch), np.random.PCG64((seed, epoch)))
         for start in range(done // RESAMPLED_PAIRS * RESAMPLED_PAIRS, len(order), RESAMPLED_PAIRS):
             pool = order[start : start + RESAMPLED_PAIRS]
             *seeds, noise_seed, of_order = np.random.SeedSequence((seed, epoch, start)).generate_state(4).tolist()

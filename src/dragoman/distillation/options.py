@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import ConfigDict, field_validator, model_validator
 from pydantic.dataclasses import dataclass
 
-from dragoman.translation.options import Options, Precision, option
+from dragoman.translation.options import Options, Precision, list_of_settings, one_or_several, option
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(arbitrary_types_allowed=True))
@@ -65,17 +65,8 @@ class DistillOptions(Options):
     ] = ()
     quiet: Annotated[bool, option("Output", "Nothing on stderr but errors.")] = False
 
-    @field_validator("overrides", mode="before")
-    @classmethod
-    def _a_list_of_settings(cls, overrides: Any) -> Any:
-        if isinstance(overrides, str):
-            raise ValueError(f"overrides takes a list of settings: write overrides=[{overrides!r}]")
-        return tuple(overrides)
-
-    @field_validator("mono", mode="before")
-    @classmethod
-    def _one_or_several(cls, mono: Any) -> Any:
-        return (mono,) if isinstance(mono, str | Path) else tuple(mono)
+    _overrides = field_validator("overrides", mode="before")(list_of_settings)
+    _mono = field_validator("mono", mode="before")(one_or_several)
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -20,7 +20,7 @@ import numpy as np
 from dragoman.data.corpus import open_corpus, read_lines_leniently
 from dragoman.errors import DataError
 from dragoman.evaluation.metrics import sentence_chrf
-from dragoman.files import write_text
+from dragoman.files import whole_file, write_text
 from dragoman.progress import Ticker
 from dragoman.translation.faults import faults
 from dragoman.translation.notes import Events
@@ -91,21 +91,20 @@ def choose(
     """
     least = _least_score(translations, drop_worst)
     counts: Counter[str] = Counter()
-    partial = [side.with_name(f"{side.name}.partial") for side in sides]
     total = sum(text.n_lines for text in texts)
     with ExitStack() as open_files:
-        outs = [open_files.enter_context(path.open("w", encoding="utf-8", newline="\n")) for path in partial]
+        outs = [open_files.enter_context(whole_file(side)) for side in sides]
         for text, path in zip(texts, translations, strict=True):
             for chunk in _chunks(text, path):
                 for src, tgt in _chosen(chunk, plan, least, counts):
                     for out, line in zip(outs, (src, tgt), strict=True):
-                        out.write(f"{line}\n")
+                        out.write(f"{line}\n".encode())
                 counts["lines"] += len(chunk)
                 ticker(counts["lines"], total, "translations looked at")
-    if not counts["kept"]:
-        raise DataError(f"{texts[0].src}: no translation is fit to learn from ({dict(counts)}); is it the right text?")
-    for aside, side in zip(partial, sides, strict=True):
-        aside.replace(side)
+        if not counts["kept"]:
+            raise DataError(
+                f"{texts[0].src}: no translation is fit to learn from ({dict(counts)}); is it the right text?"
+            )
     return dict(counts)
 
 

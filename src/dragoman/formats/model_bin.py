@@ -194,10 +194,8 @@ def _parse(body: bytes) -> tuple[int, dict[str, Variable], dict[str, str]]:
 
 def _rename(names: dict[str, str]) -> None:
     """Call what older revisions wrote as it is called now."""
-    both, of = (
-        ("encoder", "decoder"),
-        dict(embeddings_merge=["encoder"], alignment_layer=["decoder"], alignment_heads=["decoder"]),
-    )
+    both = ("encoder", "decoder")
+    of = {"embeddings_merge": ("encoder",), "alignment_layer": ("decoder",), "alignment_heads": ("decoder",)}
     for name in ("num_heads", "pre_norm", "activation", "embeddings_merge", "alignment_layer", "alignment_heads"):
         if name in names:  # once
             one = names.pop(name)

@@ -7,13 +7,13 @@ The command line and the Python function are made from ``TrainOptions``, as thos
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import ConfigDict, field_validator, model_validator
 from pydantic.dataclasses import dataclass
 
 from dragoman.errors import ConfigError
-from dragoman.translation.options import Options, option
+from dragoman.translation.options import Options, list_of_settings, one_or_several, option
 
 File = Path | str | None
 
@@ -60,17 +60,8 @@ class TrainOptions(Options):
     ] = False
     quiet: Annotated[bool, option("Output", "Nothing on stderr but errors.")] = False
 
-    @field_validator("overrides", mode="before")
-    @classmethod
-    def _a_list_of_settings(cls, overrides: Any) -> Any:
-        if isinstance(overrides, str):
-            raise ValueError(f"overrides takes a list of settings: write overrides=[{overrides!r}]")
-        return tuple(overrides)
-
-    @field_validator("valid", mode="before")
-    @classmethod
-    def _one_or_several(cls, valid: Any) -> Any:
-        return (valid,) if isinstance(valid, str | Path) else tuple(valid)
+    _overrides = field_validator("overrides", mode="before")(list_of_settings)
+    _valid = field_validator("valid", mode="before")(one_or_several)
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -10,6 +10,7 @@ import dataclasses
 import difflib
 import inspect
 from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar, get_args, get_type_hints
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, WithJsonSchema, field_validator, model_validator
@@ -32,6 +33,18 @@ def option(group: str, help: str, *, flag: str | None = None, **limits: Any) -> 
     """
     shown: dict[str, Any] = {"group": group} if flag is None else {"group": group, "flag": flag}
     return Field(description=help, json_schema_extra=shown, **limits)
+
+
+def list_of_settings(overrides: Any) -> tuple[Any, ...]:
+    """The value of an option ``overrides``; a check of pydantic's, before its own."""
+    if isinstance(overrides, str):
+        raise ValueError(f"overrides takes a list of settings: write overrides=[{overrides!r}]")
+    return tuple(overrides)
+
+
+def one_or_several(paths: Any) -> tuple[Any, ...]:
+    """The value of an option that takes a path or several; likewise."""
+    return (paths,) if isinstance(paths, str | Path) else tuple(paths)
 
 
 class Options:
