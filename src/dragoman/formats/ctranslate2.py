@@ -25,7 +25,7 @@ from dragoman.bundle import Bundle
 from dragoman.config import ModelConfig
 from dragoman.data.shortlist import Shortlist
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, UNK_ID
-from dragoman.formats.format import n_positions, weights_of
+from dragoman.formats.format import n_positions, not_held, weights_of
 from dragoman.model.embedding import sinusoids
 
 ACTIVATIONS = {"relu": "RELU", "swish": "SWISH", "swiglu": "SWISH", "gelu": "GELU"}
@@ -40,17 +40,10 @@ QUANTIZATIONS = ("float32", "float16", "bfloat16", "int8", "int8_float32", "int8
 
 def why_not(config: ModelConfig) -> str:
     """What of a model CTranslate2 cannot express, with the setting's value; nothing if it can express it."""
-    if config.architecture != "transformer":
-        return f"it has Transformers only, and here model.architecture is {config.architecture}"
-    for side in ("encoder", "decoder"):
-        if not getattr(config, f"n_{side}_layers"):
-            return f"it has no model without {side} (model.n_{side}_layers = 0)"
+    if reason := not_held(config, ACTIVATIONS, POSITIONS):
+        return reason
     if config.head_d_k != config.head_d_v:
         return f"its heads have one width, and here model.d_k is {config.head_d_k} and model.d_v {config.head_d_v}"
-    if config.activation not in ACTIVATIONS:
-        return f"it has no activation {config.activation} (model.activation)"
-    if config.positions not in POSITIONS:
-        return f"it has no {config.positions} positions (model.positions)"
     widest = max(config.src_vocab_size, config.tgt_vocab_size, config.d_ff, 3 * config.n_heads * config.head_d_k)
     if 4 * widest * config.d_model > MOST_BYTES:
         return "a matrix of this model takes more than 4 GiB, which its format cannot hold"
