@@ -109,19 +109,7 @@ def specification(config: ModelConfig, weights: Mapping[str, Tensor], n_position
     Args:
         n_positions: Rows of the table of sinusoids, ``(n_positions, d_model)``.
     """
-    from ctranslate2.specs import TransformerDecoderSpec, TransformerEncoderSpec, TransformerSpec, common_spec
-
-    variant: dict[str, Any] = dict(
-        pre_norm=config.norm == "pre",
-        activation=common_spec.Activation[ACTIVATIONS[config.activation]],
-        ffn_glu=config.is_gated,
-        head_dim=config.head_d_k if config.head_d_k * config.n_heads != config.d_model else None,
-        rotary_dim=config.head_d_k if config.positions == "rotary" else None,
-    )
-    spec = TransformerSpec(
-        TransformerEncoderSpec(config.n_encoder_layers, config.n_heads, **variant),
-        TransformerDecoderSpec(config.n_decoder_layers, config.n_heads, **variant),
-    )
+    spec = _without_weights(config)
 
     def linear(target: Any, *ours: str) -> None:
         """One projection, or several side by side: ``(sum of outs, in)``."""
@@ -138,9 +126,9 @@ def specification(config: ModelConfig, weights: Mapping[str, Tensor], n_position
             linear(one, *(f"{ours}.w_{letter}" for letter in group))
 
     def feed_forward(target: Any, ours: str) -> None:
-        linear(target.linear_0, f"{ours}.{'w_3' if variant['ffn_glu'] else 'w_1'}")  # the one the activation follows
+        linear(target.linear_0, f"{ours}.{'w_3' if config.is_gated else 'w_1'}")  # the one the activation follows
         linear(target.linear_1, f"{ours}.w_2")
-        if variant["ffn_glu"]:
+        if config.is_gated:
             linear(target.linear_0_noact, f"{ours}.w_1")
 
     table = sinusoids(0, n_positions, config.d_model).float() if config.positions == "sinusoidal" else None
@@ -164,3 +152,20 @@ def specification(config: ModelConfig, weights: Mapping[str, Tensor], n_position
     spec.decoder.embeddings.weight = weights["tgt_embed.weight"]
     linear(spec.decoder.projection, "generator")
     return spec
+
+
+def _without_weights(config: ModelConfig) -> Any:
+    """A ``TransformerSpec`` of the variant, before weights are put into it."""
+    from ctranslate2.specs import TransformerDecoderSpec, TransformerEncoderSpec, TransformerSpec, common_spec
+
+    variant: dict[str, Any] = dict(
+        pre_norm=config.norm == "pre",
+        activation=common_spec.Activation[ACTIVATIONS[config.activation]],
+        ffn_glu=config.is_gated,
+        head_dim=config.head_d_k if config.head_d_k * config.n_heads != config.d_model else None,
+        rotary_dim=config.head_d_k if config.positions == "rotary" else None,
+    )
+    return TransformerSpec(
+        TransformerEncoderSpec(config.n_encoder_layers, config.n_heads, **variant),
+        TransformerDecoderSpec(config.n_decoder_layers, config.n_heads, **variant),
+    )
