@@ -178,9 +178,9 @@ def test_an_export_is_certified(tiny_run: Path, tmp_path: Path, corpus: Any, com
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    (dict(n_encoder_layers=0), "no model without encoder is written"),
-    (dict(n_decoder_layers=0), "no model without decoder is written"),
-    (dict(architecture="gru"), "only Transformers are written, and here model.architecture is gru"),
+    (dict(n_encoder_layers=0), "it has no model without encoder"),
+    (dict(n_decoder_layers=0), "it has no model without decoder"),
+    (dict(architecture="gru"), "it has Transformers only, and here model.architecture is gru"),
     (dict(src_vocab_size=10**6, tgt_vocab_size=10**6, d_model=1023, n_heads=3, positions="learned"), "more than 2 GiB"),
 ]
 

@@ -33,10 +33,10 @@ MOST_BYTES = 2**31 - 2**24  # of a file: protocol buffers count to 2 GiB
 def why_not(config: ModelConfig) -> str:
     """What of a model it does not write, with the setting's value; nothing if it writes it."""
     if config.architecture != "transformer":
-        return f"only Transformers are written, and here model.architecture is {config.architecture}"
+        return f"it has Transformers only, and here model.architecture is {config.architecture}"
     for side in ("encoder", "decoder"):
         if not getattr(config, f"n_{side}_layers"):
-            return f"no model without {side} is written (model.n_{side}_layers = 0)"
+            return f"it has no model without {side} (model.n_{side}_layers = 0)"
     heads = 2 * config.n_heads * (config.head_d_k + config.head_d_v)
     layer = config.d_model * (2 * heads + (3 if config.is_gated else 2) * config.d_ff)
     tables = 2 * config.d_model * max(config.src_vocab_size, config.tgt_vocab_size)
