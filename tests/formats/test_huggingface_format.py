@@ -171,7 +171,7 @@ def test_every_quantization_loads_and_is_near(make: Make, tmp_path: Path, quanti
         (dict(activation="swiglu"), "no activation swiglu"),
         (dict(norm_eps=1e-6), "epsilon of its norms is 1e-05, and here model.norm_eps is 1e-06"),
         (dict(d_k=4), "not model.d_k = 4, model.d_v = 8"),
-        (dict(n_encoder_layers=0), "no translator without encoder"),
+        (dict(n_encoder_layers=0), "no model without encoder"),
         (dict(norm="pre", share_embeddings="decoder", tgt_vocab_size=8), "one size of vocabulary"),
     ],
 )

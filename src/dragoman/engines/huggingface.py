@@ -40,7 +40,7 @@ class HuggingFace:
         self.transformers = installed()
         load = self.transformers.AutoModelForSeq2SeqLM.from_pretrained
         self.model = load(folder, local_files_only=True).eval().to(device)
-        self.model.generation_config.max_length = None  # each sentence has a limit of its own
+        self.model.generation_config = self.transformers.GenerationConfig()  # each search has its own
         self.tokenizer = self.transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
         self.device = device
 

@@ -167,22 +167,8 @@ def compare_export(
     """As ``certify``, of a run and a text that have been read already."""
     check_task(translator)
     folder, ticker = Path(folder), Ticker(quiet)
-    facts = facts_of(folder) if folder.is_file() else check_sealed(folder, "conversion")
-    if facts.get("export") not in COMPARED:
-        raise ConfigError(f"{folder}: no export to {' or '.join(COMPARED)}, the formats that can be compared")
-    if facts.get("bundle") != translator.manifest.get("sha256"):
-        raise ConfigError(f"{folder}: was not made from the bundle that the run holds now; export it again")
+    engine, computed_in, facts = opened(translator, folder)
     name, lines, references = text.name, text.lines, text.references
-    engine: Compared
-    if facts["export"] == "ctranslate2":
-        engine, computed_in = open_export(folder, facts["quantization"], translator.bundle, translator.device.type)
-    elif facts["export"] == "page":
-        engine, computed_in = Page(folder if folder.is_file() else folder / NAME), "float32"
-    elif facts["export"] == "onnx":
-        config, longest = translator.bundle.model.config, translator.bundle.model.config.n_positions
-        engine, computed_in = Onnx(folder, facts["quantization"], config, longest), facts["quantization"]
-    else:
-        engine, computed_in = HuggingFace(folder, translator.device), facts["quantization"]
     ours = translator.plan(options, guard=False)
     theirs = translator.with_engine(ours, engine)
     texts, seconds = [], []
@@ -192,7 +178,7 @@ def compare_export(
         texts.append([one.text for one in translator.translate_planned(lines, plan, events)])
         seconds.append(time.perf_counter() - begun)
     texts_a, texts_b = texts
-    differences = _differences(translator, ours, engine, lines, texts_a)
+    differences = token_differences(translator, ours, engine, lines, texts_a)
     if not differences:
         raise DataError(f"{name}: there is nothing to compare: {_why_nothing(lines, texts_a)}")
     comparisons: Sequence[Comparison] = ()
@@ -229,6 +215,30 @@ def compare_export(
     beside = folder.with_suffix(f".{CERTIFICATE}") if folder.is_file() else folder / CERTIFICATE
     write_text(beside, result.to_json() + "\n")
     return result
+
+
+def opened(translator: Translator, folder: Path) -> tuple[Compared, str, dict[str, Any]]:
+    """An export of this model, loaded by the program it is for; in what it computes; what it says of itself.
+
+    Raises:
+        BundleError: It is damaged.
+        ConfigError: It is no export that can be compared, or of another bundle; or that program is not installed.
+    """
+    facts = facts_of(folder) if folder.is_file() else check_sealed(folder, "conversion")
+    if facts.get("export") not in COMPARED:
+        raise ConfigError(f"{folder}: no export to {' or '.join(COMPARED)}, the formats that can be compared")
+    if facts.get("bundle") != translator.manifest.get("sha256"):
+        raise ConfigError(f"{folder}: was not made from the bundle that the run holds now; export it again")
+    kind, quantization = facts["export"], facts["quantization"]
+    if kind == "ctranslate2":
+        engine, computed_in = open_export(folder, quantization, translator.bundle, translator.device.type)
+        return engine, computed_in, facts
+    if kind == "page":
+        return Page(folder if folder.is_file() else folder / NAME), "float32", facts
+    if kind == "onnx":
+        config = translator.bundle.model.config
+        return Onnx(folder, quantization, config, config.n_positions), quantization, facts
+    return HuggingFace(folder, translator.device), quantization, facts
 
 
 def check_installed(to: str, device: str) -> None:
@@ -281,9 +291,16 @@ def _why(facts: Mapping[str, Any], decode: DecodeConfig) -> list[str]:
     if decode.beam_size == 1 or facts["export"] in ("page", "onnx"):  # which our search is run on
         return reasons
     if facts["export"] == "ctranslate2":
-        reasons.append("B stops a sentence at as many finished hypotheses as the beam, A when no better one can come")
+        if decode.patience is None:
+            reasons.append(
+                "B stops a sentence at as many finished hypotheses as the beam, A when no better one can come"
+            )
         return reasons
     reasons.append("B ends a hypothesis that reaches the limit of its sentence for free, A with the probability of eos")
+    if decode.patience not in (None, 1):
+        reasons.append(
+            f"B stops a sentence at as many finished hypotheses as the beam, A at {decode.patience:g} times as many"
+        )
     if decode.length_penalty_form == "gnmt":
         reasons.append(f"B divides by n ** {power(decode):g}, A by ((5 + n) / 6) ** {decode.length_penalty:g}")
     return reasons
@@ -320,7 +337,7 @@ def _why_nothing(lines: Sequence[str], translations: Sequence[str]) -> str:
     return "no line is translated in one piece; give shorter lines"
 
 
-def _differences(
+def token_differences(
     translator: Translator,
     plan: Plan,
     engine: Compared,

@@ -24,7 +24,7 @@ from dragoman.formats.ctranslate2 import ACTIVATIONS
 from dragoman.formats.huggingface import parameters
 from dragoman.formats.imported import Imported, facts_of, order_of_sinusoids, read_bytes, read_object
 from dragoman.formats.model_bin import SINCE_CONFIG, Variables
-from dragoman.formats.subwords import Vocabulary, needed, read_model, tokenizers, vocabulary
+from dragoman.formats.subwords import Vocabulary, check_pieces, needed, read_model, tokenizers, vocabulary
 
 logger = logging.getLogger(__name__)
 
@@ -190,7 +190,8 @@ def _model(
     d_model, n_heads = src.size(1), options["n_heads"]
     weights = _layers(found, options)
     projection = "decoder/projection/bias"
-    bias = vocabularies[-1].bias(found.tensor(projection, 1) if projection in found else None)
+    given = found.tensor(projection, 1) if projection in found else None
+    bias = vocabularies[-1].bias(given, f"{found.path}: {projection}")
     if bias is not None:
         weights["generator.bias"] = bias
 
@@ -200,10 +201,9 @@ def _model(
     share = "all" if tied and is_one else "decoder" if tied else "none"
     for name, table in {"src_embed": src, "tgt_embed": tgt, "generator": generator}.items():
         of = vocabularies[0 if name == "src_embed" else -1]
-        if max(of.rows) >= len(table):
-            raise BundleError(f"{found.path}: {name} has {len(table):,} rows, its vocabulary more")
+        rows = of.take(table, f"{found.path}: {name}")
         if name in {"all": ("src_embed",), "decoder": ("src_embed", "tgt_embed")}.get(share, (name,)):
-            weights[f"{name}.weight"] = of.take(table)
+            weights[f"{name}.weight"] = rows
     heads = weights["encoder.layers.0.self_attn.w_q.weight"].size(0) // n_heads
     options |= dict(
         d_model=d_model, d_ff=len(weights["encoder.layers.0.feed_forward.w_1.weight"]),
@@ -306,6 +306,8 @@ def _lists(folder: Path) -> list[list[str]]:
     found = [one for one in both if one is not None]
     if len(found) < len(both):
         raise BundleError(f"{folder}: lacks shared_vocabulary.json, or source_ and target_vocabulary.json")
+    for one in found:
+        check_pieces(one, str(folder))
     return found
 
 
