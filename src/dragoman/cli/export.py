@@ -41,14 +41,17 @@ def export(
         list[str] | None,
         typer.Option(help="With --check: fail unless it comes up to this; nats=1e-4, identical=0.99, bleu=0.1, ..."),
     ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="With --check: target language, of a model with several, such as fr.")
+    ] = None,
     device: Annotated[str, typer.Option(help="With --check: device (auto, cpu or cuda).")] = "auto",
 ) -> None:
     """``dragoman export``; its help is in ``cli/commands.py``."""
     with loading():
         from dragoman.formats import export as exports
 
-    if check is None and (ref is not None or as_json or require):
-        raise ConfigError("--ref, --json and --require need --check: give the text to compare on with --check")
+    if check is None and (ref is not None or as_json or require or target is not None):
+        raise ConfigError("--ref, --json, --require and --target need --check: give the text to compare on with it")
     if check is None:
         print(exports.export(run, to, out, quantization))
         return
@@ -71,9 +74,14 @@ def export(
     text = compared_text(check, ref)
     translator = Translator.load(run, device)
     check_task(translator)
+    options = TranslateOptions(to=target)
+    if target is None and translator.languages.targets:
+        known = ", ".join(translator.languages.targets)
+        raise ConfigError(f"{run} translates into several languages: say with --target which to compare ({known})")
+    translator.plan(options)
     folder = exports.export(run, to, out, quantization)
     with at_ctrl_c(lambda: f"before the comparison was done; the export is whole: {folder}"):
-        found = compare_export(translator, folder, text, TranslateOptions())
+        found = compare_export(translator, folder, text, options)
     print(found.to_json() if as_json else f"{folder}\n{found}")
     found.require(limits)
 

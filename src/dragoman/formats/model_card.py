@@ -18,9 +18,10 @@ A Transformer of {n_parameters:,} parameters that translates {src} to {tgt}, tra
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 tokenizer, model = AutoTokenizer.from_pretrained("."), AutoModelForSeq2SeqLM.from_pretrained(".")
-print(tokenizer.batch_decode(model.generate(**tokenizer(["..."], return_tensors="pt")), skip_special_tokens=True))
+print(tokenizer.batch_decode(model.generate(**tokenizer(["{example}"], return_tensors="pt")), skip_special_tokens=True))
 ```
 
+{several}
 | | |
 |---|---|
 {rows}
@@ -30,11 +31,19 @@ has ((5 + n) / 6) ** alpha) and may give other translations; `certificate.json`,
 that holds `</s>`, `<pad>` or `<unk>`, or begins with a code such as `>>de<<`, is cut differently.
 """
 
+SEVERAL = """
+Each source begins with the code of its target language ({codes}), without a space behind it.
+"""
+
 
 def model_card(bundle: Bundle, quantization: str) -> str:
     """The card in Markdown, with the front matter that model hubs read."""
     config, data, manifest = bundle.model.config, bundle.config.data, bundle.manifest
-    src, tgt = data.src_lang or "the source language", data.tgt_lang or "the target language"
+    targets = sorted(bundle.src_tokenizer.targets) if len(bundle.src_tokenizer.targets) > 1 else []
+    sources = sorted({src for src, _ in data.pairs if src})
+    src = ", ".join(sources) or "the source language"
+    tgt = ", ".join(targets) or data.tgt_lang or "the target language"
+    codes = [f">>{target}<<" for target in targets]
     facts = {
         "layers": f"{config.n_encoder_layers} + {config.n_decoder_layers}, {config.norm}-norm, {config.activation}",
         "width": f"{config.d_model}, feed-forward {config.d_ff}, {config.n_heads} heads",
@@ -48,7 +57,9 @@ def model_card(bundle: Bundle, quantization: str) -> str:
         "made from bundle": manifest.get("sha256"),
     }
     return TEMPLATE.format(
-        languages=", ".join(code for code in (data.src_lang, data.tgt_lang) if code),
+        languages=", ".join(dict.fromkeys(code for code in (*sources, *(targets or [data.tgt_lang or ""])) if code)),
+        example=f"{codes[0] if codes else ''}...",
+        several=SEVERAL.format(codes=", ".join(f"`{code}`" for code in codes)) if codes else "",
         title=f"{src} to {tgt}",
         n_parameters=sum(weight.numel() for weight in bundle.model.parameters()),
         src=src,
