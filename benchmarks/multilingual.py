@@ -141,9 +141,8 @@ def about(run: Path) -> dict[str, Any]:
 def figures(several: Path, singles: Mapping[str, Path], args: argparse.Namespace) -> dict[str, Any]:
     """Both ways beside each other, language by language."""
     folder = args.data / "multi30k"
-    classify = Classifier(
-        {lang: list(read_lines(folder / f"train.{lang}"))[:LEARNED_FROM] for lang in ("en", *args.langs)}
-    )
+    most = min(args.lines or LEARNED_FROM, LEARNED_FROM)
+    classify = Classifier({lang: list(read_lines(folder / f"train.{lang}"))[:most] for lang in ("en", *args.langs)})
     sources = list(read_lines(folder / f"{MULTI30K_TEST}.en"))[: args.test_lines]
     rows: dict[str, Any] = {}
     for lang in args.langs:

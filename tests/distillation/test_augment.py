@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,10 @@ import pytest
 import yaml
 
 import dragoman
-from dragoman.config import Config
+from dragoman.config import Config, OneFile, PairOfFiles
 from dragoman.distillation import augment as module
 from dragoman.distillation.augment import augment
+from dragoman.distillation.mixing import turned_round
 from dragoman.distillation.text import sides_of
 from dragoman.errors import ConfigError, DragomanError
 from dragoman.translation import resumable
@@ -165,6 +167,26 @@ def test_other_filters_choose_again_and_translate_nothing(
     assert (tmp_path / "made/config.yaml").read_text(encoding="utf-8") == "mine"
 
 
+def test_what_the_configuration_lacks_is_said(
+    tiny_run: Path, mono: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = tmp_path / "run/bundle"
+    shutil.copytree(tiny_run / "bundle", bundle)
+    translator = dragoman.Translator.load(bundle)
+    gone = translator.config.data.train.model_copy(update={"src": Path("gone.en")})  # type: ignore[union-attr]
+    data = translator.config.data.model_copy(update={"train": gone, "valid": None})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module.Translator, "load", lambda runs: translator)
+        translator.config = translator.config.model_copy(update={"data": data})
+        found = augment(tmp_path / "made", forward=bundle, src=mono[0], engine="torch")
+    said = capsys.readouterr().err
+    assert "is not there: add your own to data.train" in said
+    assert "no validation text: give your own as data.valid" in said
+    written = found.config.read_text(encoding="utf-8")
+    assert "# no validation text" in written
+    assert len(yaml.safe_load(written)["data"]["train"]) == 1
+
+
 def test_samples_differ_and_n_of_them_are_pairs(tiny_run: Path, mono: tuple[Path, Path], tmp_path: Path) -> None:
     found = augment(tmp_path / "made", forward=tiny_run, src=mono[0], sample=True, n_best=3, temperature=2.0, **FAST)
     counts = found.counts["forward"]
@@ -276,3 +298,21 @@ def test_the_command_prints_the_entries(
     assert (wrong.status, wrong.out) == (2, b"")
     assert "de by its name" in wrong.error
     assert not (tmp_path / "x").exists()
+
+
+def test_text_of_any_form_is_turned_round(tmp_path: Path) -> None:
+    (tmp_path / "memory.tmx").write_text(
+        '<?xml version="1.0"?><tmx version="1.4"><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>a dog</seg>'
+        '</tuv><tuv xml:lang="de"><seg>ein Hund</seg></tuv></tu></body></tmx>',
+        encoding="utf-8",
+    )
+    for given, columns in (
+        (OneFile(file=Path("a.tsv")), ("2", "1")),
+        (OneFile(file=Path("a.csv"), columns=("en", "de")), ("de", "en")),
+        (OneFile(file=tmp_path / "memory.tmx"), ("de", "en")),
+    ):
+        found = turned_round(given)
+        assert isinstance(found, OneFile)
+        assert (found.file, found.columns) == (given.file, columns)
+    pair = PairOfFiles(src=Path("a"), tgt=Path("b"), tag="<bt>", weight=2, src_lang="en", tgt_lang="de")
+    assert turned_round(pair) == PairOfFiles(src=Path("b"), tgt=Path("a"), weight=2, src_lang="de", tgt_lang="en")

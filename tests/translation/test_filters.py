@@ -52,7 +52,8 @@ def test_a_line_is_in_another_language_if_something_speaks_for_it(
 
 
 def test_a_source_of_bytes_is_unreadable(translator: Translator) -> None:
-    assert unreadable(["the dog runs", "这是一个房子", ""], translator.src_tokenizer) == [False, True, False]
+    tokenizer = translator.src_tokenizer
+    assert unreadable(tokenizer.encode(["the dog runs", "这是一个房子", ""]), tokenizer) == [False, True, False]
 
 
 def test_why_a_translation_is_unfit(translator: Translator) -> None:

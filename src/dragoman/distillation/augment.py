@@ -86,7 +86,7 @@ def augment(
     directions = _directions(folder, (_all(forward), _all(src)), (_all(back), _all(tgt)), options)
     held_out = tuple(Path(path) for path in options.held_out)
     _check_files(folder, directions, held_out)
-    config, entries = configuration(directions, folder / CONFIG, options)  # refused before anything is translated
+    mixed = configuration(directions, folder / CONFIG, options)  # refused before anything is translated
     asked = _asked(directions, held_out, options)
     with explained(folder):
         (folder / WORK).mkdir(parents=True, exist_ok=True)
@@ -101,9 +101,11 @@ def augment(
             counts[direction.name] = _made(direction, options, chosen, ticker)
             for line in str(counts[direction.name]).split("\n"):
                 ticker.say(f"{direction.name}: {line}")
-        _write_config(folder, config, ticker)
+        _write_config(folder, mixed.text, ticker)
+        for lack in mixed.missing:
+            ticker.say(f"{folder / CONFIG}: {lack}")
         write_text(folder / REPORT, _report(counts, options))
-    return Augmented(folder, entries, counts)
+    return Augmented(folder, mixed.made, counts)
 
 
 def _all(given: Runs) -> tuple[str, ...]:

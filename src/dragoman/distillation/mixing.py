@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -18,10 +18,16 @@ from dragoman.distillation.options import AugmentOptions
 Entry = dict[str, Any]
 
 
-def configuration(
-    directions: Sequence[Direction], config_path: Path, options: AugmentOptions
-) -> tuple[str, tuple[Entry, ...]]:
-    """The text of a configuration file, and the entries of made text in it.
+class Mixed(NamedTuple):
+    """A configuration file."""
+
+    text: str
+    made: tuple[Entry, ...]  # the entries of made text in it
+    missing: tuple[str, ...]  # what it lacks, in words
+
+
+def configuration(directions: Sequence[Direction], config_path: Path, options: AugmentOptions) -> Mixed:
+    """The configuration that trains on made text, beside the text of the run that made it.
 
     The settings are those of the model that translates forward; or of the other one, and its text is turned round.
 
@@ -43,15 +49,19 @@ def configuration(
     training = {name: value for name, value in given.get("train", {}).items() if name not in ("device", "precision")}
     given |= {"data": data, "train": training}
     Config.from_mapping(given, "the configuration of the made text")
+    missing = []
+    if not own:
+        missing.append(f"the text of {direction.runs[0]} is not there: add your own to data.train")
+    if not valid:
+        missing.append(
+            "no validation text: give your own as data.valid, for what is held out may have twins in made text"
+        )
     said = [
         f"Settings of {direction.runs[0]}{', turned round' * turned}, and what `dragoman augment` made of more text.",
         f"Train on it:  dragoman train {shlex.quote(str(config_path))} --out runs/NAME",
+        *missing,
     ]
-    if not own:
-        said.append(f"The text of {direction.runs[0]} is not there: add your own to data.train.")
-    if not valid:
-        said.append("No validation text: give your own as data.valid, or held-out pairs may have twins in made text.")
-    return "".join(f"# {line}\n" for line in said) + dumped(given), made
+    return Mixed("".join(f"# {line}\n" for line in said) + dumped(given), made, tuple(missing))
 
 
 def dumped(given: dict[str, Any]) -> str:
@@ -64,10 +74,11 @@ def _there(texts: TextFiles | tuple[TextFiles, ...] | None, turned: bool) -> tup
     every = () if texts is None else each(texts)
     if not all(path.is_file() for path in paths_of(every)):
         return ()
-    return tuple(map(_turned, every)) if turned else every
+    return tuple(map(turned_round, every)) if turned else every
 
 
-def _turned(text: TextFiles) -> TextFiles:
+def turned_round(text: TextFiles) -> TextFiles:
+    """A text with source and target exchanged, for a model of the other direction; a tag was of the other source."""
     langs = {"src_lang": text.tgt_lang, "tgt_lang": text.src_lang}
     if not isinstance(text, OneFile):
         return text.model_copy(update={"src": text.tgt, "tgt": text.src, "tag": None, **langs})

@@ -86,13 +86,14 @@ def take_lines(direction: Direction, held_out: Sequence[Path], any_language: boo
 
 def _left_out(chunk: Sequence[str], plan: Plan, language: Language, seen: Digests, unwanted: Digests) -> list[str]:
     """Why each line is not translated; nothing where it is."""
+    ids = plan.src_tokenizer.encode(chunk)
     reasons = {
         BLANK: [not line.strip() for line in chunk],
         DAMAGED: ["\ufffd" in line for line in chunk],  # bytes that were no text
         HELD_OUT: unwanted.known(chunk).tolist(),
         REPEATED: seen.add(chunk).tolist(),
-        TOO_LONG: [len(ids) > plan.max_tokens for ids in plan.src_tokenizer.encode(chunk)],
-        UNKNOWN: unreadable(chunk, plan.src_tokenizer),
+        TOO_LONG: [len(one) > plan.max_tokens for one in ids],
+        UNKNOWN: unreadable(ids, plan.src_tokenizer),
         OTHER_LANGUAGE: language.others(chunk),
     }
     return [next((why for why, found in reasons.items() if found[i]), "") for i in range(len(chunk))]

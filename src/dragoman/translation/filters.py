@@ -83,10 +83,10 @@ class Language:
         ]
 
 
-def unreadable(texts: Sequence[str], tokenizer: Tokenizer) -> list[bool]:
-    """Which texts are of characters that a model has hardly seen."""
+def unreadable(texts: Sequence[Sequence[int]], tokenizer: Tokenizer) -> list[bool]:
+    """Which texts, as ids, are of characters that a model has hardly seen."""
     rare = tokenizer.rare_ids
-    return [sum(i in rare for i in ids) > MOST_UNKNOWN * len(ids) for ids in tokenizer.encode(texts)]
+    return [sum(i in rare for i in ids) > MOST_UNKNOWN * len(ids) for ids in texts]
 
 
 def unfit(made: Sequence[Made], plan: Plan, language: Language, least: float) -> list[str]:
