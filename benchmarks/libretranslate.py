@@ -4,9 +4,9 @@
 
 The run is exported as a package of Argos Translate in int8, which LibreTranslate loads unmodified in an environment of
 its own (below ``.bench/``; ``--threads`` 64, so that no client waits for a thread). dragoman serves the same run with
-the same engine and precision, CTranslate2 in int8; Argos' beam of 4 is asked for there too, and dragoman's own float32
-stands beside it. One server runs at a time; clients are threads of this process, on the same cores, and each text is
-asked for once.
+the same engine and precision, CTranslate2 in int8, and Argos' beam of 4 is asked for there too: as it comes, and
+without its guard, which LibreTranslate has nothing like. dragoman's own float32 stands beside it. One server runs at a
+time; clients are threads of this process, on the same cores, and each text is asked for once.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import json
 import os
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -34,13 +35,22 @@ INSTALL = "import argostranslate.package as p, sys; p.install_from_path(sys.argv
 VERSIONS = ("libretranslate", "argos-translate-lt", "ctranslate2")
 
 
-class LibreTranslate:
-    """Its server as a process, offline, with one package."""
+def offline(home: Path) -> dict[str, str]:
+    """The environment of LibreTranslate: nothing of ours, and a home of its own."""
+    own = {**os.environ, "HOME": str(home), "LT_DISABLE_FILES_TRANSLATION": "true"}
+    own.pop("PYTHONPATH", None)
+    return own
 
-    def __init__(self, python: Path, package: Path, home: Path) -> None:
-        environment = {**os.environ, "HOME": str(home), "LT_DISABLE_FILES_TRANSLATION": "true"}
-        environment.pop("PYTHONPATH", None)
-        subprocess.run([python, "-c", INSTALL, package], env=environment, check=True, capture_output=True)
+
+def install(python: Path, package: Path, home: Path) -> None:
+    """Put a package where LibreTranslate finds it."""
+    subprocess.run([python, "-c", INSTALL, package], env=offline(home), check=True, capture_output=True)
+
+
+class LibreTranslate:
+    """Its server as a process, offline."""
+
+    def __init__(self, python: Path, home: Path) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -48,7 +58,9 @@ class LibreTranslate:
             str(python.parent / "libretranslate"), "--host", "127.0.0.1", "--port", str(self.port), "--threads", "64",
             "--load-only", "en,de",
         ]  # fmt: skip
-        self.process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(
+            command, env=offline(home), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         deadline = time.monotonic() + 120
         while not self._answers():
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -86,11 +98,65 @@ def ask_native(text: str) -> tuple[str, Json]:
     return "/v1/translate", {"text": text, "beam_size": 4}
 
 
+def ask_unguarded(text: str) -> tuple[str, Json]:
+    """The same without the guard."""
+    return "/v1/translate", {"text": text, "beam_size": 4, "guard": False}
+
+
+SYSTEMS = {
+    "libretranslate": ("libretranslate", ask_libre),
+    "int8": ("int8", ask_native),
+    "int8_unguarded": ("int8", ask_unguarded),
+    "fp32": ("fp32", ask_native),
+}
+"""What is measured: which server, asked how."""
+
+
 def bleu(found: Json, texts: Sequence[str], refs: Sequence[str]) -> float:
     """Of the translations of all texts."""
     from dragoman.evaluation.metrics import bleu_metric
 
     return round(bleu_metric("de").corpus_score([found[text] for text in texts], [list(refs)]).score, 2)
+
+
+def measured(servers: Json, systems: Json, said: Json, texts: Sequence[str], clients: Sequence[int]) -> None:
+    """One round: each server is started, warmed and asked; what comes is added to ``systems`` and ``said``."""
+    for served, start in servers.items():
+        began = time.perf_counter()
+        with running(start()) as server:
+            for name, ask in ((name, ask) for name, (own, ask) in SYSTEMS.items() if own == served):
+                load(server.port, 64, texts[:128], asking=ask)  # warm
+                for n in clients:
+                    figures, found = load(server.port, n, texts[:100] if n == 1 else texts, asking=ask)
+                    systems[name].setdefault(f"{n}_clients", []).append(figures)
+                    said[name].update(found)
+                    print(f"{name}, {n} clients: {figures}", file=sys.stderr, flush=True)
+        print(f"{served}: {time.perf_counter() - began:.1f} s in all", file=sys.stderr, flush=True)
+
+
+def summary(systems: Json, said: Json, texts: Sequence[str], refs: Sequence[str]) -> Json:
+    """The figures of all rounds so far."""
+    figures: Json = {}
+    for name, rows in systems.items():
+        figures[name] = {
+            n: {
+                **{key: spread([each[key] for each in of]) for key in ("sentences_per_s", "p50_ms", "p99_ms")},
+                "statuses": [each["statuses"] for each in of],
+            }
+            for n, of in rows.items()
+        }
+        figures[name]["bleu"] = bleu(said[name], texts, refs)
+    theirs = systems["libretranslate"]
+    for name in (name for name in SYSTEMS if name != "libretranslate"):
+        figures[name]["same_texts"] = sum(said[name][text] == said["libretranslate"][text] for text in texts)
+        figures[f"{name}_against_libretranslate"] = {
+            n: {
+                key: spread([ours[key] / other[key] for ours, other in zip(of, theirs[n], strict=True)])
+                for key in ("sentences_per_s", "p99_ms")
+            }
+            for n, of in systems[name].items()
+        }
+    return figures
 
 
 def main() -> None:
@@ -100,62 +166,38 @@ def main() -> None:
     parser.add_argument("--ref", type=Path, required=True)
     parser.add_argument("--lines", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--clients", type=int, nargs="+", default=[1, 64])
+    parser.add_argument("--clients", type=int, nargs="+", default=[64])
     args = parser.parse_args()
     texts, refs = (
         path.read_text(encoding="utf-8").split("\n")[: args.lines] for path in (args.src, args.ref)
     )  # fmt: skip
     python = python_of("libretranslate")
-    systems: Json = {name: {f"{n}_clients": [] for n in args.clients} for name in ("libretranslate", "int8", "fp32")}
-    said: Json = {}
+    show = "import importlib.metadata as m, json, sys; print(json.dumps({n: m.version(n) for n in sys.argv[1:]}))"
+    peer = subprocess.run([python, "-c", show, *VERSIONS], check=True, capture_output=True, text=True)
+    systems: Json = {name: {} for name in SYSTEMS}
+    said: Json = {name: {} for name in SYSTEMS}
+    command = f"python -m benchmarks.libretranslate --run RUN --src {args.src.name} --ref {args.ref.name}"
     with tempfile.TemporaryDirectory() as folder:
         package = Path(folder) / "model.argosmodel"
         subprocess.run(
-            ["dragoman", "export", str(args.run), "--to", "argos", "--quantization", "int8", "--out", str(package)],
+            [sys.executable, "-m", "dragoman", "export", str(args.run), "--to", "argos", "--quantization", "int8",
+             "--out", str(package)],
             check=True, capture_output=True,
         )  # fmt: skip
-        starts = {
-            "libretranslate": lambda: LibreTranslate(python, package, Path(folder)),
+        install(python, package, Path(folder))
+        servers = {
+            "libretranslate": lambda: LibreTranslate(python, Path(folder)),
             "int8": lambda: Server(args.run, "--engine", "ctranslate2", "--precision", "int8", "--max-wait", "60"),
             "fp32": lambda: Server(args.run, "--max-wait", "60"),
         }
-        for _ in range(args.rounds):
-            for name, start in starts.items():
-                ask = ask_libre if name == "libretranslate" else ask_native
-                with running(start()) as server:
-                    load(server.port, 4, texts[:40], asking=ask)  # warm
-                    for n in args.clients:
-                        figures, found = load(server.port, n, texts[:100] if n == 1 else texts, asking=ask)
-                        systems[name][f"{n}_clients"].append(figures)
-                        said.setdefault(name, {}).update(found)
-    figures: Json = {"lines": len(texts), "rounds": args.rounds}
-    for name, rows in systems.items():
-        figures[name] = {
-            n: {
-                "sentences_per_s": spread([each["sentences_per_s"] for each in of]),
-                "p50_ms": spread([each["p50_ms"] for each in of]), "p99_ms": spread([each["p99_ms"] for each in of]),
-                "statuses": [each["statuses"] for each in of],
-            }
-            for n, of in rows.items()
-        }  # fmt: skip
-        figures[name]["bleu"] = bleu(said[name], texts, refs)
-    figures["same_texts_int8"] = sum(said["int8"][text] == said["libretranslate"][text] for text in texts)
-    for name in ("int8", "fp32"):
-        figures[f"{name}_against_libretranslate"] = {
-            n: spread(
-                [
-                    ours["sentences_per_s"] / theirs["sentences_per_s"]
-                    for ours, theirs in zip(systems[name][n], systems["libretranslate"][n], strict=True)
-                ]
-            )
-            for n in systems[name]
-        }
-    show = "import importlib.metadata as m, json, sys; print(json.dumps({n: m.version(n) for n in sys.argv[1:]}))"
-    peer = subprocess.run([python, "-c", show, *VERSIONS], check=True, capture_output=True, text=True)
-    figures["peer_versions"] = json.loads(peer.stdout)
-    figures["our_ctranslate2"] = version("ctranslate2")
-    command = f"python -m benchmarks.libretranslate --run RUN --src {args.src.name} --ref {args.ref.name}"
-    save("libretranslate", figures, f"{command} --lines {args.lines} --rounds {args.rounds}", ("torch", "fastapi"))
+        for n_rounds in range(1, args.rounds + 1):
+            measured(servers, systems, said, texts, args.clients)
+            figures = {
+                "lines": len(texts), "rounds": n_rounds, **summary(systems, said, texts, refs),
+                "peer_versions": json.loads(peer.stdout), "our_ctranslate2": version("ctranslate2"),
+            }  # fmt: skip
+            given = f"--lines {args.lines} --rounds {n_rounds}"
+            save("libretranslate", figures, f"{command} {given}", ("torch", "fastapi"))  # so far
 
 
 if __name__ == "__main__":

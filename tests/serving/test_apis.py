@@ -6,6 +6,7 @@ import http.client
 import json
 import re
 import socket
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,7 @@ def test_what_the_model_looked_at_comes_as_json(live: Any, served: Translator) -
 
 @pytest.mark.parametrize("asked", [
     {"text": " "}, {"text": "a\nb"}, {"text": "a" * 401}, {"text": "a", "translation": ""},
+    {"text": "🙂" * 100}, {"text": "a", "translation": "🙂" * 100}, {"text": "a", "prefix": [5] * 300},
     {"text": "a", "prefix": [-5]},
     {"text": "a", "prefix": [10**9]}, {"text": "a", "prefix": ["x"]}, {"text": "a", "translation": "b", "prefix": [9]},
     {"text": "a", "target": "xx"}, {"text": "a", "other": 1}, {},
@@ -227,6 +229,11 @@ BAD: list[tuple[str, Json, int]] = [
     ("/v1/translate", {"text": ["a"] * 100_000}, 413),
     ("/v1/translate", b'{"text": "a"', 400),
     ("/v1/translate", b"\xff\xfe", 400),
+    ("/v1/translate", b"[" * 100_000, 400),
+    ("/v1/translate", [1], 400),
+    ("/v1/translate?a=%ff", {"text": "a"}, 400),
+    ("/translate?q=%ff&source=en&target=de", b"", 400),
+    ("/v2/languages?type=%ff", None, 400),
     ("/v1/translate", b'{"text": "\\ud800"}', 400),
     ("/v1/translate", {"text": "a", "n_best": 3, "beam_size": 2}, 400),
     ("/translate", {"source": "en", "target": "de"}, 400),
@@ -262,6 +269,27 @@ def test_a_bad_request_is_one_clear_error_in_the_shape_of_its_api(
     assert message
     assert "Traceback" not in message
     assert live("/translate", {"q": "the dog", "source": "en", "target": "de"}).status == 200
+
+
+@pytest.mark.parametrize("route", ["/v1/translate", "/v1/explain", "/translate", "/v2/translate", "/v3/glossaries"])
+@pytest.mark.parametrize("body", [b'{"text":', b'{"q": "a" "api_key": "k"}', b'{"text": "\xff"}', b"[" * 9000, b"[1]"])
+def test_a_body_that_is_no_json_is_said_to_be_none(live: Any, route: str, body: bytes) -> None:
+    answer = live(route, body)
+    assert answer.status == 400
+    assert b"JSON" in answer.body
+
+
+def test_what_a_text_must_be_is_said_once(live: Any) -> None:
+    for text in (7, None, {}, [1], [None]):
+        message = live("/v1/translate", {"text": text}).json["error"]["message"]
+        assert message == "text must be a text or a list of texts"
+
+
+def test_a_form_of_a_hundred_thousand_fields_is_refused_at_once(live: Any) -> None:
+    started = time.process_time()
+    answer = live("/v2/translate", form=[("target_lang", "DE"), *[("text", "a")] * 100_000])
+    assert answer.status == 413
+    assert time.process_time() - started < 3  # 0.2 s; copying all fields for each took 10
 
 
 @pytest.mark.parametrize("text", ["\x00", "a\x00b", "\x1b[31m", "\u2028", "\u202e", "\U0010ffff", " ", "\t\n", "🙂"])

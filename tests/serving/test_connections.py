@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -95,6 +96,25 @@ def test_who_does_not_take_an_answer_is_let_go(
     asked = b"GET /spec HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     assert breaks(client, asked, 0.005)
     assert live("/livez").status == 200
+
+
+def test_who_sends_more_and_more_still_reads_why_it_is_refused(
+    live: Any, connect: Callable[[bytes], socket.socket]
+) -> None:  # fmt: skip
+    """A body that never ends: the answer is whole before the connection is closed, and others do not wait for it."""
+    for _ in range(5):
+        client = connect(HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"fff0\r\n" + b"a" * 0xFFF0 + b"\r\n")
+        sent = 0
+        said = b""
+        client.settimeout(0.02)
+        while b"}" not in said and sent < 100:
+            with contextlib.suppress(TimeoutError):
+                client.sendall(b"fff0\r\n" + b"a" * 0xFFF0 + b"\r\n")
+                sent += 1
+                said += client.recv(1 << 16)
+        assert b" 413 " in said
+        assert b"longer than 1,000,000 bytes" in said
+        assert live("/livez").status == 200
 
 
 def test_headers_are_bounded(connect: Callable[[bytes], socket.socket]) -> None:

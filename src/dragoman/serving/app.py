@@ -21,7 +21,7 @@ from dragoman.serving import deepl, deepl_glossaries, deepl_v3, explaining, libr
 from dragoman.serving.batcher import TURN_ON_CPU, Batcher, BusyError
 from dragoman.serving.documents import Documents
 from dragoman.serving.glossaries import Glossaries, UnknownError
-from dragoman.serving.http import DeniedError, MalformedError, State, check_key, state_of
+from dragoman.serving.http import DeniedError, MalformedError, State, check_key, no_json, state_of
 from dragoman.serving.keys import Keys
 from dragoman.serving.limits import Limits, TooMuchError
 from dragoman.serving.metrics import Metrics
@@ -130,15 +130,13 @@ def _errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        said = "; ".join(
-            f"{'.'.join(str(part) for part in problem['loc'] if part != 'body') or 'body'}: {problem['msg']}"
-            for problem in error.errors()[:5]
-        )
-        return answer(request, 400, said)
+        return answer(request, 400, "; ".join(map(_said, error.errors()[:5])))
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> JSONResponse:
         headers = dict(error.headers or {})
+        if error.status_code == 400 and error.__cause__ is not None:  # FastAPI could not read the body
+            return answer(request, 400, no_json(error.__cause__))
         if error.status_code == 405:  # of all routes of that path, where Starlette names the first one's
             paths = app.openapi()["paths"].items()
             asked = request.url.path
@@ -154,6 +152,15 @@ def _errors(app: FastAPI) -> None:
     async def bug(request: Request, error: Exception) -> JSONResponse:
         logger.error("a request failed", exc_info=error)
         return answer(request, 500, "internal error; the log has its traceback")
+
+
+def _said(problem: Any) -> str:
+    """One of FastAPI's complaints about a request, as a sentence."""
+    if problem["type"] == "json_invalid":
+        return no_json(f"{problem['ctx']['error']} (char {problem['loc'][-1]})")
+    if problem["type"] == "model_attributes_type" and problem["loc"] == ("body",):
+        return "the body must be a JSON object"
+    return f"{'.'.join(str(part) for part in problem['loc'] if part != 'body') or 'body'}: {problem['msg']}"
 
 
 UPLOADS = ("/v2/document", "/translate_file")

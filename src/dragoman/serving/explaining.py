@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from dragoman.explanation.page import page, trace_data
@@ -14,9 +15,10 @@ from dragoman.explanation.trace import Trace
 from dragoman.explanation.trace import explain as traced
 from dragoman.serving.batcher import BusyError
 from dragoman.serving.http import MalformedError, check_key, state_of
-from dragoman.serving.limits import EXPLAINED
+from dragoman.serving.limits import EXPLAINED, EXPLAINED_TOKENS
 from dragoman.serving.pages import with_policy
 from dragoman.serving.transport import ClientLeft
+from dragoman.translation.translator import Translator
 
 router = APIRouter()
 
@@ -36,7 +38,10 @@ class ExplainRequest(BaseModel):
         str | None, Field(description="Explain this translation; without it the model's own is searched for.")
     ] = None
     prefix: Annotated[
-        list[int], Field(max_length=1000, description="Ids that the translation begins with; the rest is searched for.")
+        list[int],
+        Field(
+            max_length=EXPLAINED_TOKENS, description="Ids that the translation begins with; the rest is searched for."
+        ),
     ] = []
 
 
@@ -47,8 +52,8 @@ class Turns:
         """Nobody waits yet; one for each server."""
         self._one, self._waiting = asyncio.Semaphore(1), 0
 
-    async def trace(self, request: Request, asked: ExplainRequest) -> Trace:
-        """The trace that is asked for, when its turn has come.
+    async def shown(self, request: Request, asked: ExplainRequest, show: Callable[[Trace], Response]) -> Response:
+        """What ``show`` makes of the trace that is asked for, when its turn has come; megabytes, so in a thread.
 
         Raises:
             MalformedError: A text is blank, too long, or has several lines.
@@ -59,6 +64,7 @@ class Turns:
             if line is not None and (not line.strip() or len(line) > EXPLAINED or "\n" in line):
                 raise MalformedError(f"text and translation must be one line of at most {EXPLAINED} characters")
         pair = state_of(request).service.pair(asked.source, asked.target, [asked.text])
+        _check_tokens(pair.translator, asked)
         if self._waiting >= MOST_WAITING:
             raise BusyError(2.0)
         self._waiting += 1
@@ -67,26 +73,34 @@ class Turns:
                 if await request.is_disconnected():  # a later request has taken its place
                     raise ClientLeft
                 return await asyncio.to_thread(
-                    traced, pair.translator, asked.text, asked.translation, prefix=asked.prefix, to=pair.to
+                    lambda: show(
+                        traced(pair.translator, asked.text, asked.translation, prefix=asked.prefix, to=pair.to)
+                    )
                 )
         finally:
             self._waiting -= 1
+
+
+def _check_tokens(translator: Translator, asked: ExplainRequest) -> None:
+    for line, tokenizer in ((asked.text, translator.src_tokenizer), (asked.translation, translator.tgt_tokenizer)):
+        n_tokens = 0 if line is None else len(tokenizer.encode([line])[0])
+        if n_tokens > EXPLAINED_TOKENS:
+            raise MalformedError(f"{n_tokens} subwords are more than the {EXPLAINED_TOKENS} that can be shown")
 
 
 @router.post("/v1/explain", tags=["dragoman"], summary="What the model looked at and considered")
 async def explain(asked: ExplainRequest, request: Request) -> Any:
     """Every attention weight and the candidates of each step, for one short line."""
     check_key(request, None, missing=401, wrong=403)
-    found = await request.app.state.turns.trace(request, asked)
-    return JSONResponse(trace_data(found))
+    return await request.app.state.turns.shown(request, asked, lambda trace: JSONResponse(trace_data(trace)))
 
 
 @router.get("/explain", tags=["pages"], summary="The same as a page", response_class=HTMLResponse)
 async def explained(
     request: Request, text: str, source: str = "auto", target: str | None = None, translation: str | None = None,
-    prefix: Annotated[list[int], Query(max_length=1000)] = [],  # noqa: B006 - FastAPI copies it
-) -> HTMLResponse:  # fmt: skip
+    prefix: Annotated[list[int], Query(max_length=EXPLAINED_TOKENS)] = [],  # noqa: B006 - FastAPI copies it
+) -> Response:  # fmt: skip
     """As ``dragoman explain`` writes it, for one short line."""
     check_key(request, None, missing=401, wrong=403)
     asked = ExplainRequest(text=text, source=source, target=target, translation=translation, prefix=prefix)
-    return with_policy(page(await request.app.state.turns.trace(request, asked)))
+    return await request.app.state.turns.shown(request, asked, lambda trace: with_policy(page(trace)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
@@ -79,28 +79,25 @@ async def fields_of(request: Request) -> dict[str, Any]:
     Raises:
         MalformedError: The body is not what its content type says.
     """
-    fields: dict[str, Any] = {}
-    for name, value in request.query_params.multi_items():
-        _add(fields, name, value)
+    asked = request.query_params.multi_items()
     body, kind = await request.body(), request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not body.strip():
-        return fields
+        return _fields(asked)
     if kind == "application/x-www-form-urlencoded":
         try:
             pairs = parse_qsl(body.decode("utf-8"), keep_blank_values=True, errors="strict")
         except UnicodeDecodeError:
             raise MalformedError("the form is not UTF-8") from None
-        for name, value in pairs:
-            _add(fields, name, value.replace("\r\n", "\n"))  # as forms send line ends
-        return fields
+        asked += [(name, value.replace("\r\n", "\n")) for name, value in pairs]  # as forms send line ends
+        return _fields(asked)
     if kind == "multipart/form-data":
         form: FormData = await request.form(max_files=1, max_fields=1000)
         for name, part in form.multi_items():
             if not isinstance(part, str):
                 raise MalformedError(f"{name} is a file: this route takes text")
-            _add(fields, name, part.replace("\r\n", "\n"))
-        return fields
-    return {**fields, **_json_object(body)}
+            asked.append((name, part.replace("\r\n", "\n")))
+        return _fields(asked)
+    return {**_fields(asked), **_json_object(body)}
 
 
 async def upload_of(request: Request) -> tuple[dict[str, Any], str, bytes]:
@@ -109,19 +106,17 @@ async def upload_of(request: Request) -> tuple[dict[str, Any], str, bytes]:
     Raises:
         MalformedError: There is no file.
     """
-    fields: dict[str, Any] = {}
-    for field, value in request.query_params.multi_items():
-        _add(fields, field, value)
+    asked = request.query_params.multi_items()
     name, content = "", None
     async with request.form(max_files=1, max_fields=1000) as form:
         for field, part in form.multi_items():
             if isinstance(part, str):
-                _add(fields, field, part)
+                asked.append((field, part))
             else:
                 name, content = part.filename or "", await part.read()
     if content is None:
         raise MalformedError("there is no file: send it as the field file of a form (multipart/form-data)")
-    return fields, name, content
+    return _fields(asked), name, content
 
 
 COLUMN = "Of a table (.csv, .tsv) the heading of a column to translate; may be given several times."
@@ -151,22 +146,27 @@ def upload_body(**fields: str) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": schema}}}}
 
 
+def no_json(why: object) -> str:
+    """What is said of a body that cannot be read."""
+    return f"the body is no valid JSON in UTF-8: {str(why)[:200]}"
+
+
 def _json_object(body: bytes) -> dict[str, Any]:
     try:
         found = json.loads(body.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise MalformedError(f"the body is no valid JSON in UTF-8: {str(error)[:200]}") from None
+        raise MalformedError(no_json(error)) from None
     if not isinstance(found, dict):
         raise MalformedError("the body must be a JSON object")
     return found
 
 
-def _add(fields: dict[str, Any], name: str, value: str) -> None:
-    if name in fields:
-        known = fields[name]
-        fields[name] = [*known, value] if isinstance(known, list) else [known, value]
-    else:
-        fields[name] = value
+def _fields(asked: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Names and values as fields; one that is given several times is a list."""
+    found: dict[str, list[str]] = {}
+    for name, value in asked:
+        found.setdefault(name, []).append(value)
+    return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
 
 
 def text_list(value: Any, name: str) -> list[str]:

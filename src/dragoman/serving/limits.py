@@ -11,6 +11,9 @@ from dragoman.translation.options import TranslateOptions
 EXPLAINED = 400
 """Characters of a text whose attention is shown: more would not fit on a page."""
 
+EXPLAINED_TOKENS = 256
+"""Its subwords: odd characters are several each, and the weights grow with their square, to 250 MB for 400 emoji."""
+
 
 class TooMuchError(ServeError):
     """A request is beyond a limit: HTTP 413."""

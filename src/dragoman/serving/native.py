@@ -11,10 +11,10 @@ from typing import Annotated, Any, get_type_hints
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
 from dragoman.errors import ConfigError
-from dragoman.serving.http import check_key, state_of
+from dragoman.serving.http import check_key, state_of, text_list
 from dragoman.serving.pairs import Pair, name_of
 from dragoman.serving.service import Answer, Service, request_options
 from dragoman.serving.transport import unless_gone
@@ -26,7 +26,11 @@ router = APIRouter(prefix="/v1", tags=["dragoman"])
 class _Asked(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    text: Annotated[str | list[str], Field(description="One text, or several; each may have several lines.")]
+    text: Annotated[
+        str | list[str],
+        Field(description="One text, or several; each may have several lines."),
+        BeforeValidator(lambda value: text_list(value, "text")),  # says what is wrong in a sentence
+    ]
     source: Annotated[str, Field(description="Source language; auto detects it among those served.")] = "auto"
     target: Annotated[
         str | None, Field(description="Target language; may be left out where the source has only one.")
@@ -112,7 +116,7 @@ async def translate(asked: TranslateRequest, request: Request) -> Any:
     check_key(request, None, missing=401, wrong=403)
     state = state_of(request)
     service: Service = state.service
-    texts = [asked.text] if isinstance(asked.text, str) else asked.text
+    texts = text_list(asked.text, "text")
     service.limits.check_texts(texts)
     pair = service.pair(asked.source, asked.target, texts)
     given = {name: getattr(asked, name) for name in asked.model_fields_set - set(_Asked.model_fields)}

@@ -6,12 +6,14 @@ Bodies are read here, whole, within a limit of bytes and of time, so that no rou
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping, Sequence
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 from dragoman.serving.batcher import BusyError
 from dragoman.serving.metrics import Metrics
@@ -28,6 +30,9 @@ BODY_S = 15.0
 
 DOCUMENT_S = 120.0
 """The same for a document."""
+
+LINGER_S = 1.0
+"""Seconds in which the rest of a refused body is taken, and thrown away, while the client reads why."""
 
 HEADERS = {
     b"x-content-type-options": b"nosniff",
@@ -88,13 +93,18 @@ class Gate:
     async def _pass(self, scope: Message, receive: Receive, send: Send) -> None:
         headers = {name.lower(): value for name, value in scope["headers"]}
         if not self._is_for_us(headers.get(b"host", b"").decode("latin-1")):
-            await refuse(scope, send, 421, "this server is not known by that name: see --allow-host")
+            await refuse(scope, send, 421, "this server is not known by that name: see --allow-host", unread=receive)
+            return
+        try:
+            unquote_to_bytes(scope["query_string"]).decode("utf-8")
+        except UnicodeDecodeError:
+            await refuse(scope, send, 400, "the query is not UTF-8", unread=receive)
             return
         most = self.of_path.get(scope["path"], self.most_bytes)
         seconds = DOCUMENT_S if scope["path"] in self.of_path else BODY_S
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > most:
-            await refuse(scope, send, 413, f"the body is longer than {most:,} bytes")
+            await refuse(scope, send, 413, f"the body is longer than {most:,} bytes", unread=receive)
             return
         try:
             body = await asyncio.wait_for(self._body(receive, most), seconds)
@@ -104,7 +114,7 @@ class Gate:
             await refuse(scope, send, 408, f"the body did not come within {seconds:.0f} seconds")
             return
         if body is None:
-            await refuse(scope, send, 413, f"the body is longer than {most:,} bytes")
+            await refuse(scope, send, 413, f"the body is longer than {most:,} bytes", unread=receive)
             return
         given = False
 
@@ -162,12 +172,15 @@ def retry_after(seconds: float) -> dict[str, str]:
 
 
 async def refuse(
-    scope: Message, send: Send, status: int, message: str, headers: Mapping[str, str] | None = None
+    scope: Message, send: Send, status: int, message: str, headers: Mapping[str, str] | None = None,
+    unread: Receive | None = None,
 ) -> None:  # fmt: skip
     """Answer with an error, in the shape of the API that was asked; the connection is closed if the body may be unread.
 
     Args:
         headers: Further ones, of a request that was read.
+        unread: The rest of a body that may still be coming. It is taken for ``LINGER_S``: a connection that is closed
+            over unread bytes is reset, and then the client may lose the answer.
     """
     body = json.dumps(error_body(scope["path"], message)).encode()
     said = {
@@ -177,7 +190,13 @@ async def refuse(
     }
     encoded = [(name.encode(), value.encode()) for name, value in said.items()]
     await send({"type": "http.response.start", "status": status, "headers": encoded})
-    await send({"type": "http.response.body", "body": body})
+    await send({"type": "http.response.body", "body": body, "more_body": True})
+    if unread is not None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LINGER_S):
+                while (await unread()).get("more_body"):
+                    await asyncio.sleep(0.005)  # others have their turn
+    await send({"type": "http.response.body", "body": b""})
 
 
 class ClientLeft(Exception):  # noqa: N818  (no error of ours or of anybody)
