@@ -8,6 +8,7 @@ part of the navigation. What is made from the code is put in its place, and numb
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -174,7 +175,7 @@ class Gatherer:
         return chinese[english.index(anchor)] if len(english) == len(chinese) else ""
 
     def _place_of_file(self, full: str) -> str:
-        is_page = (ROOT / full).is_dir() or Path(full).suffix in SHOWN
+        is_page = (ROOT / full).is_dir() or Path(full).suffix in (*SHOWN, ".ipynb")
         return f"files/{full}.md" if is_page else f"files/{full}"
 
     def _show(self, name: str) -> None:
@@ -188,13 +189,15 @@ class Gatherer:
             rows = [each for each in listed.stdout.split("\n") if each]
             items = []
             for each in rows:
-                if Path(each).suffix in SHOWN:
+                if Path(each).suffix in (*SHOWN, ".ipynb"):
                     self._show(each)
                     target = os.path.relpath(self._place_of_file(each), Path(where).parent.as_posix())
                     items.append(f"- [{os.path.relpath(each, name)}]({target})")
                 else:
                     items.append(f"- {os.path.relpath(each, name)}")
             self._write(where, head + "\n".join(items) + "\n")
+        elif path.suffix == ".ipynb":
+            self._write(where, head + _notebook(path))
         elif path.suffix in SHOWN:
             text = path.read_text(encoding="utf-8")
             fence = "`" * (3 + max((len(run) for run in re.findall(r"`{3,}", text)), default=0))
@@ -234,6 +237,16 @@ class Gatherer:
         path = self.into / where
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+
+
+def _notebook(path: Path) -> str:
+    """A notebook as a page: its text, headings one level lower, and its code."""
+    cells = []
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        is_code = cell["cell_type"] == "code"
+        cells.append(f"```python\n{source}\n```" if is_code else re.sub(r"^#", "##", source, flags=re.MULTILINE))
+    return "\n\n".join(cells) + "\n"
 
 
 def _belongs(page: str, folder: str) -> bool:
