@@ -363,6 +363,11 @@ def configurations() -> str:
     return "\n\n".join(parts)
 
 
+def demo() -> str:
+    """What the demo printed."""
+    return f"```text\n{(RECORDED / 'demo.txt').read_text(encoding='utf-8').rstrip()}\n```"
+
+
 def formats() -> str:
     """Which variant of the model goes where."""
     return variants().replace("|  |", "| model |", 1)
@@ -393,4 +398,5 @@ def engines() -> str:
 PARTS: dict[str, Callable[[], str]] = {
     "settings": settings, "commands": commands, "python": python, "http": http, "errors": error_tree,
     "configurations": configurations, "formats": formats, "engines": engines,
+    "demo": demo,
 }  # fmt: skip
