@@ -292,7 +292,7 @@ class Gatherer:
 def _listing(path: Path) -> str:
     """A file as a page: its lines are numbered, and each can be led to (``#L-12``)."""
     lexer = get_lexer_by_name(SHOWN[path.suffix])
-    look = HtmlFormatter(linenos="inline", lineanchors="L", anchorlinenos=True, wrapcode=True)
+    look = HtmlFormatter(linenos="inline", lineanchors="L", wrapcode=True)
     html = highlight(path.read_text(encoding="utf-8"), lexer, look)
     fence = "`" * (3 + max((len(run) for run in re.findall(r"`{3,}", html)), default=0))
     return f"{fence}{{raw}} html\n{html}{fence}\n"

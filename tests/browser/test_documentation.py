@@ -110,16 +110,19 @@ def test_a_box_of_a_drawing_leads_to_its_row_and_on_to_its_line(open_page: Calla
     row = page.locator("tr", has=page.locator("#figure-1-5"))
     assert "feed-forward" in row.inner_text()
     row.get_by_role("link", name="feed_forward", exact=True).click()
-    number = page.url.partition("#")[2]
-    assert "def feed_forward(" in page.locator(f"[id='{number}'] + span, #{number}").evaluate_all(
-        "all => all.map((one) => one.parentElement.textContent.split('\\n')).join()"
-    )
+    line = """(at) => {
+      let text = "";
+      for (let next = at.nextSibling; next && !text.includes("\\n"); next = next.nextSibling) text += next.textContent;
+      return text.split("\\n")[0];
+    }"""
+    assert "def feed_forward(" in page.locator(f"[id='{page.url.partition('#')[2]}']").evaluate(line)
 
 
 def test_print_has_the_text_alone(open_page: Callable[..., Any], url: str) -> None:
-    page = open_page(url)
+    page = open_page(url, color_scheme="dark")
     page.goto(f"{url}understand/questions/scaling.html")
     page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.querySelector('article img')).colorScheme") == "light"
     assert page.locator("article h1").is_visible()
     for part in (".sidebar-drawer", ".toc-drawer", "footer", ".mobile-header", ".theme-toggle"):
         for one in page.locator(part).all():
