@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ html_static_path = [str(HERE / "static")]
 html_theme = "furo"
 html_title = "dragoman"
 html_css_files = ["dragoman.css"]
-html_js_files = ["search-words.js"] if is_chinese else []
+html_js_files = ["dragoman.js", *(["search-words.js"] if is_chinese else [])]
 html_show_sphinx = False
 html_show_copyright = False
 html_copy_source = False
@@ -111,6 +112,16 @@ IN_CHINESE = {
 """What the theme writes into its pages without asking for a translation."""
 
 
+def _without_empty_headings(app: Any, error: Exception | None) -> None:
+    """A table's corner without a word is no heading: a reader of the page aloud would announce one."""
+    if error is None and app.builder.name == "html":
+        for path in Path(app.outdir).rglob("*.html"):
+            text = path.read_text(encoding="utf-8")
+            new = re.sub(r"<th (class=\"head[^\"]*\")>(?:<p></p>)?</th>", r"<td \1></td>", text)
+            if new != text:
+                path.write_text(new, encoding="utf-8")
+
+
 def _in_chinese(app: Any, error: Exception | None) -> None:
     if error is not None or not is_chinese or app.builder.name != "html":
         return
@@ -130,4 +141,5 @@ def setup(app: Any) -> None:
     """Formulas become MathML, which browsers draw without a script; signatures are short."""
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
     app.connect("autodoc-process-signature", _short)
+    app.connect("build-finished", _without_empty_headings)
     app.connect("build-finished", _in_chinese)
