@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dragoman.bundle import Bundle
+from dragoman.config import DecodeConfig
+from dragoman.data.languages import primary
+from dragoman.formats.argos import NAMES
 
 TEMPLATE = """---
 language: [{languages}]
@@ -25,34 +28,61 @@ print(tokenizer.batch_decode(model.generate(**tokenizer(["..."], return_tensors=
 |---|---|
 {rows}
 
-Greedy search gives the token ids that dragoman gives. Beam search divides by another length penalty (n ** p; dragoman
-has ((5 + n) / 6) ** alpha) and may give other translations; `certificate.json`, if it is here, compares them. A text
+Greedy search gives the token ids that dragoman gives. Beam search {search}. A text
 that holds `</s>`, `<pad>` or `<unk>`, or begins with a code such as `>>de<<`, is cut differently.
-"""
+{compared}"""
+OTHER = """divides by another length penalty (n ** p; dragoman
+has ((5 + n) / 6) ** alpha) and may give other translations"""
+SAME = """divides by n ** p, as it does in dragoman for this model, and
+ends a hypothesis at the limit of its sentence for free"""
 
 
-def model_card(bundle: Bundle, quantization: str) -> str:
-    """The card in Markdown, with the front matter that model hubs read."""
+def model_card(bundle: Bundle, quantization: str, compared: str = "") -> str:
+    """The card in Markdown, with the front matter that model hubs read.
+
+    Args:
+        compared: How the export compares with the bundle, in Markdown, if that is known.
+    """
     config, data, manifest = bundle.model.config, bundle.config.data, bundle.manifest
-    src, tgt = data.src_lang or "the source language", data.tgt_lang or "the target language"
+    src, tgt = (
+        NAMES.get(primary(code), code) if code else f"the {side} language"
+        for side, code in (("source", data.src_lang), ("target", data.tgt_lang))
+    )
+    decode = bundle.config.decode
+    signed = {name: " (" + one.replace("|", r"\|") + ")" for name, one in manifest.get("signatures", {}).items()}
     facts = {
         "layers": f"{config.n_encoder_layers} + {config.n_decoder_layers}, {config.norm}-norm, {config.activation}",
         "width": f"{config.d_model}, feed-forward {config.d_ff}, {config.n_heads} heads",
         "vocabulary": f"{config.src_vocab_size:,} source, {config.tgt_vocab_size:,} target subwords",
         "numbers": quantization,
         "weights": manifest.get("weights"),
+        "training pairs": f"{manifest['train_pairs']:,}" if "train_pairs" in manifest else None,
         "steps": manifest.get("step"),
-        "validation": ", ".join(f"{name} {value:.2f}" for name, value in manifest.get("validation", {}).items())
-        or None,
-        "beam size, length penalty": f"{bundle.config.decode.beam_size}, {bundle.config.decode.length_penalty}",
+        **{
+            f"validation, {SCORES.get(name, name)}": f"{value:.2f}{signed.get(name, '')}"
+            for name, value in manifest.get("validation", {}).items()
+        },
+        "beam size": decode.beam_size,
+        "length penalty": _penalty(decode),
         "made from bundle": manifest.get("sha256"),
     }
     return TEMPLATE.format(
         languages=", ".join(code for code in (data.src_lang, data.tgt_lang) if code),
         title=f"{src} to {tgt}",
+        search=SAME if decode.length_penalty_form == "power" else OTHER,
+        compared=f"\n{compared}" if compared else "",
         n_parameters=sum(weight.numel() for weight in bundle.model.parameters()),
         src=src,
         tgt=tgt,
         version=manifest.get("dragoman", "of an unknown version"),
         rows="\n".join(f"| {name} | {value} |" for name, value in facts.items() if value is not None),
     )
+
+
+SCORES = {"loss": "nats per token", "bleu": "BLEU, greedy", "chrf": "chrF, greedy", "f1": "F1 of brackets"}
+"""How a validation's figures are shown."""
+
+
+def _penalty(decode: DecodeConfig) -> str:
+    alpha = f"{decode.length_penalty:g}"
+    return f"n ** {alpha}" if decode.length_penalty_form == "power" else f"((5 + n) / 6) ** {alpha}"
