@@ -98,19 +98,20 @@ class Work:
         )
         return path if path.exists() else dragoman.export(self.given.run, to, path, quantization)
 
-    def texts(self, label: str, search: str, translate: Translate) -> list[str] | None:
-        """All translations, those of former calls too; None: the time is over, and some are missing."""
+    def texts(self, label: str, search: str, translate: Translate, n: int | None = None) -> list[str] | None:
+        """All translations, or the first n, those of former calls too; None: the time is over, and some are missing."""
+        lines = self.lines[:n]
         path = self.folder / f"{label}.{search}.txt"
         found = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
-        while len(found) < len(self.lines):
+        while len(found) < len(lines):
             if time.monotonic() > self.until:
-                print(f"{label}, {search}: {len(found)} of {len(self.lines)} lines", file=sys.stderr)
+                print(f"{label}, {search}: {len(found)} of {len(lines)} lines", file=sys.stderr)
                 return None
-            new = translate(self.lines[len(found) : len(found) + CHUNK])
+            new = translate(lines[len(found) : len(found) + CHUNK])
             with path.open("a", encoding="utf-8") as file:
                 file.writelines(f"{one}\n" for one in new)
             found += new
-        return found
+        return found[:n]
 
     def ours(self, search: str) -> list[str] | None:
         """Our own translations."""
@@ -146,11 +147,11 @@ class Work:
         label = f"{place}, {quantization}"
         if self.known(f"{label}.{search}"):
             return
-        ours = self.ours(search)
-        theirs = ours and self.texts(label, search, self.theirs(place, quantization, search))
+        ours, n = self.ours(search), self.given.page_lines if place == "page" else None
+        theirs = ours and self.texts(label, search, self.theirs(place, quantization, search), n)
         if not ours or not theirs:
             return
-        found = beside(self.translator, self.lines, ours, theirs, self.refs)
+        found = beside(self.translator, self.lines[:n], ours[:n], theirs, self.refs[:n])
         if search == "greedy" and place != "transformers.js":
             found |= self.read(place, quantization, ours)
         self.keep(f"{label}.{search}", found)
@@ -231,6 +232,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin nothing new after so long")
     parser.add_argument("--node-modules", type=Path, help="a folder with node_modules/@huggingface/transformers")
     parser.add_argument("--argos", type=Path, help="python of an environment with Argos Translate")
+    parser.add_argument("--page-lines", type=int, help="only so many of the first lines by the page, which is slow")
     parser.add_argument("--chromium", default=shutil.which("chromium"))
     parser.add_argument("--note", default="", help="what else ran on the machine, if --place chromium")
     given = parser.parse_args()
