@@ -2,8 +2,9 @@
 
 Greedy, and beam 5 with the same length penalty (n ** alpha) and stopping rule (as many finished as the beam is wide):
 BLEU of each beside ours, how many translations are identical, and whether those that are not have the better score by
-our model. A line is translated whole, but by Argos, which splits it as ours then does, and has a search of its own
-(beam 4, n ** 0.2), which ours is set to. transformers.js is greedy; on the graphs of ONNX in onnxruntime the search is
+our model. Ours has no guard here and carries no numbers over. A line is translated whole, but by Argos, which splits it
+as ours then does, and has a search of its own (beam 4, n ** 0.2), which ours is set to; CTranslate2 in it never answers
+with an empty line, as ours may. transformers.js is greedy; on the graphs of ONNX in onnxruntime the search is
 ours. ``--place chromium`` measures the page's size and first translation, and is the only one that is timed.
 
 Translations are kept in the folder ``--work``, so that a place may take several calls (``--seconds``); each call puts
@@ -26,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import dragoman
-from benchmarks.record import RESULTS, save
+from benchmarks.record import save
 from dragoman.data.corpus import read_lines
 from dragoman.evaluation.export_check import opened, token_differences
 from dragoman.evaluation.significance import compare
@@ -35,10 +36,12 @@ from dragoman.translation.translator import Translator
 
 HERE = Path(__file__).parent
 NAME = "six-places"
+WHOLE: dict[str, Any] = dict(sentence_split=False, protect=False)
+POWER: dict[str, Any] = dict(length_penalty_form="power", patience=1.0)
 SEARCHES: dict[str, dict[str, Any]] = {
-    "greedy": dict(beam_size=1, sentence_split=False),
-    "beam 5": dict(beam_size=5, length_penalty=1.0, length_penalty_form="power", patience=1.0, sentence_split=False),
-    "beam 4, as Argos": dict(beam_size=4, length_penalty=0.2, length_penalty_form="power", patience=1.0),
+    "greedy": dict(beam_size=1, **WHOLE),
+    "beam 5": dict(beam_size=5, length_penalty=1.0, **POWER, **WHOLE),
+    "beam 4, as Argos": dict(beam_size=4, length_penalty=0.2, **POWER, protect=False),
 }
 BOTH, GREEDY, ARGOS = ("greedy", "beam 5"), ("greedy",), ("beam 4, as Argos",)
 CHUNK = 50  # lines translated at a time
@@ -71,7 +74,11 @@ class Work:
     """What is done so far, in a folder."""
 
     def __init__(self, given: argparse.Namespace) -> None:
-        """Load the run and the text."""
+        """Load the run and the text.
+
+        Raises:
+            SystemExit: The folder holds translations of another model.
+        """
         self.given, self.folder = given, given.work
         self.folder.mkdir(parents=True, exist_ok=True)
         self.lines, self.refs = list(read_lines(given.src)), list(read_lines(given.ref))
@@ -79,6 +86,10 @@ class Work:
         data = self.translator.config.data
         self.langs = data.src_lang or "", data.tgt_lang or ""
         self.until = time.monotonic() + given.seconds
+        digest = self.translator.manifest["sha256"]
+        if self.known("bundle") not in (None, digest):
+            sys.exit(f"{self.folder}: holds translations of another model; give another --work")
+        self.keep("bundle", digest)
 
     def export(self, to: str, quantization: str) -> Path:
         """The export, made once."""
@@ -87,19 +98,20 @@ class Work:
         )
         return path if path.exists() else dragoman.export(self.given.run, to, path, quantization)
 
-    def texts(self, label: str, search: str, translate: Translate) -> list[str] | None:
-        """All translations, those of former calls too; None: the time is over, and some are missing."""
+    def texts(self, label: str, search: str, translate: Translate, n: int | None = None) -> list[str] | None:
+        """All translations, or the first n, those of former calls too; None: the time is over, and some are missing."""
+        lines = self.lines[:n]
         path = self.folder / f"{label}.{search}.txt"
         found = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
-        while len(found) < len(self.lines):
+        while len(found) < len(lines):
             if time.monotonic() > self.until:
-                print(f"{label}, {search}: {len(found)} of {len(self.lines)} lines", file=sys.stderr)
+                print(f"{label}, {search}: {len(found)} of {len(lines)} lines", file=sys.stderr)
                 return None
-            new = translate(self.lines[len(found) : len(found) + CHUNK])
+            new = translate(lines[len(found) : len(found) + CHUNK])
             with path.open("a", encoding="utf-8") as file:
                 file.writelines(f"{one}\n" for one in new)
             found += new
-        return found
+        return found[:n]
 
     def ours(self, search: str) -> list[str] | None:
         """Our own translations."""
@@ -121,24 +133,28 @@ class Work:
         plan = self.translator.with_engine(ours, opened(self.translator, export)[0])
         return lambda lines: [one.text for one in self.translator.translate_planned(lines, plan)]
 
-    def known(self, place: str, quantization: str, search: str) -> dict[str, Any] | None:
-        """What has been found of a place, in this call or before."""
-        path = self.folder / f"{place}, {quantization}.{search}.json"
+    def known(self, name: str) -> Any:
+        """What has been found, in this call or before; None: nothing."""
+        path = self.folder / f"{name}.json"
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+    def keep(self, name: str, found: Any) -> None:
+        """Keep what has been found."""
+        (self.folder / f"{name}.json").write_text(json.dumps(found), encoding="utf-8")
 
     def figures(self, place: str, quantization: str, search: str) -> None:
         """A place beside ours, once all is translated; kept too, as significance takes its time."""
-        if self.known(place, quantization, search):
+        label = f"{place}, {quantization}"
+        if self.known(f"{label}.{search}"):
             return
-        ours = self.ours(search)
-        theirs = ours and self.texts(f"{place}, {quantization}", search, self.theirs(place, quantization, search))
+        ours, n = self.ours(search), self.given.page_lines if place == "page" else None
+        theirs = ours and self.texts(label, search, self.theirs(place, quantization, search), n)
         if not ours or not theirs:
             return
-        found = beside(self.translator, self.lines, ours, theirs, self.refs)
+        found = beside(self.translator, self.lines[:n], ours[:n], theirs, self.refs[:n])
         if search == "greedy" and place != "transformers.js":
             found |= self.read(place, quantization, ours)
-        path = self.folder / f"{place}, {quantization}.{search}.json"
-        path.write_text(json.dumps(found), encoding="utf-8")
+        self.keep(f"{label}.{search}", found)
 
     def read(self, place: str, quantization: str, texts: Sequence[str]) -> dict[str, Any]:
         """By how many nats the log-probability of a token differs, of the same translations."""
@@ -216,6 +232,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin nothing new after so long")
     parser.add_argument("--node-modules", type=Path, help="a folder with node_modules/@huggingface/transformers")
     parser.add_argument("--argos", type=Path, help="python of an environment with Argos Translate")
+    parser.add_argument("--page-lines", type=int, help="only so many of the first lines by the page, which is slow")
     parser.add_argument("--chromium", default=shutil.which("chromium"))
     parser.add_argument("--note", default="", help="what else ran on the machine, if --place chromium")
     given = parser.parse_args()
@@ -229,25 +246,20 @@ def main() -> None:
     """Measure and record."""
     given = arguments()
     work = Work(given)
-    digest = work.translator.manifest["sha256"]
-    path = RESULTS / f"{NAME}.json"
-    figures = json.loads(path.read_text(encoding="utf-8"))["figures"] if path.exists() else {}
-    if figures.get("bundle") != digest:
-        figures = {"bundle": digest}
-    figures["versions"] = {**figures.get("versions", {}), **versions(given)}
     for place in given.place:
         if place == OURS:
             for search in SEARCHES:
                 work.ours(search)
         elif place == CHROMIUM:
-            figures["page in Chromium"] = work.page()
+            work.keep("page in Chromium", work.page())
         else:
-            for quantization, search in product(PLACES[place].quantizations, PLACES[place].searches):
+            for search, quantization in product(PLACES[place].searches, PLACES[place].quantizations):
                 work.figures(place, quantization, search)
-    for place, about in PLACES.items():
-        for quantization, search in product(about.quantizations, about.searches):
-            if found := work.known(place, quantization, search):
-                figures.setdefault(f"{place}, {quantization}", {})[search] = found
+    work.keep("versions", {**(work.known("versions") or {}), **versions(given)})
+    labels = [f"{place}, {quantization}" for place, about in PLACES.items() for quantization in about.quantizations]
+    found = {label: {one: kept for one in SEARCHES if (kept := work.known(f"{label}.{one}"))} for label in labels}
+    found |= {name: work.known(name) for name in ("page in Chromium", "versions")}
+    figures = {"bundle": work.translator.manifest["sha256"], **{name: one for name, one in found.items() if one}}
     command = f"python -m benchmarks.six_places --run {given.run.name} --src {given.src.name} --ref {given.ref.name}"
     save(NAME, figures, command, ("torch", "ctranslate2", "transformers", "onnxruntime", "sentencepiece"))
 

@@ -338,6 +338,10 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda f: changed(f, "config.json", tie_word_embeddings=False),
         "lack lm_head.weight",
     ),
+    "unshared without tables": (
+        lambda f: changed(f, "config.json", share_encoder_decoder_embeddings=False),
+        "lack model.encoder.embed_tokens",
+    ),
     "a piece that is no text": (lambda f: respelled(f, "\ud800"), "which no text can hold"),
     "a piece that ends a line": (lambda f: respelled(f, "a\nb"), "which no text can hold"),
     "another's subwords": (

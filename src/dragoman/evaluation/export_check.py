@@ -27,8 +27,9 @@ from dragoman.engines.page import Page, installed_node, node_version
 from dragoman.errors import ConfigError, DataError, DragomanError
 from dragoman.evaluation.significance import Comparison, compare
 from dragoman.files import check_sealed, write_text
-from dragoman.formats.export import CERTIFICATE
+from dragoman.formats.export import CARD, CERTIFICATE
 from dragoman.formats.huggingface import power
+from dragoman.formats.model_card import model_card
 from dragoman.formats.page import NAME, facts_of
 from dragoman.model.weights import n_bytes, untied
 from dragoman.progress import Ticker
@@ -76,12 +77,42 @@ class Certificate(NamedTuple):
             f"identical translations: {self.n_identical:,} of {self.n_lines:,} ({self.n_identical / self.n_lines:.1%})",
             *([] if self.n_cut_differently is None else [f"cut into other subwords: {self.n_cut_differently:,}"]),
             *(f"why they may differ: {reason}" for reason in self.why),
-            f"size: A {self.n_bytes[0] / 1e6:.1f} MB, B {self.n_bytes[1] / 1e6:.1f} MB; "
-            f"time: A {self.seconds[0]:.1f} s, B {self.seconds[1]:.1f} s",
-            *map(str, self.comparisons),
+            "",
+            *aligned(self.rows()),
+            *([""] if self.comparisons else []),
             *(comparison.verdict() for comparison in self.comparisons),
         ]
         return "\n".join(said)
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The figures of both as a table, its head first: intervals by bootstrap, p by approximate randomisation."""
+        scores = [
+            (one.metric, f"{one.a:.2f}", f"{one.b:.2f}", f"{one.difference:+.2f}",
+             f"[{one.low:+.2f}, {one.high:+.2f}]", f"{one.p_randomisation:.2g}")
+            for one in self.comparisons
+        ]  # fmt: skip
+        head = ("", "A", "B", *(("B - A", "95% interval", "p") if scores else ()))
+        sizes = ("megabytes", *(f"{n / 1e6:.1f}" for n in self.n_bytes))
+        times = ("seconds", *(f"{one:.1f}" for one in self.seconds))
+        return [head, *scores, sizes, times]
+
+    def markdown(self) -> str:
+        """What a model card says of it."""
+        *rows, _ = self.rows()  # how fast this machine is, no card need say
+        width = len(rows[0])
+        table = [[*row, *[""] * (width - len(row))] for row in rows]
+        table.insert(1, ["---", *["--:"] * (width - 1)])
+        return "\n".join([
+            "## Compared with the original",
+            "",
+            f"A is the model in dragoman, B this one, in {self.quantization}; {self.n_lines:,} lines, beam "
+            f"{self.beam_size}. {self.n_identical:,} translations ({self.n_identical / self.n_lines:.1%}) are "
+            f"identical. The log-probability of a token of the same translation differs by {self.most_nats:.2g} nats "
+            f"at most, by {self.mean_nats:.2g} in the mean. All of it is in `{CERTIFICATE}`.",
+            "",
+            *("| " + " | ".join(row) + " |" for row in table),
+            "",
+        ])  # fmt: skip
 
     def require(self, limits: Mapping[str, float]) -> None:
         """Refuse an export that does not come up to something.
@@ -214,7 +245,18 @@ def compare_export(
     )
     beside = folder.with_suffix(f".{CERTIFICATE}") if folder.is_file() else folder / CERTIFICATE
     write_text(beside, result.to_json() + "\n")
+    if facts["export"] == "huggingface" and CARD not in facts["files"]:
+        write_text(folder / CARD, model_card(translator.bundle, facts["quantization"], result.markdown()))
     return result
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table: its first column to the left, the others to the right."""
+    widths = [max(len(row[i]) for row in rows if len(row) > i) for i in range(max(map(len, rows)))]
+    return [
+        "  ".join(cell.rjust(widths[i]) if i else cell.ljust(widths[i]) for i, cell in enumerate(row)).rstrip()
+        for row in rows
+    ]
 
 
 def opened(translator: Translator, folder: Path) -> tuple[Compared, str, dict[str, Any]]:

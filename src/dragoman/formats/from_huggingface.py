@@ -38,6 +38,7 @@ logger = logging.getLogger(__name__)
 
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
 DROPOUTS = ("dropout", "attention_dropout", "activation_dropout")
+SIDES = ("encoder", "decoder")
 WANTED = "a Marian model of Hugging Face has it"
 FILES = ("*.json", "*.spm", "model.safetensors", "model.bin", "*.spm.model", "sentencepiece.model", "*_vocabulary.txt")
 """What is downloaded, of this form and of CTranslate2's; ``pytorch_model.bin`` only where there are neither weights."""
@@ -225,7 +226,7 @@ def _tables(theirs: Mapping[str, Any], lists: Sequence[Sequence[str]]) -> dict[s
     return {
         "model.shared.weight": (src, width), "lm_head.weight": (tgt, width), "final_logits_bias": (1, tgt),
         "model.encoder.embed_tokens.weight": (src, width), "model.decoder.embed_tokens.weight": (tgt, width),
-        **{f"model.{side}.embed_positions.weight": (rows, width) for side in ("encoder", "decoder")},
+        **{f"model.{side}.embed_positions.weight": (rows, width) for side in SIDES},
     }  # fmt: skip
 
 
@@ -245,8 +246,9 @@ def _config(
     tied = theirs.get("tie_word_embeddings", True)
     decoder = raw.get("model.decoder.embed_tokens.weight")
     head = raw.get("lm_head.weight")
-    if not tied and head is None:
-        raise BundleError(f"{folder}: the weights lack lm_head.weight, and its configuration ties it to no other")
+    own = {"lm_head.weight": not tied, **{f"model.{side}.embed_tokens.weight": not shared for side in SIDES}}
+    if lacking := [name for name, is_own in own.items() if is_own and name not in raw]:
+        raise BundleError(f"{folder}: the weights lack {lacking[0]}, and its configuration ties it to no other")
     if not (one_list and shared):
         shared = False
         tied = tied and (head is None or (decoder is not None and torch.equal(head, decoder)))
@@ -283,7 +285,7 @@ def _config(
 
 def _positions(raw: Mapping[str, Tensor]) -> str:
     """Sinusoidal, unless a table is there that does not hold sinusoids."""
-    tables = [raw.get(f"model.{side}.embed_positions.weight") for side in ("encoder", "decoder")]
+    tables = [raw.get(f"model.{side}.embed_positions.weight") for side in SIDES]
     hold = [table is None or order_of_sinusoids(table) is not None for table in tables]
     return "sinusoidal" if all(hold) else "learned"
 
