@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import signal
@@ -17,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from dragoman import cli
 
 
 @pytest.fixture
@@ -113,3 +116,11 @@ def test_a_taken_port_and_a_run_that_cannot_be_served_are_refused(
     assert command("serve", tiny_run, tiny_run, "--port", "0").status == 2  # two runs for one pair
     assert command("serve").status == 2
     assert command("serve", tmp_path / "none", "--port", "0").status == 2
+
+
+def test_requests_that_look_alike_are_all_logged() -> None:
+    """Other messages of dragoman are shown once; of a server's there is no end."""
+    lets_through = cli._once()
+    for name, shown in (("dragoman.serving", [True, True]), ("dragoman.data", [True, False])):
+        record = logging.LogRecord(name, logging.INFO, "", 0, "the same", (), None)
+        assert [lets_through(record) for _ in range(2)] == shown
