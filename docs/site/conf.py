@@ -43,6 +43,7 @@ templates_path = [str(HERE / "templates")]
 html_static_path = [str(HERE / "static")]
 html_theme = "furo"
 html_title = "dragoman"
+html_favicon = str(HERE / "static/icon.svg")
 html_css_files = ["dragoman.css"]
 html_js_files = ["dragoman.js", *(["search-words.js"] if is_chinese else [])]
 html_show_sphinx = False
