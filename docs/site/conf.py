@@ -43,6 +43,7 @@ templates_path = [str(HERE / "templates")]
 html_static_path = [str(HERE / "static")]
 html_theme = "furo"
 html_title = "dragoman"
+html_favicon = str(HERE / "static/icon.svg")
 html_css_files = ["dragoman.css"]
 html_js_files = ["dragoman.js", *(["search-words.js"] if is_chinese else [])]
 html_show_sphinx = False
@@ -112,14 +113,34 @@ IN_CHINESE = {
 """What the theme writes into its pages without asking for a translation."""
 
 
-def _without_empty_headings(app: Any, error: Exception | None) -> None:
-    """A table's corner without a word is no heading: a reader of the page aloud would announce one."""
-    if error is None and app.builder.name == "html":
-        for path in Path(app.outdir).rglob("*.html"):
-            text = path.read_text(encoding="utf-8")
-            new = re.sub(r"<th (class=\"head[^\"]*\")>(?:<p></p>)?</th>", r"<td \1></td>", text)
-            if new != text:
-                path.write_text(new, encoding="utf-8")
+def _finished(app: Any, error: Exception | None) -> None:
+    """What Sphinx leaves out of its tables and pictures.
+
+    A table's corner without a word is no heading: a reader of the page aloud would announce one. A drawing says how
+    much room it needs, and below the first one is loaded when it comes into view. The style of cells is for pages that
+    have some.
+    """
+    if error is not None or app.builder.name != "html":
+        return
+    for path in Path(app.outdir).rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        new = re.sub(r"<th (class=\"head[^\"]*\")>(?:<p></p>)?</th>", r"<td \1></td>", text)
+        if 'class="cell' not in new:
+            new = re.sub(r"<link [^>]*mystnb[^>]*>\n? *", "", new)
+        drawings = re.findall(r'<img (?!loading|width)[^>]*src="([^"]+\.svg)"', new)
+        for i, source in enumerate(dict.fromkeys(drawings)):
+            late = 'loading="lazy" ' if i else ""
+            room = _room((path.parent / source).read_text(encoding="utf-8"))
+            new = re.sub(rf'<img (?!loading|width)([^>]*src="{re.escape(source)}")', rf"<img {late}{room} \1", new)
+        if new != text:
+            path.write_text(new, encoding="utf-8")
+
+
+def _room(drawing: str) -> str:
+    """Width and height of a drawing in pixels, as attributes; a point is 4/3 of one."""
+    width, height = re.findall(r'viewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"', drawing)[0]
+    scale = 4 / 3 if re.match(r"<svg [^>]*width=\"[\d.]+pt\"", drawing) else 1
+    return f'width="{float(width) * scale:.0f}" height="{float(height) * scale:.0f}"'
 
 
 def _in_chinese(app: Any, error: Exception | None) -> None:
@@ -141,5 +162,5 @@ def setup(app: Any) -> None:
     """Formulas become MathML, which browsers draw without a script; signatures are short."""
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
     app.connect("autodoc-process-signature", _short)
-    app.connect("build-finished", _without_empty_headings)
+    app.connect("build-finished", _finished)
     app.connect("build-finished", _in_chinese)
