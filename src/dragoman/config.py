@@ -458,6 +458,15 @@ class LengthPenalty(NamedTuple):
             return float(n**self.alpha)
         raise unknown("decode.length_penalty_form", self.form)
 
+    @property
+    def formula(self) -> str:
+        """It in words, of n tokens."""
+        if self.form == "gnmt":
+            return f"((5 + n) / 6) ** {self.alpha:g}"
+        if self.form == "power":
+            return f"n ** {self.alpha:g}"
+        raise unknown("decode.length_penalty_form", self.form)
+
 
 class DecodeConfig(Section):
     """How translations are searched for; the defaults are the paper's (section 6.1)."""

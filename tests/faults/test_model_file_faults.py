@@ -63,6 +63,8 @@ def test_M1_no_command_unpickles_anything(
                 "--valid-ref", corpus.valid_tgt]  # fmt: skip
         steps = ["--set", "train.max_steps=2", "--set", "train.warmup_steps=1"]
         commands.append(["distill", run, *text, "--preset", "student-tiny", *steps, "--out", tmp_path / "student"])
+    if "augment" in known:
+        commands.append(["augment", "--forward", run, "--src", corpus.valid_src, "--out", tmp_path / "made"])
     if "score" in known:
         commands.append(["score", run, *valid, "--tgt", corpus.valid_tgt])
     if "doctor" in known:

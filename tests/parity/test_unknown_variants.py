@@ -9,12 +9,13 @@ import pytest
 import torch
 
 from dragoman import reference
-from dragoman.config import ModelConfig, TrainConfig
+from dragoman.config import DecodeConfig, ModelConfig, TrainConfig
 from dragoman.errors import ConfigError
 from dragoman.fast import forward
 from dragoman.fast.step import FastTransformer
 from dragoman.formats import FORMATS
 from dragoman.formats.format import check
+from dragoman.formats.huggingface import power
 from dragoman.model.build import build
 from dragoman.model.transformer import Transformer
 from dragoman.training.flops import training_flops
@@ -101,3 +102,10 @@ def test_a_schedule_that_is_not_written_is_no_cosine() -> None:
     )
     with pytest.raises(ConfigError, match=r"train\.schedule = 'linear' is unknown"):
         learning_rate(3, config, 8)
+
+
+def test_another_length_penalty_is_not_told_or_exported_as_one_that_is_known() -> None:
+    decode = DecodeConfig.model_construct(**{**DecodeConfig().model_dump(), "length_penalty_form": "log"})
+    for use in (lambda: decode.penalty(3), lambda: decode.penalty.formula, lambda: power(decode)):
+        with pytest.raises(ConfigError, match=r"decode\.length_penalty_form = 'log' is unknown where it is used"):
+            use()

@@ -344,7 +344,7 @@ def _why(facts: Mapping[str, Any], decode: DecodeConfig) -> list[str]:
             f"B stops a sentence at as many finished hypotheses as the beam, A at {decode.patience:g} times as many"
         )
     if decode.length_penalty_form == "gnmt":
-        reasons.append(f"B divides by n ** {power(decode):g}, A by ((5 + n) / 6) ** {decode.length_penalty:g}")
+        reasons.append(f"B divides by n ** {power(decode):g}, A by {decode.penalty.formula}")
     return reasons
 
 

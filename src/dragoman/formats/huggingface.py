@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from dragoman.bundle import Bundle
-from dragoman.config import DecodeConfig, ModelConfig
+from dragoman.config import DecodeConfig, ModelConfig, unknown
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from dragoman.formats.format import n_positions, weights_of
 from dragoman.formats.model_card import model_card
@@ -146,7 +146,11 @@ def foreign_config(config: ModelConfig, positions: int, dtype: str) -> dict[str,
 
 def power(decode: DecodeConfig) -> float:
     """The p of its length penalty n ** p; with 3/4 alpha it grows at 15 tokens as ((5 + n) / 6) ** alpha does."""
-    return decode.length_penalty * (1.0 if decode.length_penalty_form == "power" else 0.75)
+    if decode.length_penalty_form == "gnmt":
+        return 0.75 * decode.length_penalty
+    if decode.length_penalty_form == "power":
+        return decode.length_penalty
+    raise unknown("decode.length_penalty_form", decode.length_penalty_form)
 
 
 def _generation(bundle: Bundle) -> dict[str, Any]:

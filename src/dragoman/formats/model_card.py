@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dragoman.bundle import Bundle
-from dragoman.config import DecodeConfig
 from dragoman.data.languages import primary
 from dragoman.formats.argos import NAMES
 
@@ -71,7 +70,7 @@ def model_card(bundle: Bundle, quantization: str, compared: str = "") -> str:
             for name, value in manifest.get("validation", {}).items()
         },
         "beam size": decode.beam_size,
-        "length penalty": _penalty(decode),
+        "length penalty": decode.penalty.formula,
         "made from bundle": manifest.get("sha256"),
     }
     return TEMPLATE.format(
@@ -91,11 +90,6 @@ def model_card(bundle: Bundle, quantization: str, compared: str = "") -> str:
 
 SCORES = {"loss": "nats per token", "bleu": "BLEU, greedy", "chrf": "chrF, greedy", "f1": "F1 of brackets"}
 """How a validation's figures are shown."""
-
-
-def _penalty(decode: DecodeConfig) -> str:
-    alpha = f"{decode.length_penalty:g}"
-    return f"n ** {alpha}" if decode.length_penalty_form == "power" else f"((5 + n) / 6) ** {alpha}"
 
 
 def _in_words(codes: Sequence[str]) -> str:
