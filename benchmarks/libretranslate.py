@@ -1,10 +1,10 @@
 """The same model behind LibreTranslate's own server and behind ``dragoman serve``: sentences a second, in turns.
 
-    python -m benchmarks.libretranslate --run runs/multi30k --src test.en --ref test.de [--rounds 3] [--clients 1 64]
+    python -m benchmarks.libretranslate --run runs/multi30k --src test.en --ref test.de [--rounds 3] [--peer-threads 1]
 
 The run is exported as a package of Argos Translate in int8, which LibreTranslate loads unmodified in an environment of
-its own (below ``.bench/``; ``--threads`` 64, so that no client waits for a thread). dragoman serves the same run with
-the same engine and precision, CTranslate2 in int8, and Argos' beam of 4 is asked for there too: as it comes, and
+its own (below ``.bench/``; ``--threads`` 64, so that no client waits for a thread; ``--peer-threads`` 1 for what
+searches, which makes it much faster than its own choice). dragoman serves the same run with the same engine and precision, CTranslate2 in int8, and Argos' beam of 4 is asked for there too: as it comes, and
 without its guard, which LibreTranslate has nothing like. dragoman's own float32 stands beside it. One server runs at a
 time; clients are threads of this process, on the same cores, and each text is asked for once.
 """
@@ -50,7 +50,7 @@ def install(python: Path, package: Path, home: Path) -> None:
 class LibreTranslate:
     """Its server as a process, offline."""
 
-    def __init__(self, python: Path, home: Path) -> None:
+    def __init__(self, python: Path, home: Path, threads: int | None) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -58,9 +58,8 @@ class LibreTranslate:
             str(python.parent / "libretranslate"), "--host", "127.0.0.1", "--port", str(self.port), "--threads", "64",
             "--load-only", "en,de",
         ]  # fmt: skip
-        self.process = subprocess.Popen(
-            command, env=offline(home), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        settings = offline(home) | ({"OMP_NUM_THREADS": str(threads)} if threads else {})
+        self.process = subprocess.Popen(command, env=settings, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 120
         while not self._answers():
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -166,6 +165,7 @@ def main() -> None:
     parser.add_argument("--ref", type=Path, required=True)
     parser.add_argument("--lines", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--peer-threads", type=int, help="OMP_NUM_THREADS of LibreTranslate; default: its own choice")
     parser.add_argument("--clients", type=int, nargs="+", default=[64])
     args = parser.parse_args()
     texts, refs = (
@@ -186,7 +186,7 @@ def main() -> None:
         )  # fmt: skip
         install(python, package, Path(folder))
         servers = {
-            "libretranslate": lambda: LibreTranslate(python, Path(folder)),
+            "libretranslate": lambda: LibreTranslate(python, Path(folder), args.peer_threads),
             "int8": lambda: Server(args.run, "--engine", "ctranslate2", "--precision", "int8", "--max-wait", "60"),
             "fp32": lambda: Server(args.run, "--max-wait", "60"),
         }
@@ -194,9 +194,10 @@ def main() -> None:
             measured(servers, systems, said, texts, args.clients)
             figures = {
                 "lines": len(texts), "rounds": n_rounds, **summary(systems, said, texts, refs),
-                "peer_versions": json.loads(peer.stdout), "our_ctranslate2": version("ctranslate2"),
+                "peer_threads": args.peer_threads, "peer_versions": json.loads(peer.stdout), "our_ctranslate2": version("ctranslate2"),
             }  # fmt: skip
             given = f"--lines {args.lines} --rounds {n_rounds}"
+            given += f" --peer-threads {args.peer_threads}" if args.peer_threads else ""
             save("libretranslate", figures, f"{command} {given}", ("torch", "fastapi"))  # so far
 
 
