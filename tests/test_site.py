@@ -145,6 +145,8 @@ def test_what_a_page_names_and_is_not_there_stops_the_build(tmp_path: Path, text
 
 
 def test_lines_in_chinese_are_joined() -> None:
+    numbers_first = "一行，\n6,240 个\n\n两步：\n1. 一\n2. 二\n"
+    assert gather.joined(numbers_first) == "一行，6,240 个\n\n两步：\n1. 一\n2. 二\n"
     text = (
         "一行，\n又一行\n又一行，\n`code`\n又一行\n\n- 一项\n  接着\n- 两项\n\n| 表 |\n|---|\n\n```text\n一\n二\n```\n"
     )

@@ -45,6 +45,7 @@ html_theme = "furo"
 html_title = "dragoman"
 html_favicon = str(HERE / "static/icon.svg")
 html_css_files = ["dragoman.css"]
+html_search_scorer = str(HERE / "search-order.js")
 html_js_files = ["dragoman.js", *(["search-words.js"] if is_chinese else [])]
 html_show_sphinx = False
 html_show_copyright = False

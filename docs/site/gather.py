@@ -81,7 +81,7 @@ def joined(text: str) -> str:
     parts = re.split(f"({FENCE.pattern})", text, flags=FENCE.flags)
     for i in range(0, len(parts), 2):
         parts[i] = re.sub(rf"(?<=[{han}])\n *(?=[{han}])", "", parts[i])
-        parts[i] = re.sub(rf"(?<=[{signs}])\n *(?=[A-Za-z`\[])", "", parts[i])
+        parts[i] = re.sub(rf"(?<=[{signs}])\n *(?=[A-Za-z`\[]|\d[\d,]*[^\d.])", "", parts[i])
     return "".join(parts)
 
 

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import yaml
 
 LIST = Path(__file__).resolve().parents[1] / "project/forty-questions.yaml"
+LAST = re.compile(r"(decisions|project)/|log$")
+"""Pages that a search names after all others: those for people who change the code (search-order.js)."""
 FIRST_RESULTS = 10
 """Of the pages that a search finds, as many are looked at."""
 
@@ -89,7 +91,7 @@ def search(index: dict[str, Any], words: str, language: str) -> list[str]:
     for number in range(len(index["docnames"])):
         found = [_score(index, word, number) for word in wanted]
         if found and all(found):
-            scores[number] = sum(found)
+            scores[number] = sum(found) - 100 * bool(LAST.match(index["docnames"][number]))
     return [index["docnames"][number] for number in sorted(scores, key=lambda number: -scores[number])]
 
 
