@@ -4,9 +4,10 @@
 
 The run is exported as a package of Argos Translate in int8, which LibreTranslate loads unmodified in an environment of
 its own (below ``.bench/``; ``--threads`` 64, so that no client waits for a thread; ``--peer-threads`` 1 for what
-searches, which makes it much faster than its own choice). dragoman serves the same run with the same engine and precision, CTranslate2 in int8, and Argos' beam of 4 is asked for there too: as it comes, and
-without its guard, which LibreTranslate has nothing like. dragoman's own float32 stands beside it. One server runs at a
-time; clients are threads of this process, on the same cores, and each text is asked for once.
+searches, which makes it much faster than its own choice). dragoman serves the same run with the same engine and
+precision, CTranslate2 in int8, and Argos' beam of 4 is asked for there too: as it comes, and without its guard, which
+LibreTranslate has nothing like. dragoman's own float32 stands beside it. One server runs at a time; clients are threads
+of this process, on the same cores, and each text is asked for once.
 """
 
 from __future__ import annotations
@@ -193,8 +194,9 @@ def main() -> None:
         for n_rounds in range(1, args.rounds + 1):
             measured(servers, systems, said, texts, args.clients)
             figures = {
-                "lines": len(texts), "rounds": n_rounds, **summary(systems, said, texts, refs),
-                "peer_threads": args.peer_threads, "peer_versions": json.loads(peer.stdout), "our_ctranslate2": version("ctranslate2"),
+                "lines": len(texts), "rounds": n_rounds, "peer_threads": args.peer_threads,
+                **summary(systems, said, texts, refs),
+                "peer_versions": json.loads(peer.stdout), "our_ctranslate2": version("ctranslate2"),
             }  # fmt: skip
             given = f"--lines {args.lines} --rounds {n_rounds}"
             given += f" --peer-threads {args.peer_threads}" if args.peer_threads else ""
