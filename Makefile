@@ -2,7 +2,7 @@
 #   make demo         watch a Transformer learn to translate (5 to 8 minutes on two cores)
 #   make test         the tests
 #   make test-faults  the fault suite at its full figures, one line a row (14 minutes; its quick half is in `make test`)
-#   make test-browser the pages in a real browser (installs Chromium and node)
+#   make test-browser the pages and the documentation in a real browser (installs Chromium and node)
 #   make test-node    DeepL's library for Node.js (installs it, and node)
 #   make test-ray     bulk translation on a local Ray cluster (installs Ray: half a gigabyte)
 #   make wheel        a wheel and a source distribution in dist/; test-wheel tries the wheel in an empty environment
@@ -43,7 +43,8 @@ test-faults: .venv/ready
 test-browser: .venv/ready
 	command -v chromium chromium-browser google-chrome >/dev/null || { apt-get update -qq && apt-get install -qq -y chromium; }
 	command -v node >/dev/null || { apt-get update -qq && apt-get install -qq -y nodejs; }
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[browser]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[browser,docs]'
+	$(BIN)/python -m docs.site
 	$(BIN)/pytest tests/browser tests/formats/test_page_format.py -m 'browser or not browser'
 
 # DeepL's library for Node.js against a live server; what it sends is also recorded, for the plain tests

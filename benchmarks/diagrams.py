@@ -28,6 +28,7 @@ class Box(NamedTuple):
     lines: Sequence[str]
     kind: str = "plain"
     number: str = ""
+    mark: str = ""  # of the page that shows it: where the box leads
 
     @property
     def middle(self) -> float:
@@ -67,9 +68,11 @@ class Frame(NamedTuple):
 
 
 def diagram(
-    width: float, height: float, title: str, description: str, parts: Sequence[Box | Note | Arrow | Frame]
+    width: float, height: float, title: str, description: str, parts: Sequence[Box | Note | Arrow | Frame], marks: str
 ) -> str:
-    """The SVG, for light and dark pages."""
+    """The SVG, for light and dark pages; a box with a number leads to the mark of that number."""
+    parts = [part._replace(mark=f"{marks}-{part.number}") if isinstance(part, Box) and part.number else part
+             for part in parts]  # fmt: skip
     light = "".join(f".{kind}{{fill:{fill};stroke:{edge}}}" for kind, (fill, edge, _, _) in KINDS.items())
     dark = "".join(f".{kind}{{fill:{fill};stroke:{edge}}}" for kind, (_, _, fill, edge) in KINDS.items())
     style = (
@@ -84,7 +87,8 @@ def diagram(
     drawn = [_drawn(part) for kind in order for part in parts if type(part) is kind]
     return (
         f'<svg role="img" xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
-        f'viewBox="0 0 {width:g} {height:g}">\n <title>{escape(title)}</title>\n <desc>{escape(description)}</desc>\n'
+        f'viewBox="0 0 {width:g} {height:g}">\n <title>{escape(title, quote=False)}</title>\n'
+        f" <desc>{escape(description, quote=False)}</desc>\n"
         f' <style>{style}</style>\n <defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
         'markerHeight="7" orient="auto"><path class="head" d="M0 0L8 4L0 8z"/></marker></defs>\n '
         + "\n ".join(drawn)
@@ -110,8 +114,9 @@ def _drawn(part: Box | Note | Arrow | Frame) -> str:
         for i, line in enumerate(part.lines)
     )
     mark = f'<text class="number" x="{part.x + 7:g}" y="{part.y + 13:g}">{part.number}</text>' if part.number else ""
-    return (f'<rect class="{part.kind}" x="{part.x:g}" y="{part.y:g}" width="{part.width:g}" height="{part.height:g}" '
-            f'rx="6"/>{texts}{mark}')  # fmt: skip
+    box = (f'<rect class="{part.kind}" x="{part.x:g}" y="{part.y:g}" width="{part.width:g}" height="{part.height:g}" '
+           f'rx="6"/>{texts}{mark}')  # fmt: skip
+    return f'<a href="#{part.mark}">{box}</a>' if part.mark else box
 
 
 # --- Figure 1 ---------------------------------------------------------------------------------------------------------
@@ -149,6 +154,7 @@ def transformer() -> str:
         "followed by add and norm. Right the decoder, whose layers also attend to the encoder's output, the memory.",
         [*encoder, *decoder, memory, Arrow([(left + WIDE / 2, bottom), (left + WIDE / 2, bottom + 22)], False), way,
          *tail, *heads],
+        "figure-1",
     )  # fmt: skip
 
 
@@ -228,7 +234,7 @@ def attention() -> str:
         690, y + 30, "Attention",
         "Left one head: products of queries and keys, divided by the root of d_k, masked, softmax, times the values. "
         "Right many heads: each projects the input by matrices of its own; their outputs are put side by side and "
-        "projected once more.", parts,
+        "projected once more.", parts, "figure-2",
     )  # fmt: skip
 
 

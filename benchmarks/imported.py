@@ -4,6 +4,9 @@ The folder is as those of OPUS-MT: two unigram models, one shuffled list of piec
 It is trained on one half of the text for some steps and imported; the validation loss of both is the same if the import
 is right. Fine-tuning continues on the other half, and its validation losses are the curve. Trimming keeps the pieces of
 a text, and is measured on that text and on one that it has not seen.
+
+A model that has hardly learned ends no sentence: with few steps the last parts, which translate, take longest. What is
+begun is said on stderr.
 """
 
 from __future__ import annotations
@@ -12,7 +15,9 @@ import argparse
 import io
 import json
 import random
+import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -156,6 +161,14 @@ def trimmed(folder: Path, whole: Path, kept: Path, out: Path, texts: dict[str, P
     return found
 
 
+BEGUN = time.monotonic()
+
+
+def begin(what: str) -> None:
+    """Say what is begun, and when."""
+    print(f"{time.monotonic() - BEGUN:5.0f} s  {what}", file=sys.stderr, flush=True)
+
+
 def main() -> None:
     """Measure and record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -174,8 +187,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         home = Path(scratch)
         folder = home / "opus"
+        begin("an untrained model as OPUS-MT has them, and its training in transformers")
         opus_folder(train[:half], folder)
         figures["training loss in transformers, by tenths"] = train_there(folder, train[:half], given.steps)
+        begin("import, and the loss of both")
         run = dragoman.import_model(folder, home / "run")
         figures["validation loss, nats a token"] = {
             "in transformers": round(loss_there(folder, valid), 5), "imported": round(loss_here(run, valid), 5),
@@ -185,7 +200,9 @@ def main() -> None:
             for i, side in enumerate(("src", "tgt")):
                 files[f"{name}.{side}"] = home / f"{name}.{side}"
                 files[f"{name}.{side}"].write_text("".join(f"{pair[i]}\n" for pair in pairs), encoding="utf-8")
+        begin("fine-tuning, and at its end the confidence, learned from translations of the validation text")
         figures["fine-tuning"] = tuned(run, files, home / "tuned", given.tune)
+        begin("trimming: translations of 500 lines by both, with a beam of 4")
         kept = home / "kept"
         kept.write_text("".join(f"{line}\n" for pair in valid[:250] for line in pair), encoding="utf-8")
         figures["trimmed to the pieces of 250 pairs"] = trimmed(

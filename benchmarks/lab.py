@@ -1,4 +1,4 @@
-"""``docs/lab``: figures and numbers of the laboratory's reports, and a page that shows them."""
+"""``docs/lab``: figures and numbers of the laboratory's reports, a page for each, and one that lists them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from dragoman.lab.report import experiment, plain
 HERE = ROOT / "docs/lab"
 HEAD = """# The laboratory's report
 
-The results of a full `dragoman lab all`, and of single experiments on other text (`--config`, `--run`). `dragoman lab
-NAME` makes a page with more words and tables (see the [guide](../how-to/experiments.md)). `python -m benchmarks.lab
-REPORT` copies figures and numbers from such a report, and writes this page; with `--restate` it writes verdicts and
-figures again from the numbers that are here. The experiments answer these
-[questions](../understand/questions/index.md); what they refute is listed in [errata](../understand/errata.md), which
-also names the five documents.
+The results of a full `dragoman lab all`, and of single experiments on other text (`--config`, `--run`).
+`dragoman lab NAME` makes a page with more words and tables (see the [guide](../how-to/experiments.md)).
+`python -m benchmarks.lab REPORT` copies figures and numbers from such a report, and writes this page and those of the
+experiments; with `--restate` it writes verdicts and figures again from the numbers that are here. The experiments
+answer these [questions](../understand/questions/index.md); what they refute is listed in
+[errata](../understand/errata.md), which also names the five documents.
 
 A statement *holds*, *does not hold*, or is *open*: not decided, because the interval over seeds contains both.
 
@@ -92,24 +92,29 @@ def without_folders(record: dict[str, Any]) -> dict[str, Any]:
     return {**record, "config": config, "run": record["run"] and Path(record["run"]).name}
 
 
-def page(folder: Path) -> str:
-    """``README.md`` of what lies in ``folder``: the experiments in their order, each before its variants."""
+def found_in(folder: Path) -> dict[str, dict[str, Any]]:
+    """The numbers of what lies in ``folder``: the experiments in their order, each before its variants."""
     found = {path.parent.name: json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*/numbers.json")}
     order = list(EXPERIMENTS)
     names = sorted(found, key=lambda name: (order.index(found[name]["experiment"]), name))
+    return {name: found[name] for name in names}
+
+
+def index(folder: Path) -> str:
+    """``README.md`` of what lies in ``folder``: a row for each experiment."""
+    found = found_in(folder)
     rows = ["| experiment | what it examines | holds | does not | open | minutes |", "|---|---|--:|--:|--:|--:|"]
-    for name in names:
-        record = found[name]
+    for name, record in found.items():
         counts = [sum(claim["holds"] is word for claim in record["verdict"]) for word in (True, False, None)]
         minutes = f"{record['seconds'] / 60:.1f}"
-        rows.append(f"| [{name}](#{name}) | {record['claim']} | {' | '.join(map(str, counts))} | {minutes} |")
-    own = [record["seconds"] for name, record in found.items() if name in order]
+        rows.append(f"| [{name}]({name}/README.md) | {record['claim']} | {' | '.join(map(str, counts))} | {minutes} |")
+    own = [record["seconds"] for name, record in found.items() if name in EXPERIMENTS]
     total = f"The laboratory's own {len(own)} experiments took {sum(own) / 3600:.1f} hours together."
-    return "\n\n".join([HEAD.rstrip(), "\n".join(rows), total, *(section(name, found[name]) for name in names)]) + "\n"
+    return "\n\n".join([HEAD.rstrip(), "\n".join(rows), total]) + "\n"
 
 
-def section(name: str, record: dict[str, Any]) -> str:
-    """One experiment: its verdict and its figures."""
+def page(name: str, record: dict[str, Any]) -> str:
+    """``NAME/README.md``, one experiment: its verdict and its figures."""
     on = record["machine"]
     where = f"{record['date']}, {on.get('gpu', on['cpu'])}, threads: {on['threads']}, torch {on['torch']}"
     options = {"config": "CONFIG", "run": "RUN"}
@@ -121,13 +126,14 @@ def section(name: str, record: dict[str, Any]) -> str:
     figures = []
     for figure in record["figures"]:
         heading, caption = figure["heading"] or figure["caption"], figure["caption"] or figure["heading"]
-        figures.append(f"![{heading}]({name}/{figure['file']})\n\n*{caption}*")
-    head = f"## {name}\n\n{record['claim']}.\n\n{by}`; {where}; [numbers.json]({name}/numbers.json)"
-    return "\n\n".join([head, verdict, *figures])
+        figures.append(f"![{heading}]({figure['file']})\n\n*{caption}*")
+    head = f"# {name}\n\n{record['claim']}.\n\n{by}`; {where}; [numbers.json](numbers.json). What a verdict can carry: "
+    head += "[the laboratory](../README.md)."
+    return "\n\n".join([head, verdict, *figures]) + "\n"
 
 
 def main() -> None:
-    """Publish reports and write the page."""
+    """Publish reports and write the pages."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "reports", nargs="*", metavar="REPORT[:SUFFIX]", help="such as lab, or lab-multi30k:-multi30k for other text"
@@ -139,7 +145,9 @@ def main() -> None:
         print(f"{report}: {', '.join(publish(Path(report), HERE, suffix)) or 'nothing'}")
     for path in sorted(HERE.glob("*/numbers.json")) if args.restate else ():
         restate(path.parent)
-    (HERE / "README.md").write_text(page(HERE), encoding="utf-8")
+    (HERE / "README.md").write_text(index(HERE), encoding="utf-8")
+    for name, record in found_in(HERE).items():
+        (HERE / name / "README.md").write_text(page(name, record), encoding="utf-8")
 
 
 if __name__ == "__main__":

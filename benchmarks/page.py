@@ -1,6 +1,6 @@
-"""``docs/results/performance.md`` and its plots, from the results alone; what has no result has no section.
+"""``docs/results/performance*.md`` and their plots, from the results alone; what has no result has no section.
 
-A folder in ``results/`` holds those of another kind of machine, whose sections follow under a heading of its own.
+A folder in ``results/`` holds those of another kind of machine, which has pages of its own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from benchmarks.record import RESULTS
 
 HEAD = """# Performance
 
-`python -m benchmarks.page` generates this page from the files in [benchmarks/results](../../benchmarks/results).
+`python -m benchmarks.page` generates these pages from the files in [benchmarks/results](../../benchmarks/results).
 [benchmarks/README.md](../../benchmarks/README.md) describes how each number is measured and how to repeat it. Systems
 take turns in one run, each in its own process and environment, with the same text, subwords, sizes and, for decoding,
 the same weights. A number is the median of the runs, followed by (minimum-maximum). A ratio is the median of the ratios
@@ -36,8 +36,14 @@ How far the numbers go:
   physical core: two trainings at once each ran at 0.6 times their speed alone ([log](../log.md)).
 - tcmalloc is a memory allocator that only dragoman was measured with; no other system was given it.
 """
-MACHINES = {"without-amx": "Without AMX"}
-"""Folders of other machines' results, and what their part of the page is called."""
+MACHINES = {"": "", "without-amx": "without AMX"}
+"""Folders of results, and what the kind of machine is called in the titles of its pages."""
+GROUPS = {
+    "": ("Performance", ("training", "loop", "decoding")),
+    "-latency": ("Single sentences, long ones, and products of matrices", ("latency", "long", "minutes", "roofline")),
+    "-growth": ("How cost grows", ("sweep_batch", "sweep_vocabulary", "sweep_layers", "growth")),
+}
+"""What goes on a page of each kind of machine: the end of its name, its title, its results."""
 
 DRAWN = ("fp32", "bf16", "bf16 prepared", "int8 prepared")
 """The kinds of product that are drawn, those that dragoman uses: with more, lines and names cover one another."""
@@ -46,10 +52,23 @@ UPPER = {"small": "SMALL", "base": "BASE", "tiny": "TINY", "big": "BIG"}
 
 
 class Section(NamedTuple):
-    """A part of the page: its text, and the plots it shows."""
+    """A part of a page: its text, and the plots it shows."""
 
     text: str
     draw: Sequence[tuple[str, Callable[[Path], None]]] = ()  # file name, what draws it
+
+
+class Page(NamedTuple):
+    """A page: its name without ``.md``, what stands above its sections, and these."""
+
+    name: str
+    head: str
+    sections: Sequence[Section]
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return "\n".join([self.head, *(f"{section.text}\n" for section in self.sections)]).rstrip("\n") + "\n"
 
 
 def training(record: Record) -> Section:
@@ -349,14 +368,25 @@ def _series(found: Any, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...
     return here + [one for key, value in found.items() if key != "growth" for one in _series(value, (*path, key))]
 
 
-def sections(results: Path) -> list[Section]:
-    """The parts of the page for which there are results, in their order, then those of other machines."""
-    found = _of_one_machine(results)
-    for folder, title in MACHINES.items():
-        for section in _of_one_machine(results / folder):
-            found.append(_elsewhere(section, folder, title, _two_days(results / folder)))
-            title = ""
-    return found
+def pages(results: Path) -> list[Page]:
+    """The pages for which there are results, the first one always; it names the others."""
+    found = []
+    for folder, machine in MACHINES.items():
+        sections = _of_one_machine(results / folder)
+        end = f"-{folder}" if folder else ""
+        for group, (title, names) in GROUPS.items():
+            own = [_renamed(sections[name], end) for name in names if name in sections]
+            name = f"performance{end}{group}"
+            title = f"{title}, {machine}" if machine else title
+            note = "" if group else _two_days(results / folder) if folder else ""
+            if name != "performance" and own:
+                found.append(Page(name, f"# {title}\n\nHow it was measured, and how far the numbers go: "
+                                        f"[performance](performance.md).\n{note}", own))  # fmt: skip
+            elif name == "performance":
+                first = own
+    others = [f"- [{page.head[2 : page.head.index(chr(10))]}]({page.name}.md)" for page in found]
+    head = HEAD + ("\nOther pages:\n\n" + "\n".join(others) + "\n" if others else "")
+    return [Page("performance", head, first), *found]
 
 
 def _two_days(results: Path) -> str:
@@ -374,23 +404,21 @@ def _two_days(results: Path) -> str:
     ]  # fmt: skip
     days = [record["date"] for record in records]
     return (
-        f"The same training step (SMALL, fp32) reached {speeds[0]} target tokens/s under Training ({days[0]}) and "
+        f"\nThe same training step (SMALL, fp32) reached {speeds[0]} target tokens/s under Training ({days[0]}) and "
         f"{speeds[1]} under The loop around the step ({days[1]}), on virtual machines of the same kind: compare within "
-        "a table, not between tables.\n\n"
+        "a table, not between tables.\n"
     )
 
 
-def _elsewhere(section: Section, folder: str, title: str, note: str) -> Section:
-    """A section one level lower, its plots by names of their own; below the title and the note, if there is one."""
-    own = lambda name: name.replace("performance-", f"performance-{folder}-", 1)  # noqa: E731
-    text = section.text.replace("## ", "### ", 1).replace(
-        "](../images/performance-", f"](../images/{own('performance-')}"
-    )
-    return Section(f"## {title}\n\n{note}{text}" if title else text, [(own(name), draw) for name, draw in section.draw])
+def _renamed(section: Section, end: str) -> Section:
+    """A section whose plots have names of their own."""
+    own = lambda name: name.replace("performance-", f"performance{end}-", 1)  # noqa: E731
+    text = section.text.replace("](../images/performance-", f"](../images/{own('performance-')}")
+    return Section(text, [(own(name), draw) for name, draw in section.draw])
 
 
-def _of_one_machine(results: Path) -> list[Section]:
-    """The parts for which there are results in this folder."""
+def _of_one_machine(results: Path) -> dict[str, Section]:
+    """The parts for which there are results in this folder, by the names of these."""
     tokens = {"tokens_per_s": "target tokens/s", "peak_mib": "peak memory (MiB)"}
     makers: list[tuple[str, Callable[[Record], Section]]] = [
         ("training", training), ("loop", loop), ("decoding", decoding), ("latency", latency), ("long", long),
@@ -406,36 +434,30 @@ def _of_one_machine(results: Path) -> list[Section]:
             record, "Layers", "layers on each side", tokens, "Training while both stacks grow.")),
         ("growth", growth),
     ]  # fmt: skip
-    found = []
-    for name, make in makers:
-        path = results / f"{name}.json"
-        if path.is_file():
-            found.append(make(json.loads(path.read_text(encoding="utf-8"))))
-    return found
-
-
-def page(found: Sequence[Section]) -> str:
-    """The text of the page."""
-    return "\n".join([HEAD, *(f"{section.text}\n" for section in found)]).rstrip("\n") + "\n"
+    paths = {name: results / f"{name}.json" for name, _ in makers}
+    return {
+        name: make(json.loads(paths[name].read_text(encoding="utf-8")))
+        for name, make in makers
+        if paths[name].is_file()
+    }
 
 
 def main() -> None:
-    """Write the page and its plots."""
+    """Write the pages and their plots."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--out", type=Path, default=ROOT / "docs", help="gets results/performance.md and images/")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs", help="gets results/performance*.md and images/")
     parser.add_argument("--png", action="store_true", help="also write the plots as PNG, to look at them")
     args = parser.parse_args()
-    found = sections(args.results)
-    for section in found:
-        for name, draw in section.draw:
+    (args.out / "results").mkdir(parents=True, exist_ok=True)
+    for page in pages(args.results):
+        for name, draw in (each for section in page.sections for each in section.draw):
             draw(args.out / "images" / name)
             if args.png:
                 draw(args.out / "images" / Path(name).with_suffix(".png"))
-    path = args.out / "results/performance.md"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page(found), encoding="utf-8")
-    print(path)
+        path = args.out / f"results/{page.name}.md"
+        path.write_text(page.text, encoding="utf-8")
+        print(path)
 
 
 if __name__ == "__main__":

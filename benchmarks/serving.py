@@ -200,11 +200,13 @@ def directly(run: Path, src: Path, n: int, engine: Sequence[str], cores: int = 0
 
 
 async def _arrival(port: int, text: str, times: dict[int, list[float]], idle: list[Any]) -> None:
-    """One request of an overload, on a connection that is free or a new one."""
+    """One request of an overload, on a connection that is free and open, or a new one."""
     body = json.dumps({"text": text}).encode()
     head = "POST /v1/translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
     started = time.perf_counter()
     try:
+        while idle and idle[-1][0].at_eof():  # the server closes what was idle for 5 s, as servers do
+            idle.pop()[1].close()
         reader, writer = idle.pop() if idle else await asyncio.open_connection("127.0.0.1", port)
         writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
         said = await reader.readuntil(b"\r\n\r\n")

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import settings
 
 from command_line import Done, run_apart, run_here
+from several import settings as settings_of_several
 
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile("fixed")
@@ -154,6 +155,23 @@ def tiny_run(once: Callable[..., Path], tiny: Callable[..., dict[str, Any]]) -> 
     mapping["model"]["dropout"] = 0.0
     config = dragoman.Config.from_mapping(mapping)
     return once("runs", lambda folder: dragoman.train(config, out=folder / "tiny", quiet=True)) / "tiny"
+
+
+@pytest.fixture(scope="session")
+def several_run(
+    once: Callable[..., Path], tiny: Callable[..., dict[str, Any]],
+    toy_sentences: Callable[[int, int], list[tuple[str, str]]],
+) -> Path:  # fmt: skip
+    """A run that translates the toy language into two others; for all tests, so none may change it."""
+    import dragoman
+
+    def make(folder: Path) -> None:
+        mapping = settings_of_several(tiny, folder, toy_sentences, max_steps=350, schedule="cosine", batch_tokens=600)
+        mapping["train"] |= {"validate_every": 350, "save_every": 350}
+        mapping["model"]["dropout"] = 0.0
+        dragoman.train(dragoman.Config.from_mapping(mapping), out=folder / "run", quiet=True)
+
+    return once("several", make) / "run"
 
 
 @pytest.fixture

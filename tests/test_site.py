@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from docs.site import gather, numbers, questions, tables
+from docs.site import gather, marks, numbers, questions, tables, translator
 from docs.site.problems import BrokenDocsError
 from dragoman.cli import app
+from dragoman.config import Config
 
 DOCS = gather.DOCS
 ROOT = DOCS.parent
 CHINESE = sorted((DOCS / "zh").rglob("*.md"))
+ENGLISH, PLACED = gather.sources(), gather.places()
 
 
 @pytest.fixture(scope="module")
@@ -33,19 +35,57 @@ def test_each_of_the_questions_is_two_clicks_from_the_first_page(gathered: dict[
 
 
 def test_a_page_without_a_chinese_twin_says_so(gathered: dict[str, Path]) -> None:
-    for where in gather.sources():
+    for where in ENGLISH:
         is_translated = (DOCS / "zh" / where).is_file()
         assert (gather.NOT_YET in (gathered["zh"] / where).read_text(encoding="utf-8")) != is_translated, where
 
 
+def test_the_main_road_is_there_in_chinese() -> None:
+    tasks = "data train fine-tune resume translate glossary documents serve evaluate explain export import distill"
+    road = {"index.md", "features.md", "how-to/index.md", "results/index.md", "lab/index.md", "recipes/index.md"}
+    road |= {f"how-to/{name}.md" for name in tasks.split()}
+    road |= {where for where in ENGLISH if where.startswith(("start/", "understand/"))}
+    assert road - {path.relative_to(DOCS / "zh").as_posix() for path in CHINESE} == set()
+
+
 @pytest.mark.parametrize("path", CHINESE, ids=lambda path: path.relative_to(DOCS).as_posix())
 def test_the_english_of_a_chinese_page_has_not_changed(path: Path) -> None:
-    english = DOCS / path.relative_to(DOCS / "zh")
+    english = ENGLISH[path.relative_to(DOCS / "zh").as_posix()]
     head, _ = gather.front_matter(path.read_text(encoding="utf-8"))
     assert head.get("english") == gather.fingerprint(english), (
         f"{english.relative_to(ROOT)} has changed: bring {path.relative_to(ROOT)} up to date, then "
         f"python -m docs.site stamp {path.relative_to(ROOT)}"
     )
+
+
+def told(path: Path) -> dict[str, object]:
+    """What both languages of a page share: its headings by their levels, rows, code, links, numbers of results."""
+    _, text = gather.front_matter(path.read_text(encoding="utf-8"))
+    text = re.sub(r"^\[(简体中文|English)\]\([^)]*\)\n\n", "", text, flags=re.MULTILINE)
+    code = re.findall(r"^```\w+\n.*?^```$", text, flags=re.MULTILINE | re.DOTALL)
+    prose = gather.FENCE.sub("", text)
+    links = set()
+    for link in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`(?!\])", "", prose)):
+        if link.startswith("#"):
+            continue
+        if "://" not in link:
+            full = (path.parent / link.partition("#")[0]).resolve().relative_to(ROOT).as_posix()
+            link = PLACED.get(full, full.replace(".zh-CN.svg", ".svg"))
+        links.add(link)
+    return {
+        "headings": re.findall(r"^#+(?= )", prose, flags=re.MULTILINE),
+        "rows": len(re.findall(r"^\|", prose, flags=re.MULTILINE)),
+        "code": code,
+        "links": links - {PLACED.get(path.relative_to(ROOT).as_posix())},
+        "numbers": sorted(found[0] for found in numbers.MARK.finditer(text)),
+    }
+
+
+@pytest.mark.parametrize("path", CHINESE, ids=lambda path: path.relative_to(DOCS).as_posix())
+def test_a_chinese_page_has_the_parts_links_and_numbers_of_the_english_one(path: Path) -> None:
+    english, chinese = told(ENGLISH[path.relative_to(DOCS / "zh").as_posix()]), told(path)
+    for part, found in english.items():
+        assert chinese[part] == found, part
 
 
 def test_a_newcomer_reads_little_before_the_first_own_translation() -> None:
@@ -102,6 +142,61 @@ def test_what_a_page_names_and_is_not_there_stops_the_build(tmp_path: Path, text
     gatherer._links(name, where, text)
     assert len(gatherer.problems) == 1
     assert gatherer.problems[0].startswith(said)
+
+
+def test_lines_in_chinese_are_joined() -> None:
+    text = (
+        "一行，\n又一行\n又一行，\n`code`\n又一行\n\n- 一项\n  接着\n- 两项\n\n| 表 |\n|---|\n\n```text\n一\n二\n```\n"
+    )
+    assert gather.joined(text) == (
+        "一行，又一行又一行，`code`\n又一行\n\n- 一项接着\n- 两项\n\n| 表 |\n|---|\n\n```text\n一\n二\n```\n"
+    )
+
+
+PLACES = (
+    "[`attend`](../../src/dragoman/model/attention.py) [MASKS](../../src/dragoman/model/masks.py) `return causal_mask(`"
+)
+
+
+def test_a_link_to_code_leads_to_its_line(tmp_path: Path) -> None:
+    gatherer = gather.Gatherer("en", tmp_path)
+    text = gatherer._places("docs/understand/paper.md", "understand/paper.md", PLACES)
+    lines = re.findall(r'href="\.\./files/(src/[\w/]+\.py)\.html#L-(\d+)"', text)
+    assert [name for name, _ in lines] == ["src/dragoman/model/attention.py", "src/dragoman/model/masks.py"]
+    for (name, number), code in zip(lines, ("def attend(", "return causal_mask("), strict=True):
+        assert code in (ROOT / name).read_text(encoding="utf-8").split("\n")[int(number) - 1]
+        assert f'id="L-{number}"' in gather._listing(ROOT / name)
+    assert "return causal_mask(</code>" in text
+    assert gatherer.problems == []
+
+
+def test_code_that_is_not_there_any_more_stops_the_build(tmp_path: Path) -> None:
+    gatherer = gather.Gatherer("en", tmp_path)
+    gatherer._places("docs/understand/paper.md", "understand/paper.md", PLACES.replace("attend`", "attended`"))
+    [problem] = gatherer.problems
+    assert problem.endswith("src/dragoman/model/attention.py has no line with attended")
+
+
+def test_every_box_of_a_drawing_leads_to_a_mark_of_its_page() -> None:
+    for page in (DOCS / "understand/paper.md", DOCS / "zh/understand/paper.md"):
+        text = page.read_text(encoding="utf-8")
+        drawn = marks.DRAWING.findall(text)
+        assert len(drawn) == 2
+        for shown, name in drawn:
+            drawing = (page.parent / name).read_text(encoding="utf-8")
+            laid = marks.with_links(f"![{shown}]({name})", drawing)
+            leads = re.findall(r'class="box" style="([^"]+)" href="#([\w-]+)" aria-label="[^"]+"', laid)
+            assert len(leads) == drawing.count("<a href=") > 5
+            assert {mark for _, mark in leads} <= marks.marks_of(page)
+            assert all(0 < float(part) < 100 for style, _ in leads for part in re.findall(r"([\d.]+)%", style))
+
+
+def test_the_translator_of_the_site_learns_from_short_sentences(tmp_path: Path) -> None:
+    files = translator._short(tmp_path, "train", "de", 30, "train", 1)
+    src, tgt = (path.read_text(encoding="utf-8").split("\n")[:-1] for path in files.values())
+    assert len(src) == len(tgt) == 30
+    assert max(len(line.split()) for line in src) <= translator.LONGEST
+    Config.from_mapping({**translator.RECIPE, "data": {**translator.RECIPE["data"], "tgt_lang": "de", "train": files}})
 
 
 def test_a_setting_without_a_description_stops_the_build(monkeypatch: pytest.MonkeyPatch) -> None:

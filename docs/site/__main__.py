@@ -15,8 +15,8 @@ import sys
 from collections.abc import Collection
 from pathlib import Path
 
-from docs.site import numbers, questions
-from docs.site.gather import DOCS, LANGUAGES, ROOT, Gatherer, fingerprint, front_matter
+from docs.site import numbers, questions, translator
+from docs.site.gather import DOCS, LANGUAGES, ROOT, Gatherer, fingerprint, front_matter, sources
 from docs.site.problems import BrokenDocsError
 
 BUILT = DOCS / "_build"
@@ -49,6 +49,8 @@ def build(only: Collection[str] = ()) -> None:
         done = subprocess.run(command, env=environment, cwd=ROOT)
         if done.returncode:
             raise BrokenDocsError([f"Sphinx ends with {done.returncode} for {name}: see its warnings above"])
+        target = "de" if name == "en" else "zh"
+        translator.write(target, BUILT / "translator", out / "understand/translator.html")
         problems += questions.unanswered(source, out, name)
     if problems:
         raise BrokenDocsError(problems)
@@ -68,10 +70,11 @@ def renew_numbers() -> None:
 
 def stamp(pages: list[Path]) -> None:
     """Note in Chinese pages which English text they say the same as."""
+    english = sources()
     for path in pages:
-        where = path.resolve().relative_to(DOCS / "zh")
+        where = path.resolve().relative_to(DOCS / "zh").as_posix()
         _, text = front_matter(path.read_text(encoding="utf-8"))
-        path.write_text(f"---\nenglish: {fingerprint(DOCS / where)}\n---\n\n{text}", encoding="utf-8")
+        path.write_text(f"---\nenglish: {fingerprint(english[where])}\n---\n\n{text}", encoding="utf-8")
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -42,8 +43,9 @@ templates_path = [str(HERE / "templates")]
 html_static_path = [str(HERE / "static")]
 html_theme = "furo"
 html_title = "dragoman"
+html_favicon = str(HERE / "static/icon.svg")
 html_css_files = ["dragoman.css"]
-html_js_files = ["search-words.js"] if is_chinese else []
+html_js_files = ["dragoman.js", *(["search-words.js"] if is_chinese else [])]
 html_show_sphinx = False
 html_show_copyright = False
 html_copy_source = False
@@ -111,6 +113,36 @@ IN_CHINESE = {
 """What the theme writes into its pages without asking for a translation."""
 
 
+def _finished(app: Any, error: Exception | None) -> None:
+    """What Sphinx leaves out of its tables and pictures.
+
+    A table's corner without a word is no heading: a reader of the page aloud would announce one. A drawing says how
+    much room it needs, and below the first one is loaded when it comes into view. The style of cells is for pages that
+    have some.
+    """
+    if error is not None or app.builder.name != "html":
+        return
+    for path in Path(app.outdir).rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        new = re.sub(r"<th (class=\"head[^\"]*\")>(?:<p></p>)?</th>", r"<td \1></td>", text)
+        if 'class="cell' not in new:
+            new = re.sub(r"<link [^>]*mystnb[^>]*>\n? *", "", new)
+        drawings = re.findall(r'<img (?!loading|width)[^>]*src="([^"]+\.svg)"', new)
+        for i, source in enumerate(dict.fromkeys(drawings)):
+            late = 'loading="lazy" ' if i else ""
+            room = _room((path.parent / source).read_text(encoding="utf-8"))
+            new = re.sub(rf'<img (?!loading|width)([^>]*src="{re.escape(source)}")', rf"<img {late}{room} \1", new)
+        if new != text:
+            path.write_text(new, encoding="utf-8")
+
+
+def _room(drawing: str) -> str:
+    """Width and height of a drawing in pixels, as attributes; a point is 4/3 of one."""
+    width, height = re.findall(r'viewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"', drawing)[0]
+    scale = 4 / 3 if re.match(r"<svg [^>]*width=\"[\d.]+pt\"", drawing) else 1
+    return f'width="{float(width) * scale:.0f}" height="{float(height) * scale:.0f}"'
+
+
 def _in_chinese(app: Any, error: Exception | None) -> None:
     if error is not None or not is_chinese or app.builder.name != "html":
         return
@@ -130,4 +162,5 @@ def setup(app: Any) -> None:
     """Formulas become MathML, which browsers draw without a script; signatures are short."""
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
     app.connect("autodoc-process-signature", _short)
+    app.connect("build-finished", _finished)
     app.connect("build-finished", _in_chinese)

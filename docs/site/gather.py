@@ -8,13 +8,19 @@ part of the navigation. What is made from the code is put in its place, and numb
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shutil
 import subprocess
+from html import escape
 from pathlib import Path
 
-from docs.site import numbers
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+
+from docs.site import marks, numbers
 from docs.site.problems import BrokenDocsError, place
 from docs.site.tables import PARTS
 
@@ -69,6 +75,16 @@ def front_matter(text: str) -> tuple[dict[str, str], str]:
     return dict(re.findall(r"^(\w+): *(.*)$", found[1], re.MULTILINE)), text[found.end() :]
 
 
+def joined(text: str) -> str:
+    """Chinese whose lines are joined: a browser would put a space where a line ends."""
+    han, signs = "\u3000-\u303f\u4e00-\u9fff\uff00-\uffef", "\u3001\u3002\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f"
+    parts = re.split(f"({FENCE.pattern})", text, flags=FENCE.flags)
+    for i in range(0, len(parts), 2):
+        parts[i] = re.sub(rf"(?<=[{han}])\n *(?=[{han}])", "", parts[i])
+        parts[i] = re.sub(rf"(?<=[{signs}])\n *(?=[A-Za-z`\[])", "", parts[i])
+    return "".join(parts)
+
+
 def anchors(path: Path) -> list[str]:
     """What the headings of a page are linked to by, in their order."""
     text = FENCE.sub("", path.read_text(encoding="utf-8"))
@@ -113,6 +129,9 @@ class Gatherer:
         head, text = front_matter(text)
         text = re.sub(r"^\[(简体中文|English)\]\([^)]*\)\n\n", "", text, flags=re.MULTILINE)
         text = re.sub(r"^<!-- made: (\w+) -->$", lambda found: self._made(name, text, found), text, flags=re.MULTILINE)
+        if is_translated:
+            text = joined(text)
+        text = self._places(name, where, text)
         text = self._links(name, where, text)
         kept = "".join(f"{key}: {value}\n" for key, value in head.items() if key != "english")
         if self.language == "zh" and not is_translated:
@@ -130,6 +149,42 @@ class Gatherer:
         except BrokenDocsError as broken:
             self.problems += broken.problems
             return ""
+
+    def _places(self, name: str, where: str, text: str) -> str:
+        """The text with what leads to lines of code, to marks and from boxes of drawings; code blocks stay."""
+
+        def link(target: str, label: str) -> str:
+            return f'<a class="reference internal" href="{os.path.relpath(target, Path(where).parent)}">{label}</a>'
+
+        def to_line(found: re.Match[str]) -> str:
+            code, full = found[1] or found[3], os.path.normpath(Path(name).parent / found[2])
+            if code is None or not (ROOT / full).is_file():
+                return found[0]
+            line = marks.line_of(ROOT / full, code)
+            if line is None:
+                self.problems.append(f"{place(name, text, text.find(found[0]))}: {full} has no line with {code}")
+            self.shown.add(full)
+            label = found[0][1 : found[0].index("](")]
+            line_of_code = f' <code class="docutils literal line">{escape(code)}</code>' if found[3] else ""
+            return link(f"files/{full}.html#L-{line}", label) + line_of_code
+
+        def to_mark(found: re.Match[str]) -> str:
+            full = os.path.normpath(Path(name).parent / found[2])
+            page = self.places.get(full)
+            if page is None or not (ROOT / full).is_file() or found[3] not in marks.marks_of(ROOT / full):
+                return found[0]
+            self.inside.setdefault(where, []).append(page)
+            return link(f"{page.removesuffix('.md')}.html#{found[3]}", found[1])
+
+        def drawn(found: re.Match[str]) -> str:
+            path = ROOT / os.path.normpath(Path(name).parent / found[2])
+            return marks.with_links(found[0], path.read_text(encoding="utf-8")) if path.is_file() else found[0]
+
+        parts = re.split(f"({FENCE.pattern})", text, flags=FENCE.flags)
+        for i in range(0, len(parts), 2):
+            for pattern, put in ((marks.CODE, to_line), (marks.TO_MARK, to_mark), (marks.DRAWING, drawn)):
+                parts[i] = pattern.sub(put, parts[i])
+        return "".join(parts)
 
     def _links(self, name: str, where: str, text: str) -> str:
         """The text with its links as the site needs them; those in code stay."""
@@ -174,7 +229,7 @@ class Gatherer:
         return chinese[english.index(anchor)] if len(english) == len(chinese) else ""
 
     def _place_of_file(self, full: str) -> str:
-        is_page = (ROOT / full).is_dir() or Path(full).suffix in SHOWN
+        is_page = (ROOT / full).is_dir() or Path(full).suffix in (*SHOWN, ".ipynb")
         return f"files/{full}.md" if is_page else f"files/{full}"
 
     def _show(self, name: str) -> None:
@@ -188,19 +243,17 @@ class Gatherer:
             rows = [each for each in listed.stdout.split("\n") if each]
             items = []
             for each in rows:
-                if Path(each).suffix in SHOWN:
+                if Path(each).suffix in (*SHOWN, ".ipynb"):
                     self._show(each)
                     target = os.path.relpath(self._place_of_file(each), Path(where).parent.as_posix())
                     items.append(f"- [{os.path.relpath(each, name)}]({target})")
                 else:
                     items.append(f"- {os.path.relpath(each, name)}")
             self._write(where, head + "\n".join(items) + "\n")
+        elif path.suffix == ".ipynb":
+            self._write(where, head + _notebook(path))
         elif path.suffix in SHOWN:
-            text = path.read_text(encoding="utf-8")
-            fence = "`" * (3 + max((len(run) for run in re.findall(r"`{3,}", text)), default=0))
-            self._write(
-                where, f"{head}{fence}{{code-block}} {SHOWN[path.suffix]}\n:linenos:\n\n{text.rstrip()}\n{fence}\n"
-            )
+            self._write(where, head + _listing(path))
         else:
             (self.into / where).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, self.into / where)
@@ -234,6 +287,25 @@ class Gatherer:
         path = self.into / where
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+
+
+def _listing(path: Path) -> str:
+    """A file as a page: its lines are numbered, and each can be led to (``#L-12``)."""
+    lexer = get_lexer_by_name(SHOWN[path.suffix])
+    look = HtmlFormatter(linenos="inline", lineanchors="L", wrapcode=True)
+    html = highlight(path.read_text(encoding="utf-8"), lexer, look)
+    fence = "`" * (3 + max((len(run) for run in re.findall(r"`{3,}", html)), default=0))
+    return f"{fence}{{raw}} html\n{html}{fence}\n"
+
+
+def _notebook(path: Path) -> str:
+    """A notebook as a page: its text, headings one level lower, and its code."""
+    cells = []
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        is_code = cell["cell_type"] == "code"
+        cells.append(f"```python\n{source}\n```" if is_code else re.sub(r"^#", "##", source, flags=re.MULTILINE))
+    return "\n\n".join(cells) + "\n"
 
 
 def _belongs(page: str, folder: str) -> bool:

@@ -15,6 +15,7 @@ from docs.site.tables import RECORDED
 COMMANDS = {
     "train": "dragoman train train.en train.de --minutes 1 --out runs/short",
     "distill": "dragoman distill runs/first --src train.en --ref train.de --shrink 1 --minutes 3 --out runs/student",
+    "augment": "dragoman augment --forward runs/first --src news.en --held-out test.en --out made",
     "translate": 'echo "The child sleeps." | dragoman translate runs/first --json',
     "score": "dragoman score runs/first --src two.en --tgt two.de",
     "evaluate": "dragoman evaluate runs/first --src test.en --ref test.de",
@@ -43,6 +44,7 @@ def record(run: Path, log: Path) -> None:
             _first_lines(run / f"corpus/train.{side}", here / f"train.{side}", 20_000)
             _first_lines(run / f"corpus/held_out.{side}", here / f"test.{side}", 100)
             _first_lines(run / f"corpus/held_out.{side}", here / f"two.{side}", 2)
+        _first_lines(run / "corpus/held_out.en", here / "news.en", 1_000)
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         environment = {**os.environ, "PATH": path, "COLUMNS": "110", "NO_COLOR": "1"}
         for name, command in COMMANDS.items():

@@ -28,7 +28,7 @@ from dragoman.config import PRESETS, Config, ModelConfig
 from dragoman.decoding.ensemble import Ensemble
 from dragoman.engines.choice import ENGINES
 from dragoman.engines.engine import Needs
-from dragoman.formats.table import table as formats
+from dragoman.formats.table import table as variants
 from dragoman.model.build import build as build_model
 from dragoman.serving.app import build as build_app
 from dragoman.serving.options import ServeOptions
@@ -176,7 +176,10 @@ def commands() -> str:
             flags = f"`{each.metavar or each.name.upper()}`" if is_argument else _flags(each)
             group = "Arguments" if is_argument else getattr(each, "rich_help_panel", None) or "Options"
             groups.setdefault(group, []).append((flags, escaped(each.help)))
-        parts += [f"{group}\n\n{table('|', rows)}".replace(group, f"**{group}**", 1) for group, rows in groups.items()]
+        parts += [
+            f"{group}\n\n{table('option|meaning', rows)}".replace(group, f"**{group}**", 1)
+            for group, rows in groups.items()
+        ]
         parts.append("More examples:\n\n```text\n" + "\n".join(COMMANDS[name].examples) + "\n```")
     if problems:
         raise BrokenDocsError(problems)
@@ -360,6 +363,16 @@ def configurations() -> str:
     return "\n\n".join(parts)
 
 
+def demo() -> str:
+    """What the demo printed."""
+    return f"```text\n{(RECORDED / 'demo.txt').read_text(encoding='utf-8').rstrip()}\n```"
+
+
+def formats() -> str:
+    """Which variant of the model goes where."""
+    return variants().replace("|  |", "| model |", 1)
+
+
 def engines() -> str:
     """What each engine can do, asked of the code that decides it."""
     config = ModelConfig(src_vocab_size=8000, tgt_vocab_size=8000)
@@ -379,10 +392,11 @@ def engines() -> str:
     rows.append(
         ("`--ensemble`", *("no" if engine.obstacle(several, Needs()) else "yes" for engine in ENGINES.values()))
     )  # type: ignore[arg-type]
-    return table("|".join(["", *ENGINES]), rows)
+    return table("|".join(["what", *ENGINES]), rows)
 
 
 PARTS: dict[str, Callable[[], str]] = {
     "settings": settings, "commands": commands, "python": python, "http": http, "errors": error_tree,
     "configurations": configurations, "formats": formats, "engines": engines,
+    "demo": demo,
 }  # fmt: skip

@@ -6,6 +6,7 @@
     explain            one translation and all that was attended to: arrays, candidates, a page
     evaluate, compare  BLEU, chrF and TER of a test set; which of two systems is better
     stress             a test set as careless people would type it
+    augment            more training text, translated by trained models
     distill            a small, fast student of one or several teachers
     export, certify    a model in another toolkit's format, and how the two compare
     import_model       a model of Hugging Face as a run
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from dragoman.bulk.translate import translate_folder as translate_folder
     from dragoman.config import Config as Config
     from dragoman.config import ModelConfig as ModelConfig
+    from dragoman.distillation.augment import augment as augment
     from dragoman.distillation.distill import distill as distill
     from dragoman.documents.translate import translate_document as translate_document
     from dragoman.errors import BundleError as BundleError
@@ -82,6 +84,7 @@ _HOME = {
     "Transformer": "model.transformer",
     "Translation": "translation.assemble",
     "Translator": "translation.translator",
+    "augment": "distillation.augment",
     "certify": "evaluation.export_check",
     "compare": "evaluation.evaluate",
     "distill": "distillation.distill",

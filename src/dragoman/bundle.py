@@ -174,7 +174,7 @@ def _read(folder: Path, manifest: dict[str, Any], device: str | torch.device) ->
         model_config = _sizes(config, manifest["src_vocab_size"], manifest["tgt_vocab_size"])
     except (ConfigError, KeyError) as error:
         raise BundleError(f"{folder}: its configuration cannot be used ({error})") from None
-    for name in ("usual_src_tokens", "usual_src_sentences"):
+    for name in ("train_pairs", "usual_src_tokens", "usual_src_sentences"):
         usual = manifest.get(name, 1)
         if type(usual) is not int or usual < 1:
             raise BundleError(
@@ -230,13 +230,16 @@ def load_tokenizers(folder: Path) -> tuple[Tokenizer, Tokenizer]:
 def usual_facts(store: Store) -> dict[str, Any]:
     """What a bundle's manifest says of the lines that its model was trained on; of longer ones it leaves out a part.
 
-    ``usual_src_tokens``: subwords that 999 of 1,000 sources do not exceed. ``usual_src_sentences``: sentences that 95
-    of 100 do not exceed; not there for a store of an earlier dragoman, which did not count them.
+    ``train_pairs``: how many pairs. ``usual_src_tokens``: subwords that 999 of 1,000 sources do not exceed.
+    ``usual_src_sentences``: sentences that 95 of 100 do not exceed; not there for a store of an earlier dragoman, which
+    did not count them.
     ``least_length_ratio``: target subwords for each source subword that 975 of 1,000 pairs have, of those that are long
     enough to tell.
     """
     lengths = store.src_lengths()
-    facts: dict[str, Any] = {"usual_src_tokens": int(np.quantile(lengths, 0.999, method="higher"))}
+    facts: dict[str, Any] = {
+        "train_pairs": len(store), "usual_src_tokens": int(np.quantile(lengths, 0.999, method="higher")),
+    }  # fmt: skip
     long = lengths >= TELLING_TOKENS
     if long.any():
         ratios = store.tgt_lengths()[long] / lengths[long].astype(np.float32)

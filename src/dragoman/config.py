@@ -129,8 +129,8 @@ class ModelOptions(Section):
                 )
         if not (self.n_encoder_layers and self.n_decoder_layers):
             raise ValueError(f"model.architecture = {kind!r} has encoder and decoder: give each 1 layer or more")
-        if kind == "conv" and self.positions == "rotary":
-            raise ValueError("model.positions = 'rotary' needs self-attention, which 'conv' does not have")
+        if kind == "conv" and self.is_rotary:
+            raise ValueError(f"model.positions = {self.positions!r} needs self-attention, which 'conv' does not have")
         if kind == "conv" and not self.kernel_width % 2:
             raise ValueError(f"model.kernel_width = {self.kernel_width} must be odd, with as much on either side")
         if kind != "conv" and self.d_model % 2:
@@ -148,7 +148,7 @@ class ModelOptions(Section):
             )
         if self.positions == "sinusoidal" and self.d_model % 2:
             raise ValueError(f"model.d_model = {self.d_model} is odd; sinusoidal positions come in sine-cosine pairs")
-        if self.positions == "rotary" and self.head_d_k % 2:
+        if self.is_rotary and self.head_d_k % 2:
             raise ValueError(f"model.d_k = {self.head_d_k} is odd; rotary positions turn pairs of channels")
         if not self.n_encoder_layers and not self.n_decoder_layers:
             raise ValueError("model.n_encoder_layers and model.n_decoder_layers are both 0: the model would be empty")
@@ -158,6 +158,11 @@ class ModelOptions(Section):
     def is_gated(self) -> bool:
         """Whether the activation is of a third, gating projection, which multiplies what the first one gives."""
         return self.activation == "swiglu"
+
+    @property
+    def is_rotary(self) -> bool:
+        """Whether self-attention turns queries and keys by their positions."""
+        return self.positions == "rotary"
 
     @property
     def n_positions(self) -> int | None:

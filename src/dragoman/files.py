@@ -18,7 +18,7 @@ import re
 import secrets
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -171,8 +171,9 @@ def _free_bytes(path: Path) -> int:
 
 @contextlib.contextmanager
 def sealed_folder(
-    folder: Path, facts: dict[str, Any], n_bytes: int | None = None, name: str = MANIFEST
-) -> Iterator[Path]:
+    folder: Path, facts: dict[str, Any], n_bytes: int | None = None, name: str = MANIFEST,
+    unsealed: Sequence[str] = (),
+) -> Iterator[Path]:  # fmt: skip
     """Write a folder that appears whole or not at all.
 
     The body fills the folder it is given, which lies beside ``folder``. When it ends, each file is flushed, the
@@ -183,6 +184,7 @@ def sealed_folder(
         facts: Read when the body has ended, so the body may add to it.
         n_bytes: About how large the folder will be, if that is known: said where the disk is full.
         name: Of the manifest.
+        unsealed: Files that the manifest leaves out, since they may be written again.
 
     Raises:
         DragomanError: The disk is full or the folder cannot be written.
@@ -193,6 +195,8 @@ def sealed_folder(
         for path in sorted(aside.iterdir()):
             with path.open("rb") as file:
                 os.fsync(file.fileno())
+            if path.name in unsealed:
+                continue
             sums[path.name] = {"bytes": path.stat().st_size, "sha256": sha256(path)}
         manifest = {**facts, "files": sums}
         manifest["sha256"] = _own_sum(manifest)

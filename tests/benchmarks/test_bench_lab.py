@@ -9,18 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.lab import HERE, page, publish, restate
+from benchmarks.lab import HERE, found_in, index, page, publish, restate
 from dragoman.lab import EXPERIMENTS
 from dragoman.lab.report import Lab, run_experiment
 
 
-def test_the_page_is_made_from_the_numbers_and_shows_every_figure() -> None:
-    text = (HERE / "README.md").read_text(encoding="utf-8")
-    assert text == page(HERE)
-    shown = set(re.findall(r"\]\((\S+\.svg)\)", text))
-    assert shown == {str(path.relative_to(HERE)) for path in HERE.glob("*/*.svg") if ".zh-CN" not in path.name}
-    assert {path.parent.name for path in HERE.glob("*/numbers.json")} >= EXPERIMENTS.keys()
-    assert not any(json.loads(path.read_text(encoding="utf-8"))["quick"] for path in HERE.glob("*/numbers.json"))
+def test_the_pages_are_made_from_the_numbers_and_show_every_figure() -> None:
+    assert (HERE / "README.md").read_text(encoding="utf-8") == index(HERE)
+    for name, record in found_in(HERE).items():
+        text = (HERE / name / "README.md").read_text(encoding="utf-8")
+        assert text == page(name, record), "python -m benchmarks.lab"
+        shown = set(re.findall(r"\]\((\S+\.svg)\)", text))
+        assert shown == {path.name for path in (HERE / name).glob("*.svg") if ".zh-CN" not in path.name}
+    assert found_in(HERE).keys() >= EXPERIMENTS.keys()
+    assert not any(record["quick"] for record in found_in(HERE).values())
 
 
 @pytest.mark.parametrize("folder", sorted(path.parent for path in HERE.glob("*/numbers.json")), ids=lambda at: at.name)
@@ -52,6 +54,7 @@ def test_places_on_this_machine_are_not_published(tmp_path: Path) -> None:
     assert {each.name for each in (tmp_path / "docs/masks-other").iterdir()} == {
         "numbers.json", *(figure["file"] for figure in record["figures"])
     }  # fmt: skip
-    text = page(tmp_path / "docs")
-    assert "](masks-other/numbers.json)" in text
+    assert "](masks-other/README.md)" in index(tmp_path / "docs")
+    text = page("masks-other", found_in(tmp_path / "docs")["masks-other"])
+    assert "](numbers.json)" in text
     assert "--run RUN" in text

@@ -1,4 +1,4 @@
-"""docs/results/performance.md says what the results say, and nothing else."""
+"""docs/results/performance*.md say what the results say, and nothing else."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_page_tells_the_figures(results: Path) -> None:
-    text = page.page(page.sections(results))
+    text = "".join(each.text for each in page.pages(results))
     for said in (
         "| dragoman bf16 | 8,203 (7,383-9,844) |", "| 3.42x |", "reaches 95.7% of the bare step",
         "| CTranslate2 int8 | 390 (351-468) | 0.54x | 34.70 | 99.0 | 2 x 1, 4,096 | 500 |",
@@ -124,32 +124,30 @@ def test_the_page_tells_the_figures(results: Path) -> None:
 
 
 def test_what_was_not_measured_has_no_section(tmp_path: Path) -> None:
-    assert page.page(page.sections(tmp_path)).rstrip("\n") == page.HEAD.rstrip("\n")
+    [only] = page.pages(tmp_path)
+    assert only.text.rstrip("\n") == page.HEAD.rstrip("\n")
 
 
-def test_results_of_another_machine_follow_below_its_name_with_plots_of_their_own(
-    results: Path, tmp_path: Path
-) -> None:
+def test_results_of_another_machine_have_pages_and_plots_of_their_own(results: Path, tmp_path: Path) -> None:
     (tmp_path / "without-amx").mkdir()
     for name in ("training", "latency"):
         record = json.loads((results / f"{name}.json").read_text(encoding="utf-8"))
         (tmp_path / f"{name}.json").write_text(json.dumps(record), encoding="utf-8")
         record["machine"] = {**MACHINE, "cpu": "another processor"}
         (tmp_path / "without-amx" / f"{name}.json").write_text(json.dumps(record), encoding="utf-8")
-    sections = page.sections(tmp_path)
-    text = page.page(sections)
-    assert re.findall(r"^#+ .*", text, flags=re.MULTILINE) == [
-        "# Performance", "## Training", "## One sentence at a time", "## Without AMX", "### Training",
-        "### One sentence at a time",
-    ]  # fmt: skip
-    assert text.index("2 cores, a processor") < text.index("## Without AMX") < text.index("2 cores, another processor")
-    drawn = [name for section in sections for name, _ in section.draw]
-    assert drawn == re.findall(r"\]\(\.\./images/(.*?)\)", text)
-    assert drawn == ["performance-training.svg", "performance-without-amx-training.svg"]
+    found = page.pages(tmp_path)
+    names = ["performance", "performance-latency", "performance-without-amx", "performance-without-amx-latency"]
+    assert [each.name for each in found] == names
+    assert re.findall(r"\]\((performance-[\w-]+)\.md\)", found[0].text) == names[1:]
+    for each, cpu in zip(found, ["a processor"] * 2 + ["another processor"] * 2, strict=True):
+        assert f"2 cores, {cpu}" in each.text
+        drawn = [name for section in each.sections for name, _ in section.draw]
+        assert drawn == re.findall(r"\]\(\.\./images/(.*?)\)", each.text)
+    assert "performance-without-amx-training.svg" in found[2].text
 
 
 def test_every_plot_is_drawn_and_named_in_the_page(results: Path, tmp_path: Path) -> None:
-    sections = page.sections(results)
+    sections = [section for each in page.pages(results) for section in each.sections]
     drawn = [(name, draw, section.text) for section in sections for name, draw in section.draw]
     assert len(drawn) == 9
     for name, draw, text in drawn:
@@ -166,13 +164,13 @@ def test_numbers_have_three_digits() -> None:
     assert page.spread(spread([3.0])) == "3"
 
 
-def test_the_page_in_docs_is_that_of_the_results() -> None:
-    sections = page.sections(RESULTS)
-    assert (ROOT / "docs/results/performance.md").read_text(encoding="utf-8") == page.page(sections), (
-        "python -m benchmarks.page"
-    )
-    for section in sections:
-        for name, _ in section.draw:
+def test_the_pages_in_docs_are_those_of_the_results() -> None:
+    found = page.pages(RESULTS)
+    assert {path.stem for path in (ROOT / "docs/results").glob("performance*.md")} == {each.name for each in found}
+    for each in found:
+        text = (ROOT / f"docs/results/{each.name}.md").read_text(encoding="utf-8")
+        assert text == each.text, "python -m benchmarks.page"
+        for name in (name for section in each.sections for name, _ in section.draw):
             assert (ROOT / "docs/images" / name).is_file(), "python -m benchmarks.page"
 
 

@@ -29,7 +29,11 @@ def test_the_page_of_the_walk_has_the_numbers_of_its_weights(walked: walk.Walk) 
 def test_the_pictures_of_the_walk_say_what_is_drawn_now(walked: walk.Walk, tmp_path: Path) -> None:
     walk.draw(walked, tmp_path)
     drawn = {path.name: list(texts(path.read_text(encoding="utf-8"))) for path in tmp_path.glob("*.svg")}
-    kept = {path.name: list(texts(path.read_text(encoding="utf-8"))) for path in walk.FOLDER.glob("*.svg")}
+    kept = {
+        path.name: list(texts(path.read_text(encoding="utf-8")))
+        for path in walk.FOLDER.glob("*.svg")
+        if ".zh-CN" not in path.name
+    }
     assert drawn == kept
 
 

@@ -180,6 +180,19 @@ def test_it_fits(open_page: Callable[..., Any], url: str, width: int, scheme: st
     assert found.violations_count == 0, found.generate_report()
 
 
+def test_a_phone_is_told_what_fingers_do(open_page: Callable[..., Any], url: str) -> None:
+    page = open_page(url, viewport={"width": 375, "height": 800}, has_touch=True, is_mobile=True)
+    assert page.locator("#pair").bounding_box()["height"] < 40  # one line
+    explored(page, TEXT)
+    hint = page.inner_text(".ex-said")
+    assert hint == "Tap a word. Tap it again to let it go."
+    word = page.locator(".ex-queries .ex-chip").nth(1)
+    word.tap()
+    assert "looks at" in page.inner_text(".ex-said")
+    word.tap()
+    page.locator(".ex-said", has_text=hint).wait_for()
+
+
 def test_it_speaks_chinese_and_has_a_dark_theme(open_page: Callable[..., Any], url: str) -> None:
     page = open_page(url, locale="zh-CN")
     assert page.inner_text("#clear") == "清空"

@@ -49,6 +49,57 @@ def test_text_is_examined(command: Command, folder: Path) -> None:
         assert words in out
 
 
+def test_several_texts_are_examined_each_and_together(command: Command, folder: Path) -> None:
+    for lang in ("en", "de"):
+        lines = (folder / f"train.{lang}").read_text(encoding="utf-8").splitlines(keepends=True)
+        (folder / f"made_up.{lang}").write_text("".join(lines[:300]), encoding="utf-8")
+        (folder / f"few.{lang}").write_text("".join(lines[300:340]), encoding="utf-8")
+        (folder / f"test.{lang}").write_text("".join(lines[:2]), encoding="utf-8")
+    entries = [
+        {"src": "train.en", "tgt": "train.de"}, {"src": "made_up.en", "tgt": "made_up.de", "tag": "<bt>", "weight": 9},
+        {"src": "few.en", "tgt": "few.de", "weight": 0},
+    ]  # fmt: skip
+    valid = {"src": "test.en", "tgt": "test.de"}
+    (folder / "my.yaml").write_text(yaml.safe_dump({"data": {"train": entries, "valid": valid}}), encoding="utf-8")
+    done = command("doctor", "my.yaml", "--quiet", "--out", "report", cwd=folder)
+    assert done.status == 0, done.err
+    out = done.out.decode()
+    assert out.startswith("data.train of my.yaml, 3 texts\n")
+    assert re.search(r"made_up.en and made_up.de +300 +2,700$", out, flags=re.MULTILINE)
+    n = len((folder / "train.en").read_text(encoding="utf-8").splitlines())
+    for words in (
+        f"train.en and train.de: 1 of {n} pairs", "[untranslated]",
+        "few.en and few.de: its weight is 0, so no pair of it is ever drawn  [never-drawn]",
+        "each pair is drawn 9 times an epoch  [drawn-often]",
+        f"{2700 / (2700 + n):.0%} of the pairs that an epoch draws have a tag (<bt>)",
+        "300 of 300 pairs (100.0%) of made_up.en and made_up.de are in an earlier entry too  [in-another-text]",
+        "2 of 2 pairs (100.0%) of the valid set are in the training text  [valid-overlap-pair]",
+    ):  # fmt: skip
+        assert words in out, words
+    assert "made_up.en" in (folder / "report/doctor.html").read_text(encoding="utf-8")
+    found = {one["name"]: one for one in json.loads(command("doctor", "my.yaml", "--json", cwd=folder).out)["findings"]}
+    assert found["never-drawn"]["level"] == "warning"
+
+
+def test_target_languages_and_tags_of_several_texts(command: Command, folder: Path) -> None:
+    def doctor(*entries: dict[str, Any]) -> Any:
+        (folder / "my.yaml").write_text(json.dumps({"data": {"train": entries}}), encoding="utf-8")
+        return command("doctor", "my.yaml", "--quiet", cwd=folder)
+
+    german = {"src": "train.en", "tgt": "train.de"}
+    (folder / "fr.en").write_bytes((folder / "test.en").read_bytes())
+    (folder / "fr.fr").write_text("le chien\n" * 12, encoding="utf-8")
+    french = {"src": "fr.en", "tgt": "fr.fr"}
+    out = doctor(german | {"tgt_lang": "de"}, french | {"tgt_lang": "fr"}).out.decode()
+    assert "warning: of the pairs that an epoch draws: 98% into de, 2% into fr  [target-languages]" in out
+    out = doctor(german | {"tag": "<a>"}, german | {"tag": "<b>"}).out.decode()
+    assert "every entry has a tag, and what is translated has none  [only-tagged]" in out
+    assert "weights sum to 0" in doctor(german | {"weight": 0}).error
+    assert "data.train: the doctor reads one text in two files" in doctor(german, {"file": "a.tmx"}).error
+    wrong = doctor(german, {"src": "train.de", "tgt": "train.en"}).error  # nothing says which language is meant
+    assert "give one pair of languages in one direction" in wrong
+
+
 def test_text_is_named_as_train_takes_it(command: Command, folder: Path) -> None:
     (folder / "my.yaml").write_text("model: {preset: tiny}\n", encoding="utf-8")
     expected = command("doctor", *TEXT, "--set", "model.preset=tiny", cwd=folder).out

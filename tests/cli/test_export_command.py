@@ -48,8 +48,10 @@ def test_check_prints_the_certificate(command: Command, run: Path, corpus: Any) 
     assert said[2] == "20 lines, beam 4, length penalty 0.6 (gnmt)"
     assert said[4] == "identical translations: 20 of 20 (100.0%)"
     assert said[5].startswith("why they may differ: B stops a sentence at as many finished hypotheses as the beam")
-    assert said[6].startswith("size: A ")
-    assert [line.split(" ")[0] for line in said[7:-1]] == ["BLEU", "chrF2", "TER", "BLEU:", "chrF2:", "TER:"]
+    assert said[7].split() == ["A", "B", "B", "-", "A", "95%", "interval", "p"]
+    names = ["BLEU", "chrF2", "TER", "megabytes", "seconds", "", "BLEU:", "chrF2:", "TER:"]
+    assert [line.split(" ")[0] for line in said[8:-1]] == names
+    assert max(map(len, said[7:13])) < 60
     done = command("export", run, "--to", "ctranslate2", "--check", corpus.valid_src, "--json")
     kept = (run / "exports/ctranslate2-float32/certificate.json").read_text(encoding="utf-8")
     assert json.loads(done.out) == json.loads(kept)
@@ -112,8 +114,8 @@ def test_two_processes_that_export_to_one_place_both_succeed(run: Path, tmp_path
     [
         (["--to", "word"], "--to 'word' is unknown: use ctranslate2"),
         (["--to", "ctranslate2", "--quantization", "int4"], "quantization = 'int4' is unknown"),
-        (["--to", "ctranslate2", "--ref", "x"], "--ref, --json and --require need --check"),
-        (["--to", "ctranslate2", "--json"], "--ref, --json and --require need --check"),
+        (["--to", "ctranslate2", "--ref", "x"], "--ref, --json, --require and --target need --check"),
+        (["--to", "ctranslate2", "--json"], "--ref, --json, --require and --target need --check"),
         (["--to", "ctranslate2", "--out", "/"], "already exists and is not an export"),
         (["--to", "ctranslate2", "--check", "missing.en"], "missing.en: no such file"),
         (["--to", "ctranslate2", "--check", "missing.en", "--device", "tpu"], "'tpu'"),

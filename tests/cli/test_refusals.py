@@ -278,7 +278,7 @@ def test_a_bundle_that_is_damaged_or_foreign_is_refused(
                 shutil.copy(bundle / name, aside)
             if ending == "pickle":
                 (aside / "model.safetensors").write_bytes(b"PK\x03\x04" + bytes(500))
-                says = "cannot be read as safetensors|not a model of dragoman"
+                says = "cannot be read as safetensors|not safetensors"
             elif ending == "newer":
                 says = "bundle format 2, this dragoman reads 1: upgrade it"
             else:

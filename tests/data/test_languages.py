@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.data.characters import _SCRIPTS_OF
 from dragoman.data.languages import _TWO_LETTERS, UNSPACED, language_of, primary
 from dragoman.data.stopwords import profiles
-from dragoman.doctor.characters import _SCRIPTS_OF
 
 
 @pytest.mark.parametrize(

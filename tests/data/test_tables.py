@@ -17,11 +17,13 @@ def table(folder: Path, text: str | bytes, name: str = "pairs.tsv") -> Path:
     return path
 
 
-def test_the_first_two_columns_are_source_and_target(tmp_path: Path) -> None:
-    path = table(tmp_path, 'a dog\tein Hund\tCC-BY\na "cat"\teine Katze\tCC-BY\n')
+def test_two_columns_are_source_and_target(tmp_path: Path) -> None:
+    path = table(tmp_path, 'a dog\tein Hund\na "cat"\teine Katze\n')
     assert list(read_table(path, None)) == [("a dog", "ein Hund"), ('a "cat"', "eine Katze")]
+    path = table(tmp_path, 'a dog\tein Hund\tCC-BY\na "cat"\teine Katze\tCC-BY\n')
+    assert list(read_table(path, ("1", "2"))) == [("a dog", "ein Hund"), ('a "cat"', "eine Katze")]
     assert list(read_table(path, ("2", "1"))) == [("ein Hund", "a dog"), ("eine Katze", 'a "cat"')]
-    assert table_languages(path, None) == (None, None)
+    assert table_languages(path, ("1", "2")) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -65,6 +67,8 @@ def test_quotes_of_a_csv(tmp_path: Path) -> None:
         ("a.tsv", "x\ty\nx\n", None, "a.tsv:2: 1 cell, but the first row has 2"),
         ("a.tsv", "x\ty\nx\ty\tz\n", None, "a.tsv:2: 3 cells, but the first row has 2"),
         ("a.tsv", "x\nx\n", None, "a.tsv:1: 1 cell, so there is no column 2"),
+        ("a.csv", "id,English,German\n1,x,y\n", None, "3 cells (id, English, German); choose source and target"),
+        ("a.tsv", "x\ty\tz\n", None, "a.tsv:1: 3 cells (x, y, z); choose source and target, for example --columns 1,2"),
         ("a.tsv", "x\ty\n", ("1", "3"), "a.tsv:1: 2 cells, so there is no column 3"),
         ("a.tsv", "x\ty\n", ("0", "1"), "so there is no column 0"),
         ("a.tsv", "en\tde\nx\ty\n", ("en", "fr"), "no column has the heading 'fr'; the first row is: en, de"),

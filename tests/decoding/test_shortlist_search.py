@@ -15,7 +15,7 @@ from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import DecodeConfig
 from dragoman.data.shortlist import Shortlist, learn
 from dragoman.data.store import Store
-from dragoman.decoding.batches import search_all
+from dragoman.decoding.batches import Shortlisted, search_all
 from dragoman.decoding.constraints import Rules, Spelling
 from dragoman.decoding.ensemble import Mean
 from dragoman.decoding.search import Hypothesis
@@ -86,13 +86,13 @@ BEAMS = [DecodeConfig(beam_size=beam, batch_tokens=150, max_extra_tokens=6) for 
 def test_the_whole_vocabulary_as_a_shortlist_changes_nothing(toy: Toy, config: DecodeConfig) -> None:
     full = everything(toy.bundle.src_tokenizer.vocab_size, toy.bundle.tgt_tokenizer.vocab_size)
     want = search_all(toy.fast, toy.sources, config, CPU, config.beam_size)
-    alike(search_all(toy.fast, toy.sources, config, CPU, config.beam_size, shortlist=full), want)
+    alike(search_all(Shortlisted(toy.fast, full), toy.sources, config, CPU, config.beam_size), want)
 
 
 @pytest.mark.parametrize("config", BEAMS, ids=["greedy", "beam"])
 def test_it_is_the_plain_search_masked(toy: Toy, config: DecodeConfig) -> None:
     want = search_all(Masked(toy.bundle.model, toy.shortlist), toy.sources, config, CPU)
-    found = search_all(toy.fast, toy.sources, config, CPU, shortlist=toy.shortlist)
+    found = search_all(Shortlisted(toy.fast, toy.shortlist), toy.sources, config, CPU)
     alike(found, want)
     free = search_all(toy.fast, toy.sources, config, CPU)
     assert found != free  # probabilities at least: the others of the vocabulary have none
@@ -102,15 +102,15 @@ def test_it_is_the_plain_search_masked(toy: Toy, config: DecodeConfig) -> None:
 
 @pytest.mark.parametrize("config", BEAMS, ids=["greedy", "beam"])
 def test_neighbours_do_not_change_a_translation(toy: Toy, config: DecodeConfig) -> None:
-    together = search_all(toy.fast, toy.sources, config, CPU, shortlist=toy.shortlist, workers=2)
-    alone = [search_all(toy.fast, [ids], config, CPU, shortlist=toy.shortlist)[0] for ids in toy.sources]
+    together = search_all(Shortlisted(toy.fast, toy.shortlist), toy.sources, config, CPU, workers=2)
+    alone = [search_all(Shortlisted(toy.fast, toy.shortlist), [ids], config, CPU)[0] for ids in toy.sources]
     alike(together, alone)
 
 
 def test_an_ensemble_is_narrowed_too(toy: Toy) -> None:
     both = Mean((toy.fast, toy.fast))
-    want = search_all(toy.fast, toy.sources, BEAMS[1], CPU, shortlist=toy.shortlist)
-    alike(search_all(both, toy.sources, BEAMS[1], CPU, shortlist=toy.shortlist), want)
+    want = search_all(Shortlisted(toy.fast, toy.shortlist), toy.sources, BEAMS[1], CPU)
+    alike(search_all(Shortlisted(both, toy.shortlist), toy.sources, BEAMS[1], CPU), want)
 
 
 def test_constraints_have_the_whole_vocabulary(toy: Toy) -> None:
@@ -121,7 +121,7 @@ def test_constraints_have_the_whole_vocabulary(toy: Toy) -> None:
         np.arange(5), np.zeros(toy.bundle.src_tokenizer.vocab_size + 1, np.int64), np.zeros(0, np.int64)
     )
     rules = [forced, none, forced]
-    found = search_all(toy.fast, toy.sources[:3], BEAMS[0], CPU, rules=rules, shortlist=nothing)
+    found = search_all(Shortlisted(toy.fast, nothing), toy.sources[:3], BEAMS[0], CPU, rules=rules)
     want = search_all(toy.fast, toy.sources[:3], BEAMS[0], CPU, rules=rules)
     assert [found[0], found[2]] == [want[0], want[2]]
     assert tuple(found[0][0].ids[: len(word)]) == word

@@ -174,7 +174,9 @@ def test_teachers_must_share_their_subwords_and_languages(
         bundle.tgt_tokenizer,
         {},
     )
-    with pytest.raises(ConfigError, match=r"en -> nl, and .* en -> de: teachers must share their languages"):
+    with pytest.raises(
+        ConfigError, match=r"en -> nl, and .* en -> de: runs that translate together must share their languages"
+    ):
         distill([tiny_run, other], src=text[0], out=tmp_path / "new", **FEW)
     assert not (tmp_path / "new").exists()
 
@@ -182,8 +184,8 @@ def test_teachers_must_share_their_subwords_and_languages(
 def test_bad_translations_are_dropped_and_the_nearest_is_taken(tiny_run: Path, tmp_path: Path) -> None:
     lines = ["the dog runs today", "a cat", "", "the man sees the house here", "held out", "the tree", "a woman"]
     found = [
-        [-0.1, "der Hund rennt", "der Hund rennt heute"], [-0.2, ""], [0.0, ""],
-        [-0.3, "das das das das das das das das das"], [-0.1, "x"], [-9.0, "der Baum"], [-0.2, "eine Frau"],
+        [[-0.1, "der Hund rennt"], [-9.5, "der Hund rennt heute"]], [[-0.2, ""]], [[0.0, ""]],
+        [[-0.3, "das das das das das das das das das"]], [[-0.1, "x"]], [[-9.0, "der Baum"]], [[-0.2, "eine Frau"]],
     ]  # fmt: skip
     (tmp_path / "x.en").write_text("".join(f"{line}\n" for line in lines))
     (tmp_path / "x.de").write_text("der Hund rennt heute\neine Katze\n\nx\nx\nder Baum\nein Mann\n")
@@ -198,7 +200,7 @@ def test_bad_translations_are_dropped_and_the_nearest_is_taken(tiny_run: Path, t
     assert counts == {"lines": 7, "kept": 2, "empty": 1, "blank": 1, "loop": 1, "held out": 1, "low score": 1}
     hold_out(text, tmp_path / "v.en", tmp_path / "v.de")
     assert (tmp_path / "v.en").read_text() == "held out\n"
-    (tmp_path / "found").write_text("".join(json.dumps([0.0, ""]) + "\n" for _ in found))
+    (tmp_path / "found").write_text("".join(json.dumps([[0.0, ""]]) + "\n" for _ in found))
     with pytest.raises(DataError, match="no translation is fit to learn from"):
         choose_text([text], [tmp_path / "found"], Translator.load(tiny_run).plan(), sides, 0.0, QUIET)
 
@@ -210,3 +212,33 @@ def test_the_fastest_way_that_costs_little_is_chosen() -> None:
     ways = [way(4, 30.0, 10.0), way(1, 29.8, 30.0), way(2, 29.6, 50.0)]
     assert choose(ways) is ways[1]
     assert choose(ways[2:]) is ways[2]
+
+
+def test_a_teacher_of_several_languages_has_a_student_of_one(
+    several_run: Path, text: tuple[Path, Path], toy_sentences: Callable[..., Any], tmp_path: Path
+) -> None:
+    french = [" ".join(word[::-1] for word in tgt.split()) for _, tgt in toy_sentences(120, 11)]
+    (tmp_path / "more.fr").write_text("".join(f"{tgt}\n" for tgt in french))
+    given: dict[str, Any] = dict(src=text[0], ref=tmp_path / "more.fr", **FEW)
+    refusals: list[tuple[dict[str, Any], str]] = [
+        ({}, r"translates into 2 languages: say which with to \(de, fr\)"),
+        (dict(to="it"), "to = 'it' is unknown: use one of de, fr"),
+        (
+            dict(to="fr", shrink=1),
+            "--shrink keeps the subwords of .*, whose sources say one of several target languages",
+        ),
+        (dict(to="fr", overrides=["data.tgt_lang=de"]), "--set data.tgt_lang=de: the teacher has fr there"),
+    ]
+    for options, what in refusals:
+        with pytest.raises(ConfigError, match=what):
+            distill(several_run, **{**given, "out": tmp_path / "new", **options})
+        assert not (tmp_path / "new").exists()
+    teacher = shutil.copytree(several_run, tmp_path / "teacher")  # CTranslate2 has its export beside the run
+    found = distill(teacher, out=tmp_path / "student", to="fr", **given)
+    assert found.certificate is not None
+    student = Translator.load(tmp_path / "student")
+    assert (student.config.data.src_lang, student.config.data.tgt_lang) == ("en", "fr")
+    assert student.src_tokenizer.tags == {}
+    assert found.certificate.rows[0].chrf > 40  # of the teacher, on its own validation text of that language
+    assert (tmp_path / "student/distillation/pairs.fr").is_file()
+    assert "valid.fr" in str(student.config.data.valid)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from dragoman.data import phrasebook
+from dragoman.data.characters import CLASSES, SCRIPTS, count_classes
 from dragoman.data.stopwords import words_of
 from dragoman.doctor import alignment
 from dragoman.doctor.alignment import (
@@ -26,7 +27,6 @@ from dragoman.doctor.alignment import (
     learn,
     shifts,
 )
-from dragoman.doctor.characters import CLASSES, SCRIPTS, count_classes
 from dragoman.doctor.paired_lines import Sample
 
 PAIRS = list(dict.fromkeys(phrasebook.pairs(600)))

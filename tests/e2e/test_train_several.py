@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,54 +14,12 @@ import dragoman
 from dragoman.data.store import Store
 from dragoman.errors import ConfigError
 from dragoman.serving.pairs import Pairs
-
-Tiny = Callable[..., dict[str, Any]]
-Pair = tuple[str, str]
+from several import Pair, Tiny, french, settings, written
 
 
-def written(folder: Path, name: str, pairs: Sequence[Pair], **about: Any) -> dict[str, Any]:
-    """Two files, as an entry of the configuration."""
-    paths = [folder / f"{name}.{side}" for side in ("one", "other")]
-    for path, lines in zip(paths, zip(*pairs, strict=True), strict=True):
-        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return {"src": str(paths[0]), "tgt": str(paths[1]), **about}
-
-
-def french(pairs: Sequence[Pair]) -> list[Pair]:
-    """A third language: that of the second, each word backwards."""
-    return [(en, " ".join(word[::-1] for word in de.split())) for en, de in pairs]
-
-
-def settings(tiny: Tiny, folder: Path, sentences: Callable[[int, int], list[Pair]], **train: Any) -> dict[str, Any]:
-    folder.mkdir(parents=True, exist_ok=True)
-    real, made, valid = sentences(300, 1), sentences(200, 3), sentences(20, 2)
-    mapping = tiny(**train)
-    mapping["data"] |= {
-        "src_lang": "en",
-        "train": [
-            written(folder, "de", real, tgt_lang="de"),
-            written(folder, "fr", french(real), tgt_lang="fr"),
-            written(folder, "made", french(made), tgt_lang="fr", tag="<bt>", weight=0.5),
-        ],
-        "valid": [
-            written(folder, "valid.de", valid, tgt_lang="de"),
-            written(folder, "valid.fr", french(valid), tgt_lang="fr"),
-        ],
-    }
-    return mapping
-
-
-@pytest.fixture(scope="module")
-def run(once: Callable[..., Path], tiny: Tiny, toy_sentences: Callable[[int, int], list[Pair]]) -> Path:
-    """A run that translates the toy language into two others."""
-
-    def make(folder: Path) -> None:
-        mapping = settings(tiny, folder, toy_sentences, max_steps=350, schedule="cosine", batch_tokens=600)
-        mapping["train"] |= {"validate_every": 350, "save_every": 350}
-        mapping["model"]["dropout"] = 0.0
-        dragoman.train(dragoman.Config.from_mapping(mapping), out=folder / "run", quiet=True)
-
-    return once("several", make) / "run"
+@pytest.fixture(name="run")
+def _run(several_run: Path) -> Path:
+    return several_run
 
 
 def test_one_model_translates_into_the_language_that_is_asked_for(

@@ -56,6 +56,18 @@ def test_int8_differs_and_the_certificate_says_by_how_much(run: Path, corpus: An
     assert "BLEU" not in str(found)
 
 
+def test_another_stopping_rule_is_named_only_where_it_is_another(run: Path, corpus: Any) -> None:
+    folder = dragoman.export(run)
+    why = [
+        dragoman.certify(
+            run, folder, src=corpus.valid_src, beam_size=2, patience=patience, quiet=True, device="cpu"
+        ).why
+        for patience in (None, 1.0)
+    ]  # fmt: skip
+    assert [len(reasons) for reasons in why] == [1, 0]
+    assert "stops a sentence" in why[0][0]
+
+
 def test_what_cannot_be_compared_is_refused(
     run: Path, corpus: Any, tmp_path: Path, reseal: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,7 +18,8 @@ from dragoman.config import ModelConfig
 from dragoman.errors import ConfigError
 from dragoman.formats import FORMATS
 from dragoman.formats.format import Format, check, format_of
-from dragoman.formats.table import table
+from dragoman.formats.table import answers, table
+from terminals import Terminal
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -64,6 +65,21 @@ def test_the_table_is_that_of_the_reference_and_of_the_command(command: Callable
     page = (Path(__file__).parents[2] / "docs/reference/formats.md").read_text(encoding="utf-8")
     assert "\n<!-- made: formats -->\n" in page  # where the site puts the table
     assert command("formats").out.decode() == f"{table()}\n"
+
+
+@pytest.mark.parametrize("columns", [60, 100])
+def test_on_a_terminal_the_table_fits(columns: int) -> None:
+    terminal = Terminal("formats", columns=columns)
+    assert terminal.end() == 0
+    screen, found = terminal.screen, answers()
+    assert screen.wrapped == []
+    assert "|" not in terminal.said
+    assert screen.lines[0].split() == [*FORMATS]
+    [row] = [line for line in screen.lines if line.startswith("SwiGLU ")]
+    assert row.split() == ["SwiGLU", "exact", "no", "1", "exact", "exact", "exact"]
+    words = " ".join(" ".join(screen.lines).split())
+    assert all(f" {n} {reason}" in words for n, reason in enumerate(found.reasons, 1))
+    assert len({reason.partition(": ")[2] for reason in found.reasons}) == len(found.reasons)
 
 
 def test_each_quantization_begins_with_the_numbers_as_they_are() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
 import random
 import shutil
 from collections.abc import Callable
@@ -15,6 +16,8 @@ from typing import Any
 import pytest
 import sentencepiece
 import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 import dragoman
 from dragoman.bundle import load_bundle
@@ -24,6 +27,7 @@ from dragoman.decoding.scoring import read_all
 from dragoman.engines.page import Page
 from dragoman.errors import BundleError, ConfigError
 from dragoman.formats.subwords import NEVER
+from dragoman.serving.pairs import Pairs
 
 transformers = pytest.importorskip("transformers")
 transformers.logging.set_verbosity_error()
@@ -262,6 +266,26 @@ def test_a_bin_is_read_by_its_weights_alone(opus: Opus, tmp_path: Path) -> None:
     assert not (tmp_path / "three").exists()
 
 
+def reweighted(folder: Path, **tensors: Tensor) -> None:
+    """Other tensors in the place of some, or more; ``__`` stands for the dot of a name."""
+    content = load_file(folder / "model.safetensors")
+    content |= {name.replace("__", "."): tensor for name, tensor in tensors.items()}
+    save_file(content, folder / "model.safetensors")
+
+
+def greek() -> list[str]:
+    """Lines of random letters that no text of the corpus has."""
+    chance = random.Random(1)
+    return ["".join(chance.choices("αβγδεζηθικλ ", k=60)) for _ in range(300)]
+
+
+def respelled(folder: Path, piece: str) -> None:
+    """Another piece in the place of one."""
+    listed = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
+    listed[piece] = listed.pop(next(name for name, i in listed.items() if i == 20))
+    (folder / "vocab.json").write_text(json.dumps(listed), encoding="utf-8")
+
+
 def changed(folder: Path, name: str, **values: Any) -> None:
     content = json.loads((folder / name).read_text(encoding="utf-8"))
     (folder / name).write_text(json.dumps({**content, **values}), encoding="utf-8")
@@ -272,7 +296,14 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "an activation": (lambda f: changed(f, "config.json", activation_function="tanh"), "activation_function = 'tanh'"),
     "embedding norm": (lambda f: changed(f, "config.json", normalize_embedding=True), "normalize_embedding = true"),
     "sides differ": (lambda f: changed(f, "config.json", decoder_ffn_dim=64), "ffn_dim of encoder and decoder differ"),
-    "a width": (lambda f: changed(f, "config.json", d_model=64), "configuration says d_model = 64"),
+    "a width": (
+        lambda f: changed(f, "config.json", d_model=64),
+        r"is \(60, 32\), but its vocabulary and configuration say \(60, 64\)",
+    ),
+    "fewer layers": (
+        lambda f: changed(f, "config.json", encoder_layers=1),
+        "have model.encoder.layers.1.fc1.bias, .* and 13 more, which",
+    ),
     "more layers": (lambda f: changed(f, "config.json", encoder_layers=3), "lack model.encoder.layers.2"),
     "no number": (lambda f: changed(f, "config.json", d_model="64"), "d_model = 64 should be a whole number"),
     "no JSON": (lambda f: (f / "config.json").write_text("{"), "config.json: not JSON"),
@@ -282,6 +313,42 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "no weights": (lambda f: (f / "model.safetensors").unlink(), "neither model.safetensors nor pytorch_model.bin"),
     "cut weights": (lambda f: (f / "model.safetensors").write_bytes(b"123"), "model.safetensors: "),
+    "a bias": (lambda f: reweighted(f, final_logits_bias=torch.ones(1, 7)), r"final_logits_bias is \(1, 7\), but its"),
+    "more rows": (
+        lambda f: reweighted(f, model__shared__weight=torch.ones(900, 32)),
+        r"model.shared.weight is \(900, 32\), but its",
+    ),
+    "positions": (
+        lambda f: reweighted(f, model__encoder__embed_positions__weight=torch.ones(128, 16)),
+        "embed_positions.weight is",
+    ),
+    "whole numbers": (
+        lambda f: reweighted(f, final_logits_bias=torch.ones(1, 7, dtype=torch.int64)),
+        "no array of floats",
+    ),
+    "a tensor more": (
+        lambda f: reweighted(f, model__encoder__layernorm_embedding__weight=torch.ones(32)),
+        "have model.encoder.layernorm_embedding.weight, which its configuration has not",
+    ),
+    "not finite": (
+        lambda f: reweighted(f, model__encoder__layers__0__fc1__bias=torch.full((48,), torch.nan)),
+        "not finite",
+    ),
+    "untied without a head": (
+        lambda f: changed(f, "config.json", tie_word_embeddings=False),
+        "lack lm_head.weight",
+    ),
+    "unshared without tables": (
+        lambda f: changed(f, "config.json", share_encoder_decoder_embeddings=False),
+        "lack model.encoder.embed_tokens",
+    ),
+    "a piece that is no text": (lambda f: respelled(f, "\ud800"), "which no text can hold"),
+    "a piece that ends a line": (lambda f: respelled(f, "a\nb"), "which no text can hold"),
+    "another's subwords": (
+        lambda f: (f / "source.spm").write_bytes(learned(greek(), "bpe")),
+        "source.spm: .* pieces are not in the vocabulary; it belongs to another model",
+    ),
+    "no truth": (lambda f: changed(f, "config.json", scale_embedding="no"), "'no' should be true or false"),
     "no subwords": (lambda f: (f / "target.spm").unlink(), "target.spm: cannot be read"),
     "bad subwords": (lambda f: (f / "target.spm").write_bytes(b"\x0a\xff"), "not a SentencePiece model"),
     "an id twice": (lambda f: changed(f, "vocab.json", **{"<pad>": 0}), "should give the"),
@@ -290,13 +357,17 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_cannot_be_imported_is_refused_in_one_line(opus: Opus, tmp_path: Path, name: str) -> None:
+def test_what_cannot_be_imported_is_refused_in_one_line(
+    opus: Opus, tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
     spoil, says = BAD[name]
     folder = opus()
     spoil(folder)
+    caplog.set_level("INFO")
     with pytest.raises(BundleError, match=says) as refused:
         dragoman.import_model(folder, tmp_path / "run")
     assert "\n" not in str(refused.value)
+    assert caplog.text == ""
     assert not (tmp_path / "run").exists()
 
 
@@ -304,6 +375,9 @@ def test_other_refusals(opus: Opus, tmp_path: Path, command: Callable[..., Any])
     folder = opus()
     with pytest.raises(ConfigError, match="no such folder, and no name of a model"):
         dragoman.import_model(tmp_path / "nowhere", tmp_path / "run")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(BundleError, match="holds no model that can be imported"):
+        dragoman.import_model(tmp_path / "pipe", tmp_path / "run")
     done = command("import", folder, "--out", tmp_path / "run")
     assert (done.status, done.out.decode().strip()) == (0, str(tmp_path / "run"))
     with pytest.raises(ConfigError, match="already exists; choose another --out"):
@@ -465,6 +539,24 @@ def test_target_languages_are_refused_by_name(opus: Opus, tmp_path: Path, corpus
             from_run=run, quiet=True,
         )  # fmt: skip
     assert not (tmp_path / "tuned").exists()
+
+
+def test_a_model_of_several_targets_is_tuned_for_one_and_serves_all(opus: Opus, tmp_path: Path, corpus: Any) -> None:
+    run = dragoman.import_model(opus(marks=MARKS), tmp_path / "run", src_lang="en")
+    dragoman.train(
+        None, src=corpus.src, tgt=corpus.tgt, valid=(corpus.valid_src, corpus.valid_tgt), out=tmp_path / "tuned",
+        from_run=run, quiet=True, overrides=("data.tgt_lang=fra", "train.max_steps=40", "train.validate_every=40",
+        "train.save_every=40", "train.batch_tokens=400", "train.schedule=inverse_sqrt", "train.lr=0.003",
+        "train.warmup_steps=10"),
+    )  # fmt: skip
+    before, after = (
+        sum(one.log_prob for one in dragoman.Translator.load(each, "cpu").score(
+            corpus.valid_src.read_text().splitlines(), corpus.valid_tgt.read_text().splitlines(), to="fra"))
+        for each in (run, tmp_path / "tuned")
+    )  # fmt: skip
+    assert after > before + 10
+    served = Pairs([dragoman.Translator.load(tmp_path / "tuned", "cpu")])
+    assert sorted(served.targets_of("en")) == ["cmn_Hans", "fra", "spa"]
 
 
 def test_marks_survive_trimming_export_and_evaluation(

@@ -278,6 +278,15 @@ def cut(folder: Path) -> None:
     (folder / "model.npz").write_bytes(body[:-3000])
 
 
+def boasting(folder: Path) -> None:
+    """An array that says it is larger than any memory."""
+    head = io.BytesIO()
+    shape = {"descr": "<f4", "fortran_order": False, "shape": (2**40, 2**18)}
+    np.lib.format.write_array_header_1_0(head, shape)
+    with zipfile.ZipFile(folder / "model.npz", "w") as package:
+        package.writestr("Wemb.npy", head.getvalue())
+
+
 def emptied(folder: Path, name: str) -> None:
     with zipfile.ZipFile(folder / "model.npz", "w") as package:
         package.writestr(name, b"x")
@@ -286,6 +295,11 @@ def emptied(folder: Path, name: str) -> None:
 BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "pickled": (pickled, "cannot be read as arrays of numbers"),
     "cut": (cut, "cannot be read as arrays|holds no model"),
+    "larger than memory": (boasting, "says that its arrays are larger than memory"),
+    "another's subwords": (
+        lambda f: (f / "joint.vocab.yml").write_text("\n".join(f"{x}: {i}" for i, x in enumerate(
+            ["<unk>", "</s>", *(f"x{i}" for i in range(50))]))), "it belongs to another model",
+    ),
     "no arrays": (lambda f: emptied(f, "special:model.yml.npy"), "should hold options"),
     "a shape": (lambda f: rewritten(f, encoder_l1_self_Wq=np.ones((D, 7), np.float32)), "configuration says"),
     "a type": (lambda f: rewritten(f, Wemb=np.ones((200, D), np.int64)), "Wemb is int64"),
@@ -302,7 +316,8 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "no end": (lambda f: (f / "joint.vocab.yml").write_text("<unk>: 0\n"), "has no </s>"),
     "a long vocabulary": (
         lambda f: (f / "joint.vocab.yml").write_text("\n".join(f"{x}: {i}" for i, x in enumerate(
-            ["<unk>", "</s>", *map(str, range(9000))]))), "rows, its vocabulary more",
+            [*_lines((f / "joint.vocab.yml").read_text()), *(f"x{i}" for i in range(9000))]))),
+        "rows, its vocabulary more",
     ),
     "no subwords": (lambda f: (f / "source.spm").unlink(), "source.spm: cannot be read"),
     "an ensemble": (

@@ -149,7 +149,24 @@ def test_an_export_translates_as_the_run_does(tiny_run: Path, tmp_path: Path, co
     assert same >= len(texts) - 1
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert f"language: [{load_bundle(tiny_run).config.data.src_lang or ''}" in card
-    assert load_bundle(tiny_run).manifest["sha256"] in card
+    manifest = load_bundle(tiny_run).manifest
+    assert manifest["sha256"] in card
+    assert f"| training pairs | {manifest['train_pairs']:,} |" in card
+    assert f"| validation, BLEU, greedy | {manifest['validation']['bleu']:.2f} (nrefs:1\\|" in card
+    assert "Compared with" not in card
+
+
+def test_the_card_says_how_the_export_compares(tiny_run: Path, tmp_path: Path, corpus: Any) -> None:
+    folder = dragoman.export(tiny_run, "huggingface", tmp_path / "there")
+    found = dragoman.certify(
+        tiny_run, folder, src=corpus.valid_src, ref=corpus.valid_tgt, device="cpu", quiet=True, beam_size=1
+    )
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert "## Compared with the original" in card
+    assert f"| BLEU | {found.comparisons[0].a:.2f} | {found.comparisons[0].b:.2f} |" in card
+    assert f"{found.n_identical:,} translations (" in card
+    dragoman.certify(tiny_run, folder, src=corpus.valid_src, device="cpu", quiet=True)  # whole still
+    assert dragoman.export(tiny_run, "huggingface", folder) == folder  # which may be replaced
 
 
 @pytest.mark.parametrize("quantization", QUANTIZATIONS)
@@ -171,7 +188,7 @@ def test_every_quantization_loads_and_is_near(make: Make, tmp_path: Path, quanti
         (dict(activation="swiglu"), "no activation swiglu"),
         (dict(norm_eps=1e-6), "epsilon of its norms is 1e-05, and here model.norm_eps is 1e-06"),
         (dict(d_k=4), "not model.d_k = 4, model.d_v = 8"),
-        (dict(n_encoder_layers=0), "no translator without encoder"),
+        (dict(n_encoder_layers=0), "no model without encoder"),
         (dict(norm="pre", share_embeddings="decoder", tgt_vocab_size=8), "one size of vocabulary"),
     ],
 )

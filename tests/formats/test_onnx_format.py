@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -178,9 +179,9 @@ def test_an_export_is_certified(tiny_run: Path, tmp_path: Path, corpus: Any, com
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    (dict(n_encoder_layers=0), "no model without encoder is written"),
-    (dict(n_decoder_layers=0), "no model without decoder is written"),
-    (dict(architecture="gru"), "only Transformers are written, and here model.architecture is gru"),
+    (dict(n_encoder_layers=0), "it has no model without encoder"),
+    (dict(n_decoder_layers=0), "it has no model without decoder"),
+    (dict(architecture="gru"), "it has Transformers only, and here model.architecture is gru"),
     (dict(src_vocab_size=10**6, tgt_vocab_size=10**6, d_model=1023, n_heads=3, positions="learned"), "more than 2 GiB"),
 ]
 
@@ -213,10 +214,9 @@ def test_without_a_package_it_is_named(make: Make, tiny_run: Path, tmp_path: Pat
         check("onnx", make().model.config, "float32")
 
 
-def test_it_is_for_comparing_alone(tiny_run: Path) -> None:
+def test_it_says_what_it_cannot_do(tiny_run: Path) -> None:
     bundle = load_bundle(tiny_run)
     models = Models((bundle,), bundle.model)
     assert Onnx.obstacle(models, Needs()) == ""
     assert Onnx.obstacle(models, Needs(alignments=True)) == "alignments"
-    with pytest.raises(ConfigError, match="engine = 'onnx' is for comparing an export alone: use torch"):
-        Onnx.load(models, "fp32", 1)
+    assert Onnx.obstacle(replace(models, bundles=(bundle, bundle)), Needs()) == "an ensemble"

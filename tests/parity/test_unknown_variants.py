@@ -13,6 +13,7 @@ from dragoman.config import ModelConfig, TrainConfig
 from dragoman.errors import ConfigError
 from dragoman.fast import forward
 from dragoman.fast.step import FastTransformer
+from dragoman.formats import FORMATS
 from dragoman.formats.format import check
 from dragoman.model.build import build
 from dragoman.model.transformer import Transformer
@@ -65,11 +66,14 @@ def test_a_convolutional_model_refuses_unknown_positions() -> None:
         build(with_unknown(architecture="conv", positions="alibi"))(SRC, TGT_IN)
 
 
-@pytest.mark.parametrize("fields", [{"activation": "mish"}, {"positions": "alibi"}, {"architecture": "mamba"}])
-def test_ctranslate2_is_not_given_it(fields: dict[str, Any]) -> None:
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize(
+    "fields", [{"activation": "mish"}, {"positions": "alibi"}, {"norm": "sandwich"}, {"architecture": "mamba"}]
+)
+def test_no_format_is_given_it(fields: dict[str, Any], form: str) -> None:
     (name, value), *_ = fields.items()
-    with pytest.raises(ConfigError, match=f"cannot be written for CTranslate2: .*{name}.*") as refused:
-        check("ctranslate2", with_unknown(**fields), "float32")
+    with pytest.raises(ConfigError, match=f"cannot be written for .*{name}.*") as refused:
+        check(form, with_unknown(**fields), "float32")
     assert value in str(refused.value)
 
 

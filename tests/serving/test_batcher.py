@@ -149,21 +149,36 @@ def test_an_owner_takes_no_more_than_its_turn(served: Translator) -> None:
     assert batcher.done.sentences == 9
 
 
-def test_the_speed_is_known_from_the_first_batch_and_told_by_full_ones(served: Translator) -> None:
+def test_the_speed_is_told_by_batches_that_leave_nobody_out_or_are_large(served: Translator) -> None:
     batcher = Batcher()
     plan, _ = slow(served)
     jobs = list(Ticket(plan, sentences(["the dog"] * 200, plan)).waiting)
     few, many = jobs[:1], jobs
-    batcher._count(few, 1.0)
+    batcher._count(few, False, 10.0)
+    assert batcher._tokens_per_s == 0  # a lone request of a server that has just begun refuses nobody
+    batcher._count(few, True, 1.0)
     slow_one = batcher._tokens_per_s
-    assert slow_one == few[0].n_tokens  # a bound from below: nothing else is known yet
-    batcher._count(many, 1.0)
+    assert slow_one == few[0].n_tokens  # others waited, and could not be searched with it: this is the speed
+    batcher._count(many, False, 1.0)
     assert batcher._tokens_per_s > slow_one
     known = batcher._tokens_per_s
-    batcher._count(few, 1.0)
+    batcher._count(few, False, 1.0)
     assert batcher._tokens_per_s == known  # a lone request makes no queue look hopeless
-    batcher._count(many, 100.0)
+    batcher._count(many, False, 100.0)
     assert batcher._tokens_per_s < known  # a full batch that was slow counts
+    assert batcher.close(20)
+
+
+def test_many_that_come_at_once_after_a_lone_slow_request_are_let_in(served: Translator) -> None:
+    batcher = Batcher(longest_wait_s=0.5)
+    plan, engine = slow(served)
+    first = submit(batcher, ["the dog"], plan)
+    assert engine.entered.wait(10)
+    time.sleep(0.5)
+    engine.go.set()
+    first.found.result(20)
+    tickets = [submit(batcher, ["the cat sleeps here"], plan) for _ in range(40)]
+    assert all(len(ticket.found.result(30)) == 1 for ticket in tickets)
     assert batcher.close(20)
 
 

@@ -1,4 +1,7 @@
 "use strict";
+// Sphinx 9.0 asks for a stemmer by the name of the language, and gives Chinese pages the English one.
+var ChineseStemmer = function () { return new EnglishStemmer(); };
+
 // A query in Chinese has no spaces: it is cut into the longest words that the index has. What is between spaces in
 // other scripts stays whole, as the theme has it.
 var splitQuery = (query) => {

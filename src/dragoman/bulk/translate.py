@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.bulk.cluster import Cluster, Job, Progress, connected
+from dragoman.bulk.options import Machines
 from dragoman.bulk.record import Done, Record, recorded
 from dragoman.bulk.shards import Shard, shard_names
 from dragoman.errors import ConfigError
@@ -55,11 +56,11 @@ class Report:
         return "; ".join(said)
 
 
-@takes(TranslateOptions)
+@takes(Machines, TranslateOptions)
 def translate_folder(
     run: Path | str | Sequence[Path | str], src: Path | str, out: Path | str, options: TranslateOptions | None = None,
-    *, ray: str = "local", actors: int | None = None, column: str | None = None, device: str = "auto",
-    restart: bool = False, events: Events = QUIET, failed: Callable[[Failed], object] | None = None, **changes: Any,
+    *, machines: Machines | None = None, column: str | None = None, restart: bool = False, events: Events = QUIET,
+    failed: Callable[[Failed], object] | None = None, **changes: Any,
 ) -> Report:  # fmt: skip
     """Translate a folder of shards on a Ray cluster into another: the same names, as many lines, in the same order.
 
@@ -70,11 +71,12 @@ def translate_folder(
         src: A folder of text (plain, ``.gz``, ``.zst``) and ``.parquet``, or one such file.
         out: The folder to write. Its record refuses another model or other options than those it was begun with.
         options: As for ``Translator.translate``; ``workers`` is the number of cores of an actor, 1 if not given.
-        ray: ``local`` starts Ray on this machine, ``auto`` finds the cluster that this machine belongs to, HOST:PORT
-            names one.
-        actors: How many models work at a time; as many as the cluster has room for, if not given.
+            ``changes`` are options by name, of these and of ``machines``.
+        machines: ``ray``: ``local`` (or None) starts Ray on this machine, ``auto`` finds the cluster that this machine
+            belongs to, HOST:PORT names one. ``actors``: how many models work at a time; as many as the cluster has room
+            for, if not given. ``device``: ``cpu``, ``cuda`` (a GPU for each actor) or ``auto``: a GPU where the cluster
+            has any.
         column: Of ``.parquet`` files; may be left out where there is a single one of text.
-        device: ``cpu``, ``cuda`` (a GPU for each actor) or ``auto``: a GPU where the cluster has any.
         restart: Translate again what is done.
         events: Who is told of progress, in lines.
         failed: Told of each shard that failed, at once.
@@ -87,27 +89,27 @@ def translate_folder(
         DataError: There are no shards.
         DragomanError: The cluster cannot be reached, or fails; what is done is kept.
     """
+    of_machines = {name: changes.pop(name) for name in Machines.names() if name in changes}
+    machines = Machines.of(machines, of_machines)
     options = TranslateOptions.of(options, changes)
     if options.n_best > 1 or options.alignments or not isinstance(options.prefix, str):
         raise ConfigError("n_best, alignments and a prefix for each line are not for a folder: a line gives a line")
-    if actors is not None and actors < 1:
-        raise ConfigError(f"actors = {actors} must be 1 or more")
     src, out = Path(src).absolute(), Path(out).absolute()
     folder, names = (src.parent if src.is_file() else src), shard_names(src)
     if (out / names[0]).resolve() == (folder / names[0]).resolve() or out.resolve().is_relative_to(src.resolve()):
         raise ConfigError(f"{out}: lies in the folder that is read; choose another one")
     runs = (run,) if isinstance(run, Path | str) else run
     job = Job(
-        runs=tuple(Path(each).absolute() for each in runs), src=folder, out=out, column=column, device=device,
-        cores=options.workers or 1, options=options,
+        runs=tuple(Path(each).absolute() for each in runs), src=folder, out=out, column=column,
+        device=machines.device, cores=options.workers or 1, options=options,
     )  # fmt: skip
-    with connected(ray) as cluster:
+    with connected(machines.ray or "local") as cluster:
         job = cluster.decide(job)
         with recorded(out, job.facts or {}, restart) as record:
             if restart:
                 for name in names:
                     forget(out / name)
-            return _translate(cluster, job, names, actors, record, events, failed or (lambda one: None))
+            return _translate(cluster, job, names, machines.actors, record, events, failed or (lambda one: None))
 
 
 def _translate(

@@ -39,6 +39,17 @@ COMMANDS = {
             "dragoman train --out runs/first --resume",
         ),
     ),
+    "augment": About(
+        "augment:augment",
+        "Make more training text: trained runs translate text of one language, and what is unfit to learn from is "
+        "left out.\n\n"
+        "OUT gets the text and a configuration for `dragoman train`. After an interruption the same command resumes.",
+        (
+            "dragoman augment --forward runs/there --src news.en --out made",
+            "dragoman augment --back runs/back --tgt news.de --held-out test.de --out made",
+            "dragoman augment --forward runs/there --src news.en --back runs/back --tgt news.de --out made",
+        ),
+    ),
     "distill": About(
         "distill:distill",
         "Train a small, fast student on what a trained run translates, and measure it beside its teacher.\n\n"

@@ -18,20 +18,21 @@ from dragoman.translation.options import Options, default_of
 F = TypeVar("F", bound=Callable[..., None])
 
 
-def with_options(declared: type[Options], *names: str, without: Sequence[str] = ()) -> Callable[[F], F]:
-    """Give a command the declared options ``names``; it gets what was given of them as its argument ``options``.
+def with_options(
+    declared: type[Options], *names: str, without: Sequence[str] = (), into: str = "options"
+) -> Callable[[F], F]:
+    """Give a command the declared options ``names``; it gets what was given of them as its argument ``into``.
 
-    Without any names it gets all but those of ``without``.
+    Without any names it gets all but those of ``without``. Of several declarations the lowest comes first in its help.
 
     A bool that is true by default becomes ``--no-NAME``; a list may be repeated. A value is checked by the declaration.
     """
 
-    known = [each.name for each in dataclasses.fields(declared)]  # type: ignore[arg-type]
-    taken = names or tuple(name for name in known if name not in without)
+    taken = names or tuple(name for name in declared.names() if name not in without)
 
     def decorate(command: F) -> F:
         hints = get_type_hints(command, include_extras=True)
-        own = [each for each in inspect.signature(command).parameters.values() if each.name != "options"]
+        own = [each for each in inspect.signature(command).parameters.values() if each.name != into]
         parameters = [each.replace(annotation=hints[each.name]) for each in own]
         parameters += [_parameter(declared, name) for name in taken]
 
@@ -43,7 +44,7 @@ def with_options(declared: type[Options], *names: str, without: Sequence[str] = 
                 for name, value in options.items()
                 if value is not None and value != default_of(_field(declared, name))
             }
-            command(**given, options=declared.of(None, changes))
+            command(**given, **{into: declared.of(None, changes)})
 
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {each.name: each.annotation for each in parameters}
@@ -74,8 +75,9 @@ def _parameter(declared: type[Options], name: str) -> inspect.Parameter:
     else:
         completes = settings if flag == "--set" else None
         shown = typer.Option(
-            flag, help=told.description, rich_help_panel=told.json_schema_extra["group"], autocompletion=completes
-        )
+            flag, help=told.description, metavar=told.json_schema_extra.get("metavar"), autocompletion=completes,
+            rich_help_panel=told.json_schema_extra["group"],
+        )  # fmt: skip
         default = None if default in ((), "") else default
         annotation = Annotated[_typed(kind), shown]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
@@ -88,6 +90,6 @@ def _typed(kind: Any) -> Any:
     if get_origin(kind) is Literal:
         return str
     choices: Sequence[Any] = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
-    if get_origin(choices[0]) is tuple:
+    if get_origin(choices[0]) is tuple and get_args(choices[0])[-1] is Ellipsis:
         return list[str] | None
     return choices[0] | None if len(choices) > 1 or choices[0] is str else choices[0]

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from pydantic.dataclasses import dataclass
 
 from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.errors import ConfigError
 from dragoman.progress import say
-from dragoman.translation.options import TranslateOptions
+from dragoman.translation.options import Options, TranslateOptions, option
 
 if TYPE_CHECKING:
     from dragoman.evaluation.evaluate import Compared, Evaluation
@@ -22,10 +23,39 @@ if TYPE_CHECKING:
     from dragoman.evaluation.stress import Stressed
 
 
+@dataclass(frozen=True, kw_only=True)
+class TestSet(Options):
+    """What is scored, by what, and where the scores go."""
+
+    ref: Annotated[
+        Path | None, option("Text", "References, aligned with the source line by line; gold trees for a parser.")
+    ] = None
+    src: Annotated[Path | None, option("Text", "Source side of the test set; required to evaluate a run.")] = None
+    old_style: Annotated[
+        bool, option("Scores", "Also report lower-cased, Moses-tokenised BLEU, as older papers do.")
+    ] = False
+    stress: Annotated[
+        bool,
+        option("Scores", "Also evaluate robustness on perturbed sources: capitals, typing errors, long lines, ..."),
+    ] = False
+    segment_scores: Annotated[
+        tuple[Path, Path] | None,
+        option(
+            "Scores",
+            "Compare the two by any metric's scores of their sentences, one number a line, higher is better.",
+            metavar="FILE FILE",
+        ),
+    ] = None
+    out: Annotated[Path | None, option("Output", "Also write the translations to this file.")] = None
+    as_json: Annotated[bool, option("Output", "Print the scores as one JSON object.", flag="--json")] = False
+    device: Annotated[str, option("Speed", "Device: auto, cpu or cuda.")] = "auto"
+
+
 @with_options(
     TranslateOptions, "beam_size", "length_penalty", "length_penalty_form", "patience", "guard", "engine", "precision",
     "batch_tokens", "workers", "fast", "to", "from_lang",
 )  # fmt: skip
+@with_options(TestSet, into="test")
 def evaluate(
     systems: Annotated[
         list[Path],
@@ -36,92 +66,51 @@ def evaluate(
         ),
     ],
     options: TranslateOptions,
-    ref: Annotated[
-        Path | None,
-        typer.Option(
-            help="References, aligned with the source line by line; gold trees for a parser.", rich_help_panel="Text"
-        ),
-    ] = None,
-    src: Annotated[
-        Path | None,
-        typer.Option(help="Source side of the test set; required to evaluate a run.", rich_help_panel="Text"),
-    ] = None,
-    old_style: Annotated[
-        bool,
-        typer.Option(
-            "--old-style",
-            help="Also report lower-cased, Moses-tokenised BLEU, as older papers do.",
-            rich_help_panel="Scores",
-        ),
-    ] = False,
-    stress: Annotated[
-        bool,
-        typer.Option(
-            "--stress",
-            help="Also evaluate robustness on perturbed sources: capitals, typing errors, long lines, ...",
-            rich_help_panel="Scores",
-        ),
-    ] = False,
-    segment_scores: Annotated[
-        tuple[Path, Path] | None,
-        typer.Option(
-            metavar="FILE FILE",
-            help="Compare the two by any metric's scores of their sentences, one number a line, higher is better.",
-            rich_help_panel="Scores",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Also write the translations to this file.", rich_help_panel="Output")
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the scores as one JSON object.", rich_help_panel="Output")
-    ] = False,
-    device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.", rich_help_panel="Speed")] = "auto",
+    test: TestSet,
 ) -> None:
     """``dragoman evaluate``; its help is in ``cli/commands.py``."""
     with loading():
         import dragoman.evaluation.evaluate  # noqa: F401  (which takes long)
         from dragoman.files import check_output
 
-    if segment_scores is not None:
-        if len(systems) != 2 or ref is not None or src is not None:
+    names, out = [str(system) for system in systems], test.out
+    if test.segment_scores is not None:
+        if len(systems) != 2 or test.ref is not None or test.src is not None:
             raise ConfigError("--segment-scores takes two names and two files of numbers, and no --src and --ref")
         from dragoman.evaluation.evaluate import compare_segment_scores
 
-        _print_comparison(compare_segment_scores(*segment_scores), [str(system) for system in systems], as_json)
+        _print_comparison(compare_segment_scores(*test.segment_scores), names, test.as_json)
         return
-    if ref is None:
+    if test.ref is None:
         raise ConfigError("Missing option '--ref': name the references (see dragoman evaluate --help)")
     if len(systems) > 2:
         raise ConfigError(f"{len(systems)} systems: compare two at a time")
-    if (len(systems) == 2 or stress) and out is not None:
+    if (len(systems) == 2 or test.stress) and out is not None:
         raise ConfigError("--out is for the translations of one run; leave it out here")
     if out is not None:
-        check_output(out, src, ref, *systems)
+        check_output(out, test.src, test.ref, *systems)
     with at_ctrl_c(lambda: "before the scores were there: nothing is kept, and the same command begins again"):
-        _evaluate(systems, options, ref, src, old_style, stress, out, as_json, device)
+        _evaluate(systems, options, test, test.ref)
 
 
-def _evaluate(
-    systems: Sequence[Path], options: TranslateOptions, ref: Path, src: Path | None, old_style: bool, stress: bool,
-    out: Path | None, as_json: bool, device: str,
-) -> None:  # fmt: skip
+def _evaluate(systems: Sequence[Path], options: TranslateOptions, test: TestSet, ref: Path) -> None:
     """One run or two, plainly or under stress."""
-    from dragoman.evaluation import evaluate as assessment
+    from dragoman.evaluation import evaluate as api
 
-    if stress:
-        if len(systems) == 2 or old_style or src is None:
+    how: dict[str, Any] = dict(src=test.src, ref=ref, options=options, device=test.device)
+    if test.stress:
+        if len(systems) == 2 or test.old_style or test.src is None:
             raise ConfigError("--stress takes one run, with --src and --ref, and no --old-style")
-        _print_stress(assessment.stress(systems[0], src=src, ref=ref, options=options, device=device), as_json)
+        _print_stress(api.stress(systems[0], **how), test.as_json)
     elif len(systems) == 2:
-        compared = assessment.compare(*systems, src=src, ref=ref, options=options, old_style=old_style, device=device)
-        _print_compared(compared, [str(system) for system in systems], as_json)
+        compared = api.compare(*systems, old_style=test.old_style, **how)
+        _print_compared(compared, [str(system) for system in systems], test.as_json)
     else:
-        found = assessment.evaluate(systems[0], src=src, ref=ref, options=options, old_style=old_style, device=device)
-        _print_evaluation(found, as_json)
-        if out is not None:
+        found = api.evaluate(systems[0], old_style=test.old_style, **how)
+        _print_evaluation(found, test.as_json)
+        if test.out is not None:
             text = "".join(translation.text + "\n" for translation in found.translations)
-            out.write_text(text, encoding="utf-8", newline="\n")
+            test.out.write_text(text, encoding="utf-8", newline="\n")
 
 
 def _print_evaluation(found: Evaluation, as_json: bool) -> None:

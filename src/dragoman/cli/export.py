@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +12,9 @@ from dragoman.cli.completion import runs
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.errors import ConfigError
 from dragoman.formats import FORMATS
+
+if TYPE_CHECKING:
+    from dragoman.formats.table import Answers
 
 
 def export(
@@ -37,14 +41,17 @@ def export(
         list[str] | None,
         typer.Option(help="With --check: fail unless it comes up to this; nats=1e-4, identical=0.99, bleu=0.1, ..."),
     ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="With --check: target language, of a model with several, such as fr.")
+    ] = None,
     device: Annotated[str, typer.Option(help="With --check: device (auto, cpu or cuda).")] = "auto",
 ) -> None:
     """``dragoman export``; its help is in ``cli/commands.py``."""
     with loading():
         from dragoman.formats import export as exports
 
-    if check is None and (ref is not None or as_json or require):
-        raise ConfigError("--ref, --json and --require need --check: give the text to compare on with --check")
+    if check is None and (ref is not None or as_json or require or target is not None):
+        raise ConfigError("--ref, --json, --require and --target need --check: give the text to compare on with it")
     if check is None:
         print(exports.export(run, to, out, quantization))
         return
@@ -67,9 +74,14 @@ def export(
     text = compared_text(check, ref)
     translator = Translator.load(run, device)
     check_task(translator)
+    options = TranslateOptions(to=target)
+    if target is None and translator.languages.targets:
+        known = ", ".join(translator.languages.targets)
+        raise ConfigError(f"{run} translates into several languages: say with --target which to compare ({known})")
+    translator.plan(options)
     folder = exports.export(run, to, out, quantization)
     with at_ctrl_c(lambda: f"before the comparison was done; the export is whole: {folder}"):
-        found = compare_export(translator, folder, text, TranslateOptions())
+        found = compare_export(translator, folder, text, options)
     print(found.to_json() if as_json else f"{folder}\n{found}")
     found.require(limits)
 
@@ -82,6 +94,39 @@ def formats(
     """``dragoman formats``; its help is in ``cli/commands.py``."""
     with loading():
         from dragoman.bundle import load_bundle
-        from dragoman.formats.table import table
+        from dragoman.formats.table import answers, table
 
-    print(table(None if run is None else {str(run): load_bundle(run).model.config}))
+    models = None if run is None else {str(run): load_bundle(run).model.config}
+    if sys.stdout.isatty():
+        _show(answers(models))
+    else:
+        print(table(models))
+
+
+def _show(found: Answers) -> None:
+    """The answers on a terminal, as wide as it is."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.padding import Padding
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    grid = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", pad_edge=False)
+    grid.add_column("", overflow="fold")
+    for name in FORMATS:
+        grid.add_column(name, no_wrap=True)
+    for model, numbers in found.rows.items():
+        cells = (f"[dim]no {n:>2}[/dim]" if n else "exact" for n in numbers)
+        grid.add_row(escape(model.replace("`", "")), *cells)
+    console.print(grid)
+    lists = Table(box=None, padding=(0, 1, 0, 0), show_header=False, pad_edge=False)
+    lists.add_column(no_wrap=True, justify="right")
+    lists.add_column(overflow="fold")
+    for n, reason in enumerate(found.reasons, 1):
+        lists.add_row(f"{n}", escape(reason))
+    if found.reasons:
+        console.print(Padding(lists, (1, 0, 0, 0)))
+    rounded = Table("", "--quantization", box=None, padding=(0, 1, 0, 0), header_style="bold", pad_edge=False)
+    for name, quantizations in found.quantizations.items():
+        rounded.add_row(name, ", ".join(quantizations))
+    console.print(Padding(rounded, (1, 0, 0, 0)))

@@ -7,7 +7,7 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
@@ -16,6 +16,9 @@ from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.progress import Ticker, clear, say
 from dragoman.translation.options import TranslateOptions
+
+if TYPE_CHECKING:
+    from dragoman.translation.scoring import Scored
 
 WINDOW = 2048
 """How many lines are scored together."""
@@ -52,7 +55,6 @@ def score(
     """``dragoman score``; its help is in ``cli/commands.py``."""
     with loading():
         from dragoman.data.corpus import read_pairs
-        from dragoman.decoding.alignment import pharaoh
         from dragoman.files import check_output
         from dragoman.translation.translator import Translator
 
@@ -74,12 +76,7 @@ def score(
             sources, targets = zip(*pairs[start : start + WINDOW], strict=True)
             found = plan.score(sources, targets)
             for number, one in enumerate(found, start + 1):
-                for note in one.notes:
-                    say(f"warning: {tgt}:{number}: {note}")
-                clear()
-                print(json.dumps(_fields(one), ensure_ascii=False) if as_json else _row(one))
-                if links is not None:
-                    links.write(pharaoh(one.alignment or ()).encode() + b"\n")
+                _write(one, f"{tgt}:{number}", as_json, links)
             asked = [one for one in found if one.n_tokens]
             n_lines, n_tokens = n_lines + len(asked), n_tokens + sum(one.n_tokens for one in asked)
             nats -= sum(one.log_prob for one in asked)
@@ -88,12 +85,24 @@ def score(
     say(f"{perplexity}; {n_lines:,} of {len(pairs):,} lines, {n_tokens:,} tokens")
 
 
-def _row(one: Any) -> str:
+def _write(one: Scored, where: str, as_json: bool, links: BinaryIO | None) -> None:
+    """A pair's scores to stdout, its alignment to ``links``, and its notes as warnings."""
+    from dragoman.decoding.alignment import pharaoh
+
+    for note in one.notes:
+        say(f"warning: {where}: {note}")
+    clear()
+    print(json.dumps(_fields(one), ensure_ascii=False) if as_json else _row(one))
+    if links is not None:
+        links.write(pharaoh(one.alignment or ()).encode() + b"\n")
+
+
+def _row(one: Scored) -> str:
     per_token = one.log_prob / one.n_tokens if one.n_tokens else math.nan
     return f"{one.log_prob:.6f}\t{per_token:.6f}\t{one.score:.6f}"
 
 
-def _fields(one: Any) -> dict[str, Any]:
+def _fields(one: Scored) -> dict[str, Any]:
     """As JSON, which has no nan: null."""
     fields: dict[str, Any] = {
         "log_prob": one.log_prob if one.n_tokens else None,

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
+from pydantic.dataclasses import dataclass
 
+from dragoman.bulk.options import Machines
 from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.errors import ConfigError, DataError
 from dragoman.progress import Ticker, clear, has_live_line, say
-from dragoman.translation.options import TranslateOptions
+from dragoman.translation.options import Options, TranslateOptions, option
 
 if TYPE_CHECKING:
     from dragoman.translation.notes import Note
@@ -30,10 +32,37 @@ MOST_NAMED = 20
 """Segments that are named one by one if they are left."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Output(Options):
+    """Where the translations go, and in which form."""
+
+    alignments: Annotated[
+        Path | None, option("Output", "Write word alignments to this file, in Pharaoh format (0-0 1-2).")
+    ] = None
+    as_json: Annotated[
+        bool, option("Output", "Print one JSON object per line, with score, confidence and notes.", flag="--json")
+    ] = False
+    out: Annotated[
+        Path | None,
+        option("Output", "Output file (default: stdout); rerun the same command to resume after an interruption."),
+    ] = None
+    column: Annotated[
+        tuple[str, ...],
+        option(
+            "Output", "Column of a .csv, .tsv or (with --ray) .parquet to translate, by its heading; may be repeated."
+        ),
+    ] = ()
+    restart: Annotated[bool, option("Output", "Start --out again instead of resuming it.")] = False
+
+
 @with_options(TranslateOptions, without=["alignments"])  # which is a file here
+@with_options(Machines, into="machines")
+@with_options(Output, into="output")
 def translate(
     run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
     options: TranslateOptions,
+    machines: Machines,
+    output: Output,
     file: Annotated[
         Path | None,
         typer.Argument(
@@ -52,62 +81,35 @@ def translate(
             help="Another run to ensemble with (probabilities are averaged); may be repeated.", rich_help_panel="Search"
         ),
     ] = None,
-    alignments: Annotated[
-        Path | None,
-        typer.Option(help="Write word alignments to this file, in Pharaoh format (0-0 1-2).", rich_help_panel="Output"),
-    ] = None,
-    as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json", help="Print one JSON object per line, with score, confidence and notes.", rich_help_panel="Output"
-        ),
-    ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Output file (default: stdout); rerun the same command to resume after an interruption.",
-            rich_help_panel="Output",
-        ),
-    ] = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Column of a .csv, .tsv or (with --ray) .parquet to translate, by its heading; may be repeated.",
-            rich_help_panel="Output",
-        ),
-    ] = None,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Start --out again instead of resuming it.", rich_help_panel="Output")
-    ] = False,
-    device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.", rich_help_panel="Speed")] = "auto",
-    ray: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Ray cluster that translates a folder of shards (text, .gz, .zst, .parquet) into --out: local, auto "
-            "or HOST:PORT.",
-            rich_help_panel="Speed",
-        ),
-    ] = None,
-    actors: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Models at work on the cluster (default: as it has room for).", rich_help_panel="Speed"
-        ),
-    ] = None,
 ) -> None:
     """``dragoman translate``; its help is in ``cli/commands.py``."""
     with loading():
-        from dragoman.files import check_output, refuse_an_input
         from dragoman.translation.translator import Translator
 
-    if ray is not None:
-        if interactive or as_json or alignments is not None:
-            raise ConfigError("--ray translates lines into lines: leave out -i, --json and --alignments")
-        _folder([run, *(ensemble or ())], file, out, options, column or [], ray, actors, device, restart)
+    members = [run, *(ensemble or ())]
+    if machines.ray is not None:
+        _folder(members, file, options, machines, output, interactive)
         return
-    if actors is not None:
+    if machines.actors is not None:
         raise ConfigError("--actors is for a Ray cluster: give --ray too")
+    is_document = _check(run, file, options, output, interactive)
+    with loading(run):
+        translator = Translator.load(members, machines.device)
+        plan = translator.plan(dataclasses.replace(options, alignments=output.alignments is not None))
+    if file is not None and output.out is not None:
+        if is_document:
+            _document(translator, file, output.out, options, output.column)
+        else:
+            _into_file(translator, file, output.out, _Rendering(plan, output.as_json), output.restart)
+    else:
+        _to_stdout(translator, plan, file, output, interactive)
+
+
+def _check(run: Path, file: Path | None, options: TranslateOptions, output: Output, interactive: bool) -> bool:
+    """Refuse what cannot be done together; returns whether ``file`` is a document, or a folder of them."""
+    from dragoman.files import check_output, refuse_an_input
+
+    out, alignments = output.out, output.alignments
     if interactive and file is not None:
         raise ConfigError(f"-i reads from a prompt, but {file} was given too: leave out one of them")
     if file is not None and not file.exists():
@@ -116,20 +118,20 @@ def translate(
             f"{run}, or dragoman translate {run} -i"
         )
     is_document = file is not None and (_is_document(file) if not file.is_dir() else out is not None)
-    if column and not is_document:
+    if output.column and not is_document:
         raise ConfigError("--column names a column of a .csv or .tsv: give such a FILE")
     if is_document and out is None:
         raise ConfigError(
             f"{file} is a document: give --out FILE for its translation; to translate it line by line, redirect it: "
             f"< {file}"
         )
-    if is_document and (alignments is not None or as_json or restart or options.n_best > 1):
+    if is_document and (alignments is not None or output.as_json or output.restart or options.n_best > 1):
         raise ConfigError(
             "--json, --n-best, --alignments and --restart are for lines of text: leave them out for a document"
         )
     if out is not None and file is None:
         raise ConfigError("--out needs a FILE, which it can reread to resume: give one, or redirect stdout")
-    if restart and out is None:
+    if output.restart and out is None:
         raise ConfigError("--restart starts the file of --out again: give --out too")
     if alignments is not None and out is not None:
         raise ConfigError("--alignments cannot resume as --out does: leave out one, or redirect stdout")
@@ -137,16 +139,12 @@ def translate(
         check_output(alignments, file, options.glossary)
     if out is not None:
         refuse_an_input(out, options.glossary)
-    with loading(run):
-        translator = Translator.load([run, *(ensemble or ())], device)
-        plan = translator.plan(replace(options, alignments=alignments is not None))
-    if is_document and file is not None and out is not None:
-        _document(translator, file, out, options, column or [])
-        return
-    show = _Rendering(plan, as_json)
-    if out is not None and file is not None:
-        _into_file(translator, file, out, show, restart)
-        return
+    return is_document
+
+
+def _to_stdout(translator: Translator, plan: Plan, file: Path | None, output: Output, interactive: bool) -> None:
+    """Print the translations of a file, of stdin, or of what is typed."""
+    show, alignments = _Rendering(plan, output.as_json), output.alignments
     found = _typed(translator, plan) if interactive else _streamed(translator, plan, file)
     number = 0
     with (
@@ -155,7 +153,7 @@ def translate(
     ):
         for number, translation in enumerate(found, 1):
             clear()
-            if interactive and not as_json and not translation.text and _at_terminal():
+            if interactive and not output.as_json and not translation.text and _at_terminal():
                 say("(the translation is empty)")
             else:
                 show.write(number, translation, links)
@@ -188,7 +186,7 @@ def _is_document(file: Path) -> bool:
     return file.name.lower().endswith(SUFFIXES) and not file.name.lower().endswith(".txt")
 
 
-def _document(translator: Translator, file: Path, out: Path, options: TranslateOptions, columns: list[str]) -> None:
+def _document(translator: Translator, file: Path, out: Path, options: TranslateOptions, columns: Sequence[str]) -> None:
     """Translate a document or a folder of them; what was left is named."""
     from dragoman.documents.translate import translate_document
     from dragoman.translation.notes import Events
@@ -207,22 +205,24 @@ def _document(translator: Translator, file: Path, out: Path, options: TranslateO
 
 
 def _folder(
-    runs: list[Path], src: Path | None, out: Path | None, options: TranslateOptions, columns: list[str], ray: str,
-    actors: int | None, device: str, restart: bool,
-) -> None:  # fmt: skip
+    runs: list[Path], src: Path | None, options: TranslateOptions, machines: Machines, output: Output, interactive: bool
+) -> None:
     """Translate a folder of shards on a Ray cluster, or go on with it."""
     from dragoman.bulk.translate import translate_folder
     from dragoman.translation.notes import Events
 
+    if interactive or output.as_json or output.alignments is not None:
+        raise ConfigError("--ray translates lines into lines: leave out -i, --json and --alignments")
+    out, columns = output.out, output.column
     if src is None or out is None:
         raise ConfigError("--ray translates a folder of shards into another: give the folder, and --out DIR")
     if len(columns) > 1:
         raise ConfigError("--ray translates one column of a .parquet file: give one --column")
-    say(f"connecting to Ray ({ray}) ...")
+    say(f"connecting to Ray ({machines.ray}) ...")
     with at_ctrl_c(lambda: f"with what is whole in {out}; the same command resumes"):
         report = translate_folder(
-            runs, src, out, options, ray=ray, actors=actors, column=next(iter(columns), None), device=device,
-            restart=restart, events=Events(progress=Ticker()), failed=lambda one: _warn(one.why),
+            runs, src, out, options, machines=machines, column=next(iter(columns), None), restart=output.restart,
+            events=Events(progress=Ticker()), failed=lambda one: _warn(one.why),
         )  # fmt: skip
     say(f"{out}: {report}")
     if report.failed:
@@ -248,10 +248,10 @@ def _and_close(stream: BinaryIO, found: Iterator[Translation]) -> Iterator[Trans
 
 def _typed(translator: Translator, plan: Plan) -> Iterator[Translation]:
     """The translations of what is typed, line by line."""
-    events = replace(_events(), failed=_warn)
+    events = dataclasses.replace(_events(), failed=_warn)
     prompt = f"{plan.src_lang or 'source'}> "
     for number, text in enumerate(_lines_typed(prompt)):
-        here = replace(events, label=lambda _, number=number: f"line {number + 1}")
+        here = dataclasses.replace(events, label=lambda _, number=number: f"line {number + 1}")
         yield translator.translate_planned([text], plan, here, number)[0]
 
 
@@ -288,7 +288,7 @@ def _warn(note: Note | str) -> None:
     say(f"warning: {note}")
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class _Rendering:
     """How translations are shown."""
 

@@ -24,7 +24,7 @@ import codecs
 import hashlib
 import logging
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple
@@ -176,6 +176,17 @@ def read_lines_leniently(stream: BinaryIO, name: str) -> Iterator[Line]:
         yield _repair(body, max(n_cut, 0), name, number)
 
 
+def lines_of(path: Path | str) -> Iterator[str]:
+    """Yield the lines of a file of text as translation reads them, repaired where need be.
+
+    Raises:
+        DataError: It cannot be opened, or breaks off.
+    """
+    with open_corpus(path) as stream:
+        for line in read_lines_leniently(stream, str(path)):
+            yield line.text
+
+
 def _repair(body: bytes, n_cut: int, name: str, number: int) -> Line:
     """Decode one line whatever it holds; its last ``n_cut`` bytes are too many."""
     problems: dict[Problem, str] = {}
@@ -266,7 +277,7 @@ class Cleaner:
     def __init__(self, config: DataConfig) -> None:
         self.report = Report()
         self._max_tokens, self._max_ratio = config.max_tokens, config.max_ratio
-        self._seen = _Digests() if config.drop_duplicates else None
+        self._seen = Digests() if config.drop_duplicates else None
 
     def keep(
         self, pairs: Sequence[tuple[str, str]], src_lengths: NDArray[np.int64], tgt_lengths: NDArray[np.int64]
@@ -298,34 +309,31 @@ class Cleaner:
         if self._seen is not None:
             left = np.flatnonzero(keep)
             repeated = np.zeros(len(pairs), dtype=bool)
-            repeated[left] = self._seen.add(_digests([pairs[i] for i in left.tolist()]))
+            repeated[left] = self._seen.add(f"{pairs[i][0]}\n{pairs[i][1]}" for i in left.tolist())
             duplicates = drop(repeated)
         self.report += Report(len(pairs), int(keep.sum()), empty, too_long, ratio, duplicates, line_break)
         return keep
 
 
-def _digests(pairs: Sequence[tuple[str, str]]) -> NDArray[np.uint64]:
-    """64 bits for each pair; among 10^8 pairs some two differ and agree in them with a chance of 1 in 3,700."""
-    joined = b"".join(
-        hashlib.blake2b(f"{src}\n{tgt}".encode("utf-8", "surrogatepass"), digest_size=8).digest() for src, tgt in pairs
-    )
-    return np.frombuffer(joined, dtype="<u8")
+class Digests:
+    """A set of texts in 8 bytes each: sorted runs of numbers, each less than half as long as the one before it.
 
-
-class _Digests:
-    """A set of 64-bit numbers in 8 bytes each: sorted runs, each less than half as long as the one before it."""
+    Among 10^8 texts some two differ and agree in their 64 bits with a chance of 1 in 3,700.
+    """
 
     def __init__(self) -> None:
         self._runs: list[NDArray[np.uint64]] = []
 
-    def add(self, digests: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Add all; true where a digest was here before, or earlier among ``digests``."""
+    def known(self, texts: Iterable[str]) -> NDArray[np.bool_]:
+        """True where a text was added before."""
+        return self._known(_digests(texts))
+
+    def add(self, texts: Iterable[str]) -> NDArray[np.bool_]:
+        """Add all; true where a text was added before, or stands earlier among ``texts``."""
+        digests = _digests(texts)
         repeated = np.ones(len(digests), dtype=bool)
         new, first = np.unique(digests, return_index=True)
-        known = np.zeros(len(new), dtype=bool)
-        for run in self._runs:
-            place = np.minimum(np.searchsorted(run, new), len(run) - 1)
-            known |= run[place] == new
+        known = self._known(new)
         repeated[first[~known]] = False
         if not known.all():
             self._runs.append(new[~known])
@@ -334,3 +342,15 @@ class _Digests:
             run.sort()
             self._runs.append(run)
         return repeated
+
+    def _known(self, digests: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        known = np.zeros(len(digests), dtype=bool)
+        for run in self._runs:
+            place = np.minimum(np.searchsorted(run, digests), len(run) - 1)
+            known |= run[place] == digests
+        return known
+
+
+def _digests(texts: Iterable[str]) -> NDArray[np.uint64]:
+    joined = b"".join(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for text in texts)
+    return np.frombuffer(joined, dtype="<u8")

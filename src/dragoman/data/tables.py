@@ -26,11 +26,12 @@ def read_table(path: Path, columns: Columns | None) -> Iterator[tuple[str, str]]
     """Yield source and target of each row.
 
     Args:
-        columns: Source and target by their headings, or by their numbers from 1; None: the first two.
+        columns: Source and target by their headings, or by their numbers from 1; None: the first two; of more than two,
+            only where the first row says that they are source and target.
 
     Raises:
-        DataError: As ``read_lines``; or a row has more or fewer cells than the first, a quote does not end, or there is
-            no such column. The file and the line are named.
+        DataError: As ``read_lines``; or a row has more or fewer cells than the first, a quote does not end, there is no
+            such column, or it must be said which. The file and the line are named.
     """
     rows = _rows(path)
     first_line, first = next(rows)
@@ -83,6 +84,9 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 def _places(path: Path, first: list[str], columns: Columns | None) -> tuple[int, int]:
     """Where source and target stand in a row, from 0."""
+    if columns is None and len(first) > 2 and not _has_headings(first, 0, 1, None):
+        raise DataError(f"{path}:1: {_cells(first)} ({_shown(first)}); choose source and target, for example "
+                        "--columns 1,2")  # fmt: skip
     found = []
     for column in columns or ("1", "2"):
         if column in first:
@@ -93,8 +97,7 @@ def _places(path: Path, first: list[str], columns: Columns | None) -> tuple[int,
             raise DataError(f"{path}:1: {_cells(first)}, so there is no column {column}; tabs part those of a .tsv, "
                             "commas those of a .csv")  # fmt: skip
         else:
-            shown = ", ".join(cell[:40] for cell in first[:10])
-            raise DataError(f"{path}:1: no column has the heading {column!r}; the first row is: {shown}")
+            raise DataError(f"{path}:1: no column has the heading {column!r}; the first row is: {_shown(first)}")
     return found[0], found[1]
 
 
@@ -108,3 +111,7 @@ def _has_headings(first: list[str], src: int, tgt: int, columns: Columns | None)
 
 def _cells(row: list[str]) -> str:
     return f"{len(row)} cell" + ("" if len(row) == 1 else "s")
+
+
+def _shown(row: list[str]) -> str:
+    return ", ".join(cell[:40] for cell in row[:10])

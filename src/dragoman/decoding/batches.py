@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, cast
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -105,12 +105,20 @@ def most_tokens(n_src: int, rules: Rules | None, config: DecodeConfig, longest: 
     return min(most, longest or most)
 
 
-class Narrowing(Protocol):
+class Narrowing(Model, Protocol):
     """A model that can search a part of its vocabulary, as a ``FastTransformer`` or a ``Mean`` of them."""
 
     def narrowed(self, ids: Tensor, own: Tensor) -> Model:
         """The same for one batch of sources, whose tokens are ``ids`` (U,): see ``FastTransformer``."""
         ...
+
+
+@dataclass(frozen=True)
+class Shortlisted:
+    """A model that searches each source's own shortlist instead of the whole vocabulary."""
+
+    model: Narrowing
+    shortlist: Shortlist
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +138,7 @@ NO_HOOKS = Hooks()
 
 
 def search_all(
-    model: Model,
+    model: Model | Shortlisted,
     src_ids: Sequence[Sequence[int]],
     config: DecodeConfig,
     device: torch.device,
@@ -139,13 +147,13 @@ def search_all(
     rules: Sequence[Rules] | None = None,
     sampling: Sampling | None = None,
     longest: int | None = None,
-    shortlist: Shortlist | None = None,
     workers: int = 1,
     hooks: Hooks = NO_HOOKS,
 ) -> list[list[Hypothesis]]:
     """Translate ids to ids.
 
     Args:
+        model: What searches; its shortlist is not for sources with ``rules``, whose words may be any, nor for sampling.
         src_ids: Sources without eos; none may be empty.
         config: Beam, length penalty, patience, and how many tokens a translation may have beyond its source's.
         n_best: Number of hypotheses of each; at most the beam size, unless sampling.
@@ -153,8 +161,6 @@ def search_all(
             of at least ``CONSTRAINED_BEAM``, and of one more than their tokens.
         sampling: Sample translations instead of searching.
         longest: No translation may have more tokens, eos counted, whatever ``config`` and ``rules`` say.
-        shortlist: Search each source's own shortlist instead of the whole vocabulary; not for sources with ``rules``,
-            whose words may be any, and not in sampling. The model must be ``Narrowing``.
         workers: Number of batches decoded in parallel, by threads of one core each; 1: by this thread, with as many
             cores as torch has been given.
         hooks: Who is told and asked meanwhile.
@@ -167,6 +173,32 @@ def search_all(
         DecodeError: A source ran out of memory even alone (raised after the others, unless ``hooks.failed`` is
             given); ``n_best`` is more than the beam; sampling is to place words.
     """
+    _check(config, n_best, rules, sampling)
+    search = _Search(
+        model=model, src_ids=src_ids, config=config, device=device, n_best=n_best, rules=rules, sampling=sampling,
+        longest=longest, alive=hooks.alive,
+    )  # fmt: skip
+    found: list[list[Hypothesis]] = [[] for _ in src_ids]
+
+    def work(batch: list[int], beam_size: int, narrow: bool) -> None:
+        for i, hypotheses in search(batch, beam_size, narrow):
+            found[i] = hypotheses
+
+    batches = list(_batches(src_ids, config, rules, isinstance(model, Shortlisted) and sampling is None))
+    jobs = [partial(run_halving, batch, partial(work, beam_size=k, narrow=narrow)) for batch, k, narrow in batches]
+    lost: list[int] = []
+    done = 0
+    for (batch, *_), lost_here in zip(batches, _run_all(jobs, workers), strict=True):
+        lost += lost_here
+        done += len(batch)
+        if hooks.progress is not None:
+            hooks.progress(done, len(src_ids), "sentences translated")
+    report_lost(lost, hooks.failed)
+    return found
+
+
+def _check(config: DecodeConfig, n_best: int, rules: Sequence[Rules] | None, sampling: Sampling | None) -> None:
+    """Refuse what cannot be searched for."""
     if n_best < 1:
         raise DecodeError(f"n_best = {n_best} must be 1 or more")
     if sampling is not None:
@@ -175,53 +207,63 @@ def search_all(
             raise DecodeError("sampling cannot place words that must appear: leave out one of them")
     elif n_best > config.beam_size:
         raise DecodeError(f"n_best = {n_best} must lie between 1 and beam_size = {config.beam_size}")
-    found: list[list[Hypothesis]] = [[] for _ in src_ids]
-    alive, specials = hooks.alive, DEFAULT
 
-    def search(batch: list[int], beam_size: int, narrow: bool) -> None:
+
+@dataclass(frozen=True, kw_only=True)
+class _Search:
+    """How any batch of the sources is searched; the fields are ``search_all``'s."""
+
+    model: Model | Shortlisted
+    src_ids: Sequence[Sequence[int]]
+    config: DecodeConfig
+    device: torch.device
+    n_best: int
+    rules: Sequence[Rules] | None
+    sampling: Sampling | None
+    longest: int | None
+    alive: Callable[[int], bool] | None
+
+    def __call__(self, batch: list[int], beam_size: int, narrow: bool) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """Each source of a batch that is still wanted, and its hypotheses.
+
+        Args:
+            batch: Indices of sources.
+            narrow: Search their shortlist; none of them has rules.
+        """
+        alive = self.alive
         batch = batch if alive is None else [i for i in batch if alive(i)]
         if not batch:
             return
+        if narrow and isinstance(self.model, Shortlisted):
+            words, own = self.model.shortlist.of_batch([self.src_ids[i] for i in batch])
+            model: Model = self.model.model.narrowed(on_device(words, self.device), on_device(own, self.device))
+            results = self._hypotheses(model, batch, beam_size, None)
+            results = [[one._replace(ids=words[one.ids].tolist()) for one in hypotheses] for hypotheses in results]
+        else:
+            model = self.model.model if isinstance(self.model, Shortlisted) else self.model
+            rules = None if self.rules is None else [self.rules[i] for i in batch]
+            results = self._hypotheses(model, batch, beam_size, rules)
+        yield from ((i, one) for i, one in zip(batch, results, strict=True) if alive is None or alive(i))
+
+    def _hypotheses(
+        self, model: Model, batch: list[int], beam_size: int, rules: Sequence[Rules] | None
+    ) -> list[list[Hypothesis]]:
+        """What the search that was asked for finds with a model for a batch."""
+        specials, alpha, alive, sampling = DEFAULT, self.config.penalty, self.alive, self.sampling
         wanted = None if alive is None else lambda row: alive(batch[row])
-        src = padded([[*src_ids[i], specials.eos_id] for i in batch], specials.pad_id, device)
-        rule = None if rules is None or narrow else [rules[i] for i in batch]
-        max_lens = [most_tokens(len(src_ids[i]), rules[i] if rules else None, config, longest) for i in batch]
-        alpha, searched, words = config.penalty, model, None
-        if narrow and shortlist is not None:
-            words, own = shortlist.of_batch([src_ids[i] for i in batch])
-            searched = cast(Narrowing, model).narrowed(on_device(words, device), on_device(own, device))
+        src = padded([[*self.src_ids[i], specials.eos_id] for i in batch], specials.pad_id, self.device)
+        max_lens = [
+            most_tokens(len(self.src_ids[i]), self.rules[i] if self.rules else None, self.config, self.longest)
+            for i in batch
+        ]
         if sampling is not None:
             names = [i if sampling.keys is None else sampling.keys[i] for i in batch]
-            results = sample_search(model, src, max_lens, sampling, names, n_best, alpha, specials, rule, wanted)
-        elif beam_size == 1:
-            results = [[h] for h in greedy_search(searched, src, max_lens, alpha, specials, rule, alive=wanted)]
-        else:
-            results = beam_search(
-                searched, src, max_lens, beam_size, alpha, n_best, specials, rule, config.patience, wanted
-            )
-        for i, hypotheses in zip(batch, results, strict=True):
-            if words is not None:
-                hypotheses = [each._replace(ids=words[each.ids].tolist()) for each in hypotheses]
-            found[i] = hypotheses if alive is None or alive(i) else []
-
-    jobs = []
-    for beam_size, narrow, members in _groups(
-        len(src_ids), config.beam_size, rules, shortlist is not None and sampling is None
-    ):
-        budget = config.batch_tokens * config.beam_size // beam_size
-        for chosen in length_batches([len(src_ids[i]) + 1 for i in members], budget):
-            batch = [members[j] for j in chosen]
-            work = partial(search, beam_size=beam_size, narrow=narrow)
-            jobs.append((len(batch), partial(run_halving, batch, work)))
-    lost: list[int] = []
-    done = 0
-    for (size, _), lost_here in zip(jobs, _run_all([job for _, job in jobs], workers), strict=True):
-        lost += lost_here
-        done += size
-        if hooks.progress is not None:
-            hooks.progress(done, len(src_ids), "sentences translated")
-    report_lost(lost, hooks.failed)
-    return found
+            return sample_search(model, src, max_lens, sampling, names, self.n_best, alpha, specials, rules, wanted)
+        if beam_size == 1:
+            return [[one] for one in greedy_search(model, src, max_lens, alpha, specials, rules, alive=wanted)]
+        return beam_search(
+            model, src, max_lens, beam_size, alpha, self.n_best, specials, rules, self.config.patience, wanted
+        )
 
 
 def _run_all(jobs: Sequence[Callable[[], list[int]]], workers: int) -> Iterator[list[int]]:
@@ -260,11 +302,16 @@ _STARTING = threading.Lock()
 """Held while workers begin, when a thread of another caller would be given their number of cores."""
 
 
-def _groups(n: int, beam_size: int, rules: Sequence[Rules] | None, narrow: bool) -> list[tuple[int, bool, list[int]]]:
-    """Sentences by the beam they need, and by whether a shortlist is searched: not where there are constraints."""
+def _batches(
+    src_ids: Sequence[Sequence[int]], config: DecodeConfig, rules: Sequence[Rules] | None, narrow: bool
+) -> Iterator[tuple[list[int], int, bool]]:
+    """Batches of sources, the beam that each needs, and whether a shortlist is searched: not where there are rules."""
     groups: dict[tuple[int, bool], list[int]] = {}
-    for i in range(n):
+    for i in range(len(src_ids)):
         n_wanted = sum(map(len, rules[i].include)) if rules is not None else 0
-        beam = max(beam_size, CONSTRAINED_BEAM, n_wanted + 1) if n_wanted else beam_size
+        beam = max(config.beam_size, CONSTRAINED_BEAM, n_wanted + 1) if n_wanted else config.beam_size
         groups.setdefault((beam, narrow and (rules is None or rules[i].are_none)), []).append(i)
-    return [(*key, members) for key, members in sorted(groups.items())]
+    for (beam, is_narrow), members in sorted(groups.items()):
+        budget = config.batch_tokens * config.beam_size // beam
+        for chosen in length_batches([len(src_ids[i]) + 1 for i in members], budget):
+            yield [members[j] for j in chosen], beam, is_narrow

@@ -1,1 +1,1 @@
-"""A small, fast student of one or several teachers: sequence-level knowledge distillation, and what it comes to."""
+"""Text that models make, and what learns from it: ``augment`` more training text, ``distill`` a small, fast student."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -112,7 +112,7 @@ class Measuring:
     """Translates one text in many ways."""
 
     def __init__(self, sources: Sequence[str], references: Sequence[str], tgt_lang: str | None, ticker: Ticker) -> None:
-        self.sources, self.references, self._tgt_lang, self._ticker = sources, references, tgt_lang, ticker
+        self.sources, self.references, self.tgt_lang, self._ticker = sources, references, tgt_lang, ticker
 
     def __call__(self, who: str, translator: Translator, **how: Any) -> Measured:
         """Translate the text with options of ``TranslateOptions``, and score it."""
@@ -125,19 +125,23 @@ class Measuring:
         seconds = time.perf_counter() - begun
         row = Row(
             who, plan.engine.name, options.precision, decode.beam_size, options.shortlist,
-            round(bleu(texts, self.references, self._tgt_lang).value, 3), round(chrf(texts, self.references).value, 3),
+            round(bleu(texts, self.references, self.tgt_lang).value, 3), round(chrf(texts, self.references).value, 3),
             round(len(texts) / seconds, 2), round(_megabytes(translator, plan.engine.name, options.precision), 3),
         )  # fmt: skip
         return Measured(row, texts)
 
 
 def certify(
-    teacher: Translator, teachers: Sequence[str], student: Translator, measure: Measuring, text: dict[str, int],
-    ticker: Ticker,
+    teacher: Translator, direction: Mapping[str, Any], teachers: Sequence[str], student: Translator,
+    measure: Measuring, text: dict[str, int], ticker: Ticker,
 ) -> Certificate:  # fmt: skip
-    """Measure teacher and student, and choose how ``--fast`` decodes with the student."""
-    of_teacher = [measure("teacher", teacher), *_by_ctranslate2(teacher, measure)]
-    engine, precision = _fastest(student)
+    """Measure teacher and student, and choose how ``--fast`` decodes with the student.
+
+    Args:
+        direction: The options by which a teacher of several languages is told which ones.
+    """
+    of_teacher = [measure("teacher", teacher, **direction), *_by_ctranslate2(teacher, direction, measure)]
+    engine, precision = _fastest(student, {})
     beams = sorted({1, student.config.decode.beam_size})
     ways = [
         measure("student", student, engine=engine, precision=precision, patience=1.0, beam_size=beam, shortlist=on)
@@ -153,7 +157,7 @@ def certify(
         measure("student", student, beam_size=chosen.row.beam_size, shortlist=on) for on in (True, False)
     ]  # fmt: skip
     with ticker.task("resampling"):
-        compared = compare(of_teacher[0].texts, chosen.texts, measure.references, teacher.config.data.tgt_lang)
+        compared = compare(of_teacher[0].texts, chosen.texts, measure.references, measure.tgt_lang)
     rows = [one.row for one in (*of_teacher, *ways, *ours)]
     return Certificate(
         tuple(teachers), len(measure.sources), tuple(rows), rows.index(chosen.row),
@@ -169,16 +173,17 @@ def choose(ways: Sequence[Measured]) -> Measured:
     return max((one for one in ways if one.row.bleu >= best - TOLERANCE), key=lambda one: one.row.sentences_per_s)
 
 
-def _by_ctranslate2(teacher: Translator, measure: Measuring) -> Iterator[Measured]:
+def _by_ctranslate2(teacher: Translator, direction: Mapping[str, Any], measure: Measuring) -> Iterator[Measured]:
     """The teacher's rows of CTranslate2 in int8, with its beam and greedy, where that can be."""
-    if _fastest(teacher) == ("ctranslate2", "int8"):
+    how = {"engine": "ctranslate2", "precision": "int8"}
+    if _fastest(teacher, direction) == tuple(how.values()):
         for beam_size in dict.fromkeys((teacher.config.decode.beam_size, 1)):
-            yield measure("teacher", teacher, engine="ctranslate2", precision="int8", beam_size=beam_size)
+            yield measure("teacher", teacher, **how, **direction, beam_size=beam_size)
 
 
-def _fastest(translator: Translator) -> tuple[str, str]:
+def _fastest(translator: Translator, direction: Mapping[str, Any]) -> tuple[str, str]:
     """Engine and precision of ``--fast``."""
-    options = translator.plan(TranslateOptions(fast=True)).options
+    options = translator.plan(TranslateOptions(fast=True, **direction)).options
     return options.engine, options.precision
 
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,14 +24,14 @@ from dragoman.bundle import amend_bundle, find_bundle, load_bundle
 from dragoman.config import Config, PairOfFiles, each, with_overrides
 from dragoman.data import shortlist as shortlists
 from dragoman.data.compression import refuse_a_pipe
-from dragoman.data.corpus import read_pairs
-from dragoman.data.languages import language_of, primary
-from dragoman.data.stopwords import main_language, words_of
+from dragoman.data.corpus import lines_of, read_pairs
+from dragoman.data.languages import primary
 from dragoman.data.store import Store, fingerprint
+from dragoman.distillation.asked import ASKED, same_as_before
 from dragoman.distillation.certificate import Certificate, Measuring, certify
 from dragoman.distillation.options import DistillOptions
 from dragoman.distillation.shrink import check_shrinkable, write_shrunk
-from dragoman.distillation.text import Text, choose, hold_out, lines_of, translate_texts
+from dragoman.distillation.text import Text, check_languages, check_text, choose, hold_out, sides_of, translate_texts
 from dragoman.engines import ctranslate2
 from dragoman.errors import ConfigError, DataError
 from dragoman.files import MANIFEST, explained, locked, read_manifest, write_text
@@ -48,8 +47,6 @@ from dragoman.translation.translator import Translator
 
 CERTIFICATE = "distillation.json"
 FOLDER = "distillation"
-ASKED = "asked.json"
-"""In ``FOLDER``: what was asked for; another call with the same run must ask for the same."""
 
 DROPOUT = 0.1
 """A student is small for its text, which the teacher has made simpler."""
@@ -59,9 +56,6 @@ SHRUNK_RATE = 7e-4
 
 OF_THE_RUN = ("best_of", "precision", "drop_worst", "preset", "shrink", "with_references")
 """Options that cannot change when a distillation is resumed."""
-
-SAMPLE = 2000
-"""Lines of a text by which its language is told."""
 
 
 class Distilled(NamedTuple):
@@ -93,25 +87,25 @@ def distill(
     run, ticker = Path(out), Ticker(options.quiet)
     _refuse_another_run(run)
     teacher = Translator.load(names)
-    _check_teacher(teacher, names, options)
-    _check_settings(teacher.config, options)
-    texts = _texts(Path(src), options, teacher)
-    valid = _validation(texts, options, teacher)
-    plan = _plan(teacher, options)
+    plan = _plan(teacher, names, options)
+    _check_teacher(teacher, names, options, plan)
+    _check_settings(teacher.config, options, plan)
+    texts = _texts(Path(src), options, teacher, plan)
+    valid = _validation(texts, options, teacher, plan)
     asked = _asked(teacher, texts, valid, options, plan)
     folder = run / FOLDER
     with explained(folder):
         folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
-        _same_as_before(folder, asked, run)
+        same_as_before(folder / ASKED, asked, f"{run}: its distillation")
         pairs, counts = _pairs(teacher, plan, texts, folder, options, ticker)
-        valid = valid or _held_out(texts[0], folder, teacher)
+        valid = valid or _held_out(texts[0], folder, plan)
         if not _is_trained(run):
-            trained = _train(run, pairs, texts[0], valid, teacher, options)
+            trained = _train(run, pairs, texts[0], valid, teacher, options, plan)
             if trained.signal is not None:
                 return Distilled(run, None, trained.signal)
         _add_shortlist(run, ticker)
-        return Distilled(run, _certificate(run, teacher, names, valid, counts, ticker))
+        return Distilled(run, _certificate(run, teacher, plan, names, valid, counts, ticker))
 
 
 def _refuse_another_run(run: Path) -> None:
@@ -123,84 +117,70 @@ def _refuse_another_run(run: Path) -> None:
         raise ConfigError(f"{run}: is a file; name a folder with --out")
 
 
-def _check_teacher(teacher: Translator, names: Sequence[str], options: DistillOptions) -> None:
-    """Refuse what cannot be distilled, and a student of other languages."""
-    if teacher.is_parser:
-        raise ConfigError(f"{names[0]}: a parser cannot be distilled; give a translation run")
-    if len(teacher.src_tokenizer.targets) > 1:
-        raise ConfigError(f"{names[0]}: translates into several languages; such a model cannot be distilled yet")
-    langs = [(one.config.data.src_lang, one.config.data.tgt_lang) for one in teacher.bundles]
-    for name, pair in zip(names, langs, strict=True):
-        if tuple(map(primary, pair)) != tuple(map(primary, langs[0])):
-            raise ConfigError(
-                f"{name}: translates {_shown(pair)}, and {names[0]} {_shown(langs[0])}: teachers must share "
-                "their languages"
-            )
+def _check_teacher(teacher: Translator, names: Sequence[str], options: DistillOptions, plan: Plan) -> None:
+    """Refuse teachers of different languages, a student of others, and a shrunk one of several."""
+    several = len(teacher.src_tokenizer.targets) > 1
+    if several and options.shrink is not None:
+        raise ConfigError(
+            f"--shrink keeps the subwords of {names[0]}, whose sources say one of several target languages, and a "
+            "student has one: use --preset"
+        )
+    check_languages(teacher, names, plan)
+    ours = plan.src_lang, plan.tgt_lang
     for override in options.overrides:
         name, _, value = override.partition("=")
-        for side, lang in zip(("data.src_lang", "data.tgt_lang"), langs[0], strict=True):
+        for side, lang in zip(("data.src_lang", "data.tgt_lang"), ours, strict=True):
             if name.strip() == side and lang and primary(value.strip()) != primary(lang):
                 raise ConfigError(f"--set {override}: the teacher has {lang} there, and a student has its languages")
 
 
-def _check_settings(teacher: Config, options: DistillOptions) -> None:
+def _check_settings(teacher: Config, options: DistillOptions, plan: Plan) -> None:
     """Refuse settings that the student's training would refuse, before there is anything to train on."""
     if options.shrink is not None:
         check_shrinkable(teacher, options.shrink)
         return  # training looks at them, as in any fine-tuning
     said = [one for one in options.overrides if not one.strip().startswith("train.")]  # which depends on the text
     files = {"data": {"train": {"src": "pairs.src", "tgt": "pairs.tgt"}}}
-    Config.from_mapping(with_overrides(files, [*_settings(teacher, options), *said]), "the student's settings")
+    Config.from_mapping(with_overrides(files, [*_settings(teacher, options, plan), *said]), "the student's settings")
 
 
-def _shown(langs: tuple[str | None, str | None]) -> str:
-    return " -> ".join(lang or "unknown" for lang in langs)
-
-
-def _texts(src: Path, options: DistillOptions, teacher: Translator) -> list[Text]:
+def _texts(src: Path, options: DistillOptions, teacher: Translator, plan: Plan) -> list[Text]:
     """The texts to translate, each opened, counted, and seen to be in the teacher's language."""
-    ref, lang = options.ref, teacher.config.data.src_lang
-    found = []
-    for path in (src, *map(Path, options.mono)):
-        refuse_a_pipe(path)
-        said = language_of(path)
-        if said and lang and primary(said) != primary(lang):
-            raise ConfigError(f"{path}: {said} by its name, but the teacher translates from {lang}; give such text")
-        sample = list(islice((line for line in lines_of(path) if line.strip()), SAMPLE))
-        if not sample:
-            raise DataError(f"{path}: there is nothing to translate: no lines, or blank ones alone")
-        if other := main_language(map(words_of, sample), lang):
-            raise DataError(f"{path}: looks like {other}, but the teacher translates from {lang}; give text in {lang}")
-        found.append(Text(src=path, n_lines=sum(1 for _ in lines_of(path))))
+    ref = options.ref
+    paths = (src, *map(Path, options.mono))
+    found = [Text(src=path, n_lines=check_text(path, plan.src_lang, "the teacher")) for path in paths]
     if ref is None:
         return found
     refuse_a_pipe(ref)
     n_refs = sum(1 for _ in lines_of(Path(ref)))
     if n_refs != found[0].n_lines:
         raise DataError(f"{ref}: {n_refs:,} lines, but {src} has {found[0].n_lines:,}: line i must translate line i")
-    every = None if _valid_files(options, teacher) else max(100, -(-n_refs // 2000))
+    every = None if _valid_files(options, teacher, plan) else max(100, -(-n_refs // 2000))
     return [Text(src=src, ref=Path(ref), held_out=every, n_lines=n_refs), *found[1:]]
 
 
-def _valid_files(options: DistillOptions, teacher: Translator) -> PairOfFiles | None:
-    """The validation text that was named, or the teacher's own, if that is still there."""
+def _valid_files(options: DistillOptions, teacher: Translator, plan: Plan) -> PairOfFiles | None:
+    """The validation text that was named, or the teacher's own of these languages, if that is still there."""
     if options.valid_src is not None and options.valid_ref is not None:
         return PairOfFiles(src=Path(options.valid_src), tgt=Path(options.valid_ref))
     valid = teacher.config.data.valid
     own = () if valid is None else each(valid)
+    if teacher.languages.targets:
+        ours = plan.src_lang, plan.tgt_lang
+        own = tuple(one for one in own if (one.src_lang or teacher.config.data.src_lang, one.tgt_lang) == ours)
     if len(own) == 1 and isinstance(own[0], PairOfFiles) and own[0].src.is_file() and own[0].tgt.is_file():
-        return own[0]
+        return own[0].model_copy(update={"src_lang": None, "tgt_lang": None})
     return None
 
 
-def _validation(texts: Sequence[Text], options: DistillOptions, teacher: Translator) -> PairOfFiles | None:
+def _validation(texts: Sequence[Text], options: DistillOptions, teacher: Translator, plan: Plan) -> PairOfFiles | None:
     """The validation text; None: it is to be held out.
 
     Raises:
         ConfigError: There is none, and no references to hold out.
         DataError: It cannot be read, or is empty.
     """
-    found = _valid_files(options, teacher)
+    found = _valid_files(options, teacher, plan)
     if found is None and (texts[0].held_out is None or texts[0].n_lines < texts[0].held_out):
         raise ConfigError(
             "no validation text: the teacher's is no longer there; give --valid-src and --valid-ref, or the references "
@@ -211,15 +191,17 @@ def _validation(texts: Sequence[Text], options: DistillOptions, teacher: Transla
     return found
 
 
-def _plan(teacher: Translator, options: DistillOptions) -> Plan:
+def _plan(teacher: Translator, names: Sequence[str], options: DistillOptions) -> Plan:
     """How the teacher translates; what is impossible is refused here."""
+    if teacher.is_parser:
+        raise ConfigError(f"{names[0]}: a parser cannot be distilled; give a translation run")
     beam_size = options.beam_size
     if beam_size is None and options.best_of > 1:
         beam_size = max(options.best_of, teacher.config.decode.beam_size)
     return teacher.plan(
         TranslateOptions(
             beam_size=beam_size, n_best=options.best_of, engine=options.engine, precision=options.precision,
-            protect=False,
+            protect=False, to=options.to, from_lang=options.from_lang,
         )
     )  # fmt: skip
 
@@ -236,38 +218,17 @@ def _asked(
         "texts": [fingerprint(path) for path in files],
         "beam_size": plan.search.decode.beam_size,
         "engine": plan.engine.name,
+        "languages": [plan.src_lang, plan.tgt_lang],
         **{name: getattr(options, name) for name in OF_THE_RUN},
     }  # fmt: skip
-
-
-def _same_as_before(folder: Path, asked: dict[str, Any], run: Path) -> None:
-    """Note what is asked for, or see that it is what an earlier call asked for.
-
-    Raises:
-        ConfigError: It is not.
-    """
-    path = folder / ASKED
-    if not path.is_file():
-        write_text(path, json.dumps(asked, indent=2) + "\n")
-        return
-    try:
-        before = json.loads(path.read_text(encoding="utf-8"))
-        changed = [name for name in {**before, **asked} if before.get(name) != asked.get(name)]
-    except (ValueError, TypeError, AttributeError):
-        raise ConfigError(f"{path}: damaged; choose another --out, or delete {run}") from None
-    if changed:
-        raise ConfigError(
-            f"{run}: its distillation was begun with other {' and other '.join(changed)}: give the same again, or "
-            "choose another --out"
-        )
 
 
 def _pairs(
     teacher: Translator, plan: Plan, texts: Sequence[Text], folder: Path, options: DistillOptions, ticker: Ticker
 ) -> tuple[PairOfFiles, dict[str, int]]:
     """What the student learns from, and what was counted; made, or as an earlier call made it."""
-    data = teacher.config.data
-    pairs = PairOfFiles(src=folder / f"pairs.{data.src_lang or 'src'}", tgt=folder / f"pairs.{data.tgt_lang or 'tgt'}")
+    src, tgt = sides_of(folder, "pairs", (plan.src_lang, plan.tgt_lang))
+    pairs = PairOfFiles(src=src, tgt=tgt)
     counted = folder / "pairs.json"
     if not counted.is_file():
         translations = translate_texts(teacher, plan, texts, folder, ticker)
@@ -279,10 +240,10 @@ def _pairs(
     return pairs, found
 
 
-def _held_out(text: Text, folder: Path, teacher: Translator) -> PairOfFiles:
+def _held_out(text: Text, folder: Path, plan: Plan) -> PairOfFiles:
     """The validation text that is held out of the text with references."""
-    data = teacher.config.data
-    valid = PairOfFiles(src=folder / f"valid.{data.src_lang or 'src'}", tgt=folder / f"valid.{data.tgt_lang or 'tgt'}")
+    src, tgt = sides_of(folder, "valid", (plan.src_lang, plan.tgt_lang))
+    valid = PairOfFiles(src=src, tgt=tgt)
     if not (valid.src.is_file() and valid.tgt.is_file()):
         hold_out(text, valid.src, valid.tgt)
     return valid
@@ -293,8 +254,9 @@ def _is_trained(run: Path) -> bool:
 
 
 def _train(
-    run: Path, pairs: PairOfFiles, text: Text, valid: PairOfFiles, teacher: Translator, options: DistillOptions
-) -> Trained:
+    run: Path, pairs: PairOfFiles, text: Text, valid: PairOfFiles, teacher: Translator, options: DistillOptions,
+    plan: Plan,
+) -> Trained:  # fmt: skip
     """Train the student, or go on with that."""
     asked: dict[str, Any] = dict(minutes=options.minutes, quiet=options.quiet)
     if list_checkpoints(run / "checkpoints"):
@@ -309,7 +271,7 @@ def _train(
         files += _with_references(text, pairs)
     return train(
         files, out=run, valid_src=valid.src, valid_tgt=valid.tgt,
-        overrides=(*_settings(teacher.config, options), *options.overrides), **asked,
+        overrides=(*_settings(teacher.config, options, plan), *options.overrides), **asked,
     )  # fmt: skip
 
 
@@ -323,7 +285,7 @@ def _with_references(text: Text, pairs: PairOfFiles) -> list[Path]:
     return [src, ref]
 
 
-def _settings(teacher: Config, options: DistillOptions) -> Iterator[str]:
+def _settings(teacher: Config, options: DistillOptions, plan: Plan) -> Iterator[str]:
     """What a student's run has otherwise than one of `dragoman train`, as overrides."""
     yield f"model.dropout={DROPOUT}"
     if options.shrink is not None:  # all else is as in the run to start from
@@ -331,7 +293,7 @@ def _settings(teacher: Config, options: DistillOptions) -> Iterator[str]:
         return
     yield f"model.preset={options.preset}"
     for side in ("src_lang", "tgt_lang"):
-        if lang := getattr(teacher.data, side):
+        if lang := getattr(plan, side):
             yield f'data.{side}="{lang}"'
     tokenizer = teacher.data.tokenizer
     for name in ("kind", "vocab_size", "joint"):
@@ -353,8 +315,9 @@ def _add_shortlist(run: Path, ticker: Ticker) -> None:
 
 
 def _certificate(
-    run: Path, teacher: Translator, names: Sequence[str], valid: PairOfFiles, counts: dict[str, int], ticker: Ticker
-) -> Certificate:
+    run: Path, teacher: Translator, plan: Plan, names: Sequence[str], valid: PairOfFiles, counts: dict[str, int],
+    ticker: Ticker,
+) -> Certificate:  # fmt: skip
     """Measure the student beside its teacher; what ``--fast`` takes goes into its bundle, and its export beside it."""
     path, manifest = run / CERTIFICATE, read_manifest(find_bundle(run), "bundle")
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
@@ -363,8 +326,9 @@ def _certificate(
             return found
     pairs = list(read_pairs(valid.src, valid.tgt))
     sources, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    measure = Measuring(sources, references, teacher.config.data.tgt_lang, ticker)
-    found = certify(teacher, names, Translator.load(run), measure, counts, ticker)
+    measure = Measuring(sources, references, plan.tgt_lang, ticker)
+    direction = {"to": plan.options.to, "from_lang": plan.options.from_lang}
+    found = certify(teacher, direction, names, Translator.load(run), measure, counts, ticker)
     chosen = found.rows[found.chosen]
     amend_bundle(run, fast={"beam_size": chosen.beam_size, "shortlist": chosen.shortlist})
     if ctranslate2.is_installed() and not format_of("ctranslate2").why_not(load_bundle(run).model.config):

@@ -1,4 +1,4 @@
-"""How to distill: each option once, with its name, type, default, check and help; as ``TranslateOptions``."""
+"""How to distill and how to augment: each option once, with its name, type, default, check and help."""
 
 from __future__ import annotations
 
@@ -40,6 +40,10 @@ class DistillOptions(Options):
     drop_worst: Annotated[
         float, option("Teacher", "Share of the translations to drop, those with the lowest scores.", ge=0, lt=1)
     ] = 0.0
+    to: Annotated[str | None, option("Teacher", "Target language, of a teacher with several, such as fr.")] = None
+    from_lang: Annotated[
+        str | None, option("Teacher", "Source language, of a teacher with several.", flag="--from")
+    ] = None
     preset: Annotated[str, option("Student", "The student's size, a preset: student, student-tiny or another.")] = (
         "student"
     )
@@ -79,4 +83,72 @@ class DistillOptions(Options):
             raise ValueError("--shrink takes the teacher's sizes: leave out --preset, or --shrink")
         if self.beam_size is not None and self.beam_size < self.best_of:
             raise ValueError(f"--best-of {self.best_of} needs a beam of as many, and --beam-size is {self.beam_size}")
+        return self
+
+
+BACK_TRANSLATED = "<bt>"
+"""The tag of back-translated text, as in Caswell et al. 2019 (https://arxiv.org/abs/1906.06442)."""
+
+
+@dataclass(frozen=True, kw_only=True, config=ConfigDict(arbitrary_types_allowed=True))
+class AugmentOptions(Options):
+    """How models make more training text, what is kept of it, and how it is mixed with other text."""
+
+    held_out: Annotated[
+        tuple[Path | str, ...],
+        option("Data", "Text whose lines are not taken, such as a validation or test set; may be repeated."),
+    ] = ()
+    to: Annotated[
+        str | None, option("Models", "Target language of the training text, of a model with several, such as fr.")
+    ] = None
+    from_lang: Annotated[
+        str | None, option("Models", "Source language of the training text, of a model with several.", flag="--from")
+    ] = None
+    engine: Annotated[str, option("Models", "Decoding engine: torch, ctranslate2 or auto.")] = "auto"
+    precision: Annotated[Precision, option("Models", "Precision: fp32, bf16 or int8.")] = "fp32"
+    beam_size: Annotated[
+        int | None, option("Search", "Beam size; 1 is greedy search (default: the run's).", ge=1, le=1000)
+    ] = None
+    n_best: Annotated[
+        int, option("Search", "Take the N best translations of each line, or N samples, each as a pair.", ge=1)
+    ] = 1
+    sample: Annotated[
+        bool,
+        option("Search", "Sample translations instead of searching: more varied, and more often wrong."),
+    ] = False
+    temperature: Annotated[float | None, option("Search", "Sampling temperature (default: 1).", ge=0.01, le=100)] = None
+    top_k: Annotated[int | None, option("Search", "Sample from the K most probable tokens.", ge=0)] = None
+    top_p: Annotated[
+        float | None, option("Search", "Sample from the smallest set of tokens with this probability.", gt=0, le=1)
+    ] = None
+    seed: Annotated[int | None, option("Search", "Random seed for sampling (default: 0).")] = None
+    drop_worst: Annotated[
+        float, option("Filters", "Share of the translations to drop, those with the lowest scores.", ge=0, lt=1)
+    ] = 0.0
+    max_ratio: Annotated[
+        float, option("Filters", "Drop pairs where one side has more than N times the subwords of the other.", gt=1)
+    ] = 3.0
+    any_language: Annotated[
+        bool, option("Filters", "Keep lines that seem to be in another language, by script and telling words.")
+    ] = False
+    tag: Annotated[str, option("Training", "Tag before each back-translated source; '' for none.")] = BACK_TRANSLATED
+    forward_tag: Annotated[
+        str, option("Training", "Tag before each source that was translated forward (default: none).")
+    ] = ""
+    weight: Annotated[
+        float, option("Training", "How often each made pair is drawn in an epoch (its weight in data.train).", gt=0)
+    ] = 1.0
+    quiet: Annotated[bool, option("Output", "Nothing on stderr but errors.")] = False
+
+    _held_out = field_validator("held_out", mode="before")(one_or_several)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        given = [name for name in ("temperature", "top_k", "top_p", "seed") if getattr(self, name) is not None]
+        if given and not self.sample:
+            raise ValueError(f"{', '.join(given)}: only for sampling; give sample too")
+        if self.sample and self.beam_size is not None:
+            raise ValueError("sample draws instead of searching, so beam_size has no effect: leave out one of them")
+        if self.beam_size is not None and self.beam_size < self.n_best:
+            raise ValueError(f"--n-best {self.n_best} needs a beam of as many, and --beam-size is {self.beam_size}")
         return self

@@ -1,34 +1,38 @@
-"""What a student learns from: the teacher's translations of a text, chosen and filtered.
+"""Text that models make: the texts they translate, their translations in a file, and what a student learns from.
 
 Sequence-level knowledge distillation (Kim and Rush 2016, https://aclanthology.org/D16-1139): the student is trained on
 what the teacher's beam search finds. With references the one of the N best that comes nearest to its reference may be
-taken instead (sequence-level interpolation there). A translation that is empty, loops, copies its source or is far too
-long teaches nothing good and is dropped.
+taken instead (sequence-level interpolation there). What is unfit to learn from is dropped (``translation.filters``).
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
-import numpy as np
-
-from dragoman.data.corpus import open_corpus, read_lines_leniently
-from dragoman.errors import DataError
+from dragoman.data.compression import refuse_a_pipe
+from dragoman.data.corpus import lines_of
+from dragoman.data.languages import language_of, primary
+from dragoman.data.stopwords import main_language, words_of
+from dragoman.errors import ConfigError, DataError, DecodeError
 from dragoman.evaluation.metrics import sentence_chrf
 from dragoman.files import whole_file, write_text
 from dragoman.progress import Ticker
-from dragoman.translation.faults import faults
-from dragoman.translation.notes import Events
+from dragoman.translation.filters import BLANK, SAMPLE, Language, Made, least_score, read_rendered, rendered, unfit
+from dragoman.translation.language_pairs import Langs, LanguagePairs
+from dragoman.translation.notes import Events, Note
 from dragoman.translation.plan import Plan
-from dragoman.translation.translator import Translation, Translator
+from dragoman.translation.translator import Translator
 
 CHUNK = 2000
 """Lines that are chosen from at a time."""
+
+FORM = "scored n-best"
+"""What an unfinished file of translations notes itself as."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,11 +45,57 @@ class Text:
     n_lines: int = 0
 
 
-def lines_of(path: Path) -> Iterator[str]:
-    """The lines of a text as translation reads them: what is no text is repaired."""
-    with open_corpus(path) as stream:
-        for line in read_lines_leniently(stream, str(path)):
-            yield line.text
+def check_text(path: Path, lang: str | None, who: str) -> int:
+    """See that there is text to translate in a file, and that it is in the language that ``who`` translates from.
+
+    Returns:
+        How many lines it has.
+
+    Raises:
+        ConfigError, DataError: It cannot be read, has no text, or is in another language by its name or by its words.
+    """
+    refuse_a_pipe(path)
+    said = language_of(path)
+    if said and lang and primary(said) != primary(lang):
+        raise ConfigError(f"{path}: {said} by its name, but {who} translates from {lang}; give such text")
+    sample = sample_of(path)
+    if not sample:
+        raise DataError(f"{path}: there is nothing to translate: no lines, or blank ones alone")
+    if other := main_language(map(words_of, sample), lang):
+        raise DataError(f"{path}: looks like {other}, but {who} translates from {lang}; give text in {lang}")
+    return sum(1 for _ in lines_of(path))
+
+
+def arrow(langs: Langs) -> str:
+    """A pair of languages, to be shown."""
+    return " -> ".join(lang or "unknown" for lang in langs)
+
+
+def check_languages(translator: Translator, names: Sequence[str], plan: Plan) -> None:
+    """Refuse an ensemble whose members translate between other languages than the first.
+
+    Raises:
+        ConfigError: One does.
+    """
+    several, ours = len(translator.src_tokenizer.targets) > 1, (plan.src_lang, plan.tgt_lang)
+    for name, one in zip(names, translator.bundles, strict=True):
+        pair = LanguagePairs.of(one).direction(plan.tgt_lang if several else None, plan.options.from_lang)
+        if tuple(map(primary, pair)) != tuple(map(primary, ours)):
+            raise ConfigError(
+                f"{name}: translates {arrow(pair)}, and {names[0]} {arrow(ours)}: runs that translate together must "
+                "share their languages"
+            )
+
+
+def sample_of(path: Path) -> list[str]:
+    """The first lines of a text that are not blank."""
+    return list(islice((line for line in lines_of(path) if line.strip()), SAMPLE))
+
+
+def sides_of(folder: Path, stem: str, langs: Langs) -> tuple[Path, Path]:
+    """The names of two files that belong together: ``STEM.en`` and ``STEM.de``, or ``STEM.src`` and ``STEM.tgt``."""
+    src, tgt = langs if primary(langs[0]) != primary(langs[1]) else (None, None)
+    return folder / f"{stem}.{src or 'src'}", folder / f"{stem}.{tgt or 'tgt'}"
 
 
 def is_held_out(number: int, text: Text) -> bool:
@@ -53,28 +103,47 @@ def is_held_out(number: int, text: Text) -> bool:
     return text.held_out is not None and number % text.held_out == 0
 
 
+def translate_text(
+    translator: Translator, plan: Plan, src: Path, out: Path, ticker: Ticker, what: str, before: int = 0,
+    total: int | None = None,
+) -> None:  # fmt: skip
+    """Translate a text into a file of scored translations; what an earlier process did is not done again.
+
+    A line that runs out of memory has an empty translation, and how many they are is said.
+
+    Args:
+        what: To be counted on the console, such as "lines translated"; ``before`` lines were.
+        total: All lines; None: those that have been read.
+    """
+    if out.exists():
+        return
+    lost = 0
+
+    def progress(done: int, read: int, _: str) -> None:
+        ticker(before + done, total if total is not None else before + read, what)
+
+    def listen(note: Note) -> None:
+        nonlocal lost
+        lost += note.kind == "memory"
+
+    try:
+        translator.translate_file(
+            src, out, plan, render=rendered, form=FORM, events=Events(progress=progress, warn=listen)
+        )
+    except DecodeError:
+        if not lost:
+            raise
+        ticker.say(f"{src}: {lost:,} lines ran out of memory; they have no translation")
+
+
 def translate_texts(teacher: Translator, plan: Plan, texts: Sequence[Text], folder: Path, ticker: Ticker) -> list[Path]:
-    """Have the teacher translate each text into a file of JSON lines; what an earlier process did is not done again."""
-    found = []
-    before, total = 0, sum(text.n_lines for text in texts)
+    """Have the teacher translate each text."""
+    found, before, total = [], 0, sum(text.n_lines for text in texts)
     for i, text in enumerate(texts):
-        out = folder / f"translations-{i}.jsonl"
-        if not out.exists():
-
-            def progress(done: int, _: int, __: str, before: int = before) -> None:
-                ticker(before + done, total, "lines translated by the teacher")
-
-            teacher.translate_file(
-                text.src, out, plan, render=_rendered, form="distill", events=Events(progress=progress)
-            )
+        found.append(folder / f"translations-{i}.jsonl")
+        translate_text(teacher, plan, text.src, found[-1], ticker, "lines translated by the teacher", before, total)
         before += text.n_lines
-        found.append(out)
     return found
-
-
-def _rendered(_: int, found: Translation) -> str:
-    """The best translations of a line, and the score of the first."""
-    return json.dumps([found.score, found.text, *(one.text for one in found.alternatives)], ensure_ascii=False)
 
 
 def choose(
@@ -89,16 +158,21 @@ def choose(
     Raises:
         DataError: None is kept.
     """
-    least = _least_score(translations, drop_worst)
+    firsts = (read_rendered("", line)[0] for path in translations for line in lines_of(path))
+    least, language = least_score(firsts, drop_worst), Language(plan.tgt_lang, first_translations(translations))
     counts: Counter[str] = Counter()
     total = sum(text.n_lines for text in texts)
     with ExitStack() as open_files:
         outs = [open_files.enter_context(whole_file(side)) for side in sides]
         for text, path in zip(texts, translations, strict=True):
-            for chunk in _chunks(text, path):
-                for src, tgt in _chosen(chunk, plan, least, counts):
-                    for out, line in zip(outs, (src, tgt), strict=True):
-                        out.write(f"{line}\n".encode())
+            lines = _lines(text, path)
+            while chunk := list(islice(lines, CHUNK)):
+                made = list(_nearest_of(chunk, counts))
+                for one, why in zip(made, unfit(made, plan, language, least), strict=True):
+                    counts[why or "kept"] += 1
+                    if not why:
+                        outs[0].write(f"{one.src}\n".encode())
+                        outs[1].write(f"{one.text}\n".encode())
                 counts["lines"] += len(chunk)
                 ticker(counts["lines"], total, "translations looked at")
         if not counts["kept"]:
@@ -108,57 +182,35 @@ def choose(
     return dict(counts)
 
 
-def _least_score(translations: Sequence[Path], drop_worst: float) -> float:
-    """The score below which the asked-for share of all translations lies."""
-    if not drop_worst:
-        return -np.inf
-    scores = [json.loads(line)[0] for path in translations for line in lines_of(path)]
-    return float(np.quantile([score for score in scores if np.isfinite(score)], drop_worst))
+def first_translations(paths: Iterable[Path]) -> list[str]:
+    """A sample of what was translated, by which its language is told."""
+    return [read_rendered("", line)[0].text for path in paths for line in islice(lines_of(path), SAMPLE)]
 
 
-_Line = tuple[str, str | None, list[str | float], bool]
-"""A source, its reference, what ``_rendered`` made of it, and whether it is held out."""
+_Line = tuple[str | None, list[Made], bool]
+"""The reference of a source, its translations, and whether it is held out."""
 
 
-def _chunks(text: Text, translations: Path) -> Iterator[list[_Line]]:
+def _lines(text: Text, translations: Path) -> Iterator[_Line]:
     refs: Iterator[str | None] = iter(lambda: None, 0) if text.ref is None else iter(lines_of(text.ref))
-    chunk: list[_Line] = []
     for number, (src, found) in enumerate(zip(lines_of(text.src), lines_of(translations), strict=True), 1):
-        chunk.append((src, next(refs, None), json.loads(found), is_held_out(number, text)))
-        if len(chunk) == CHUNK:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
+        yield next(refs, None), read_rendered(src, found), is_held_out(number, text)
 
 
-def _chosen(chunk: Sequence[_Line], plan: Plan, least: float, counts: Counter[str]) -> Iterator[tuple[str, str]]:
-    """The pairs to learn from; what is dropped is counted by its reason."""
-    kept: list[tuple[str, str]] = []
-    for src, ref, (score, *found), held_out in chunk:
-        best = _nearest(list(map(str, found)), ref)
-        if held_out or not src.strip():
-            counts["held out" if held_out else "blank"] += 1
-        elif float(score) < least:
-            counts["low score"] += 1
+def _nearest_of(chunk: Sequence[_Line], counts: Counter[str]) -> Iterator[Made]:
+    """Of each line to learn from the translation to take; what is dropped is counted."""
+    for ref, found, held_out in chunk:
+        if held_out or not found[0].src.strip():
+            counts["held out" if held_out else BLANK] += 1
         else:
-            kept.append((src, best))
-    lengths = [
-        [len(ids) for ids in tokenizer.encode([pair[side] for pair in kept])] if kept else []
-        for side, tokenizer in enumerate((plan.src_tokenizer, plan.tgt_tokenizer))
-    ]
-    for (src, tgt), n_src, n_tgt in zip(kept, *lengths, strict=True):
-        wrong = faults(src, tgt, n_src=n_src, n_tgt=n_tgt, src_lang=plan.src_lang, tgt_lang=plan.tgt_lang)
-        counts[wrong[0] if wrong else "kept"] += 1
-        if not wrong:
-            yield src, tgt
+            yield _nearest(found, ref)._replace(score=found[0].score)  # a line is as good as its best
 
 
-def _nearest(found: Sequence[str], ref: str | None) -> str:
+def _nearest(found: Sequence[Made], ref: str | None) -> Made:
     """Of several translations the one with the highest chrF to the reference; of equals, or without one, the first."""
     if ref is None or len(found) < 2:
         return found[0]
-    scores = sentence_chrf(found, [ref] * len(found))
+    scores = sentence_chrf([one.text for one in found], [ref] * len(found))
     return found[max(range(len(found)), key=lambda i: (scores[i], -i))]
 
 

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dragoman.config import Config, ModelConfig, PairOfFiles, read_yaml, with_overrides
+from dragoman.config import Config, ModelConfig, PairOfFiles, each, read_yaml, with_overrides
 from dragoman.data.languages import UNSPACED, language_of, primary
 from dragoman.data.texts import texts_named
 from dragoman.doctor.findings import Finding, ranked, report
 from dragoman.doctor.memory import batch_finding
+from dragoman.doctor.mixture import Part, facts_of, merged, mixed
 from dragoman.doctor.paired_lines import Corpus
 from dragoman.doctor.repeats import overlap
 from dragoman.doctor.run_checks import diagnose
@@ -18,7 +19,7 @@ from dragoman.doctor.text_checks import Examination, examine, quantiles, summary
 from dragoman.errors import ConfigError
 from dragoman.pages.render import framed
 from dragoman.progress import Ticker
-from dragoman.training.defaults import choose_sizes
+from dragoman.training.defaults import choose_sizes, with_languages
 from dragoman.training.memory import device_memory
 from dragoman.training.record import Record, read_run
 from dragoman.training.task import task_of
@@ -91,19 +92,24 @@ def of_text(
     if given.get("task") == "parsing":
         raise ConfigError(f"{config_path}: trees are checked as they are read, by training; give a run, or text")
     sets = _sets(given, files)
-    train = sets["train"]
-    where = str(config_path or "--set")
+    train, where = sets["train"], str(config_path or "--set")
     config = None if config_path is None else _configuration(given, train, where)  # refused before anything is read
-    found = examine(train, Ticker(quiet))
-    findings = list(found.findings)
+    parts = [Part(entry, examine(_corpus(entry), Ticker(quiet))) for entry in train]
+    found = parts[0].found if len(parts) == 1 else merged(parts)
+    findings = [*found.findings, *(mixed(parts) if len(parts) > 1 else ())]
     for name in ("valid", "test"):
-        if name in sets:
-            findings += overlap(found.digests, sets[name], name)
+        for entry in sets.get(name, ()):
+            of_set = overlap(found.digests, _corpus(entry), name)
+            several = len(sets[name]) > 1
+            findings += (one._replace(text=f"{entry.src} and {entry.tgt}" * several) for one in of_set)
     if config is None:
         chosen = choose_sizes(found.pairs, given.get("model"))
         config = _configuration(with_overrides(chosen, overrides), train, where)
     findings.append(_memory(config, found, memory))
-    return Diagnosis(f"{train.src} and {train.tgt}", summary(found), ranked(findings), text=found)
+    if len(parts) == 1:
+        return Diagnosis(parts[0].name, summary(found), ranked(findings), text=found)
+    title = f"data.train of {where}, {len(parts)} texts"
+    return Diagnosis(title, {**facts_of(parts), **summary(found)}, ranked(findings), text=found)
 
 
 def text_named(words: Sequence[Path]) -> tuple[Path | None, tuple[Path, Path] | None]:
@@ -124,12 +130,17 @@ def text_named(words: Sequence[Path]) -> tuple[Path | None, tuple[Path, Path] | 
     return config, (texts[0].src, texts[0].tgt)
 
 
-def _sets(given: Mapping[str, Any], files: Mapping[str, Files]) -> dict[str, Corpus]:
-    """The files of each set that there is, with the languages."""
+def _sets(given: Mapping[str, Any], files: Mapping[str, Files]) -> dict[str, tuple[PairOfFiles, ...]]:
+    """The texts of each set that there is, with their languages.
+
+    Raises:
+        ConfigError: One side of a set is missing, a text is in one file, or its languages are not known where they
+            must be.
+    """
     data = given.get("data")
     data = data if isinstance(data, dict) else {}
     langs = data.get("src_lang"), data.get("tgt_lang")
-    sets = {}
+    sets: dict[str, tuple[PairOfFiles, ...]] = {}
     for name, (src, tgt) in files.items():
         sides = (
             "--test-src and --test-ref"
@@ -140,20 +151,50 @@ def _sets(given: Mapping[str, Any], files: Mapping[str, Files]) -> dict[str, Cor
         )
         if (src is None) != (tgt is None):
             raise ConfigError(f"give both sides: {sides}")
-        if src is None and isinstance(data.get(name), dict) and {"src", "tgt"} <= data[name].keys():
-            src, tgt = Path(str(data[name]["src"])), Path(str(data[name]["tgt"]))
-        elif src is None and data.get(name) is not None:
-            raise ConfigError(f"data.{name}: {TWO_FILES}")
         if src is not None and tgt is not None:
-            sets[name] = Corpus(src, tgt, langs[0] or language_of(src), langs[1] or language_of(tgt))
+            sets[name] = (PairOfFiles(src=src, tgt=tgt),)
+        elif data.get(name) is not None:
+            sets[name] = _entries(name, data[name])
     if "train" not in sets:
         raise ConfigError("nothing to examine: give a run, a configuration, or --src and --tgt")
-    return sets
+    if len(sets["train"]) > 1:  # which languages each has is decided as in training
+        texts = {name: [text.model_dump() for text in sets[name]] for name in ("train", "valid") if name in sets}
+        said = Config.from_mapping({"data": {**texts, "src_lang": langs[0], "tgt_lang": langs[1]}}).data
+        known = with_languages(said)
+        langs = known.src_lang, known.tgt_lang
+        for name in texts:
+            sets[name] = tuple(text for text in each(getattr(known, name)) if isinstance(text, PairOfFiles))
+    return {name: tuple(_with_languages(entry, langs) for entry in entries) for name, entries in sets.items()}
 
 
-def _configuration(given: Mapping[str, Any], train: Corpus, where: str) -> Config:
-    """The configuration that training on these files would have, as far as memory depends on it."""
-    files = {"train": {"src": str(train.src), "tgt": str(train.tgt)}}
+def _entries(name: str, given: Any) -> tuple[PairOfFiles, ...]:
+    """The texts of ``data.train`` or ``data.valid``."""
+    texts = Config.from_mapping({"data": {"train": given}}, "configuration").data.train
+    entries = tuple(text for text in each(texts) if isinstance(text, PairOfFiles))
+    if len(entries) < len(each(texts)):
+        raise ConfigError(f"data.{name}: {TWO_FILES}")
+    return entries
+
+
+def _with_languages(entry: PairOfFiles, langs: tuple[str | None, str | None]) -> PairOfFiles:
+    src, tgt = entry.src_lang or langs[0], entry.tgt_lang or langs[1]
+    return entry.model_copy(
+        update={"src_lang": src or language_of(entry.src), "tgt_lang": tgt or language_of(entry.tgt)}
+    )
+
+
+def _corpus(entry: PairOfFiles) -> Corpus:
+    return Corpus(entry.src, entry.tgt, entry.src_lang, entry.tgt_lang)
+
+
+def _configuration(given: Mapping[str, Any], train: Sequence[PairOfFiles], where: str) -> Config:
+    """The configuration that training on these files would have, as far as memory depends on it.
+
+    Raises:
+        ConfigError: It does not fit the schema, or entries differ in their languages and do not all name them.
+    """
+    texts = [text.model_dump(mode="json", exclude_defaults=True) for text in train]
+    files = {"train": texts if len(texts) > 1 else {name: texts[0][name] for name in ("src", "tgt")}}
     steps = {"warmup_steps": 1} if where == "--set" else {}  # chosen from the length of training, which nobody said
     data, training = given.get("data", {}), given.get("train", {})
     sections = {
@@ -196,8 +237,9 @@ def _memory(config: Config, found: Examination, memory: float | None) -> Finding
 def _longest_subwords(config: Config, found: Examination) -> int:
     """About how many subwords the longest side has."""
     longest = 0.0
-    for side, lang in enumerate((config.data.src_lang, config.data.tgt_lang)):
-        factor = 1.0 if primary(lang) in UNSPACED else SUBWORDS_A_WORD
+    for side in (0, 1):
+        langs = {pair[side] for pair in config.data.pairs}
+        factor = 1.0 if all(primary(lang) in UNSPACED for lang in langs) else SUBWORDS_A_WORD
         longest = max(longest, factor * int(found.words[:, side].max(initial=0)))
     return max(1, round(longest))
 
@@ -215,7 +257,12 @@ def fact_rows(facts: Mapping[str, Any]) -> tuple[list[str], list[tuple[str, list
             if isinstance(value, dict)
             else [value, *[None] * (len(columns) - 1)]
         )
-        rows.append((name.replace("_", " "), ["" if number is None else f"{number:,}" for number in values]))
+        rows.append(
+            (
+                name.replace("_", " ") if name.isidentifier() else name,
+                ["" if number is None else f"{number:,}" for number in values],
+            )
+        )
     return columns or [""], rows
 
 

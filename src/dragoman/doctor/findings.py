@@ -25,6 +25,7 @@ class Finding(NamedTuple):
     unit: str = "pairs"
     lines: tuple[int, ...] = ()  # the first ones, from 1
     examples: tuple[str, ...] = ()
+    text: str = ""  # which of several texts
 
     @property
     def share(self) -> float:
@@ -33,9 +34,10 @@ class Finding(NamedTuple):
 
     def headline(self) -> str:
         """What and how many, in one line."""
+        where = f"{self.text}: " if self.text else ""
         if not self.total:
-            return self.what
-        return f"{self.n:,} of {self.total:,} {self.unit} ({percent(self.share)}) {self.what}"
+            return f"{where}{self.what}"
+        return f"{where}{self.n:,} of {self.total:,} {self.unit} ({percent(self.share)}) {self.what}"
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for JSON."""

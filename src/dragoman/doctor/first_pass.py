@@ -7,9 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.data.stopwords import words_of
-from dragoman.doctor.alignment import last_mark
-from dragoman.doctor.characters import (
+from dragoman.data.characters import (
     CLASSES,
     Counts,
     count_classes,
@@ -18,6 +16,8 @@ from dragoman.doctor.characters import (
     in_another_script,
     scripts_of,
 )
+from dragoman.data.stopwords import words_of
+from dragoman.doctor.alignment import last_mark
 from dragoman.doctor.findings import Tally, pair_text
 from dragoman.doctor.paired_lines import Corpus, Sample
 from dragoman.doctor.repeats import Digests, digests_of

@@ -50,6 +50,12 @@ def _seen_before(digests: NDArray[np.int64]) -> NDArray[np.bool_]:
     return repeated
 
 
+def repeated_elsewhere(digests: Digests, others: Sequence[Digests]) -> int:
+    """How many pairs are in one of the others."""
+    pairs = [_combined(one[:, 0], one[:, 1]) for one in (digests, *others)]
+    return int(np.isin(pairs[0], np.concatenate(pairs[1:])).sum()) if others else 0
+
+
 def overlap(train: Digests, other: Corpus, name: str) -> Iterator[Finding]:
     """Pairs of a validation or test set that the training text has too.
 

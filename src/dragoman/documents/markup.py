@@ -58,34 +58,10 @@ def parse(
         splitting, non_splitting: Elements that end a sentence, or do not, whatever they usually do.
         attributes: Whether attributes that a reader sees, such as ``alt``, are translated too.
     """
-    parts: list[Part] = []
-    unit = Unit()
+    units = _Units(kind)
     skipped: list[str] = []  # the open elements that are not translated, innermost last
     opaque = ""  # what they hold so far
     at = 0
-
-    def close() -> None:
-        nonlocal unit
-        if unit.text or unit.tags:
-            parts.append(unit)
-        unit = Unit()
-
-    def text(raw: str) -> None:
-        for number, line in enumerate(re.split(r"(\n)", raw) if kind == "xml" else [raw]):
-            if number % 2:
-                close()
-                parts.append(line)
-            elif line:
-                unit.text += html.unescape(line)
-                unit.raw.append(line)
-
-    def inside(*own: Part, tag: str) -> None:
-        named = _NAME.match(tag)
-        is_void = kind == "html" and named is not None and named[1].lower() in _VOID
-        role = "point" if named is None or is_void or tag.endswith("/>") or tag.count("<") > 1 else _role(tag)
-        unit.tags.append(Tag(len(unit.text), own, role, named[1] if named else ""))
-        unit.raw += own
-
     for match in _TOKEN.finditer(source):
         before, tag, at = source[at : match.start()], match[0], match.end()
         named = _NAME.match(tag)
@@ -98,30 +74,68 @@ def parse(
             elif not closes and not alone and name == skipped[0]:
                 skipped.append(name)
             if not skipped:
-                inside(opaque, tag=opaque)
+                units.inside(opaque, tag=opaque)
             continue
-        text(before)
+        units.text(before)
         hidden = name in ignored or bool(_NOT_TRANSLATED.search(tag)) or (kind == "html" and name in _OPAQUE)
         own = _attributes(tag) if attributes and not hidden and not closes else [tag]
         if hidden and not closes and not alone:
             if _ends_sentence(name, kind, splitting, non_splitting) and name not in ignored:
-                close()
+                units.close()
             skipped, opaque = [name], tag
         elif named and _ends_sentence(name, kind, splitting, non_splitting):
-            close()
-            parts += own
-        elif closes and not before and unit.tags and unit.tags[-1].kind == "open" and unit.tags[-1].name == named[1]:  # type: ignore[index]
-            empty = unit.tags.pop()  # an empty element: a placeholder
-            unit.tags.append(Tag(empty.place, (*empty.parts, tag)))
-            unit.raw.append(tag)
-        else:
-            inside(*own, tag=tag)
+            units.close()
+            units.parts += own
+        elif not (closes and not before and named and units.emptied(named[1], tag)):
+            units.inside(*own, tag=tag)
     if skipped:  # never closed: all of it stays
-        inside(opaque + source[at:], tag=opaque + source[at:])
+        units.inside(opaque + source[at:], tag=opaque + source[at:])
     else:
-        text(source[at:])
-    close()
-    return parts
+        units.text(source[at:])
+    units.close()
+    return units.parts
+
+
+class _Units:
+    """The units of a text, the last of which is still open."""
+
+    def __init__(self, kind: Kind) -> None:
+        self._kind, self._unit = kind, Unit()
+        self.parts: list[Part] = []
+
+    def close(self) -> None:
+        """End the sentence."""
+        if self._unit.text or self._unit.tags:
+            self.parts.append(self._unit)
+        self._unit = Unit()
+
+    def text(self, raw: str) -> None:
+        """Add text, which in XML ends a sentence with each of its lines."""
+        for number, line in enumerate(re.split(r"(\n)", raw) if self._kind == "xml" else [raw]):
+            if number % 2:
+                self.close()
+                self.parts.append(line)
+            elif line:
+                self._unit.text += html.unescape(line)
+                self._unit.raw.append(line)
+
+    def inside(self, *own: Part, tag: str) -> None:
+        """Add a tag that does not end the sentence, or all of an element that is not translated."""
+        named = _NAME.match(tag)
+        is_void = self._kind == "html" and named is not None and named[1].lower() in _VOID
+        role = "point" if named is None or is_void or tag.endswith("/>") or tag.count("<") > 1 else _role(tag)
+        self._unit.tags.append(Tag(len(self._unit.text), own, role, named[1] if named else ""))
+        self._unit.raw += own
+
+    def emptied(self, name: str, tag: str) -> bool:
+        """Whether a closing tag ends the element that the last tag opened: then both are one placeholder."""
+        tags = self._unit.tags
+        if not tags or tags[-1].kind != "open" or tags[-1].name != name:
+            return False
+        empty = tags.pop()
+        tags.append(Tag(empty.place, (*empty.parts, tag)))
+        self._unit.raw.append(tag)
+        return True
 
 
 def _role(tag: str) -> Literal["open", "close"]:

@@ -15,7 +15,7 @@ from dragoman.decoding.batches import checked_workers
 from dragoman.device import has_int8, resolve_precision
 from dragoman.engines import ctranslate2
 from dragoman.engines.ctranslate2 import CTranslate2
-from dragoman.engines.engine import Engine, Models, Needs
+from dragoman.engines.engine import Engine, Models, Needs, Searcher
 from dragoman.engines.torch import Torch
 from dragoman.errors import ConfigError
 from dragoman.model.transformer import Transformer
@@ -46,7 +46,7 @@ class Engines:
         self.refuse(ENGINES[asked], needs)
         return asked
 
-    def refuse(self, engine: type[Engine] | Engine, needs: Needs) -> None:
+    def refuse(self, engine: type[Searcher] | Searcher, needs: Needs) -> None:
         """Refuse what an engine cannot do.
 
         Raises:

@@ -95,28 +95,14 @@ class Models:
         return min((n for n in known if n is not None), default=None)
 
 
-class Engine(Protocol):
-    """Searches for translations: ids in, hypotheses out."""
+class Searcher(Protocol):
+    """Searches for translations: ids in, hypotheses out. An export that is compared with its model is one."""
 
     name: ClassVar[str]
-    loads_workers: ClassVar[bool]  # whether it is loaded for a number of workers, and again for another one
 
     @classmethod
     def obstacle(cls, models: Models, needs: Needs) -> str:
         """What is asked for that it cannot do, in words; "" if it can do all. Nothing is loaded for the answer."""
-        ...
-
-    @classmethod
-    def load(cls, models: Models, precision: str, workers: int) -> Self:
-        """Make it ready to search.
-
-        Raises:
-            ConfigError: This machine cannot: a package is missing, or the processor lacks the precision.
-        """
-        ...
-
-    def is_of(self, models: Models) -> bool:
-        """Whether it was loaded with the weights that ``models`` have now."""
         ...
 
     def search(
@@ -133,6 +119,34 @@ class Engine(Protocol):
         """
         ...
 
+
+class Engine(Searcher, Protocol):
+    """What is loaded for the weights of a run, when a user chooses it."""
+
+    loads_workers: ClassVar[bool]  # whether it is loaded for a number of workers, and again for another one
+
+    @classmethod
+    def load(cls, models: Models, precision: str, workers: int) -> Self:
+        """Make it ready to search.
+
+        Raises:
+            ConfigError: This machine cannot: a package is missing, or the processor lacks the precision.
+        """
+        ...
+
+    def is_of(self, models: Models) -> bool:
+        """Whether it was loaded with the weights that ``models`` have now."""
+        ...
+
     def close(self) -> None:
         """Remove what ``load`` wrote for this process alone."""
         ...
+
+
+def beyond_plain_search(models: Models, needs: Needs) -> str:
+    """What is asked for beside the search of one model for the best translations; "" if nothing is."""
+    asked = {
+        "an ensemble": len(models.bundles) > 1, "sampling": needs.sampling, "alignments": needs.alignments,
+        "parsing": needs.trees, "constrained decoding": needs.constraints,
+    }  # fmt: skip
+    return next((what for what, is_asked in asked.items() if is_asked), "")

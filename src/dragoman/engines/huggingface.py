@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -19,7 +19,7 @@ from torch import Tensor
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from dragoman.decoding.batches import most_tokens
 from dragoman.decoding.search import Hypothesis, penalised
-from dragoman.engines.engine import Alive, Found, Models, Needs, Progress, SearchSettings, Segment
+from dragoman.engines.engine import Alive, Found, Models, Needs, Progress, SearchSettings, Segment, beyond_plain_search
 from dragoman.errors import ConfigError, not_installed
 from dragoman.formats.huggingface import power
 
@@ -30,7 +30,6 @@ class HuggingFace:
     """A model that transformers has loaded."""
 
     name: ClassVar[str] = "huggingface"
-    loads_workers: ClassVar[bool] = False
 
     def __init__(self, folder: Path, device: torch.device) -> None:
         """Load a folder that ``formats.huggingface.write`` filled.
@@ -41,30 +40,14 @@ class HuggingFace:
         self.transformers = installed()
         load = self.transformers.AutoModelForSeq2SeqLM.from_pretrained
         self.model = load(folder, local_files_only=True).eval().to(device)
-        self.model.generation_config.max_length = None  # each sentence has a limit of its own
+        self.model.generation_config = self.transformers.GenerationConfig()  # each search has its own
         self.tokenizer = self.transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
         self.device = device
 
     @classmethod
     def obstacle(cls, models: Models, needs: Needs) -> str:
-        """See ``Engine``."""
-        asked = {
-            "an ensemble": len(models.bundles) > 1, "sampling": needs.sampling, "alignments": needs.alignments,
-            "parsing": needs.trees, "constrained decoding": needs.constraints,
-        }  # fmt: skip
-        return next((what for what, is_asked in asked.items() if is_asked), "")
-
-    @classmethod
-    def load(cls, models: Models, precision: str, workers: int) -> Self:
-        """See ``Engine``; it has no model of its own to load."""
-        raise ConfigError("engine = 'huggingface' is for comparing an export alone: use torch")
-
-    def is_of(self, models: Models) -> bool:
-        """See ``Engine``."""
-        return True
-
-    def close(self) -> None:
-        """See ``Engine``; there is nothing to remove."""
+        """See ``Searcher``."""
+        return beyond_plain_search(models, needs)
 
     def n_cut_differently(self, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> int:
         """How many texts its own tokenizer cuts otherwise than ours does."""
@@ -75,7 +58,7 @@ class HuggingFace:
         self, segments: Sequence[Segment], settings: SearchSettings, alive: Alive | None = None,
         progress: Progress | None = None,
     ) -> Found:  # fmt: skip
-        """See ``Engine``. Sentences of the same length are searched for together, without padding."""
+        """See ``Searcher``. Sentences of the same length are searched for together, without padding."""
         decode = settings.decode
         by_length: dict[int, list[int]] = defaultdict(list)
         for i, segment in enumerate(segments):

@@ -20,7 +20,7 @@ from torch import Tensor
 from dragoman.config import ModelConfig
 from dragoman.decoding.batches import Hooks, search_all
 from dragoman.decoding.scoring import read_all
-from dragoman.engines.engine import Alive, Found, Models, Needs, Progress, SearchSettings, Segment
+from dragoman.engines.engine import Alive, Found, Models, Needs, Progress, SearchSettings, Segment, beyond_plain_search
 from dragoman.errors import ConfigError, not_installed
 from dragoman.formats.onnx import ENDINGS
 from dragoman.model.masks import read_tokens
@@ -48,7 +48,6 @@ class Onnx:
     """A model that onnxruntime has loaded; searched and read as one of ours."""
 
     name: ClassVar[str] = "onnx"
-    loads_workers: ClassVar[bool] = False
 
     def __init__(self, folder: Path, quantization: str, config: ModelConfig, longest: int | None = None) -> None:
         """Load a folder that ``formats.onnx.write`` filled.
@@ -78,30 +77,14 @@ class Onnx:
 
     @classmethod
     def obstacle(cls, models: Models, needs: Needs) -> str:
-        """See ``Engine``."""
-        asked = {
-            "an ensemble": len(models.bundles) > 1, "alignments": needs.alignments, "parsing": needs.trees,
-            "constrained decoding": needs.constraints, "sampling": needs.sampling,
-        }  # fmt: skip
-        return next((what for what, is_asked in asked.items() if is_asked), "")
-
-    @classmethod
-    def load(cls, models: Models, precision: str, workers: int) -> Self:
-        """See ``Engine``; it has no model of its own to load."""
-        raise ConfigError("engine = 'onnx' is for comparing an export alone: use torch")
-
-    def is_of(self, models: Models) -> bool:
-        """See ``Engine``."""
-        return True
-
-    def close(self) -> None:
-        """See ``Engine``; there is nothing to remove."""
+        """See ``Searcher``."""
+        return beyond_plain_search(models, needs)
 
     def search(
         self, segments: Sequence[Segment], settings: SearchSettings, alive: Alive | None = None,
         progress: Progress | None = None,
     ) -> Found:  # fmt: skip
-        """See ``Engine``."""
+        """See ``Searcher``."""
         found = search_all(
             self, [segment.ids for segment in segments], settings.decode, CPU, settings.n_best, longest=self._longest,
             workers=settings.workers, hooks=Hooks(progress=progress, alive=alive),

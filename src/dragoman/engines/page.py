@@ -13,10 +13,10 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from dragoman.decoding.search import NOT_FINITE, Hypothesis
-from dragoman.engines.engine import Alive, Found, Models, Needs, Progress, SearchSettings, Segment
+from dragoman.engines.engine import Alive, Found, Models, Needs, Progress, SearchSettings, Segment, beyond_plain_search
 from dragoman.errors import BundleError, ConfigError, DecodeError
 
 PAIRS = 32  # read at a time
@@ -26,7 +26,6 @@ class Page:
     """The translator in an HTML file."""
 
     name: ClassVar[str] = "page"
-    loads_workers: ClassVar[bool] = False
 
     def __init__(self, file: Path) -> None:
         """Take a file that ``formats.page.write`` wrote.
@@ -38,30 +37,14 @@ class Page:
 
     @classmethod
     def obstacle(cls, models: Models, needs: Needs) -> str:
-        """See ``Engine``."""
-        asked = {
-            "an ensemble": len(models.bundles) > 1, "sampling": needs.sampling, "alignments": needs.alignments,
-            "parsing": needs.trees, "constrained decoding": needs.constraints,
-        }  # fmt: skip
-        return next((what for what, is_asked in asked.items() if is_asked), "")
-
-    @classmethod
-    def load(cls, models: Models, precision: str, workers: int) -> Self:
-        """See ``Engine``; it has no model of its own to load."""
-        raise ConfigError("engine = 'page' is for comparing an export alone: use torch")
-
-    def is_of(self, models: Models) -> bool:
-        """See ``Engine``."""
-        return True
-
-    def close(self) -> None:
-        """See ``Engine``; there is nothing to remove."""
+        """See ``Searcher``."""
+        return beyond_plain_search(models, needs)
 
     def search(
         self, segments: Sequence[Segment], settings: SearchSettings, alive: Alive | None = None,
         progress: Progress | None = None,
     ) -> Found:  # fmt: skip
-        """See ``Engine``."""
+        """See ``Searcher``."""
         decode = settings.decode
         how = {
             "beamSize": decode.beam_size, "alpha": decode.length_penalty, "form": decode.length_penalty_form,

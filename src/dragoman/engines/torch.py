@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import torch
 
-from dragoman.decoding.batches import Hooks, search_all
+from dragoman.decoding.batches import Hooks, Shortlisted, search_all
 from dragoman.decoding.constraints import Rules
 from dragoman.decoding.ensemble import Ensemble, Mean
 from dragoman.decoding.search import Model
@@ -69,9 +69,8 @@ class Torch:
         lost: list[int] = []
         with autocast(self._precision if self._fast is None else "fp32", self._models.device):
             found = search_all(
-                self._searcher, [segment.ids for segment in segments], settings.decode, self._models.device,
-                settings.n_best, rules=rules, sampling=sampling, longest=self._models.longest,
-                shortlist=self._models.shortlist if settings.shortlist else None,
+                self._searcher(settings.shortlist), [segment.ids for segment in segments], settings.decode,
+                self._models.device, settings.n_best, rules=rules, sampling=sampling, longest=self._models.longest,
                 workers=settings.workers if self._fast is not None else 1,  # autocast is one thread's
                 hooks=Hooks(progress=progress, failed=lost.append, alive=alive),
             )  # fmt: skip
@@ -80,11 +79,12 @@ class Torch:
     def close(self) -> None:
         """Nothing was written."""
 
-    @property
-    def _searcher(self) -> Model:
+    def _searcher(self, shortlisted: bool) -> Model | Shortlisted:
         if self._fast is None:
             return self._models.model
-        return self._fast[0] if len(self._fast) == 1 else Mean(tuple(self._fast))
+        fast = self._fast[0] if len(self._fast) == 1 else Mean(tuple(self._fast))
+        shortlist = self._models.shortlist
+        return Shortlisted(fast, shortlist) if shortlisted and shortlist is not None else fast
 
 
 def _members(models: Models) -> list[Any]:

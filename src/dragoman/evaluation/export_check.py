@@ -27,8 +27,9 @@ from dragoman.engines.page import Page, installed_node, node_version
 from dragoman.errors import ConfigError, DataError, DragomanError
 from dragoman.evaluation.significance import Comparison, compare
 from dragoman.files import check_sealed, write_text
-from dragoman.formats.export import CERTIFICATE
+from dragoman.formats.export import CARD, CERTIFICATE
 from dragoman.formats.huggingface import power
+from dragoman.formats.model_card import model_card
 from dragoman.formats.page import NAME, facts_of
 from dragoman.model.weights import n_bytes, untied
 from dragoman.progress import Ticker
@@ -76,12 +77,42 @@ class Certificate(NamedTuple):
             f"identical translations: {self.n_identical:,} of {self.n_lines:,} ({self.n_identical / self.n_lines:.1%})",
             *([] if self.n_cut_differently is None else [f"cut into other subwords: {self.n_cut_differently:,}"]),
             *(f"why they may differ: {reason}" for reason in self.why),
-            f"size: A {self.n_bytes[0] / 1e6:.1f} MB, B {self.n_bytes[1] / 1e6:.1f} MB; "
-            f"time: A {self.seconds[0]:.1f} s, B {self.seconds[1]:.1f} s",
-            *map(str, self.comparisons),
+            "",
+            *aligned(self.rows()),
+            *([""] if self.comparisons else []),
             *(comparison.verdict() for comparison in self.comparisons),
         ]
         return "\n".join(said)
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The figures of both as a table, its head first: intervals by bootstrap, p by approximate randomisation."""
+        scores = [
+            (one.metric, f"{one.a:.2f}", f"{one.b:.2f}", f"{one.difference:+.2f}",
+             f"[{one.low:+.2f}, {one.high:+.2f}]", f"{one.p_randomisation:.2g}")
+            for one in self.comparisons
+        ]  # fmt: skip
+        head = ("", "A", "B", *(("B - A", "95% interval", "p") if scores else ()))
+        sizes = ("megabytes", *(f"{n / 1e6:.1f}" for n in self.n_bytes))
+        times = ("seconds", *(f"{one:.1f}" for one in self.seconds))
+        return [head, *scores, sizes, times]
+
+    def markdown(self) -> str:
+        """What a model card says of it."""
+        *rows, _ = self.rows()  # how fast this machine is, no card need say
+        width = len(rows[0])
+        table = [[*row, *[""] * (width - len(row))] for row in rows]
+        table.insert(1, ["---", *["--:"] * (width - 1)])
+        return "\n".join([
+            "## Compared with the original",
+            "",
+            f"A is the model in dragoman, B this one, in {self.quantization}; {self.n_lines:,} lines, beam "
+            f"{self.beam_size}. {self.n_identical:,} translations ({self.n_identical / self.n_lines:.1%}) are "
+            f"identical. The log-probability of a token of the same translation differs by {self.most_nats:.2g} nats "
+            f"at most, by {self.mean_nats:.2g} in the mean. All of it is in `{CERTIFICATE}`.",
+            "",
+            *("| " + " | ".join(row) + " |" for row in table),
+            "",
+        ])  # fmt: skip
 
     def require(self, limits: Mapping[str, float]) -> None:
         """Refuse an export that does not come up to something.
@@ -167,22 +198,8 @@ def compare_export(
     """As ``certify``, of a run and a text that have been read already."""
     check_task(translator)
     folder, ticker = Path(folder), Ticker(quiet)
-    facts = facts_of(folder) if folder.is_file() else check_sealed(folder, "conversion")
-    if facts.get("export") not in COMPARED:
-        raise ConfigError(f"{folder}: no export to {' or '.join(COMPARED)}, the formats that can be compared")
-    if facts.get("bundle") != translator.manifest.get("sha256"):
-        raise ConfigError(f"{folder}: was not made from the bundle that the run holds now; export it again")
+    engine, computed_in, facts = opened(translator, folder)
     name, lines, references = text.name, text.lines, text.references
-    engine: Compared
-    if facts["export"] == "ctranslate2":
-        engine, computed_in = open_export(folder, facts["quantization"], translator.bundle, translator.device.type)
-    elif facts["export"] == "page":
-        engine, computed_in = Page(folder if folder.is_file() else folder / NAME), "float32"
-    elif facts["export"] == "onnx":
-        config, longest = translator.bundle.model.config, translator.bundle.model.config.n_positions
-        engine, computed_in = Onnx(folder, facts["quantization"], config, longest), facts["quantization"]
-    else:
-        engine, computed_in = HuggingFace(folder, translator.device), facts["quantization"]
     ours = translator.plan(options, guard=False)
     theirs = translator.with_engine(ours, engine)
     texts, seconds = [], []
@@ -192,7 +209,7 @@ def compare_export(
         texts.append([one.text for one in translator.translate_planned(lines, plan, events)])
         seconds.append(time.perf_counter() - begun)
     texts_a, texts_b = texts
-    differences = _differences(translator, ours, engine, lines, texts_a)
+    differences = token_differences(translator, ours, engine, lines, texts_a)
     if not differences:
         raise DataError(f"{name}: there is nothing to compare: {_why_nothing(lines, texts_a)}")
     comparisons: Sequence[Comparison] = ()
@@ -228,7 +245,42 @@ def compare_export(
     )
     beside = folder.with_suffix(f".{CERTIFICATE}") if folder.is_file() else folder / CERTIFICATE
     write_text(beside, result.to_json() + "\n")
+    if facts["export"] == "huggingface" and CARD not in facts["files"]:
+        write_text(folder / CARD, model_card(translator.bundle, facts["quantization"], result.markdown()))
     return result
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table: its first column to the left, the others to the right."""
+    widths = [max(len(row[i]) for row in rows if len(row) > i) for i in range(max(map(len, rows)))]
+    return [
+        "  ".join(cell.rjust(widths[i]) if i else cell.ljust(widths[i]) for i, cell in enumerate(row)).rstrip()
+        for row in rows
+    ]
+
+
+def opened(translator: Translator, folder: Path) -> tuple[Compared, str, dict[str, Any]]:
+    """An export of this model, loaded by the program it is for; in what it computes; what it says of itself.
+
+    Raises:
+        BundleError: It is damaged.
+        ConfigError: It is no export that can be compared, or of another bundle; or that program is not installed.
+    """
+    facts = facts_of(folder) if folder.is_file() else check_sealed(folder, "conversion")
+    if facts.get("export") not in COMPARED:
+        raise ConfigError(f"{folder}: no export to {' or '.join(COMPARED)}, the formats that can be compared")
+    if facts.get("bundle") != translator.manifest.get("sha256"):
+        raise ConfigError(f"{folder}: was not made from the bundle that the run holds now; export it again")
+    kind, quantization = facts["export"], facts["quantization"]
+    if kind == "ctranslate2":
+        engine, computed_in = open_export(folder, quantization, translator.bundle, translator.device.type)
+        return engine, computed_in, facts
+    if kind == "page":
+        return Page(folder if folder.is_file() else folder / NAME), "float32", facts
+    if kind == "onnx":
+        config = translator.bundle.model.config
+        return Onnx(folder, quantization, config, config.n_positions), quantization, facts
+    return HuggingFace(folder, translator.device), quantization, facts
 
 
 def check_installed(to: str, device: str) -> None:
@@ -281,9 +333,16 @@ def _why(facts: Mapping[str, Any], decode: DecodeConfig) -> list[str]:
     if decode.beam_size == 1 or facts["export"] in ("page", "onnx"):  # which our search is run on
         return reasons
     if facts["export"] == "ctranslate2":
-        reasons.append("B stops a sentence at as many finished hypotheses as the beam, A when no better one can come")
+        if decode.patience is None:
+            reasons.append(
+                "B stops a sentence at as many finished hypotheses as the beam, A when no better one can come"
+            )
         return reasons
     reasons.append("B ends a hypothesis that reaches the limit of its sentence for free, A with the probability of eos")
+    if decode.patience not in (None, 1):
+        reasons.append(
+            f"B stops a sentence at as many finished hypotheses as the beam, A at {decode.patience:g} times as many"
+        )
     if decode.length_penalty_form == "gnmt":
         reasons.append(f"B divides by n ** {power(decode):g}, A by ((5 + n) / 6) ** {decode.length_penalty:g}")
     return reasons
@@ -320,7 +379,7 @@ def _why_nothing(lines: Sequence[str], translations: Sequence[str]) -> str:
     return "no line is translated in one piece; give shorter lines"
 
 
-def _differences(
+def token_differences(
     translator: Translator,
     plan: Plan,
     engine: Compared,

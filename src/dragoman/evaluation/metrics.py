@@ -148,6 +148,12 @@ def tokenized_bleu(hyps: Sequence[str], refs: Sequence[str]) -> Score:
     return _score(OLD_STYLE, token_metric(), hyps, refs, False)
 
 
+def signatures(tgt_lang: str | None) -> dict[str, str]:
+    """What sacreBLEU says of BLEU and chrF, by their names in a validation: with which settings they are computed."""
+    metrics = {"bleu": bleu_metric(tgt_lang), "chrf": chrf_metric()}
+    return {name: _score(name, metric, ["a"], ["a"], interval=False).signature for name, metric in metrics.items()}
+
+
 def moses_tokens(texts: Sequence[str], lang: str) -> list[str]:
     """Normalise punctuation, tokenise as Moses does, lower-case.
 

@@ -61,6 +61,12 @@ def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
         ConfigError: A language has no code, or source and target have other subwords.
         OSError: A file cannot be written.
     """
+    targets = sorted(bundle.src_tokenizer.targets)
+    if len(targets) > 1:
+        raise ConfigError(
+            "this model cannot be written for Argos Translate: a package is for one pair of languages, and here "
+            f"sources say one of {', '.join(targets)}; it can be exported --to ctranslate2"
+        )
     codes = [
         _code(lang, side) for side, lang in (("src", bundle.config.data.src_lang), ("tgt", bundle.config.data.tgt_lang))
     ]

@@ -25,7 +25,7 @@ from dragoman.bundle import Bundle
 from dragoman.config import ModelConfig
 from dragoman.data.shortlist import Shortlist
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, UNK_ID
-from dragoman.formats.format import n_positions, weights_of
+from dragoman.formats.format import n_positions, not_held, weights_of
 from dragoman.model.embedding import sinusoids
 
 ACTIVATIONS = {"relu": "RELU", "swish": "SWISH", "swiglu": "SWISH", "gelu": "GELU"}
@@ -40,17 +40,10 @@ QUANTIZATIONS = ("float32", "float16", "bfloat16", "int8", "int8_float32", "int8
 
 def why_not(config: ModelConfig) -> str:
     """What of a model CTranslate2 cannot express, with the setting's value; nothing if it can express it."""
-    if config.architecture != "transformer":
-        return f"it has Transformers only, and here model.architecture is {config.architecture}"
-    for side in ("encoder", "decoder"):
-        if not getattr(config, f"n_{side}_layers"):
-            return f"it has no model without {side} (model.n_{side}_layers = 0)"
+    if reason := not_held(config, ACTIVATIONS, POSITIONS):
+        return reason
     if config.head_d_k != config.head_d_v:
         return f"its heads have one width, and here model.d_k is {config.head_d_k} and model.d_v {config.head_d_v}"
-    if config.activation not in ACTIVATIONS:
-        return f"it has no activation {config.activation} (model.activation)"
-    if config.positions not in POSITIONS:
-        return f"it has no {config.positions} positions (model.positions)"
     widest = max(config.src_vocab_size, config.tgt_vocab_size, config.d_ff, 3 * config.n_heads * config.head_d_k)
     if 4 * widest * config.d_model > MOST_BYTES:
         return "a matrix of this model takes more than 4 GiB, which its format cannot hold"
@@ -116,19 +109,7 @@ def specification(config: ModelConfig, weights: Mapping[str, Tensor], n_position
     Args:
         n_positions: Rows of the table of sinusoids, ``(n_positions, d_model)``.
     """
-    from ctranslate2.specs import TransformerDecoderSpec, TransformerEncoderSpec, TransformerSpec, common_spec
-
-    variant: dict[str, Any] = dict(
-        pre_norm=config.norm == "pre",
-        activation=common_spec.Activation[ACTIVATIONS[config.activation]],
-        ffn_glu=config.is_gated,
-        head_dim=config.head_d_k if config.head_d_k * config.n_heads != config.d_model else None,
-        rotary_dim=config.head_d_k if config.positions == "rotary" else None,
-    )
-    spec = TransformerSpec(
-        TransformerEncoderSpec(config.n_encoder_layers, config.n_heads, **variant),
-        TransformerDecoderSpec(config.n_decoder_layers, config.n_heads, **variant),
-    )
+    spec = _without_weights(config)
 
     def linear(target: Any, *ours: str) -> None:
         """One projection, or several side by side: ``(sum of outs, in)``."""
@@ -145,9 +126,9 @@ def specification(config: ModelConfig, weights: Mapping[str, Tensor], n_position
             linear(one, *(f"{ours}.w_{letter}" for letter in group))
 
     def feed_forward(target: Any, ours: str) -> None:
-        linear(target.linear_0, f"{ours}.{'w_3' if variant['ffn_glu'] else 'w_1'}")  # the one the activation follows
+        linear(target.linear_0, f"{ours}.{'w_3' if config.is_gated else 'w_1'}")  # the one the activation follows
         linear(target.linear_1, f"{ours}.w_2")
-        if variant["ffn_glu"]:
+        if config.is_gated:
             linear(target.linear_0_noact, f"{ours}.w_1")
 
     table = sinusoids(0, n_positions, config.d_model).float() if config.positions == "sinusoidal" else None
@@ -171,3 +152,20 @@ def specification(config: ModelConfig, weights: Mapping[str, Tensor], n_position
     spec.decoder.embeddings.weight = weights["tgt_embed.weight"]
     linear(spec.decoder.projection, "generator")
     return spec
+
+
+def _without_weights(config: ModelConfig) -> Any:
+    """A ``TransformerSpec`` of the variant, before weights are put into it."""
+    from ctranslate2.specs import TransformerDecoderSpec, TransformerEncoderSpec, TransformerSpec, common_spec
+
+    variant: dict[str, Any] = dict(
+        pre_norm=config.norm == "pre",
+        activation=common_spec.Activation[ACTIVATIONS[config.activation]],
+        ffn_glu=config.is_gated,
+        head_dim=config.head_d_k if config.head_d_k * config.n_heads != config.d_model else None,
+        rotary_dim=config.head_d_k if config.positions == "rotary" else None,
+    )
+    return TransformerSpec(
+        TransformerEncoderSpec(config.n_encoder_layers, config.n_heads, **variant),
+        TransformerDecoderSpec(config.n_decoder_layers, config.n_heads, **variant),
+    )

@@ -26,6 +26,8 @@ logger = logging.getLogger(__name__)
 
 CERTIFICATE = "certificate.json"
 """What an export holds beside its own files, if it was compared with the original."""
+CARD = "README.md"
+"""Of an export for Hugging Face the model card, which says then how it compares."""
 EXPORT_VERSION = 1
 """Of what is written: a kept export of another one is made again."""
 
@@ -109,7 +111,8 @@ def home(run: Path | str, to: str, quantization: str) -> Path:
 def write(bundle: Bundle, folder: Path, to: str, quantization: str) -> None:
     """Write a bundle's export into ``folder``, whole or not at all; see ``export``."""
     form = check(to, bundle.model.config, quantization)
-    with sealed_folder(folder, _facts(bundle, to, quantization), n_bytes(untied(bundle.model))) as aside:
+    size = n_bytes(untied(bundle.model))
+    with sealed_folder(folder, _facts(bundle, to, quantization), size, unsealed=(CARD,)) as aside:
         form.write(bundle, aside, quantization)
 
 
@@ -176,6 +179,6 @@ def _is_export(folder: Path) -> bool:
         if not there:
             return True
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        return "export" in manifest and there <= {*manifest["files"], MANIFEST, CERTIFICATE}
+        return "export" in manifest and there <= {*manifest["files"], MANIFEST, CERTIFICATE, CARD}
     except (OSError, ValueError, TypeError, KeyError):
         return False

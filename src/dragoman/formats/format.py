@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
@@ -74,7 +75,27 @@ def check(name: str, config: ModelConfig, quantization: str) -> Format:
     return form
 
 
+def not_held(config: ModelConfig, activations: Collection[str], positions: Collection[str]) -> str:
+    """What of a model a format of Transformers lacks that has these variants; nothing if it lacks nothing of them.
+
+    A variant that is new in the configuration is refused by each format that does not name it.
+    """
+    if config.architecture != "transformer":
+        return f"it has Transformers only, and here model.architecture is {config.architecture}"
+    for side in ("encoder", "decoder"):
+        if not getattr(config, f"n_{side}_layers"):
+            return f"it has no model without {side} (model.n_{side}_layers = 0)"
+    if config.activation not in activations:
+        return f"it has no activation {config.activation} (model.activation)"
+    if config.positions not in positions:
+        return f"it has no {config.positions} positions (model.positions)"
+    if config.norm not in NORMS:
+        return f"it has no {config.norm}-norm (model.norm)"
+    return ""
+
+
 LEAST_POSITIONS = 1024
+NORMS = ("post", "pre")
 
 
 def weights_of(bundle: Bundle) -> dict[str, Tensor]:

@@ -24,7 +24,7 @@ from dragoman.formats.ctranslate2 import ACTIVATIONS
 from dragoman.formats.huggingface import parameters
 from dragoman.formats.imported import Imported, facts_of, order_of_sinusoids, read_bytes, read_object
 from dragoman.formats.model_bin import SINCE_CONFIG, Variables
-from dragoman.formats.subwords import Vocabulary, needed, read_model, tokenizers, vocabulary
+from dragoman.formats.subwords import Vocabulary, check_pieces, needed, read_model, tokenizers, vocabulary
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +33,8 @@ EPSILON = 1e-5  # of its norms, where its configuration gives none
 SUBWORDS = (("joint.spm",), ("src.spm", "tgt.spm"), ("source.spm", "target.spm"), ("src.spm.model", "tgt.spm.model"),
             ("sentencepiece.model",))  # fmt: skip
 """What its users call the models beside it."""
+SIDES = ("encoder", "decoder")
+GATE = "encoder/layer_0/ffn/linear_0_noact/weight"  # there where the activation is gated
 PADS = ("<pad>", "<blank>")
 WANTED = "a model of CTranslate2 has it"
 
@@ -92,19 +94,20 @@ def _about(found: Variables, folder: Path) -> dict[str, Any]:
     )  # fmt: skip
 
 
-def _model(
-    found: Variables, about: Mapping[str, Any], vocabularies: Sequence[Vocabulary]
-) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The settings of the model, and its tensors under our names."""
-    sides = ("encoder", "decoder")
-    n_layers = {side: _n_layers(found, side) for side in sides}
+def _variant(found: Variables) -> dict[str, Any]:
+    """The settings that it has as such: depth, heads, norm, activation, whether embeddings are scaled.
+
+    Raises:
+        BundleError: Encoder and decoder differ, or one cannot be held.
+    """
 
     def same(what: str, ask: Any) -> Any:
-        values = [ask(side) for side in sides]
+        values = [ask(side) for side in SIDES]
         if values[0] != values[1]:
             raise BundleError(f"{found.path}: {what} of encoder and decoder differ ({values[0]} and {values[1]})")
         return values[0]
 
+    n_layers = {f"n_{side}_layers": _n_layers(found, side) for side in SIDES}
     n_heads = int(same("num_heads", lambda side: found.number(f"{side}/num_heads")))
     if n_heads < 1:
         raise BundleError(f"{found.path}: num_heads = {n_heads} should be at least 1")
@@ -113,26 +116,21 @@ def _model(
     code = ACTIVATION_CODES.get(
         int(same("activation", lambda side: found.number(f"{side}/activation", 0))), "of no name"
     )
-    is_gated = "encoder/layer_0/ffn/linear_0_noact/weight" in found
+    is_gated = GATE in found
     activation = next((ours for ours, theirs in ACTIVATIONS.items() if theirs == code), None)
     if is_gated:
         activation = "swiglu" if code == "SWISH" else None
     if activation is None:
         raise BundleError(f"{found.path}: its activation {code}{' with a gate' * is_gated} cannot be held here")
-    found.take("encoder/embeddings_merge", "decoder/alignment_layer", "decoder/alignment_heads")
-    found.take("decoder/alibi_use_positive_positions")
-    for name in ("encoder/multi_query_attention", "decoder/alibi", "decoder/scale_alibi"):
-        found.must_be(name, 0)
+    return dict(
+        **n_layers, n_heads=n_heads, norm="pre" if is_pre else "post", activation=activation, scale_embeddings=is_scaled
+    )
 
-    tables = {
-        side: found.tensor(f"{side}/position_encodings/encodings")
-        for side in sides
-        if f"{side}/position_encodings/encodings" in found
-    }
-    src = found.tensor("encoder/embeddings_0/weight")
-    tgt, generator = found.tensor("decoder/embeddings/weight"), found.tensor("decoder/projection/weight")
-    d_model = src.size(1)
+
+def _layers(found: Variables, options: Mapping[str, Any]) -> dict[str, Tensor]:
+    """The tensors of all layers under our names; without biases of attention, where no attention has one."""
     weights: dict[str, Tensor] = {}
+    has_bias = False
 
     def linear(theirs: str, *ours: str) -> None:
         """A projection, or several side by side."""
@@ -149,9 +147,8 @@ def _model(
             found.tensor(f"{theirs}/{what}", 1) for what in ("gamma", "beta")
         )
 
-    has_bias = False
-    for side in sides:
-        for i in range(n_layers[side]):
+    for side in SIDES:
+        for i in range(options[f"n_{side}_layers"]):
             theirs, ours = f"{side}/layer_{i}", f"{side}.layers.{i}"
             attentions: dict[str, tuple[str, tuple[str, ...]]] = {"self_attention": ("self_attn", ("qkv", "o"))}
             if side == "decoder":
@@ -160,19 +157,41 @@ def _model(
                 for k, group in enumerate(groups):
                     linear(f"{theirs}/{one}/linear_{k}", *(f"{ours}.{name}.w_{letter}" for letter in group))
                     has_bias = has_bias or f"{theirs}/{one}/linear_{k}/bias" in found
-                _check_heads(found, f"{theirs}/{one}", weights[f"{ours}.{name}.w_q.weight"], n_heads)
-            linear(f"{theirs}/ffn/linear_0", f"{ours}.feed_forward.{'w_3' if is_gated else 'w_1'}")
+                _check_heads(found, f"{theirs}/{one}", weights[f"{ours}.{name}.w_q.weight"], options["n_heads"])
+            linear(f"{theirs}/ffn/linear_0", f"{ours}.feed_forward.{'w_3' if GATE in found else 'w_1'}")
             linear(f"{theirs}/ffn/linear_1", f"{ours}.feed_forward.w_2")
-            if is_gated:
+            if GATE in found:
                 linear(f"{theirs}/ffn/linear_0_noact", f"{ours}.feed_forward.w_1")
             for n, one in enumerate((*attentions, "ffn"), 1):
                 norm(f"{theirs}/{one}/layer_norm", f"{ours}.norm{n}")
-        if is_pre:
+        if options["norm"] == "pre":
             norm(f"{side}/layer_norm", f"{side}.norm")
     if not has_bias:
         weights = {name: one for name, one in weights.items() if not ("_attn.w_" in name and name.endswith(".bias"))}
+    return weights
+
+
+def _model(
+    found: Variables, about: Mapping[str, Any], vocabularies: Sequence[Vocabulary]
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The settings of the model, and its tensors under our names."""
+    options = _variant(found)
+    found.take("encoder/embeddings_merge", "decoder/alignment_layer", "decoder/alignment_heads")
+    found.take("decoder/alibi_use_positive_positions")
+    for name in ("encoder/multi_query_attention", "decoder/alibi", "decoder/scale_alibi"):
+        found.must_be(name, 0)
+    tables = {
+        side: found.tensor(f"{side}/position_encodings/encodings")
+        for side in SIDES
+        if f"{side}/position_encodings/encodings" in found
+    }
+    src = found.tensor("encoder/embeddings_0/weight")
+    tgt, generator = found.tensor("decoder/embeddings/weight"), found.tensor("decoder/projection/weight")
+    d_model, n_heads = src.size(1), options["n_heads"]
+    weights = _layers(found, options)
     projection = "decoder/projection/bias"
-    bias = vocabularies[-1].bias(found.tensor(projection, 1) if projection in found else None)
+    given = found.tensor(projection, 1) if projection in found else None
+    bias = vocabularies[-1].bias(given, f"{found.path}: {projection}")
     if bias is not None:
         weights["generator.bias"] = bias
 
@@ -182,16 +201,14 @@ def _model(
     share = "all" if tied and is_one else "decoder" if tied else "none"
     for name, table in {"src_embed": src, "tgt_embed": tgt, "generator": generator}.items():
         of = vocabularies[0 if name == "src_embed" else -1]
-        if max(of.rows) >= len(table):
-            raise BundleError(f"{found.path}: {name} has {len(table):,} rows, its vocabulary more")
+        rows = of.take(table, f"{found.path}: {name}")
         if name in {"all": ("src_embed",), "decoder": ("src_embed", "tgt_embed")}.get(share, (name,)):
-            weights[f"{name}.weight"] = of.take(table)
+            weights[f"{name}.weight"] = rows
     heads = weights["encoder.layers.0.self_attn.w_q.weight"].size(0) // n_heads
-    options: dict[str, Any] = dict(
-        d_model=d_model, d_ff=len(weights["encoder.layers.0.feed_forward.w_1.weight"]), n_heads=n_heads,
+    options |= dict(
+        d_model=d_model, d_ff=len(weights["encoder.layers.0.feed_forward.w_1.weight"]),
         d_k=None if heads * n_heads == d_model else heads, d_v=None if heads * n_heads == d_model else heads,
-        n_encoder_layers=n_layers["encoder"], n_decoder_layers=n_layers["decoder"], norm="pre" if is_pre else "post",
-        activation=activation, share_embeddings=share, scale_embeddings=is_scaled, attention_bias=has_bias,
+        share_embeddings=share, attention_bias="encoder.layers.0.self_attn.w_q.bias" in weights,
         generator_bias=bias is not None, norm_eps=EPSILON if epsilon is None else epsilon,
     )  # fmt: skip
     options |= _positions(found, tables, weights, options)
@@ -289,6 +306,8 @@ def _lists(folder: Path) -> list[list[str]]:
     found = [one for one in both if one is not None]
     if len(found) < len(both):
         raise BundleError(f"{folder}: lacks shared_vocabulary.json, or source_ and target_vocabulary.json")
+    for one in found:
+        check_pieces(one, str(folder))
     return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,13 +22,23 @@ from dragoman.data.sentencepiece_check import Parts
 from dragoman.errors import BundleError, ConfigError, not_installed
 from dragoman.formats.huggingface import EPSILON, order, parameters
 from dragoman.formats.imported import Imported, facts_of, order_of_sinusoids, read_bytes, read_object
-from dragoman.formats.subwords import SPECIAL, Vocabulary, needed, read_model, tokenizers, vocabulary
+from dragoman.formats.subwords import (
+    SPECIAL,
+    Vocabulary,
+    check_belongs,
+    needed,
+    numbered,
+    read_model,
+    tokenizers,
+    vocabulary,
+)
 from dragoman.model.weights import read_weights
 
 logger = logging.getLogger(__name__)
 
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
 DROPOUTS = ("dropout", "attention_dropout", "activation_dropout")
+SIDES = ("encoder", "decoder")
 WANTED = "a Marian model of Hugging Face has it"
 FILES = ("*.json", "*.spm", "model.safetensors", "model.bin", "*.spm.model", "sentencepiece.model", "*_vocabulary.txt")
 """What is downloaded, of this form and of CTranslate2's; ``pytorch_model.bin`` only where there are neither weights."""
@@ -87,13 +98,20 @@ def read(folder: Path, name: str, texts: Sequence[str] | None, languages: tuple[
     first = folder / "vocab.json"
     second = folder / "target_vocab.json"
     lists = [_listed(first)] if not second.is_file() else [_listed(first), _listed(second)]
+    for path, of, listed in zip(paths, models, (lists[0], lists[-1]), strict=True):
+        check_belongs(of, listed, str(path))
     kept = None if texts is None else needed(models, texts)
     vocabularies = _vocabularies(theirs, lists, models, kept, folder)
     src, tgt = tokenizers(models, vocabularies, str(folder))
     raw, digest = _weights(folder)
-    bias = vocabularies[-1].bias(_bias(raw))
+    tables = _tables(theirs, lists)
+    _refuse_other_tables(tables, raw, folder)
+    bias = vocabularies[-1].bias(_bias(raw), f"{folder}: final_logits_bias")
     config = _config(folder, theirs, raw, len(lists) == 1, bias is not None, languages)
     model = ModelConfig(**config.model.model_dump(), src_vocab_size=src.vocab_size, tgt_vocab_size=tgt.vocab_size)
+    if rest := sorted(raw.keys() - {one.theirs for one in parameters(model)} - tables.keys()):
+        more = f" and {len(rest) - 3} more" if len(rest) > 3 else ""
+        raise BundleError(f"{folder}: the weights have {', '.join(rest[:3])}{more}, which its configuration has not")
     weights = _ours(model, raw, vocabularies, folder)
     if bias is not None:
         weights["generator.bias"] = bias
@@ -120,6 +138,9 @@ def _refuse_what_is_not_held(theirs: Mapping[str, Any], folder: Path) -> None:
         both = theirs[f"encoder_{name}"], theirs[f"decoder_{name}"]
         if both[0] != both[1]:
             raise BundleError(f"{folder}/config.json: {name} of encoder and decoder differ ({both[0]} and {both[1]})")
+    for name in ("scale_embedding", "tie_word_embeddings", "share_encoder_decoder_embeddings"):
+        if type(theirs.get(name, True)) is not bool:
+            raise BundleError(f"{folder}/config.json: {name} = {str(theirs[name])[:40]!r} should be true or false")
     if theirs.get("activation_function") not in ACTIVATIONS:
         said = str(theirs.get("activation_function"))[:40]
         raise BundleError(f"{folder}/config.json: activation_function = {said!r} is not known here")
@@ -127,11 +148,7 @@ def _refuse_what_is_not_held(theirs: Mapping[str, Any], folder: Path) -> None:
 
 def _listed(path: Path) -> list[str]:
     """The piece of each id."""
-    found = read_object(path, WANTED)
-    pieces = {i: piece for piece, i in found.items() if type(i) is int}
-    if sorted(pieces) != list(range(len(found))):
-        raise BundleError(f"{path}: should give the {len(found):,} pieces the ids 0 to {len(found) - 1:,}, once each")
-    return [pieces[i] for i in range(len(found))]
+    return numbered(read_object(path, WANTED), str(path))
 
 
 def _vocabularies(
@@ -175,15 +192,42 @@ def _weights(folder: Path) -> tuple[dict[str, Tensor], str]:
         if not path.is_file():
             raise BundleError(f"{folder}: neither model.safetensors nor pytorch_model.bin is there")
         try:
-            found = torch.load(path, map_location="cpu", weights_only=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of other versions of pickle, said before it is refused
+                found = torch.load(path, map_location="cpu", weights_only=True)
         except Exception as error:  # of many kinds, for the file may hold anything
-            said = str(error).split("\n")[0][:120]
-            raise BundleError(f"{path}: cannot be read as weights alone ({type(error).__name__}: {said})") from None
-        if not isinstance(found, dict) or not all(isinstance(one, Tensor) for one in found.values()):
+            raise BundleError(
+                f"{path}: cannot be read as weights alone ({type(error).__name__}); whatever else it holds is not read"
+            ) from None
+        if not isinstance(found, dict) or not all(
+            isinstance(name, str) and isinstance(one, Tensor) for name, one in found.items()
+        ):
             raise BundleError(f"{path}: holds something other than tensors")
+    for name, tensor in found.items():
+        if not tensor.is_floating_point() or tensor.layout != torch.strided:
+            raise BundleError(f"{path}: {name[:60]} is no array of floats ({tensor.dtype}, {tensor.layout})")
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return {name: tensor.float() for name, tensor in found.items()}, digest
+
+
+def _refuse_other_tables(tables: Mapping[str, tuple[int, int]], raw: Mapping[str, Tensor], folder: Path) -> None:
+    """Refuse tables of other sizes than there are pieces, positions and channels."""
+    for name, size in tables.items():
+        if name in raw and tuple(raw[name].shape) != size:
+            raise BundleError(
+                f"{folder}: {name} is {tuple(raw[name].shape)}, but its vocabulary and configuration say {size}"
+            )
+
+
+def _tables(theirs: Mapping[str, Any], lists: Sequence[Sequence[str]]) -> dict[str, tuple[int, int]]:
+    """The tensors beside the two stacks and their sizes; a file may have each of those that are tied."""
+    src, tgt, width, rows = len(lists[0]), len(lists[-1]), theirs["d_model"], theirs["max_position_embeddings"]
+    return {
+        "model.shared.weight": (src, width), "lm_head.weight": (tgt, width), "final_logits_bias": (1, tgt),
+        "model.encoder.embed_tokens.weight": (src, width), "model.decoder.embed_tokens.weight": (tgt, width),
+        **{f"model.{side}.embed_positions.weight": (rows, width) for side in SIDES},
+    }  # fmt: skip
 
 
 def _config(
@@ -202,6 +246,9 @@ def _config(
     tied = theirs.get("tie_word_embeddings", True)
     decoder = raw.get("model.decoder.embed_tokens.weight")
     head = raw.get("lm_head.weight")
+    own = {"lm_head.weight": not tied, **{f"model.{side}.embed_tokens.weight": not shared for side in SIDES}}
+    if lacking := [name for name, is_own in own.items() if is_own and name not in raw]:
+        raise BundleError(f"{folder}: the weights lack {lacking[0]}, and its configuration ties it to no other")
     if not (one_list and shared):
         shared = False
         tied = tied and (head is None or (decoder is not None and torch.equal(head, decoder)))
@@ -218,7 +265,7 @@ def _config(
                 d_model=theirs["d_model"], d_ff=theirs["encoder_ffn_dim"], n_heads=theirs["encoder_attention_heads"],
                 n_encoder_layers=theirs["encoder_layers"], n_decoder_layers=theirs["decoder_layers"],
                 norm="post" if is_marian else "pre", activation=ACTIVATIONS[theirs["activation_function"]],
-                positions=_positions(theirs, raw), max_len=limit, share_embeddings=share, norm_eps=EPSILON,
+                positions=_positions(raw), max_len=limit, share_embeddings=share, norm_eps=EPSILON,
                 scale_embeddings=bool(theirs.get("scale_embedding", False)), generator_bias=biased,
                 **{name: theirs[name] for name in DROPOUTS if name in theirs},
             ),
@@ -236,12 +283,11 @@ def _config(
     )  # fmt: skip
 
 
-def _positions(theirs: Mapping[str, Any], raw: Mapping[str, Tensor]) -> str:
+def _positions(raw: Mapping[str, Tensor]) -> str:
     """Sinusoidal, unless a table is there that does not hold sinusoids."""
-    table = raw.get("model.encoder.embed_positions.weight")
-    if table is None or table.dim() != 2 or table.size(1) != theirs["d_model"]:
-        return "sinusoidal"
-    return "sinusoidal" if order_of_sinusoids(table) is not None else "learned"
+    tables = [raw.get(f"model.{side}.embed_positions.weight") for side in SIDES]
+    hold = [table is None or order_of_sinusoids(table) is not None for table in tables]
+    return "sinusoidal" if all(hold) else "learned"
 
 
 def _bias(raw: Mapping[str, Tensor]) -> Tensor | None:
@@ -284,9 +330,7 @@ def _ours(
     for name in kept:
         of = vocabularies[0 if name == "src_embed" else -1]
         table = put(tensor(*names[name]), 1, names[name][0])
-        if max(of.rows) >= len(table):
-            raise BundleError(f"{folder}: {names[name][0]} has {len(table):,} rows, its vocabulary more")
-        ours[f"{name}.weight"] = of.take(table)
+        ours[f"{name}.weight"] = of.take(table, f"{folder}: {names[name][0]}")
     if model.positions == "learned":
         for side, letters in (("encoder", "src"), ("decoder", "tgt")):
             ours[f"{letters}_positions.weight"] = tensor(f"model.{side}.embed_positions.weight").contiguous()

@@ -31,7 +31,7 @@ from dragoman.config import Config, ModelConfig
 from dragoman.data.sentencepiece_check import Parts
 from dragoman.errors import BundleError
 from dragoman.formats.imported import Imported, facts_of, read_bytes
-from dragoman.formats.subwords import Vocabulary, needed, read_model, tokenizers, vocabulary
+from dragoman.formats.subwords import Vocabulary, check_belongs, needed, numbered, read_model, tokenizers, vocabulary
 
 OPTIONS = "special:model.yml"
 WANTED = "a model of Marian has it"
@@ -76,6 +76,8 @@ def read(
         vocabulary(listed, _special(listed, path), models if len(lists) == 1 else [models[-1 if i else 0]], kept)
         for i, (listed, path) in enumerate(zip(lists, paths, strict=False))
     ]
+    for one, listed, side in zip((models[0], models[-1]), (lists[0], lists[-1]), ("source", "target"), strict=True):
+        check_belongs(one, listed, f"{folder}/{side}.spm")
     src, tgt = tokenizers(models, vocabularies, str(folder))
     settings, weights = _model(arrays, options, norm, vocabularies)
     arrays.refuse_the_rest()
@@ -130,6 +132,8 @@ class Arrays:
             found = yaml.safe_load(np.asarray(self._of.pop(OPTIONS)).tobytes().rstrip(b"\0").decode())
         except KeyError:
             raise BundleError(f"{path}: holds no {OPTIONS}; it is no model of Marian") from None
+        except MemoryError:
+            raise BundleError(f"{path}: says that its arrays are larger than memory; copy it again") from None
         except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, yaml.YAMLError, RecursionError) as error:
             said = " ".join(str(error).split())[:120]
             raise BundleError(f"{path}: cannot be read as arrays of numbers with their options ({said})") from None
@@ -243,12 +247,9 @@ def _listed(path: Path) -> list[str]:
     try:
         text = read_bytes(path, WANTED).decode("utf-8")
         found = json.loads(text) if text.startswith("{") else _lines(text)
-        pieces = {i: piece for piece, i in found.items() if type(i) is int}
     except (ValueError, RecursionError) as error:
         raise BundleError(f"{path}: not a vocabulary of Marian ({error}); copy it again") from None
-    if sorted(pieces) != list(range(len(found))):
-        raise BundleError(f"{path}: should give the {len(found):,} pieces the ids 0 to {len(found) - 1:,}, once each")
-    return [pieces[i] for i in range(len(found))]
+    return numbered(found, str(path))
 
 
 def _lines(text: str) -> dict[str, int]:
@@ -328,15 +329,14 @@ def _model(
     share = "none" if generator is not tgt else "all" if tgt is src and len(vocabularies) == 1 else "decoder"
     for name, table in {"src_embed": src, "tgt_embed": tgt, "generator": generator}.items():
         of = vocabularies[0 if name == "src_embed" else -1]
-        if max(of.rows) >= len(table):
-            raise BundleError(f"{arrays.path}: {name} has {len(table):,} rows, its vocabulary more")
+        rows = of.take(table, f"{arrays.path}: {name}")
         if name in {"all": ("src_embed",), "decoder": ("src_embed", "tgt_embed")}.get(share, (name,)):
-            weights[f"{name}.weight"] = of.take(table)
+            weights[f"{name}.weight"] = rows
     d_model = src.size(1)
     given = arrays.vector(f"{head}_b") if f"{head}_b" in arrays else torch.zeros(len(generator))
     if len(given) != len(generator):
         raise BundleError(f"{arrays.path}: {head}_b has {len(given):,} numbers for {len(generator):,} rows")
-    bias = vocabularies[-1].bias(given)
+    bias = vocabularies[-1].bias(given, f"{arrays.path}: {head}_b")
     assert bias is not None
     weights["generator.bias"] = bias
     is_trained = "Wpos" in arrays

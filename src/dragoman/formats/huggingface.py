@@ -57,7 +57,7 @@ def why_not(config: ModelConfig) -> str:
         return f"it has Transformers only, and here model.architecture is {config.architecture}"
     for side in ("encoder", "decoder"):
         if not getattr(config, f"n_{side}_layers"):
-            return f"it has no translator without {side} (model.n_{side}_layers = 0)"
+            return f"it has no model without {side} (model.n_{side}_layers = 0)"
     if {config.head_d_k * config.n_heads, config.head_d_v * config.n_heads} != {config.d_model}:
         return f"its heads are d_model / n_heads wide, not model.d_k = {config.head_d_k}, model.d_v = {config.head_d_v}"
     if config.activation not in ACTIVATIONS:

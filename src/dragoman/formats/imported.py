@@ -112,6 +112,11 @@ def import_model(
     texts = [line for path in keep_pieces_of for line in read_lines(path)]
     found = reader(folder).read(folder, name, texts if keep_pieces_of else None, (src_lang, tgt_lang))
     _check(found, folder)
+    if normalizers := found.facts["imported"].get("normalises_text"):
+        said = ", ".join(normalizers)
+        logger.info(
+            "%s: its subwords normalise text (%s): odd characters and double spaces do not come back", name, said
+        )
     if targets := sorted(found.src_tokenizer.targets):
         found.facts["imported"]["targets"] = targets
         logger.info("%s: its target languages: %s; say which with to", source, ", ".join(targets))
@@ -163,7 +168,7 @@ def reader(source: Path) -> Reader:
                 else ""
             )  # fmt: skip
         else:
-            kind = _kind_of_zip(source) if zipfile.is_zipfile(source) else ""
+            kind = _kind_of_zip(source) if source.is_file() and zipfile.is_zipfile(source) else ""
     except OSError as error:
         raise BundleError(f"{source}: cannot be read ({error.strerror})") from None
     if not kind:
@@ -215,7 +220,7 @@ def read_object(path: Path, wanted: str) -> dict[str, Any]:
 
 
 def facts_of(name: str, form: str, digest: str, models: Sequence[Parts], **more: Any) -> dict[str, Any]:
-    """What the manifest says of where a model is from; that its subwords change texts is logged.
+    """What the manifest says of where a model is from.
 
     Args:
         digest: SHA-256 of its weights, in hex.
@@ -224,10 +229,6 @@ def facts_of(name: str, form: str, digest: str, models: Sequence[Parts], **more:
     facts = {"from": name, "format": form, "weights_sha256": digest, **more}
     if normalizers := sorted({normalizer_name(one.normalizer) for one in models} - {NORMALIZERS[0]}):
         facts["normalises_text"] = normalizers
-        said = ", ".join(normalizers)
-        logger.info(
-            "%s: its subwords normalise text (%s): odd characters and double spaces do not come back", name, said
-        )
     return {"weights": f"imported from {name}", "imported": facts}
 
 

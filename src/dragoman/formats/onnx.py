@@ -18,13 +18,15 @@ from typing import Any
 from dragoman.bundle import Bundle
 from dragoman.config import ModelConfig
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
-from dragoman.formats.format import n_positions, weights_of
+from dragoman.formats.format import n_positions, not_held, weights_of
 from dragoman.formats.tokenizer_json import tokenizer_json
 
 TITLE = "ONNX"
 FILE = ""
 PACKAGES = ("onnx",)
 QUANTIZATIONS = ("float32", "int8")
+ACTIVATIONS = ("relu", "gelu", "swish", "swiglu")  # of onnx_graph.py
+POSITIONS = ("sinusoidal", "learned", "rotary")
 ENDINGS = {"float32": "", "int8": "_quantized"}
 """Of the names of the files, as transformers.js knows them for its ``dtype`` fp32 and q8."""
 MOST_BYTES = 2**31 - 2**24  # of a file: protocol buffers count to 2 GiB
@@ -32,11 +34,8 @@ MOST_BYTES = 2**31 - 2**24  # of a file: protocol buffers count to 2 GiB
 
 def why_not(config: ModelConfig) -> str:
     """What of a model it does not write, with the setting's value; nothing if it writes it."""
-    if config.architecture != "transformer":
-        return f"only Transformers are written, and here model.architecture is {config.architecture}"
-    for side in ("encoder", "decoder"):
-        if not getattr(config, f"n_{side}_layers"):
-            return f"no model without {side} is written (model.n_{side}_layers = 0)"
+    if reason := not_held(config, ACTIVATIONS, POSITIONS):
+        return reason
     heads = 2 * config.n_heads * (config.head_d_k + config.head_d_v)
     layer = config.d_model * (2 * heads + (3 if config.is_gated else 2) * config.d_ff)
     tables = 2 * config.d_model * max(config.src_vocab_size, config.tgt_vocab_size)

@@ -28,7 +28,7 @@ from dragoman.data.sentencepiece_check import UNUSED, fields, is_of_words, is_un
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Tokenizer
 from dragoman.errors import ConfigError
 from dragoman.files import explained, write_text
-from dragoman.formats.format import weights_of
+from dragoman.formats.format import not_held, weights_of
 from dragoman.model.weights import untied
 from dragoman.pages.colours import scale
 from dragoman.pages.render import render
@@ -37,6 +37,8 @@ TITLE = "an HTML page"
 FILE = ".html"
 PACKAGES = ()
 QUANTIZATIONS = ("float32", "int8")
+ACTIVATIONS = ("relu", "gelu", "swish", "swiglu")  # of pages/translator/model.js
+POSITIONS = ("sinusoidal", "learned", "rotary")
 
 NAME = f"translator{FILE}"
 MOST_LETTERS = 500_000_000
@@ -45,13 +47,8 @@ LEAST_USUAL = 32
 
 
 def why_not(config: ModelConfig) -> str:
-    """What of a model the page cannot hold: what is no encoder-decoder."""
-    if config.architecture != "transformer":
-        return f"it has Transformers only, and here model.architecture is {config.architecture}"
-    for side in ("encoder", "decoder"):
-        if not getattr(config, f"n_{side}_layers"):
-            return f"it has no model without {side} (model.n_{side}_layers = 0)"
-    return ""
+    """What of a model the page cannot hold: what its ``model.js`` does not compute."""
+    return not_held(config, ACTIVATIONS, POSITIONS)
 
 
 def write(bundle: Bundle, folder: Path, quantization: str) -> None:

@@ -8,8 +8,8 @@ ids are its places.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -45,17 +45,66 @@ class Vocabulary(NamedTuple):
     rows: tuple[int, ...]  # of each of our ids, special ones too, the row in the foreign tensors; -1: it has none
     never: tuple[int, ...]  # of ours, those that the foreign model cannot choose
 
-    def take(self, table: Tensor) -> Tensor:
-        """The rows of a foreign table ``(V, ...)`` in our order; zeros for what it has not."""
+    def take(self, table: Tensor, what: str) -> Tensor:
+        """The rows of a foreign table ``(V, ...)`` in our order; zeros for what it has not.
+
+        Raises:
+            BundleError: It has too few; ``what`` names it.
+        """
+        if max(self.rows) >= len(table):
+            raise BundleError(f"{what} has {len(table):,} rows, its vocabulary more")
         return torch.cat((table, torch.zeros_like(table[:1])))[list(self.rows)].contiguous()
 
-    def bias(self, given: Tensor | None) -> Tensor | None:
-        """A foreign bias of the generator in our order, with what can never be chosen; None if there is nothing."""
+    def bias(self, given: Tensor | None, what: str) -> Tensor | None:
+        """A foreign bias of the generator in our order, with what can never be chosen; None if there is nothing.
+
+        Raises:
+            BundleError: As ``take``.
+        """
         if given is None and not self.never:
             return None
-        bias = torch.zeros(len(self.rows)) if given is None else self.take(given)
+        bias = torch.zeros(len(self.rows)) if given is None else self.take(given, what)
         bias[list(self.never)] = NEVER
         return bias
+
+
+def numbered(found: Mapping[str, Any], name: str) -> list[str]:
+    """The piece of each id, of a file that gives each piece its id.
+
+    Raises:
+        BundleError: The ids are not 0, 1, 2, ..., or a piece is no text that can stand in a line.
+    """
+    pieces = {i: piece for piece, i in found.items() if type(i) is int}
+    if sorted(pieces) != list(range(len(found))):
+        raise BundleError(f"{name}: should give the {len(found):,} pieces the ids 0 to {len(found) - 1:,}, once each")
+    listed = [pieces[i] for i in range(len(found))]
+    check_pieces(listed, name)
+    return listed
+
+
+def check_pieces(listed: Sequence[str], name: str) -> None:
+    """Refuse pieces that are no text, or would end a line.
+
+    Raises:
+        BundleError: There is one.
+    """
+    for i, piece in enumerate(listed):
+        if not piece or "\n" in piece or any("\ud800" <= letter <= "\udfff" for letter in piece):
+            raise BundleError(f"{name}: piece {i:,} is {piece[:40]!r}, which no text can hold; copy the file again")
+
+
+def check_belongs(model: Parts, listed: Sequence[str], name: str) -> None:
+    """Refuse subwords of which the vocabulary lacks more than half: they are another model's.
+
+    Raises:
+        BundleError: They are.
+    """
+    texts = _texts(model)
+    n_lacking = len(set(texts) - set(listed))
+    if 2 * n_lacking > len(texts):
+        raise BundleError(
+            f"{name}: {n_lacking:,} of its {len(texts):,} pieces are not in the vocabulary; it belongs to another model"
+        )
 
 
 def read_model(proto: bytes, name: str) -> Parts:

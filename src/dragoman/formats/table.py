@@ -6,7 +6,7 @@ The site puts the same table into docs/reference/formats.md.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from dragoman.config import ModelConfig
 from dragoman.formats import FORMATS
@@ -40,8 +40,16 @@ VARIANTS: dict[str, dict[str, Any]] = {
 """What is changed of the paper's base model, in the words of the table."""
 
 
-def table(models: Mapping[str, ModelConfig] | None = None) -> str:
-    """The table in Markdown: for each model and format ``exact``, or the number of the reason why not.
+class Answers(NamedTuple):
+    """Which model goes into which format."""
+
+    rows: dict[str, list[int]]  # of each model: for each format 0 for exact, or the number of the reason why not
+    reasons: list[str]
+    quantizations: dict[str, tuple[str, ...]]  # of each format
+
+
+def answers(models: Mapping[str, ModelConfig] | None = None) -> Answers:
+    """Ask each format about each model.
 
     Args:
         models: What stands in the first column, and the model that it is of. None: ``VARIANTS``.
@@ -50,17 +58,31 @@ def table(models: Mapping[str, ModelConfig] | None = None) -> str:
         sizes = dict(src_vocab_size=8000, tgt_vocab_size=8000)
         models = {variant: ModelConfig(**{**sizes, **changes}) for variant, changes in VARIANTS.items()}
     forms = [format_of(name) for name in FORMATS]
-    reasons: list[str] = []
-    rows = [["", *FORMATS], ["---"] * (1 + len(FORMATS))]
+    given: dict[str, list[str]] = {}  # each reason, and the formats that give it
+    rows: dict[str, list[int]] = {}
     for model, config in models.items():
-        cells = []
+        rows[model] = []
         for form in forms:
-            reason = form.why_not(config)
-            said = f"{form.TITLE}: {reason}"
-            if reason and said not in reasons:
-                reasons.append(said)
-            cells.append(f"no ({reasons.index(said) + 1})" if reason else "exact")
-        rows.append([model, *cells])
-    rows.append(["`--quantization`", *(", ".join(form.QUANTIZATIONS) for form in forms)])
+            if reason := form.why_not(config):
+                titles = given.setdefault(reason, [])
+                if form.TITLE not in titles:
+                    titles.append(form.TITLE)
+            rows[model].append(list(given).index(reason) + 1 if reason else 0)
+    reasons = [f"{', '.join(titles)}: {reason}" for reason, titles in given.items()]
+    return Answers(rows, reasons, {name: form.QUANTIZATIONS for name, form in zip(FORMATS, forms, strict=True)})
+
+
+def table(models: Mapping[str, ModelConfig] | None = None) -> str:
+    """The answers in Markdown: for each model and format ``exact``, or the number of the reason why not.
+
+    Args:
+        models: As ``answers``.
+    """
+    found = answers(models)
+    rows = [["", *FORMATS], ["---"] * (1 + len(FORMATS))]
+    rows += [[model, *(f"no ({n})" if n else "exact" for n in numbers)] for model, numbers in found.rows.items()]
+    rows.append(["`--quantization`", *(", ".join(names) for names in found.quantizations.values())])
     lines = ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join([*lines, *([""] if reasons else []), *(f"{n}. {reason}" for n, reason in enumerate(reasons, 1))])
+    return "\n".join(
+        [*lines, *([""] if found.reasons else []), *(f"{n}. {one}" for n, one in enumerate(found.reasons, 1))]
+    )

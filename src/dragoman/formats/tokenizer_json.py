@@ -1,7 +1,8 @@
 """Subwords as ``tokenizer.json``, the format of the package tokenizers, which transformers.js reads too.
 
 https://huggingface.co/docs/tokenizers describes its parts. Byte pairs become a list of merges, in the order of the
-scores of what they make; a unigram model keeps its scores.
+scores of what they make; a unigram model keeps its scores. Of a model of several target languages their tags, such as
+``>>fr<<``, are cut out of a text wherever they stand: a text is all that says a language there.
 """
 
 from __future__ import annotations
@@ -21,6 +22,11 @@ def tokenizer_json(tokenizer: Tokenizer, src_eos: bool = True) -> dict[str, Any]
         dict(id=i, content=pieces[i], single_word=False, lstrip=False, rstrip=False, normalized=False, special=True)
         for i in range(N_SPECIAL)
     ]
+    if len(tokenizer.targets) > 1:  # with the space that follows it, if there is one
+        special += [
+            dict(id=i, content=pieces[i], single_word=False, lstrip=False, rstrip=True, normalized=False, special=True)
+            for i in sorted(tokenizer.targets.values())
+        ]
     spaces = [dict(type="Prepend", prepend="▁"), dict(type="Replace", pattern={"String": " "}, content="▁")]
     back = [
         dict(type="Replace", pattern={"String": "▁"}, content=" "),

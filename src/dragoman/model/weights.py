@@ -149,7 +149,7 @@ def read_header(file: BinaryIO, path: Path) -> dict[str, Entry]:
     n_bytes = os.fstat(file.fileno()).st_size
     n_header = int.from_bytes(file.read(8), "little")
     if n_bytes < 8 or n_header > MAX_HEADER_BYTES:
-        raise BundleError(f"{path}: not a model of dragoman (a header of {n_header:,} bytes in a file of {n_bytes:,})")
+        raise BundleError(f"{path}: not safetensors (a header of {n_header:,} bytes in a file of {n_bytes:,})")
     try:
         header = json.loads(file.read(n_header).decode("utf-8"), object_pairs_hook=_without_repetition)
         if not isinstance(header, dict):

@@ -18,6 +18,7 @@ const EXPLORER_SAYS = {
     shown: (layer, head) => `Layer ${layer}, ${head}`, meanLong: "mean of its heads", ofKind: (kind, shown) => `${kind}: ${shown}`,
     best: " (the layer that follows the source most closely)", looked: "looked at", looking: "looking",
     hint: "Point at a word, or walk along with the arrow keys. A click holds it; Escape lets go.",
+    hintTouch: "Tap a word. Tap it again to let it go.",
     looksAt: (word, at) => `${word} looks at ${at}`, lookedAt: (word, by) => `${word} is looked at by ${by}`, none: "no word",
     heads: "Every head", headsHelp: "Rows look at columns. Choose a head to enlarge it and to draw its links above.",
     enlarge: (layer, head) => `Layer ${layer}, ${head}: enlarge`, legend: "Attention weight; each row sums to 100%",
@@ -41,6 +42,7 @@ const EXPLORER_SAYS = {
     shown: (layer, head) => `第 ${layer} 层，${head}`, meanLong: "各头均值", ofKind: (kind, shown) => `${kind}：${shown}`,
     best: "（与原文对应最紧密的一层）", looked: "被看", looking: "在看",
     hint: "指向一个词，或用方向键移动；单击可固定，按 Esc 取消。",
+    hintTouch: "轻触一个词，再次轻触即可取消。",
     looksAt: (word, at) => `${word} 看向 ${at}`, lookedAt: (word, by) => `看向 ${word} 的有 ${by}`, none: "（无）",
     heads: "所有的头", headsHelp: "行看列。选一个头，即可放大，上方的连线也随之更新。",
     enlarge: (layer, head) => `第 ${layer} 层，${head}：放大`, legend: "注意力权重，每行之和为 100%",
@@ -178,6 +180,7 @@ function explorer(root, model, { scale, language = "en", page }) {
   const parts = {};
 
   const theme = () => document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  const isTouched = () => matchMedia("(hover: none)").matches;
   const ink = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
   const colour = (weight) => scale[theme()][Math.round((scale[theme()].length - 1) * Math.min(1, weight))];
   const letters = (weight) => (isLight(colour(weight)) ? "#000" : "#fff");
@@ -296,7 +299,7 @@ function explorer(root, model, { scale, language = "en", page }) {
     element.onfocus = () => { at.held = false; light(word); }; // the keys go on from a word that is held
     element.onclick = () => {
       at.held = !(at.held && at.word && at.word.side === word.side && at.word.index === word.index);
-      light(word);
+      light(at.held || !isTouched() ? word : null); // a pointer that is still there points at it
     };
   }
   /** Light up a word's partners and say how strong they are; null: none. */
@@ -315,7 +318,7 @@ function explorer(root, model, { scale, language = "en", page }) {
       th.classList.toggle("at", Boolean(word && ((word.side === side && word.index === i) || (side === "keys" && word.partner === i))));
     });
     const self = word && names(word.side)[word.index];
-    parts.said.textContent = !word ? say.hint
+    parts.said.textContent = !word ? (isTouched() ? say.hintTouch : say.hint)
       : word.side === "queries" ? say.looksAt(self, strongest(weights, names("keys"), 5))
         : say.lookedAt(self, strongest(weights, names("queries"), 5) || say.none);
     drawLinks();

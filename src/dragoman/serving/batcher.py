@@ -30,7 +30,8 @@ SHARE = 128
 """Tokens of a batch that is not worth dividing among owners."""
 
 TELLING = 2 * SHARE
-"""Tokens of a batch whose speed is near that of a full one; a smaller batch is slower, and says just that much."""
+"""Tokens of a batch whose speed is near that of a full one; a smaller batch is slower, and says nothing of a queue that
+will be searched in full ones."""
 
 TURN_ON_CPU = 1024
 """Tokens that an owner takes at a time on a CPU: a sentence of a larger batch costs no less, but all who come meanwhile
@@ -216,30 +217,34 @@ class Batcher:
 
     def _own(self) -> None:
         torch.set_num_threads(self.cores)  # of this thread
-        while (jobs := self._take()) or not self._closing:
+        while (turn := self._take())[0] or not self._closing:
+            jobs, others_wait = turn
             if not jobs:  # another owner took them
                 continue
             started = time.perf_counter()
             try:
                 self._search(jobs)
             finally:
-                self._count(jobs, time.perf_counter() - started)
+                self._count(jobs, others_wait, time.perf_counter() - started)
 
-    def _take(self) -> list[_Job]:
-        """The next batch: a sentence of each request in turn, all with one plan of searching; none: closing."""
+    def _take(self) -> tuple[list[_Job], bool]:
+        """The next batch: a sentence of each request in turn, all with one plan of searching; none: closing.
+
+        Also whether others stay in the queue.
+        """
         with self._changed:
             self._n_idle += 1
             try:
                 while not self._tickets:
                     if self._closing:
-                        return []
+                        return [], False
                     self._changed.wait()
                 first = self._tickets[0]
                 kind, limit = kind_of(first.plan), first.plan.search.decode.batch_tokens
                 limit = min(limit, self.turn or limit)
                 self._await_company(kind, limit)
                 share = -(-self._tokens_of(kind) // self._n_idle)  # for the other idle owners too
-                return self._deal(kind, min(limit, max(share, SHARE)))
+                return self._deal(kind, min(limit, max(share, SHARE))), bool(self._tickets)
             finally:
                 self._n_idle -= 1
 
@@ -290,7 +295,7 @@ class Batcher:
         for job, result in zip(jobs, results, strict=True):
             job.ticket.take(job.number, result)
 
-    def _count(self, jobs: Sequence[_Job], seconds: float) -> None:
+    def _count(self, jobs: Sequence[_Job], others_wait: bool, seconds: float) -> None:
         tokens = sum(job.n_tokens for job in jobs)
         with self._changed:
             self._n_running -= len(jobs)
@@ -300,9 +305,10 @@ class Batcher:
             self.done.tokens += tokens
             self.done.busy_s += seconds
             now, known = tokens / max(seconds, 1e-9), self._tokens_per_s
-            if tokens >= TELLING and known:
+            is_telling = tokens >= TELLING or others_wait  # or no larger batch could be made of what waited
+            if is_telling and known:
                 self._tokens_per_s = 0.8 * known + 0.2 * now
-            else:
+            elif is_telling or known:
                 self._tokens_per_s = max(known, now)
 
 

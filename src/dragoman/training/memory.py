@@ -56,7 +56,7 @@ def activation_bytes(
     config: ModelConfig, rows: int, src_len: int, tgt_len: int, precision: str, device: str = "cpu"
 ) -> float:
     """Bytes that the forward pass of a Transformer keeps for the backward pass, up to the decoder's last output."""
-    d, f, h, rotary = config.d_model, config.d_ff, config.n_heads, config.positions == "rotary"
+    d, f, h = config.d_model, config.d_ff, config.n_heads
     qk, v = h * config.head_d_k, h * config.head_d_v
     low = 2 if precision == "bf16" else 4  # of what products read and give
     n_src, n_tgt = (-(-rows * length // ROWS) * ROWS for length in (src_len, tgt_len))
@@ -65,7 +65,7 @@ def activation_bytes(
 
     def attention(queries: int, keys: int, is_self: bool) -> float:
         """What is kept between the projections."""
-        turned = low * qk * rows * (queries + keys) if rotary and is_self else 0
+        turned = low * qk * rows * (queries + keys) if config.is_rotary and is_self else 0
         if is_written_out(torch.device(device), keys) and not turned:
             masks = 2 if config.attention_dropout else 1
             return rows * queries * h * padded_keys(keys) * masks * (4 if keys <= SHORT else low)

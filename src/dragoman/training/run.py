@@ -30,6 +30,7 @@ from dragoman.data.store import Store
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.device import resolve_device, resolve_precision
 from dragoman.errors import ConfigError
+from dragoman.evaluation.metrics import signatures
 from dragoman.files import refuse_if_locked, write_text
 from dragoman.model import build as architectures
 from dragoman.model.build import EncoderDecoder
@@ -328,7 +329,17 @@ def _keep(
     usual = usual_facts(Store.open(run / "store/train"))
     confidence = confidence_facts(Bundle(config, model, *tokenizers, usual), run, log)
     masks = {"masks": MASK} if config.data.noise.inserts > 0 else {}
-    facts = {"weights": kept, "step": step, "validation": scores, **usual, **masks, **confidence, **parent_of(run)}
+    signed = {"signatures": signatures(config.data.tgt_lang)} if found.f1 is None else {}
+    facts = {
+        "weights": kept,
+        "step": step,
+        "validation": scores,
+        **signed,
+        **usual,
+        **masks,
+        **confidence,
+        **parent_of(run),
+    }
     save_bundle(run / "bundle", config, model.config, weights, *tokenizers, facts)
     log.event("bundle", step, weights=kept, **scores)
     _say_what_sense_takes(found, outcome, log)

@@ -25,14 +25,17 @@ PRECISIONS = get_args(Precision)
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def option(group: str, help: str, *, flag: str | None = None, **limits: Any) -> Any:
+def option(group: str, help: str, *, flag: str | None = None, metavar: str | None = None, **limits: Any) -> Any:
     """Declare an option: the group it is shown in, its help text, and its limits, such as ``ge=1``.
 
     Args:
         flag: What it is called on the command line, where that is not its name.
+        metavar: What its value is called there, where that is not its type.
     """
-    shown: dict[str, Any] = {"group": group} if flag is None else {"group": group, "flag": flag}
-    return Field(description=help, json_schema_extra=shown, **limits)
+    shown: dict[str, Any] = {"group": group, "flag": flag, "metavar": metavar}
+    return Field(
+        description=help, json_schema_extra={name: one for name, one in shown.items() if one is not None}, **limits
+    )
 
 
 def list_of_settings(overrides: Any) -> tuple[Any, ...]:
@@ -51,13 +54,18 @@ class Options:
     """Base of declared options: they are changed and refused by name."""
 
     @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The options, in the order in which they are declared."""
+        return tuple(each.name for each in dataclasses.fields(cls))  # type: ignore[arg-type]
+
+    @classmethod
     def of(cls, options: Self | None, changes: Mapping[str, Any]) -> Self:
         """``options``, or the defaults, with ``changes``.
 
         Raises:
             ConfigError: A name is unknown (the nearest is named), or a value impossible.
         """
-        known = [each.name for each in dataclasses.fields(cls)]  # type: ignore[arg-type]
+        known = cls.names()
         for name in changes:
             if name not in known:
                 close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
@@ -90,8 +98,8 @@ def _readable(problem: Any) -> str:
     return f"{value}: {problem['msg'][0].lower()}{problem['msg'][1:]}"
 
 
-def takes(declared: type[Any]) -> Callable[[F], F]:
-    """Give a function whose last parameter is ``**changes`` the options of ``declared`` in its signature.
+def takes(*declared: type[Any]) -> Callable[[F], F]:
+    """Give a function whose last parameter is ``**changes`` the options of each of ``declared`` in its signature.
 
     Completion and ``help()`` show them; the function itself still gets a mapping of those that were given.
     """
@@ -99,17 +107,21 @@ def takes(declared: type[Any]) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         own = inspect.signature(function, eval_str=True)  # types, as those of the options are, and not their names
         kept = [each for each in own.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
-        hints = get_type_hints(declared)
-        shown = [
-            inspect.Parameter(
-                each.name, inspect.Parameter.KEYWORD_ONLY, default=default_of(each), annotation=hints[each.name]
-            )
-            for each in dataclasses.fields(declared)
-        ]
+        shown = [each for one in declared for each in _parameters(one)]
         function.__signature__ = own.replace(parameters=[*kept, *shown])  # type: ignore[attr-defined]
         return function
 
     return decorate
+
+
+def _parameters(declared: type[Any]) -> list[inspect.Parameter]:
+    hints = get_type_hints(declared)
+    return [
+        inspect.Parameter(
+            each.name, inspect.Parameter.KEYWORD_ONLY, default=default_of(each), annotation=hints[each.name]
+        )
+        for each in dataclasses.fields(declared)
+    ]
 
 
 def default_of(field: dataclasses.Field[Any]) -> Any:

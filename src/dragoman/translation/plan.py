@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dragoman.data.tokenizer import Tokenizer
-from dragoman.engines.engine import Engine, Needs, SearchSettings
+from dragoman.engines.engine import Needs, Searcher, SearchSettings
 from dragoman.translation.confidence import Confidence
 from dragoman.translation.glossary import Glossary
 from dragoman.translation.options import TranslateOptions
@@ -19,9 +19,9 @@ class Plan:
 
     options: TranslateOptions
     needs: Needs  # what it asks of the engine
-    engine: Engine
+    engine: Searcher
     search: SearchSettings
-    second_engine: Engine  # what the guard searches with again, which needs constraints: torch
+    second_engine: Searcher  # what the guard searches with again, which needs constraints: torch
     second_search: SearchSettings
     reader: PairReader  # reads translations for their alignments
     src_tokenizer: Tokenizer

@@ -27,7 +27,7 @@ from dragoman.decoding.ensemble import Ensemble
 from dragoman.decoding.sampling import Sampling
 from dragoman.device import resolve_device
 from dragoman.engines.choice import Engines
-from dragoman.engines.engine import Engine, Models, Needs, Progress, SearchSettings
+from dragoman.engines.engine import Models, Needs, Progress, Searcher, SearchSettings
 from dragoman.engines.torch import autocast
 from dragoman.errors import BundleError, ConfigError, DecodeError
 from dragoman.fast.step import weight_versions
@@ -248,7 +248,7 @@ class Translator:
             shortlist=shortlist,
         )  # fmt: skip
 
-    def with_engine(self, plan: Plan, engine: Engine) -> Plan:
+    def with_engine(self, plan: Plan, engine: Searcher) -> Plan:
         """A plan with an engine that is handed over, such as that of an export.
 
         Raises:

@@ -1,0 +1,69 @@
+"""The translator that a page of the site holds: a small model that the build trains on short sentences.
+
+A model takes some minutes to train on one core, and is kept in docs/_build/translator for the next build. It is no
+file of the repository: nothing binary is there, and the page is always what ``dragoman export --to page`` writes now.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from dragoman.config import Config
+from dragoman.data import phrasebook
+from dragoman.formats.export import export
+from dragoman.training.run import train
+
+LONGEST = 8
+"""Words of the English sentences: short ones are learned sooner."""
+PAIRS = 20_000
+VALID = 200
+RECIPE: dict[str, Any] = {
+    "model": {
+        "preset": "tiny", "d_model": 96, "d_ff": 384, "n_encoder_layers": 2, "n_decoder_layers": 2, "norm": "pre",
+        "dropout": 0.0,
+    },
+    "data": {"src_lang": "en", "tokenizer": {"vocab_size": 800}},
+    "train": {
+        "max_steps": 600, "batch_tokens": 2048, "schedule": "cosine", "lr": 4e-3, "warmup_steps": 60, "clip_norm": 1.0,
+        "ema": 0.99, "average": 0, "validate_every": 600, "save_every": 600, "precision": "fp32",
+    },
+    "decode": {"beam_size": 4},
+}  # fmt: skip
+
+
+def write(tgt_lang: str, kept: Path, page: Path) -> None:
+    """Write the translator from English as one HTML file.
+
+    Args:
+        tgt_lang: ``de`` or ``zh``.
+        kept: Where the trained model is, or comes to be.
+        page: The file.
+    """
+    key = hashlib.sha256(json.dumps([RECIPE, LONGEST, PAIRS, tgt_lang]).encode()).hexdigest()[:12]
+    run = kept / f"{tgt_lang}-{key}"
+    if not (run / "bundle/manifest.json").is_file():
+        shutil.rmtree(run, ignore_errors=True)
+        files = {
+            name: _short(run / "corpus", name, tgt_lang, count, split, seed)
+            for name, count, split, seed in (("train", PAIRS, "train", 1), ("valid", VALID, "held_out", 2))
+        }
+        data = {**RECIPE["data"], "tgt_lang": tgt_lang, **files}
+        train(Config.from_mapping({**RECIPE, "data": data}), out=run, quiet=True)
+    page.parent.mkdir(parents=True, exist_ok=True)
+    export(run, "page", page, "int8")
+
+
+def _short(folder: Path, name: str, tgt_lang: str, count: int, split: str, seed: int) -> dict[str, Path]:
+    """The first short sentences of the embedded corpus with their translations, as two files."""
+    src, tgt = folder / f"{name}.en", folder / f"{name}.{tgt_lang}"
+    folder.mkdir(parents=True, exist_ok=True)
+    phrasebook.write(6 * count, src, tgt, seed=seed, tgt_lang=tgt_lang, split=split)
+    sides = (path.read_text(encoding="utf-8").split("\n")[:-1] for path in (src, tgt))
+    pairs = [pair for pair in zip(*sides, strict=True) if len(pair[0].split()) <= LONGEST][:count]
+    for path, lines in zip((src, tgt), zip(*pairs, strict=True), strict=True):
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return {"src": src, "tgt": tgt}

@@ -1,0 +1,28 @@
+"""On which machines to translate: each option once, with its name, type, default, check and help."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic.dataclasses import dataclass
+
+from dragoman.translation.options import Options, option
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machines(Options):
+    """One device of this machine, or those of a Ray cluster."""
+
+    device: Annotated[str, option("Speed", "Device: auto, cpu or cuda.")] = "auto"
+    ray: Annotated[
+        str | None,
+        option(
+            "Speed",
+            "Ray cluster that translates a folder of shards (text, .gz, .zst, .parquet) into --out: local, auto "
+            "or HOST:PORT.",
+            metavar="ADDRESS",
+        ),
+    ] = None
+    actors: Annotated[
+        int | None, option("Speed", "Models at work on the cluster (default: as it has room for).", ge=1)
+    ] = None
