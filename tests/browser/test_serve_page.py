@@ -284,7 +284,9 @@ def test_S7_text_never_becomes_html(
         for payload in payloads:
             text = show(page, payload)
             shown += text is None or payload in text
-            made = page.locator("main :is(img, svg:not(.ex-links), script, iframe, object, video, math, style, form)")
+            made = page.locator(
+                "main :is(img, svg:not(.ex-links), script, iframe, object, video, math, style, form:not(#access))"
+            )
             if made.count() or page.evaluate("window.hits"):
                 wrong.append(payload)
         page.close()
