@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import http.client
 import json
 import os
@@ -46,13 +47,16 @@ class Server:
         command = [sys.executable, "-m", "dragoman", "serve", str(run), "--port", "0", *arguments]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
-        for line in self.process.stderr:
+        self._said = self.process.stderr
+        for line in self._said:
             if found := re.search(r"on http://127\.0\.0\.1:(\d+)", line):
                 self.port = int(found[1])
                 break
         else:
             raise SystemExit("the server did not start")
-        threading.Thread(target=self.process.stderr.read, daemon=True).start()
+        self.logged: list[str] = []
+        self._reading = threading.Thread(target=lambda: self.logged.extend(self._said), daemon=True)
+        self._reading.start()
 
     def rss_mib(self) -> float:
         """Its resident memory."""
@@ -67,14 +71,19 @@ class Server:
     def gauge(self, name: str) -> float:
         """A figure of ``/metrics``."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        connection.request("GET", "/metrics")
-        found = re.search(rf"^{name} (\S+)", connection.getresponse().read().decode(), re.MULTILINE)
+        with contextlib.closing(connection):
+            connection.request("GET", "/metrics")
+            found = re.search(rf"^{name} (\S+)", connection.getresponse().read().decode(), re.MULTILINE)
         return float(found[1]) if found else 0.0
 
     def stop(self) -> int:
-        """Ask it to end, and wait."""
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(60)
+        """Ask it to end, if it has not, and wait."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        status = self.process.wait(60)
+        self._reading.join(10)
+        self._said.close()
+        return status
 
 
 class Client:
@@ -82,6 +91,10 @@ class Client:
 
     def __init__(self, port: int, asking: Asking) -> None:
         self.asking, self.connection = asking, http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+
+    def close(self) -> None:
+        """It is not needed any more."""
+        self.connection.close()
 
     def ask(self, text: str) -> tuple[int, str]:
         """Status and translation."""
@@ -108,8 +121,11 @@ def load(
     until = None if seconds is None else time.perf_counter() + seconds
 
     def work() -> None:
+        with contextlib.closing(Client(port, asking or natively)) as client:
+            ask_with(client)
+
+    def ask_with(client: Client) -> None:
         nonlocal place
-        client = Client(port, asking or natively)
         while until is None or time.perf_counter() < until:
             with lock:
                 i, place = place, place + 1
@@ -282,7 +298,8 @@ def ending(server: Server, texts: Sequence[str]) -> Json:
     results: list[int] = []
 
     def work(number: int) -> None:
-        results.append(Client(server.port, natively).ask("\n".join(texts[number : number + 10]))[0])
+        with contextlib.closing(Client(server.port, natively)) as client:
+            results.append(client.ask("\n".join(texts[number : number + 10]))[0])
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(20)]
     for thread in threads:

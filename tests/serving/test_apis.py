@@ -54,6 +54,30 @@ def test_streaming_sends_each_sentence_and_then_all(live: Any) -> None:
     assert json.loads(events[-1][1])["translations"][0]["text"] == plain["translations"][0]["text"]
 
 
+def test_a_stream_that_cannot_begin_is_refused_as_any_request(
+    serving: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serving()
+    answers = iter([None, 2.5, None])
+    monkeypatch.setattr(Batcher, "busy_for_s", property(lambda self: next(answers)))  # full only when it is put in
+    reply = server("/v1/translate", {"text": "the dog", "stream": True})
+    assert (reply.status, reply.headers["retry-after"]) == (429, "3")
+    assert "busy" in reply.json["error"]["message"]
+
+
+def test_very_short_sentences_are_bounded_too(serving: Callable[..., Any]) -> None:
+    server = serving(max_chars=1000, max_texts=50)
+    for path, asked in (
+        ("/v1/translate", lambda text: {"text": text}), ("/v1/translate", lambda text: {"text": text, "stream": True}),
+        ("/translate", lambda text: {"q": text, "source": "en", "target": "de"}),
+        ("/v2/translate", lambda text: {"text": [text], "target_lang": "DE"}),
+    ):  # fmt: skip
+        assert server(path, asked("a\n" * 100)).status == 200
+        reply = server(path, asked("a\n" * 101))
+        assert (reply.status, b"101 lines and sentences" in reply.body) == (413, True)
+    assert server("/v1/translate", {"text": ["a"] * 50}).status == 200
+
+
 def test_every_option_of_translating_is_an_option_of_a_request(live: Any) -> None:
     from dragoman.serving.service import OF_THE_PAIR, OF_THE_SERVER
     from dragoman.translation.options import TranslateOptions, json_schema
@@ -337,6 +361,33 @@ def test_cors_is_for_named_origins(serving: Callable[..., Any]) -> None:
     server = serving(cors_origin=("https://a.org",))
     assert server("/health", origin="https://a.org").headers["access-control-allow-origin"] == "https://a.org"
     assert server("/health", origin="https://b.org").headers.get("access-control-allow-origin") is None
+
+
+def test_a_page_of_a_named_origin_reads_every_refusal(serving: Callable[..., Any]) -> None:
+    server = serving(cors_origin=("https://a.org",), max_body=1000)
+    for status, path, body, more in (
+        (400, "/v1/languages?%ff", None, {}),
+        (400, "/v1/translate", b"{", {}),
+        (404, "/v1/nothing", None, {}),
+        (413, "/v1/translate", b" " * 1001, {}),
+        (421, "/v1/languages", None, {"host": "evil.example"}),
+    ):
+        reply = server(path, body, origin="https://a.org", **more)
+        assert reply.status == status
+        assert reply.json["error"] if status != 404 else reply.body
+        assert reply.headers["access-control-allow-origin"] == "https://a.org", status
+        assert reply.headers["x-content-type-options"] == "nosniff", status
+        assert server(path, body, origin="https://b.org", **more).headers.get("access-control-allow-origin") is None
+
+
+def test_a_preflight_is_answered_for_named_origins(serving: Callable[..., Any]) -> None:
+    server = serving(cors_origin=("https://a.org",))
+    asks = {"access_control_request_method": "POST", "access_control_request_headers": "content-type"}
+    reply = server("/v1/translate", method="OPTIONS", origin="https://a.org", **asks)
+    assert reply.status == 200
+    assert reply.headers["access-control-allow-origin"] == "https://a.org"
+    assert reply.headers["x-content-type-options"] == "nosniff"
+    assert server("/v1/translate", method="OPTIONS", origin="https://b.org", **asks).status == 400
 
 
 def test_metrics_count_and_name_no_text(live: Any) -> None:

@@ -28,7 +28,7 @@ from dragoman.serving.metrics import Metrics
 from dragoman.serving.options import LOOPBACK, ServeOptions
 from dragoman.serving.pairs import Pairs, UnservedError
 from dragoman.serving.service import Service
-from dragoman.serving.transport import ClientLeft, Gate, Shed, error_body, retry_after
+from dragoman.serving.transport import ClientLeft, Envelope, Gate, Shed, error_body, retry_after
 from dragoman.translation.options import TranslateOptions
 
 logger = logging.getLogger("dragoman.serving")
@@ -76,16 +76,17 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
     _errors(app)
     app.openapi = lambda: described(app, pairs)  # type: ignore[method-assign]
     app.add_middleware(Shed, queued=QUEUED, busy_for_s=lambda: batcher.busy_for_s)
-    if options.cors_origin:  # outside: a page may read that it was refused
-        app.add_middleware(
-            CORSMiddleware, allow_origins=list(options.cors_origin), allow_methods=["GET", "POST"],
-            allow_headers=["authorization", "content-type", "x-api-key"],
-        )  # fmt: skip
     hosts = [*LOOPBACK, options.host, *options.allow_host]
     if options.host in ("0.0.0.0", "::") and not options.allow_host:
         hosts = ["*"]
     sizes = dict.fromkeys(UPLOADS, options.max_document)
-    return Gate(app, most_bytes=options.max_body, of_path=sizes, hosts=hosts, metrics=state.metrics), state
+    outer: Any = Gate(app, most_bytes=options.max_body, of_path=sizes, hosts=hosts)
+    if options.cors_origin:  # outside of all that refuses: a page may read why
+        outer = CORSMiddleware(
+            outer, allow_origins=list(options.cors_origin), allow_methods=["GET", "POST"],
+            allow_headers=["authorization", "content-type", "x-api-key"], expose_headers=["retry-after"],
+        )  # fmt: skip
+    return Envelope(outer, state.metrics), state
 
 
 @contextlib.asynccontextmanager

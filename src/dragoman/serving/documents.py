@@ -210,7 +210,7 @@ class Documents:
             window = texts[first : first + WINDOW]
             while True:
                 try:
-                    answers = await self._service.translate(window, pair, options)
+                    answers = await self._service.translate(window, pair, options, limited=False)
                     break
                 except BusyError as busy:
                     await asyncio.sleep(min(5.0, busy.retry_after_s))

@@ -15,6 +15,10 @@ EXPLAINED_TOKENS = 256
 """Its subwords: odd characters are several each, and the weights grow with their square, to 250 MB for 400 emoji."""
 
 
+SHORT = 10
+"""Characters of a short sentence: a request may have as many sentences as there is room for such, or texts."""
+
+
 class TooMuchError(ServeError):
     """A request is beyond a limit: HTTP 413."""
 
@@ -43,6 +47,16 @@ class Limits:
         n_chars = sum(map(len, texts))
         if n_chars > self.chars:
             raise TooMuchError(f"{n_chars:,} characters are more than the {self.chars:,} that one request may have")
+
+    def check_sentences(self, n: int) -> None:
+        """Refuse texts of too many sentences: each is searched for, so very short ones cost more than their characters.
+
+        Raises:
+            TooMuchError: They have.
+        """
+        most = max(self.texts, self.chars // SHORT)
+        if n > most:
+            raise TooMuchError(f"{n:,} lines and sentences are more than the {most:,} that one request may have")
 
     def check_options(self, options: TranslateOptions) -> None:
         """Refuse a search that is too wide.

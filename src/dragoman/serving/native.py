@@ -125,10 +125,11 @@ async def translate(asked: TranslateRequest, request: Request) -> Any:
         raise ConfigError("n_best needs texts of one line each: split them")
     state.metrics.translated(pair.name, sum(map(len, texts)))
     if asked.stream:
+        found = service.stream(texts, pair, options)
+        await anext(found)  # what is wrong has its status; later it would end a stream that began well
         return StreamingResponse(
-            _events(service, texts, pair, options), media_type="text/event-stream",
-            headers={"cache-control": "no-store"},
-        )  # fmt: skip
+            _events(found, pair, options), media_type="text/event-stream", headers={"cache-control": "no-store"}
+        )
     answers = await unless_gone(request.receive, service.translate(texts, pair, options))
     return JSONResponse(_response(pair, answers, options).model_dump(exclude_none=True, exclude_defaults=False))
 
@@ -154,10 +155,8 @@ def _translation(answer: Answer, options: TranslateOptions) -> TranslationOut:
     )
 
 
-async def _events(
-    service: Service, texts: list[str], pair: Pair, options: TranslateOptions
-) -> AsyncIterator[str]:  # fmt: skip
-    async for found in service.stream(texts, pair, options):
+async def _events(stream: AsyncIterator[Any], pair: Pair, options: TranslateOptions) -> AsyncIterator[str]:
+    async for found in stream:
         if isinstance(found, tuple):
             yield _event("sentence", {"text": found[0], "translation": found[1]})
         else:

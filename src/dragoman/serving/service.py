@@ -130,16 +130,22 @@ class Service:
             return options
         return wanted
 
-    async def translate(self, texts: Sequence[str], pair: Pair, options: TranslateOptions) -> list[Answer]:
+    async def translate(
+        self, texts: Sequence[str], pair: Pair, options: TranslateOptions, *, limited: bool = True
+    ) -> list[Answer]:
         """Translate texts, each with its own line ends again.
 
         If this is cancelled, its sentences leave the queue, and those being searched for stop at the next step.
 
+        Args:
+            limited: Their number of sentences is; not that of a document, whose bytes are.
+
         Raises:
             BusyError: The queue is full.
             ConfigError: See ``plan``.
+            TooMuchError: They have too many sentences.
         """
-        work = await _aside(texts, self._prepare, texts, pair, options)
+        work = await _aside(texts, self._prepare, texts, pair, options, limited)
         ticket = Ticket(work.plan, work.segments)
         with self._queued(ticket):
             results = await asyncio.wrap_future(ticket.found)
@@ -147,13 +153,13 @@ class Service:
 
     async def stream(
         self, texts: Sequence[str], pair: Pair, options: TranslateOptions
-    ) -> AsyncIterator[tuple[int, str] | list[Answer]]:
-        """Sentence by sentence, in order, as (text number, its translation); then all answers.
+    ) -> AsyncIterator[tuple[int, str] | list[Answer] | None]:
+        """None once they are in the queue; sentence by sentence, in order, (text number, its translation); all answers.
 
         Raises:
-            BusyError, ConfigError: As ``translate``; before the first sentence.
+            BusyError, ConfigError, TooMuchError: As ``translate``; instead of None.
         """
-        work = await asyncio.to_thread(self._prepare, texts, pair, options)
+        work = await asyncio.to_thread(self._prepare, texts, pair, options, True)
         loop, news = asyncio.get_running_loop(), asyncio.Queue[tuple[int, SegmentResult] | None]()
         ticket = Ticket(
             work.plan, work.segments,
@@ -161,6 +167,7 @@ class Service:
         )  # fmt: skip
         early: dict[int, SegmentResult] = {}
         with self._queued(ticket):
+            yield None
             found = asyncio.wrap_future(ticket.found)
             found.add_done_callback(lambda _: news.put_nowait(None))  # an end, also where there is no more news
             for number, each in enumerate(work.segments):
@@ -183,12 +190,15 @@ class Service:
             if not ticket.found.done() or ticket.found.cancelled():
                 self.batcher.forget(ticket)
 
-    def _prepare(self, texts: Sequence[str], pair: Pair, options: TranslateOptions) -> _Work:
+    def _prepare(self, texts: Sequence[str], pair: Pair, options: TranslateOptions, limited: bool) -> _Work:
         plan = self.plan(pair, options)
         pieces = [_LINE_END.split(text) for text in texts]
         lines = [line for parts in pieces for line in parts[::2]]
         text_of_line = [number for number, parts in enumerate(pieces) for _ in parts[::2]]
-        return _Work(plan, pieces, lines, text_of_line, segment(lines, plan, Events()))
+        segments = segment(lines, plan, Events())
+        if limited:
+            self.limits.check_sentences(len(segments))
+        return _Work(plan, pieces, lines, text_of_line, segments)
 
 
 async def _aside(texts: Sequence[str] | None, work: Callable[..., T], *arguments: Any) -> T:

@@ -54,15 +54,11 @@ def error_body(path: str, message: str) -> dict[str, Any]:
     return {"error": message}
 
 
-class Gate:
-    """The outermost layer: nothing passes that is too long, too slow, or for another host."""
+class Envelope:
+    """The outermost layer: every answer gets the security headers, every request a line of the log and its metrics."""
 
-    def __init__(
-        self, app: App, *, most_bytes: int, of_path: Mapping[str, int], hosts: Sequence[str], metrics: Metrics
-    ) -> None:
-        """``most_bytes`` of a body; ``of_path``: of those routes."""
-        self.app, self.most_bytes, self.of_path, self.metrics = app, most_bytes, of_path, metrics
-        self.hosts = frozenset(host.lower() for host in hosts)
+    def __init__(self, app: App, metrics: Metrics) -> None:
+        self.app, self.metrics = app, metrics
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -79,7 +75,7 @@ class Gate:
             await send(message)
 
         try:
-            await self._pass(scope, receive, answer)
+            await self.app(scope, receive, answer)
         finally:
             seconds = time.perf_counter() - started
             route = getattr(scope.get("route"), "path", scope.get("shed"))  # of the route, so that labels are few
@@ -90,7 +86,19 @@ class Gate:
                             "ms": round(1000 * seconds, 1)}),
             )  # fmt: skip
 
-    async def _pass(self, scope: Message, receive: Receive, send: Send) -> None:
+
+class Gate:
+    """Before all routes: nothing passes that is too long, too slow, or for another host."""
+
+    def __init__(self, app: App, *, most_bytes: int, of_path: Mapping[str, int], hosts: Sequence[str]) -> None:
+        """``most_bytes`` of a body; ``of_path``: of those routes."""
+        self.app, self.most_bytes, self.of_path = app, most_bytes, of_path
+        self.hosts = frozenset(host.lower() for host in hosts)
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
         headers = {name.lower(): value for name, value in scope["headers"]}
         if not self._is_for_us(headers.get(b"host", b"").decode("latin-1")):
             await refuse(scope, send, 421, "this server is not known by that name: see --allow-host", unread=receive)
