@@ -272,8 +272,10 @@ def openapi() -> dict[str, Any]:
     """The OpenAPI document of a server with one pair of languages, of which nothing is loaded."""
     translator = SimpleNamespace(device=SimpleNamespace(type="cpu"))
     pairs = _NoPairs([SimpleNamespace(translator=translator, src="en", tgt="de")])
-    gate, _ = build_app(pairs, ServeOptions())  # type: ignore[arg-type]
-    return gate.app.openapi()  # type: ignore[no-any-return]
+    app, _ = build_app(pairs, ServeOptions())  # type: ignore[arg-type]
+    while not hasattr(app, "openapi"):  # what stands around the routes
+        app = app.app
+    return app.openapi()  # type: ignore[no-any-return]
 
 
 class _NoPairs(list[Any]):
