@@ -63,6 +63,12 @@ def translated(page: Any, text: str) -> str:
     return str(page.inner_text("#result"))
 
 
+def echoed(page: Any, text: str) -> None:
+    """Translate with a model that copies, and wait for the whole text to stand there."""
+    page.fill("#source", text)
+    page.locator("#result:not(.old)", has_text=text).wait_for(timeout=20_000)
+
+
 def explored(page: Any, text: str) -> None:
     """Translate, and wait for the explorer to show this text."""
     translated(page, text)
@@ -275,15 +281,13 @@ def test_S7_text_never_becomes_html(
     """As a translation (of a model that copies), and as what the explorer shows (of one that can be explained)."""
     assert len(set(PAYLOADS)) == 100
     wrong: list[str] = []
-    shown = 0
-    for address, show, payloads in ((echoing, translated, PAYLOADS), (url, explored, PAYLOADS[:: len(CALLS)])):
+    for address, show, payloads in ((echoing, echoed, PAYLOADS), (url, explored, PAYLOADS[:: len(CALLS)])):
         page = browser.new_page(locale="en-US")
         page.add_init_script("window.hits = 0; window.hit = () => { window.hits += 1; };")
         page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
         page.goto(address)
         for payload in payloads:
-            text = show(page, payload)
-            shown += text is None or payload in text
+            show(page, payload)
             made = page.locator(
                 "main :is(img, svg:not(.ex-links), script, iframe, object, video, math, style, form:not(#access))"
             )
@@ -291,7 +295,6 @@ def test_S7_text_never_becomes_html(
                 wrong.append(payload)
         page.close()
     assert not wrong
-    assert shown == len(PAYLOADS) + len(PAYLOADS) // len(CALLS)
     figure("S7", f"{len(PAYLOADS)} payloads as translations, {len(PAYLOADS) // len(CALLS)} in the explorer: 0 executed")
 
 
