@@ -187,6 +187,15 @@ def lines_of(path: Path | str) -> Iterator[str]:
             yield line.text
 
 
+def count_lines(*paths: Path | str) -> int:
+    """How many lines some files have together, as ``lines_of`` reads them.
+
+    Raises:
+        DataError: As ``lines_of``.
+    """
+    return sum(1 for path in paths for _ in lines_of(path))
+
+
 def _repair(body: bytes, n_cut: int, name: str, number: int) -> Line:
     """Decode one line whatever it holds; its last ``n_cut`` bytes are too many."""
     problems: dict[Problem, str] = {}

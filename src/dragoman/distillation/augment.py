@@ -218,9 +218,10 @@ def _check_files(folder: Path, directions: Sequence[Direction], held_out: Sequen
                     f"{lang}, or give this model to {turned}, or one of the other direction here"
                 )
             check_text(path, lang, run)
-    for path in (*(path for direction in directions for path in direction.texts), *held_out):
+    for path in held_out:
         refuse_a_pipe(path)
         next(lines_of(path), None)  # can be read
+    for path in (*(path for direction in directions for path in direction.texts), *held_out):
         if path.resolve().is_relative_to(folder.resolve()):
             raise ConfigError(f"{path}: lies in {folder}, which is written; choose another --out")
 
@@ -275,11 +276,11 @@ def _chosen(folder: Path, options: AugmentOptions) -> dict[str, Any]:
 def _made(direction: Direction, options: AugmentOptions, chosen: dict[str, Any], ticker: Ticker) -> Counts:
     """The text of one direction: made, or as an earlier call made it."""
     of_lines = json.loads(direction.work(".json").read_text(encoding="utf-8"))
-    lines, translations = direction.work(".lines"), direction.work(".jsonl")
+    lines, n_lines, translations = direction.work(".lines"), of_lines["translated"], direction.work(".jsonl")
     translate_text(
         direction.translator, direction.plan, lines, translations, ticker, f"lines translated {direction.name}",
-        total=of_lines["translated"],
+        total=n_lines,
     )  # fmt: skip
     if direction.name in chosen and all(side.is_file() for side in direction.sides):
         return Counts(of_lines, chosen[direction.name]["translations"])
-    return Counts(of_lines, choose_pairs(direction, lines, translations, options, ticker))
+    return Counts(of_lines, choose_pairs(direction, lines, n_lines, translations, options, ticker))

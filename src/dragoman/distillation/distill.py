@@ -24,7 +24,7 @@ from dragoman.bundle import amend_bundle, find_bundle, load_bundle
 from dragoman.config import Config, PairOfFiles, each, with_overrides
 from dragoman.data import shortlist as shortlists
 from dragoman.data.compression import refuse_a_pipe
-from dragoman.data.corpus import lines_of, read_pairs
+from dragoman.data.corpus import count_lines, read_pairs
 from dragoman.data.languages import primary
 from dragoman.data.store import Store, fingerprint
 from dragoman.distillation.asked import ASKED, same_as_before
@@ -148,11 +148,13 @@ def _texts(src: Path, options: DistillOptions, teacher: Translator, plan: Plan) 
     """The texts to translate, each opened, counted, and seen to be in the teacher's language."""
     ref = options.ref
     paths = (src, *map(Path, options.mono))
-    found = [Text(src=path, n_lines=check_text(path, plan.src_lang, "the teacher")) for path in paths]
+    for path in paths:
+        check_text(path, plan.src_lang, "the teacher")
+    found = [Text(src=path, n_lines=count_lines(path)) for path in paths]
     if ref is None:
         return found
     refuse_a_pipe(ref)
-    n_refs = sum(1 for _ in lines_of(Path(ref)))
+    n_refs = count_lines(ref)
     if n_refs != found[0].n_lines:
         raise DataError(f"{ref}: {n_refs:,} lines, but {src} has {found[0].n_lines:,}: line i must translate line i")
     every = None if _valid_files(options, teacher, plan) else max(100, -(-n_refs // 2000))

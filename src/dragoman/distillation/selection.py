@@ -6,16 +6,16 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
-from dragoman.data.corpus import Cleaner, Digests, lines_of
+from dragoman.data.corpus import Cleaner, Digests, count_lines, lines_of
 from dragoman.distillation.direction import Direction
 from dragoman.distillation.options import AugmentOptions
-from dragoman.distillation.text import CHUNK, first_translations, sample_of
+from dragoman.distillation.text import chunks, first_translations, sample_of
 from dragoman.errors import DataError
 from dragoman.files import whole_file, write_text
 from dragoman.progress import Ticker
@@ -33,8 +33,6 @@ from dragoman.translation.filters import (
 from dragoman.translation.plan import Plan
 
 DAMAGED, HELD_OUT, REPEATED, TOO_LONG, RATIO = "damaged", "held out", "repeated", "too long", "of unlike lengths"
-
-T = TypeVar("T")
 
 
 class Counts(NamedTuple):
@@ -64,13 +62,13 @@ def take_lines(direction: Direction, held_out: Sequence[Path], any_language: boo
     counts: Counter[str] = Counter()
     seen, unwanted = Digests(), Digests()
     for path in held_out:
-        for chunk in _chunks(lines_of(path)):
+        for chunk in chunks(lines_of(path)):
             unwanted.add(chunk)
     sample = [line for path in direction.texts for line in sample_of(path)]
     language = Language(direction.plan.src_lang, [] if any_language else sample)
-    total = sum(1 for path in direction.texts for _ in lines_of(path))
+    total = count_lines(*direction.texts)
     with whole_file(direction.work(".lines")) as file:
-        for chunk in _chunks(chain.from_iterable(map(lines_of, direction.texts))):
+        for chunk in chunks(chain.from_iterable(map(lines_of, direction.texts))):
             for line, why in zip(chunk, _left_out(chunk, direction.plan, language, seen, unwanted), strict=True):
                 counts[why or "translated"] += 1
                 if not why:
@@ -100,9 +98,9 @@ def _left_out(chunk: Sequence[str], plan: Plan, language: Language, seen: Digest
 
 
 def choose_pairs(
-    direction: Direction, lines: Path, translations: Path, options: AugmentOptions, ticker: Ticker
+    direction: Direction, lines: Path, n_lines: int, translations: Path, options: AugmentOptions, ticker: Ticker
 ) -> dict[str, int]:
-    """Write the pairs that are fit to learn from, a file for each side.
+    """Write the pairs that are fit to learn from, a file for each side; ``n_lines`` have been translated.
 
     Raises:
         DataError: None is.
@@ -113,11 +111,10 @@ def choose_pairs(
     data = direction.translator.config.data
     cleaner = Cleaner(data.model_copy(update={"max_ratio": options.max_ratio, "drop_duplicates": True}))
     counts: Counter[str] = Counter()
-    n_lines = sum(1 for _ in lines_of(lines))
     with ExitStack() as open_files:
         outs = [open_files.enter_context(whole_file(side)) for side in direction.sides]
         done = 0
-        for chunk in _chunks(_found(lines, translations)):
+        for chunk in chunks(_found(lines, translations)):
             made = [one for found in chunk for one in found]
             counts["made"] += len(made)
             reasons = unfit(made, direction.plan, language, least)
@@ -160,8 +157,3 @@ def _cleaned(made: Sequence[Made], direction: Direction, cleaner: Cleaner) -> It
     for pair, keep in zip(pairs, cleaner.keep(pairs, *lengths), strict=True):
         if keep:
             yield pair
-
-
-def _chunks(items: Iterator[T]) -> Iterator[list[T]]:
-    while chunk := list(islice(items, CHUNK)):
-        yield chunk

@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import lines_of
@@ -31,6 +32,8 @@ from dragoman.translation.translator import Translator
 CHUNK = 2000
 """Lines that are chosen from at a time."""
 
+T = TypeVar("T")
+
 FORM = "scored n-best"
 """What an unfinished file of translations notes itself as."""
 
@@ -45,11 +48,8 @@ class Text:
     n_lines: int = 0
 
 
-def check_text(path: Path, lang: str | None, who: str) -> int:
+def check_text(path: Path, lang: str | None, who: str) -> None:
     """See that there is text to translate in a file, and that it is in the language that ``who`` translates from.
-
-    Returns:
-        How many lines it has.
 
     Raises:
         ConfigError, DataError: It cannot be read, has no text, or is in another language by its name or by its words.
@@ -63,7 +63,6 @@ def check_text(path: Path, lang: str | None, who: str) -> int:
         raise DataError(f"{path}: there is nothing to translate: no lines, or blank ones alone")
     if other := main_language(map(words_of, sample), lang):
         raise DataError(f"{path}: looks like {other}, but {who} translates from {lang}; give text in {lang}")
-    return sum(1 for _ in lines_of(path))
 
 
 def arrow(langs: Langs) -> str:
@@ -165,8 +164,7 @@ def choose(
     with ExitStack() as open_files:
         outs = [open_files.enter_context(whole_file(side)) for side in sides]
         for text, path in zip(texts, translations, strict=True):
-            lines = _lines(text, path)
-            while chunk := list(islice(lines, CHUNK)):
+            for chunk in chunks(_lines(text, path)):
                 made = list(_nearest_of(chunk, counts))
                 for one, why in zip(made, unfit(made, plan, language, least), strict=True):
                     counts[why or "kept"] += 1
@@ -180,6 +178,12 @@ def choose(
                 f"{texts[0].src}: no translation is fit to learn from ({dict(counts)}); is it the right text?"
             )
     return dict(counts)
+
+
+def chunks(items: Iterator[T]) -> Iterator[list[T]]:
+    """Lists of ``CHUNK`` items; the last may be shorter."""
+    while chunk := list(islice(items, CHUNK)):
+        yield chunk
 
 
 def first_translations(paths: Iterable[Path]) -> list[str]:
