@@ -41,17 +41,17 @@ def test_this_torch_has_each(name: str, caplog: pytest.LogCaptureFixture) -> Non
 
 
 def test_one_that_is_gone_is_told_of_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.delattr(torch, "_foreach_copy_")
+    monkeypatch.delattr(torch, "_foreach_lerp_")
     private_ops.works.cache_clear()
     try:
         for _ in range(2):
             target = torch.zeros(3)
-            private_ops.copy_all([target], [torch.ones(3)])
+            private_ops.lerp_all([target], [torch.ones(3)], 1.0)
             assert target.tolist() == [1, 1, 1]
     finally:
         private_ops.works.cache_clear()
     (record,) = caplog.records
-    assert "has no copy_all as it is known here" in record.message
+    assert "has no lerp_all as it is known here" in record.message
     assert record.message.endswith("a slower way is taken")
 
 
@@ -71,19 +71,16 @@ def test_the_gradient_through_a_relu(monkeypatch: pytest.MonkeyPatch) -> None:
     assert torch.equal(public, torch.where(out == 0, 0.0, side))
 
 
-@pytest.mark.parametrize("name", ["lerp_all", "copy_all"])
-def test_many_tensors_at_a_time(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_tensors_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     def work() -> list[Tensor]:
         targets, others = ([random(n, 3, seed=n + which) for n in (1, 5, 2)] for which in (0, 9))
-        rest = (0.3,) if name == "lerp_all" else ()
-        getattr(private_ops, name)(targets, others, *rest)
+        private_ops.lerp_all(targets, others, 0.3)
         return targets
 
     private, public = in_both_ways(work, monkeypatch)
     assert all(map(torch.equal, private, public))
-    share = 0.3 if name == "lerp_all" else 1.0
     for n, found in zip((1, 5, 2), public, strict=True):
-        torch.testing.assert_close(found, torch.lerp(random(n, 3, seed=n), random(n, 3, seed=n + 9), share))
+        torch.testing.assert_close(found, torch.lerp(random(n, 3, seed=n), random(n, 3, seed=n + 9), 0.3))
 
 
 @pytest.mark.parametrize("public", [False, True])

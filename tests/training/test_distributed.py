@@ -22,7 +22,6 @@ from dragoman.training.distributed import (
     of_rank_0,
     on_rank_0,
     open_group,
-    summed,
     total,
 )
 from dragoman.training.loop import seconds_left
@@ -36,7 +35,6 @@ def test_one_process_is_a_world_of_its_own(monkeypatch: pytest.MonkeyPatch) -> N
             assert world == ALONE
     tensor = torch.arange(3)
     assert total(ALONE, 1.5, 2) == of_rank_0(ALONE, 1.5, 2) == [1.5, 2]
-    assert summed(ALONE, [tensor])[0] is tensor
     assert gathered(ALONE, tensor)[0] is tensor
     assert on_rank_0(ALONE, lambda: 3) == 3
 

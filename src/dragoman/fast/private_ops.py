@@ -7,7 +7,6 @@ taken: the same to rounding, slower. A test holds each to its public way, and an
 ``softmax_backward``   ``torch._softmax_backward_data``; else the formula, in three passes for one
 ``relu_backward``      ``torch.ops.aten.threshold_backward``; else ``masked_fill``, in two passes for one
 ``lerp_all``           ``torch._foreach_lerp_``; else tensor by tensor
-``copy_all``           ``torch._foreach_copy_``; else tensor by tensor
 ``version``            ``Tensor._version``; else the sum of the elements
 ``packed_product``     ``torch.ops.mkldnn._reorder_linear_weight`` and ``_linear_pointwise``, which need a CPU and
                        oneDNN, for bfloat16 also ``device.has_bf16``; else ``F.linear``, and a pass for what is added
@@ -60,15 +59,6 @@ def lerp_all(targets: Sequence[Tensor], others: Sequence[Tensor], weight: float)
         return
     for target, other in zip(targets, others, strict=True):
         target.lerp_(other, weight)
-
-
-def copy_all(targets: Sequence[Tensor], sources: Sequence[Tensor]) -> None:
-    """Copy each source into its target."""
-    if works("copy_all"):
-        torch._foreach_copy_(list(targets), list(sources))
-        return
-    for target, source in zip(targets, sources, strict=True):
-        target.copy_(source)
 
 
 def version(weight: Tensor) -> float:
@@ -162,7 +152,6 @@ _TRIALS: dict[str, Callable[[], object]] = {
     "softmax_backward": lambda: torch._softmax_backward_data(_ones(2, 3), _ones(2, 3), -1, torch.float32),
     "relu_backward": lambda: torch.ops.aten.threshold_backward(_ones(2), _ones(2), 0),
     "lerp_all": lambda: torch._foreach_lerp_([_ones(2)], [_ones(2)], 0.5),
-    "copy_all": lambda: torch._foreach_copy_([_ones(2)], [_ones(2)]),
     "version": lambda: torch.Tensor._version,
     "packed_product": _try_packed,
     "int8_product": _try_int8,

@@ -21,7 +21,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -108,7 +108,7 @@ def open_group(world: World, device: torch.device) -> None:
                 f"torchrun with --nproc-per-node {n_devices}, or set train.device to cpu"
             )
         torch.cuda.set_device(local_rank)
-    with _together(world):
+    with together(world):
         dist.init_process_group(
             "nccl" if device.type == "cuda" else "gloo",
             store=PrefixStore("group", world.store),
@@ -131,7 +131,7 @@ def on_rank_0(world: World, work: Callable[[], T]) -> T | None:
         result = work()
         world.store.add("turns of 0", 1)
         return result
-    with _together(world):
+    with together(world):
         turn = world.store.add(f"turns of {world.rank}", 1)
         while world.store.add("turns of 0", 0) < turn:
             if world.store.check(["failed"]):
@@ -142,28 +142,28 @@ def on_rank_0(world: World, work: Callable[[], T]) -> T | None:
 
 def total(world: World, *numbers: float) -> list[float]:
     """The sum of each number over all ranks, in float64."""
+    return total_later(world, *numbers)()
+
+
+def total_later(world: World, *numbers: float) -> Callable[[], list[float]]:
+    """``total``, on its way; what is returned waits for it."""
     if world.size == 1:
-        return list(numbers)
+        return lambda: list(numbers)
     sums = torch.tensor(numbers, dtype=torch.float64, device=_wire())
-    with _together(world):
-        dist.all_reduce(sums)
-        return sums.tolist()
+    with together(world):
+        sent = dist.all_reduce(sums, async_op=True)
+
+    def received() -> list[float]:
+        with together(world):
+            sent.wait()
+            return sums.tolist()
+
+    return received
 
 
 def of_rank_0(world: World, *numbers: float) -> list[float]:
     """The numbers that rank 0 has."""
     return total(world, *(number if world.rank == 0 else 0.0 for number in numbers))
-
-
-def summed(world: World, tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The sum of each tensor over all ranks, in one exchange; the tensors themselves stay as they are."""
-    if world.size == 1:
-        return list(tensors)
-    flat = torch.cat([tensor.detach().flatten() for tensor in tensors])
-    with _together(world):
-        dist.all_reduce(flat)
-    parts = torch.split(flat, [tensor.numel() for tensor in tensors])
-    return [part.view_as(tensor) for part, tensor in zip(parts, tensors, strict=True)]
 
 
 def gathered(world: World, tensor: Tensor) -> list[Tensor]:
@@ -172,7 +172,7 @@ def gathered(world: World, tensor: Tensor) -> list[Tensor]:
         return [tensor]
     mine = tensor.to(_wire())
     parts = [torch.empty_like(mine) for _ in range(world.size)]
-    with _together(world):
+    with together(world):
         dist.all_gather(parts, mine)
         return [part.cpu() for part in parts]
 
@@ -182,7 +182,7 @@ def start_alike(world: World, model: torch.nn.Module) -> None:
     """Give every rank the weights of rank 0: another kind of processor may have drawn slightly others."""
     if world.size > 1:
         for parameter in model.parameters():
-            with _together(world):
+            with together(world):
                 dist.broadcast(parameter.data, src=0)
 
 
@@ -287,7 +287,7 @@ def _leave_word(world: World, error: BaseException) -> None:
 
 
 @contextlib.contextmanager
-def _together(world: World) -> Iterator[None]:
+def together(world: World) -> Iterator[None]:
     """Around what needs the other ranks: says which of them is lost, in place of what the network says."""
     try:
         yield

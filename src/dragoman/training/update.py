@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import torch
@@ -13,8 +14,8 @@ from dragoman.config import TrainConfig
 from dragoman.data.batching import Batch
 from dragoman.data.tokenizer import EOS_ID, UNK_ID
 from dragoman.fast.forward import features
-from dragoman.fast.private_ops import copy_all
-from dragoman.training.distributed import ALONE, World, summed, total
+from dragoman.training.distributed import ALONE, World, total_later
+from dragoman.training.exchange import Exchange
 from dragoman.training.loss import loss_from_features, r_drop_loss
 
 
@@ -58,28 +59,18 @@ def train_step(
     finite on any rank, the weights and the optimiser stay as they are on all.
     """
     model.train()
-    weight = next(model.parameters())
-    device, dtype = weight.device, torch.bfloat16 if config.precision == "bf16" else weight.dtype
-    tokens = int(total(world, sum(batch.n_tgt_tokens for batch in batches))[0])
+    device = next(model.parameters()).device
+    counting = total_later(world, sum(batch.n_tgt_tokens for batch in batches))  # meanwhile the first forward pass
     smoothed = plain = torch.zeros((), device=device)
-    for batch in batches:
-        batch = batch.to(device)
-        src, tgt_in = batch.src, batch.tgt_in
-        if config.r_drop:  # two passes
-            src, tgt_in = src.repeat(2, 1), tgt_in.repeat(2, 1)
-        if config.token_dropout:
-            src, tgt_in = (drop_tokens(ids, config.token_dropout) for ids in (src, tgt_in))
-        found = features(model, src, tgt_in, dtype)
-        rest = found, model.generator, batch.tgt_out, pad_id, config.label_smoothing
-        with torch.autocast(device.type, torch.bfloat16, enabled=dtype == torch.bfloat16):
-            if config.r_drop:
-                loss, nll = r_drop_loss(*rest, config.r_drop, where=batch.where)
-            else:
-                loss, nll = loss_from_features(*rest, where=batch.where)
-        torch.autograd.backward(loss / tokens)
+    exchange = Exchange(world, model.parameters())
+    for i, batch in enumerate(batches, start=1):
+        loss, nll = _losses(model, batch.to(device), config, pad_id)
+        tokens = int(counting()[0])
+        with exchange if i == len(batches) else nullcontext():
+            torch.autograd.backward(loss / tokens)
         smoothed, plain = smoothed + loss.detach(), plain + nll.detach()
-    mine = [smoothed, plain, *(parameter.grad for parameter in model.parameters() if parameter.grad is not None)]
-    smoothed, plain, *grads = summed(world, mine)
+    mine = [smoothed, plain, *exchange.gradients]
+    smoothed, plain, *grads = exchange.sums(smoothed, plain)
     grad_norm = torch.nn.utils.get_total_norm(grads)
     # the one look at the device in an update: whether this one is made must be known before it is, so that it cannot
     # wait for the next report; all that the host wants to know comes with it, and it queues what follows meanwhile
@@ -87,8 +78,7 @@ def train_step(
     finite = math.isfinite(smoothed_nats) and math.isfinite(norm)
     mine_finite = finite or all_finite([mine[0], *mine[2:]])
     if finite:
-        if world.size > 1:
-            copy_all(mine[2:], grads)
+        exchange.adopt(grads)
         if config.clip_norm is not None:
             torch.nn.utils.clip_grads_with_norm_(model.parameters(), config.clip_norm, grad_norm)
         for group in optimizer.param_groups:
@@ -96,6 +86,22 @@ def train_step(
         optimizer.step()
     optimizer.zero_grad(set_to_none=True)
     return StepResult(smoothed_nats, plain_nats, tokens, norm, finite, mine_finite)
+
+
+def _losses(model: Any, batch: Batch, config: TrainConfig, pad_id: int) -> tuple[Tensor, Tensor]:
+    """The loss to minimise and the unsmoothed one, each summed over the batch's tokens."""
+    weight, src, tgt_in = next(model.parameters()), batch.src, batch.tgt_in
+    dtype = torch.bfloat16 if config.precision == "bf16" else weight.dtype
+    if config.r_drop:  # two passes
+        src, tgt_in = src.repeat(2, 1), tgt_in.repeat(2, 1)
+    if config.token_dropout:
+        src, tgt_in = (drop_tokens(ids, config.token_dropout) for ids in (src, tgt_in))
+    found = features(model, src, tgt_in, dtype)
+    rest = found, model.generator, batch.tgt_out, pad_id, config.label_smoothing
+    with torch.autocast(weight.device.type, torch.bfloat16, enabled=dtype == torch.bfloat16):
+        if config.r_drop:
+            return r_drop_loss(*rest, config.r_drop, where=batch.where)
+        return loss_from_features(*rest, where=batch.where)
 
 
 def all_finite(tensors: Sequence[Tensor]) -> bool:
