@@ -67,7 +67,8 @@ def prepared(data: Path, name: str, folder: Path) -> None:
 
 def by_cpu_time() -> None:
     """Let training count the time of this process, not of the clock on the wall."""
-    loop.time = speed.time = SimpleNamespace(perf_counter=time.process_time)  # type: ignore[assignment, attr-defined]
+    clock = SimpleNamespace(perf_counter=time.process_time, monotonic=time.monotonic)
+    loop.time = speed.time = clock  # type: ignore[assignment, attr-defined]
 
 
 def trained(run: Path, text: Path, minutes: float, settings: list[str]) -> None:

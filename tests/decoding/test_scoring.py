@@ -11,7 +11,7 @@ from dragoman.config import DecodeConfig, ModelConfig
 from dragoman.decoding.batches import search_all
 from dragoman.decoding.ensemble import Ensemble
 from dragoman.decoding.sampling import Sampling
-from dragoman.decoding.scoring import Read, read_all
+from dragoman.decoding.scoring import Read, attend_all, read_all
 from dragoman.errors import DecodeError
 from dragoman.model.transformer import Transformer
 
@@ -68,9 +68,26 @@ def test_the_attention_is_the_mean_over_heads_of_the_last_layer_but_one() -> Non
     torch.testing.assert_close(both, torch.stack([one for one in each if one is not None]).mean(0))
 
 
+@pytest.mark.parametrize("batch_tokens", [1, 30, 4096])
+def test_attention_alone_is_that_of_reading(batch_tokens: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = [(src, list(reversed(src))[: n % 4]) for n, src in enumerate(SOURCES)]
+    for scored in (model(), model(positions="rotary", norm="pre"), Ensemble([model(1), model(2)])):
+        want = [one.attention for one in read(scored, pairs, batch_tokens, attention=True)]
+        with monkeypatch.context() as patch:
+            if isinstance(scored, Transformer):
+                patch.setattr(scored, "generator", None)  # which is not needed
+            found = attend_all(scored, pairs, CPU, batch_tokens)
+        for mine, its in zip(found, want, strict=True):
+            torch.testing.assert_close(mine, its, rtol=0, atol=0)
+
+
 def test_damaged_weights_are_an_error() -> None:
     scored = model()
     with torch.no_grad():
         scored.generator.weight[5] = float("nan")
     with pytest.raises(DecodeError, match="not finite"):
         read(scored, [([4], [5])])
+    with torch.no_grad():
+        scored.encoder.layers[0].norm1.weight[5] = float("nan")
+    with pytest.raises(DecodeError, match="not finite"):
+        attend_all(scored, [([4], [5])], CPU)

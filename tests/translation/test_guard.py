@@ -18,6 +18,7 @@ from dragoman.config import DecodeConfig
 from dragoman.data.tokenizer import EOS_ID, PAD_ID
 from dragoman.decoding.batches import search_all
 from dragoman.decoding.constraints import Rules, Spelling
+from dragoman.decoding.sampling import Sampling
 from dragoman.decoding.search import Hypothesis
 from dragoman.engines.engine import Found, SearchSettings, Segment
 from dragoman.translation.faults import faults, without_runs
@@ -57,13 +58,14 @@ class Guarded(NamedTuple):
 class World:
     """Texts as their own hypotheses: ids are words. ``answers`` gives what a search finds, with scores.
 
-    It is the engine that the guard searches with again, and the tokenizer of what was found.
+    It is both engines that the guard searches with again, and the tokenizer of what was found.
     """
 
     def __init__(self, answers: Answers | None = None) -> None:
         self.answers = answers
         self.texts: dict[int, str] = {}
         self.asked: list[tuple[list[int], Effort]] = []
+        self.in_precision: list[str] = []  # of each search
         self.least_ratio = 0.0
         self.read: list[tuple[int, int]] = []  # pairs looked at, by their lengths
 
@@ -83,7 +85,7 @@ class World:
 
     def search(self, segments: Sequence[Segment], settings: SearchSettings, alive: Any = None) -> Found:
         assert self.answers is not None
-        assert (settings.n_best, settings.sampling) == (settings.decode.beam_size, None)
+        assert (settings.n_best, settings.sampling, settings.shortlist) == (settings.decode.beam_size, None, False)
         assert settings.decode.batch_tokens * settings.decode.beam_size <= 4096 * 4  # takes no more memory
         rules = [segment.rules for segment in segments]
         effort, indices = Effort(settings.n_best), [int(str(segment.key)) for segment in segments]
@@ -93,6 +95,7 @@ class World:
             exclude = tuple(tuple(word.decode() for word in rule.exclude) for rule in strict)
             effort = Effort(settings.n_best, ngram, least, exclude)
         self.asked.append((indices, effort))
+        self.in_precision.append(settings.precision)
         return Found([[self.hypothesis(*answer) for answer in self.answers(i, effort)] for i in indices])
 
     def guard(
@@ -114,9 +117,10 @@ class World:
 
     def plan(self, decode: DecodeConfig, limit: int, src_lang: str, tgt_lang: str) -> Plan:
         """What the guard looks at of a plan."""
-        search = SearchSettings(decode=decode)
+        search = SearchSettings(decode=decode, precision="int8", shortlist=True, sampling=Sampling(seed=1))
+        second = SearchSettings(decode=decode, precision="fp32")
         known: Any = SimpleNamespace(
-            search=search, second_search=search, second_engine=self, tgt_tokenizer=self, longest=limit,
+            engine=self, search=search, second_engine=self, second_search=second, tgt_tokenizer=self, longest=limit,
             src_lang=src_lang, tgt_lang=tgt_lang, encoder=SimpleNamespace(spelling=Spelling([])),
             least_ratio=self.least_ratio, reader=self,
         )  # fmt: skip
@@ -172,6 +176,20 @@ def test_a_short_translation_that_read_all_of_its_source_is_sound_and_so_is_any_
     world.least_ratio = 0.0
     assert not world.guard([(SRC, "ein Mann")])[0].note
     assert world.read == [(9, 5)]
+
+
+def test_the_engine_itself_has_the_wider_beam_and_constraints_go_to_who_can_do_them() -> None:
+    world = World(lambda i, effort: [(GOOD if strict(effort) else LOOP, -1.0)])
+    assert world.guard([(SRC, LOOP)])[0].text == GOOD
+    assert world.in_precision == ["int8", "fp32"]
+
+
+def test_no_more_hypotheses_are_looked_at_than_it_takes() -> None:
+    short, whole, never = "ein Mann", "ein Mann fährt mit dem Rad", "ein Hund"
+    world = World(lambda i, effort: [(whole, -2.0), (never, -3.0), (short, -1.0)])
+    world.least_ratio = 0.6
+    assert world.guard([(SRC, "ein Mann fährt")])[0].text == whole
+    assert world.read == [(9, 3), (9, 2)]  # what was there, and what is better by score than the sound one
 
 
 def test_only_what_is_wrong_is_searched_for_again() -> None:

@@ -6,7 +6,7 @@ This is teacher forcing: each token's probability is the one that a search would
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -15,6 +15,8 @@ from dragoman.decoding.alignment import CrossAttention
 from dragoman.decoding.batches import length_batches, padded, report_lost, run_halving
 from dragoman.decoding.search import DEFAULT, NOT_FINITE, Specials
 from dragoman.errors import DecodeError
+
+T = TypeVar("T")
 
 
 class Reader(Protocol):
@@ -62,21 +64,85 @@ def read_all(
         DecodeError: A pair ran out of memory even alone (raised after the others, unless ``failed`` is given); or the
             model's scores are not finite.
     """
-    found: list[Read | None] = [None] * len(pairs)
+    return _in_batches(
+        pairs, batch_tokens, lambda batch: _read(model, batch, device, attention, specials), progress, failed
+    )
 
-    def read(batch: list[int]) -> None:
-        for i, result in zip(batch, _read(model, [pairs[i] for i in batch], device, attention, specials), strict=True):
+
+def attend_all(
+    model: Reader,
+    pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
+    device: torch.device,
+    batch_tokens: int = 4096,
+    *,
+    specials: Specials = DEFAULT,
+    failed: Callable[[int], None] | None = None,
+) -> list[Tensor | None]:
+    """The cross-attention that ``read_all`` returns, where no probabilities are wanted.
+
+    What a Transformer predicts is not computed then: a product over the whole vocabulary, and its softmax.
+
+    Args:
+        failed: As of ``read_all``.
+
+    Returns:
+        ``(T, S)`` for each pair, in order, both with eos, on the CPU.
+
+    Raises:
+        DecodeError: As ``read_all``.
+    """
+    features = getattr(model, "features", model)
+
+    @torch.inference_mode()
+    def attend(batch: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[Tensor]:
+        src, tgt_in = _both_sides(batch, device, specials)
+        cross = CrossAttention()
+        features(src, tgt_in, record=cross.record)
+        found = cross.mean()
+        if not bool(found.isfinite().all()):
+            raise DecodeError(NOT_FINITE)
+        return _rows(found, batch)
+
+    return _in_batches(pairs, batch_tokens, attend, None, failed)
+
+
+def _in_batches(
+    pairs: Sequence[tuple[Sequence[int], Sequence[int]]], batch_tokens: int,
+    read: Callable[[list[tuple[Sequence[int], Sequence[int]]]], Sequence[T]],
+    progress: Callable[[int, int, str], object] | None, failed: Callable[[int], None] | None,
+) -> list[T | None]:  # fmt: skip
+    """What ``read`` makes of each pair, read beside others of like length, as many as memory has room for."""
+    found: list[T | None] = [None] * len(pairs)
+
+    def run(batch: list[int]) -> None:
+        for i, result in zip(batch, read([pairs[i] for i in batch]), strict=True):
             found[i] = result
 
     lost: list[int] = []
     done = 0
     for batch in length_batches([max(len(src), len(tgt)) + 1 for src, tgt in pairs], batch_tokens):
-        lost += run_halving(batch, read)
+        lost += run_halving(batch, run)
         done += len(batch)
         if progress is not None:
             progress(done, len(pairs), "pairs read")
     report_lost(lost, failed, "pair")
     return found
+
+
+def _both_sides(
+    pairs: Sequence[tuple[Sequence[int], Sequence[int]]], device: torch.device, specials: Specials
+) -> tuple[Tensor, Tensor]:
+    """``src`` (B, S), eos last, and ``tgt_in`` (B, T), bos first."""
+    src = padded([[*ids, specials.eos_id] for ids, _ in pairs], specials.pad_id, device)
+    return src, padded([[specials.bos_id, *ids] for _, ids in pairs], specials.pad_id, device)
+
+
+def _rows(attention: Tensor, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[Tensor]:
+    """Each pair's part of ``(B, T, S)``, without padding, on the CPU."""
+    return [
+        attention[row, : len(tgt_ids) + 1, : len(src_ids) + 1].float().cpu()
+        for row, (src_ids, tgt_ids) in enumerate(pairs)
+    ]
 
 
 @torch.inference_mode()
@@ -87,19 +153,14 @@ def _read(
     attention: bool,
     specials: Specials,
 ) -> list[Read]:
-    src = padded([[*ids, specials.eos_id] for ids, _ in pairs], specials.pad_id, device)  # (B, S)
-    tgt_in = padded([[specials.bos_id, *ids] for _, ids in pairs], specials.pad_id, device)  # (B, T)
-    tgt_out = padded([[*ids, specials.eos_id] for _, ids in pairs], specials.pad_id, device)
+    src, tgt_in = _both_sides(pairs, device, specials)
+    tgt_out = padded([[*ids, specials.eos_id] for _, ids in pairs], specials.pad_id, device)  # (B, T)
     cross = CrossAttention()
     logits = model(src, tgt_in, record=cross.record if attention else None)
     precise = logits.float() if logits.dtype.itemsize < 4 else logits
     log_p = precise.log_softmax(dim=-1).gather(2, tgt_out[:, :, None])[:, :, 0]  # (B, T)
     if not bool(log_p.isfinite().all()):
         raise DecodeError(NOT_FINITE)
-    log_p, mean = log_p.cpu(), cross.mean() if attention else None  # one copy, and not one for each row
-    results = []
-    for row, (src_ids, tgt_ids) in enumerate(pairs):
-        n = len(tgt_ids) + 1
-        seen = None if mean is None else mean[row, :n, : len(src_ids) + 1].float().cpu()
-        results.append(Read(log_p[row, :n].tolist(), seen))
-    return results
+    rows = log_p.tolist()
+    seen = _rows(cross.mean(), pairs) if attention else [None] * len(pairs)
+    return [Read(row[: len(ids) + 1], one) for row, (_, ids), one in zip(rows, pairs, seen, strict=True)]

@@ -17,14 +17,14 @@ In each case a note says so; nothing is changed without one.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
 from dragoman.decoding.batches import most_tokens
 from dragoman.decoding.constraints import Rules
 from dragoman.decoding.search import Hypothesis
-from dragoman.engines.engine import Alive, SearchSettings, Segment
+from dragoman.engines.engine import Alive, Searcher, SearchSettings, Segment
 from dragoman.translation.faults import LOST_TOKENS, faults, neighbours, without_loops
 from dragoman.translation.notes import Kind, Note
 from dragoman.translation.plan import Plan
@@ -61,24 +61,44 @@ def guard(
             break
         wanted = None if alive is None else lambda j, asked=asked: alive(asked[j])
         again = [_stricter(segments[i], bad[i][0], plan) if strict else segments[i].search for i in asked]
-        for i, hypotheses in zip(asked, _search_again(again, wide, plan, wanted), strict=True):
-            texts = texts_of(hypotheses, plan.tgt_tokenizer)
-            found = [(segments[i], *each) for each in zip(hypotheses, texts, strict=True)]
-            candidates = _looked_at(found, plan)
-            sound = max((c for c in candidates if not c.faults), key=lambda c: c.hypothesis.score, default=None)
-            if sound is None:
-                bad[i] += candidates
-                continue
+        # only constraints are beyond some engines
+        by = (plan.second_engine, plan.second_search) if strict else (plan.engine, plan.search)
+        found = zip(asked, _search_again(again, wide, *by, wanted), strict=True)
+        sound = _best_sound({i: (segments[i], hypotheses) for i, hypotheses in found}, bad, plan)
+        for i, candidate in sound.items():
             seen = bad.pop(i)[0].faults
             how = f"with a beam of {wide}"
             if strict:
                 how = f"without repeated {NO_REPEAT_NGRAM}-grams" + " or word pairs of the source" * ("copy" in seen)
                 how += ", and with no early end" * ("short" in seen)
             note = Note(cast(Kind, seen[0]), f"{' and '.join(seen)}: searched again {how}")
-            guarded[i] = _put_first(results[i], sound.hypothesis, sound.text, note, True)
+            guarded[i] = _put_first(results[i], candidate.hypothesis, candidate.text, note, True)
     for i, candidates in bad.items():
         guarded[i] = _least_bad(segments[i].text, results[i], candidates, plan)
     return guarded
+
+
+def _best_sound(
+    found: Mapping[int, tuple[TextSegment, Sequence[Hypothesis]]], bad: Mapping[int, list[_Candidate]], plan: Plan
+) -> dict[int, _Candidate]:
+    """The sound hypothesis with the best score of each segment that has one; those before it go to ``bad``.
+
+    Most often it is the first or the second, so the others are not looked at, which may cost a reading each.
+    """
+    sound = {}
+    waiting = {i: sorted(hypotheses, key=lambda h: -h.score) for i, (_, hypotheses) in found.items() if hypotheses}
+    while waiting:
+        next_ones = [hypotheses.pop(0) for hypotheses in waiting.values()]
+        texts = texts_of(next_ones, plan.tgt_tokenizer)
+        asked = [(found[i][0], *each) for i, each in zip(waiting, zip(next_ones, texts, strict=True), strict=True)]
+        for i, candidate in zip(list(waiting), _looked_at(asked, plan), strict=True):
+            if candidate.faults:
+                bad[i].append(candidate)
+            else:
+                sound[i] = candidate
+            if i in sound or not waiting[i]:
+                del waiting[i]
+    return sound
 
 
 def _looked_at(found: Sequence[tuple[TextSegment, Hypothesis, str]], plan: Plan) -> list[_Candidate]:
@@ -117,14 +137,13 @@ def _stricter(segment: TextSegment, first: _Candidate, plan: Plan) -> Segment:
 
 
 def _search_again(
-    segments: Sequence[Segment], beam_size: int, plan: Plan, alive: Alive | None
+    segments: Sequence[Segment], beam_size: int, engine: Searcher, search: SearchSettings, alive: Alive | None
 ) -> list[list[Hypothesis]]:
-    """With a wide beam, all of which is returned; where memory is too short for it, nothing."""
-    decode = plan.second_search.decode
-    fewer = max(1, decode.batch_tokens * decode.beam_size // beam_size)
-    decode = decode.model_copy(update={"beam_size": beam_size, "batch_tokens": fewer})
-    settings: SearchSettings = replace(plan.second_search, decode=decode, n_best=beam_size)
-    return plan.second_engine.search(segments, settings, alive).hypotheses
+    """With a wide beam, all of which is returned, and any word; where memory is too short for it, nothing."""
+    fewer = max(1, search.decode.batch_tokens * search.decode.beam_size // beam_size)
+    decode = search.decode.model_copy(update={"beam_size": beam_size, "batch_tokens": fewer})
+    settings: SearchSettings = replace(search, decode=decode, n_best=beam_size, sampling=None, shortlist=False)
+    return engine.search(segments, settings, alive).hypotheses
 
 
 def _put_first(result: SegmentResult, hypothesis: Hypothesis, text: str, note: Note, sound: bool) -> SegmentResult:

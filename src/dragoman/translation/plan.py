@@ -21,7 +21,7 @@ class Plan:
     needs: Needs  # what it asks of the engine
     engine: Searcher
     search: SearchSettings
-    second_engine: Searcher  # what the guard searches with again, which needs constraints: torch
+    second_engine: Searcher  # what the guard searches with under constraints: itself if it can, else torch
     second_search: SearchSettings
     reader: PairReader  # reads translations for their alignments
     src_tokenizer: Tokenizer

@@ -15,7 +15,7 @@ from dragoman.data.sentences import sentences
 from dragoman.data.tokenizer import EOS_ID, UNK_ID, Tokenizer
 from dragoman.decoding.alignment import Links, links, longest_unread, token_words, word_numbers
 from dragoman.decoding.batches import OUT_OF_MEMORY
-from dragoman.decoding.scoring import Read, Reader, read_all
+from dragoman.decoding.scoring import Read, Reader, attend_all, read_all
 from dragoman.decoding.search import penalised
 from dragoman.engines.torch import autocast
 from dragoman.translation.notes import Note
@@ -180,10 +180,10 @@ class PairReader:
         """
         lost: list[int] = []  # are not seen
         with autocast(self.precision, self.device):
-            read = read_all(self.model, pairs, self.device, batch_tokens, attention=True, failed=lost.append)
+            found = attend_all(self.model, pairs, self.device, batch_tokens, failed=lost.append)
         return [
-            0 if each is None or each.attention is None else longest_unread(each.attention[:, : len(src)])
-            for each, (src, _) in zip(read, pairs, strict=True)
+            0 if each is None else longest_unread(each[:, : len(src)])
+            for each, (src, _) in zip(found, pairs, strict=True)
         ]
 
     def align(self, parts: Sequence[Sequence[TextPart]], batch_tokens: int) -> list[Links]:
@@ -192,21 +192,20 @@ class PairReader:
         pairs = [(part.src_ids, part.tgt_ids) for part in flat]
         lost: list[int] = []  # have no links
         with autocast(self.precision, self.device):
-            found_all = read_all(self.model, pairs, self.device, batch_tokens, attention=True, failed=lost.append)
-        read = iter(found_all)
+            attended = iter(attend_all(self.model, pairs, self.device, batch_tokens, failed=lost.append))
         result = []
         for group in parts:
             found: set[tuple[int, int]] = set()
             n_words = 0  # in the translations of the parts before
             for part in group:
-                one = next(read)
+                attention = next(attended)
                 target = b"".join(self.tgt_tokenizer.spelled[i] for i in part.tgt_ids)
                 text = target.removeprefix(b" ").decode("utf-8", "surrogateescape")
                 numbers = [number + n_words if number >= 0 else -1 for number in word_numbers(text, self.tgt_unspaced)]
-                if one is not None and one.attention is not None:
+                if attention is not None:
                     src_words = token_words(_pieces(self.src_tokenizer, part.src_ids), part.text, part.src_numbers)
                     tgt_words = token_words([self.tgt_tokenizer.spelled[i] for i in part.tgt_ids], text, numbers)
-                    found.update(links(one.attention, src_words, tgt_words))
+                    found.update(links(attention, src_words, tgt_words))
                 n_words = max([n_words - 1, *numbers]) + 1
             result.append(tuple(sorted(found)))
         return result
