@@ -2,7 +2,9 @@
 
 Every turn is a process of its own: build, warm up, train on the same batches, twice. What counts is the second time, as
 in an epoch after the first; the speed of the first stands beside it. Tokens are target tokens without padding.
-Where tcmalloc is installed, dragoman takes part a second time with it instead of the system's malloc.
+Hugging Face takes part at its best: with the faster attention, and then with our habits of malloc, in two processes of
+a thread, or compiled (``--compile``: that takes minutes, and a C++ compiler), each tried once and kept if it is faster.
+Where tcmalloc is installed, dragoman and Hugging Face take part a second time with it instead of the system's malloc.
 JoeyNMT and Eole make batches of their own, so they train through their own commands, on the same pairs, with the best
 of a few batch settings, and their logs say their speed.
 """
@@ -12,7 +14,7 @@ from __future__ import annotations
 import argparse
 import ctypes.util
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,9 +22,10 @@ from typing import Any
 from benchmarks.harness import eole, joeynmt
 from benchmarks.harness.arguments import command
 from benchmarks.harness.corpus import Corpus, batches, captions, subwords, write_batches
-from benchmarks.harness.peer import System, precisions
-from benchmarks.harness.rounds import Figures, alternate, best, once, ratios, summary
+from benchmarks.harness.peer import PeerError, System, precisions
+from benchmarks.harness.rounds import Figures, alternate, best, once, ratios, say, summary
 from benchmarks.record import save
+from dragoman.cli.environment import MALLOPT
 from dragoman.config import PRESETS
 from dragoman.data.batching import Batch
 from dragoman.data.tokenizer import Tokenizer
@@ -37,17 +40,16 @@ def sizes_of(preset: str, **other: int) -> dict[str, Any]:
     return {name: PRESETS[preset][name] for name in SIZES} | other
 
 
-def systems(path: Path, sizes: dict[str, Any], vocab_size: int, attention: dict[str, str]) -> list[System]:
-    """All that train on the batches in ``path``; ``attention`` is Hugging Face's, by the precision of each."""
+def systems(path: Path, sizes: dict[str, Any], vocab_size: int, hf: Mapping[str, Mapping[str, Any]]) -> list[System]:
+    """All that train on the batches in ``path``; ``hf`` are Hugging Face's settings, by the precision of each."""
     shared = {"batches": str(path), "sizes": sizes, "vocab_size": vocab_size}
     found = []
-    for precision, kind in attention.items():
+    for precision, chosen in hf.items():
         settings = {**shared, "precision": precision}
-        hf = {**settings, "attention": kind}
         found += [
             System(f"dragoman {precision}", "dragoman", "ours_train.py", settings),
             System(f"torch.nn.Transformer {precision}", "dragoman", "torch_train.py", settings),
-            System(f"{HF} {precision}", "transformers", "hf_train.py", hf),
+            System(f"{HF} {precision}", "transformers", "hf_train.py", {**settings, **chosen}),
         ]
     return found
 
@@ -76,20 +78,39 @@ def commands(
     return {"JoeyNMT fp32": (partial(joeynmt.train, *shared, log_every=log_every), both), **eoles}
 
 
-def best_attention(
-    path: Path, sizes: dict[str, Any], vocab_size: int, warm: int, able: Sequence[str]
-) -> tuple[dict[str, str], dict[str, Any]]:
-    """Hugging Face's faster kind of attention for each precision, and what was tried."""
-    attention, sweeps = {}, {}
+def variants(compiled: bool) -> list[dict[str, Any]]:
+    """What may make Hugging Face faster."""
+    more: list[dict[str, Any]] = [{"mallopt": {str(name): value for name, value in MALLOPT.items()}}, {"processes": 2}]
+    return [*more, {"compiled": True}] if compiled else more
+
+
+def best_settings(
+    path: Path, sizes: dict[str, Any], vocab_size: int, args: argparse.Namespace, able: Sequence[str]
+) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """Hugging Face's fastest settings for each precision, and what was tried, each on top of the best before."""
+    chosen: dict[str, dict[str, Any]] = {}
+    sweeps: dict[str, Any] = {}
     for precision in able:
         name = f"{HF} {precision}"
 
-        def speed_of(kind: str, name: str = name, precision: str = precision) -> float:
-            among = systems(path, sizes, vocab_size, {precision: kind})
-            return float(once(next(one for one in among if one.name == name), warm=warm)["tokens_per_s"])
+        def speed_of(settings: dict[str, Any], name: str = name, precision: str = precision) -> float:
+            among = systems(path, sizes, vocab_size, {precision: settings})
+            try:
+                return float(once(next(one for one in among if one.name == name), warm=args.warm)["tokens_per_s"])
+            except PeerError as error:
+                say(str(error))
+                return 0.0
 
-        attention[precision], sweeps[name] = best(name, ["eager", "sdpa"], speed_of)
-    return attention, sweeps
+        kept, tried = best(name, [{"attention": kind} for kind in ("eager", "sdpa")], speed_of)
+        before = max(one["score"] for one in tried)
+        for more in variants(args.compile):
+            settings = {**kept, **more}
+            _, [found] = best(name, [settings], speed_of)
+            tried.append(found)
+            if found["score"] > before:
+                kept, before = settings, found["score"]
+        chosen[precision], sweeps[name] = kept, tried
+    return chosen, sweeps
 
 
 def compare(corpus: Corpus, preset: str, args: argparse.Namespace) -> dict[str, Any]:
@@ -102,10 +123,11 @@ def compare(corpus: Corpus, preset: str, args: argparse.Namespace) -> dict[str, 
         path = write_batches(chosen, Path(folder) / "batches.npz")
         short = write_batches(chosen[: warm + max(2, args.steps // 4)], Path(folder) / "short.npz")
 
-        attention, sweeps = best_attention(short, sizes, tokenizer.vocab_size, warm, able)
-        taking_part = systems(path, sizes, tokenizer.vocab_size, attention)
+        hf, sweeps = best_settings(short, sizes, tokenizer.vocab_size, args, able)
+        taking_part = systems(path, sizes, tokenizer.vocab_size, hf)
         if (tcmalloc := ctypes.util.find_library("tcmalloc_minimal")) is not None:
-            taking_part.append(taking_part[0]._replace(name=f"{taking_part[0].name}, tcmalloc", preload=tcmalloc))
+            both = [one for one in taking_part[:3] if one.script != "torch_train.py"]
+            taking_part += [one._replace(name=f"{one.name}, tcmalloc", preload=tcmalloc) for one in both]
         turn: dict[str, Callable[[], Figures]] = {}
         own = commands(pairs, tokenizer, sizes, args.batch_tokens, max(1, (warm + args.steps) // 6), able)
         for name, (train, settings) in own.items() if preset in args.commands else ():
@@ -133,9 +155,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="a folder with multi30k/ (without it: the embedded corpus)")
     parser.add_argument("--presets", nargs="+", default=["small", "base"], choices=sorted(PRESETS))
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=12, help="batches that are timed in a turn")
     parser.add_argument("--warm", type=int, default=3, help="batches before them")
+    parser.add_argument("--compile", action="store_true", help="try torch.compile for Hugging Face too")
     parser.add_argument("--batch-tokens", type=int, default=4096)
     parser.add_argument("--vocab-size", type=int, default=8000)
     parser.add_argument(
