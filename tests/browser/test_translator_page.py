@@ -77,6 +77,28 @@ def test_a_later_text_takes_the_place_of_an_earlier_one(open_page: Callable[...,
     assert page.inner_text("#result") == "ein katze"
 
 
+def test_what_is_shown_is_never_that_of_an_earlier_text(open_page: Callable[..., Any], url: str) -> None:
+    """However long the worker takes, and it is busy here: at once, before any other event."""
+    page = open_page(url)
+    assert translated(page, TEXT).startswith("der hund")
+    page.fill("#source", "\n".join([TEXT] * 300))
+    changed = page.evaluate("""() => {
+        const $ = (id) => document.getElementById(id), after = [];
+        const note = () => {
+            after.push([$("result").textContent, $("result").classList.contains("old"), $("why").hidden]);
+        };
+        $("source").value = "a cat";
+        $("source").dispatchEvent(new Event("input"));
+        note();
+        $("clear").click();
+        note();
+        return after;
+    }""")
+    assert [old for _, old, _ in changed] == [True, False]
+    assert (changed[1][0], changed[1][2]) == ("", True)
+    assert translated(page, "a cat") == "ein katze"
+
+
 def test_the_page_never_waits_for_the_model(open_page: Callable[..., Any], url: str) -> None:
     page = open_page(url)
     page.evaluate("""() => {

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import html
 import html.parser
 import json
 import os
@@ -95,9 +98,37 @@ def test_target_languages_and_tags_of_several_texts(command: Command, folder: Pa
     out = doctor(german | {"tag": "<a>"}, german | {"tag": "<b>"}).out.decode()
     assert "every entry has a tag, and what is translated has none  [only-tagged]" in out
     assert "weights sum to 0" in doctor(german | {"weight": 0}).error
-    assert "data.train: the doctor reads one text in two files" in doctor(german, {"file": "a.tmx"}).error
+    assert "a.tmx: no such file" in doctor(german, {"file": "a.tmx"}).error
     wrong = doctor(german, {"src": "train.de", "tgt": "train.en"}).error  # nothing says which language is meant
     assert "give one pair of languages in one direction" in wrong
+
+
+def test_tables_and_memories_are_read_as_training_reads_them(command: Command, folder: Path) -> None:
+    sides = [(folder / f"train.{lang}").read_text(encoding="utf-8").splitlines() for lang in ("en", "de")]
+    rows = list(zip(*sides, strict=True))
+    expected = json.loads(command("doctor", *TEXT, "--json", cwd=folder).out)
+
+    (folder / "a.tsv").write_text("".join(f"{src}\t{tgt}\n" for src, tgt in rows), encoding="utf-8")
+    with gzip.open(folder / "b.csv.gz", "wt", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows([("no", "de", "en"), *((i, tgt, src) for i, (src, tgt) in enumerate(rows))])
+    unit = "<tu><tuv xml:lang='en'><seg>{}</seg></tuv><tuv xml:lang='de'><seg>{}</seg></tuv></tu>"
+    units = "".join(unit.format(*(html.escape(side) for side in row)) for row in rows)
+    (folder / "c.tmx").write_text(f"<tmx><header srclang='en'/><body>{units}</body></tmx>", encoding="utf-8")
+    for words in (("a.tsv",), ("b.csv.gz", "--columns", "en,de"), ("c.tmx",)):
+        found = json.loads(command("doctor", *words, "--json", "--quiet", cwd=folder).out)
+        assert found["of"] == f"{words[0]} (its pairs are numbered from 1)"
+        assert found["facts"] == expected["facts"]
+        of_bytes = {"byte-order-mark", "carriage-return", "nul", "not-utf8", "too-long-line"}
+        assert [{**one, "examples": []} for one in found["findings"] if one["name"] != "target-language"] == [
+            {**one, "examples": []} for one in expected["findings"] if one["name"] not in {*of_bytes, "target-language"}
+        ]
+
+    several = command("doctor", "a.tsv", "c.tmx", "train.en", "train.de", "--quiet", cwd=folder).out.decode()
+    assert several.startswith("training text, 3 texts\n")
+    assert f"{len(rows)} of {len(rows)} pairs (100.0%) of c.tmx are in an earlier entry too" in several
+    (folder / "b.csv").write_text('en,de\n"a dog\nruns",ein Hund\na cat,eine Katze\n', encoding="utf-8")
+    out = command("doctor", "b.csv", "--quiet", cwd=folder).out.decode()
+    assert "1 of 2 pairs (50.0%) hold a line break  [line-break]" in out
 
 
 def test_text_is_named_as_train_takes_it(command: Command, folder: Path) -> None:
@@ -153,15 +184,19 @@ def test_a_run_is_diagnosed(command: Command, tiny_run: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        ((), "nothing to examine: give a run, a configuration, or --src and --tgt"),
+        ((), "nothing to examine: give a run, a configuration, or training text, as train.en train.de"),
         (("--src", "train.en"), "give both sides: --src and --tgt"),
         ((*TEXT, "--test-src", "test.en"), "give both sides: --test-src and --test-ref"),
         (("--src", "none.en", "--tgt", "train.de"), "none.en: no such file"),
         ((*TEXT, "--valid-src", "none.en", "--valid-tgt", "test.de"), "none.en: no such file"),
         (("none.yaml",), "none.yaml: no such file"),
         (("train.en",), "train.en: one side alone"),
-        (("pairs.tsv",), "the doctor reads one text in two files"),
-        (("--set", "data.train={file: a.tmx}"), "data.train: the doctor reads one text in two files"),
+        (("pairs.tsv",), "pairs.tsv: no such file"),
+        (("--set", "data.train={file: a.tmx}"), "a.tmx: no such file"),
+        (("ragged.tsv",), "ragged.tsv:2: 1 cell, but the first row has 2"),
+        (("three.csv",), "three.csv:1: 3 cells (1, en, de); choose source and target, for example --columns 1,2"),
+        (("three.csv", "--columns", "1"), "--columns '1': give two, source and target"),
+        (("train.en", "train.de", "--columns", "1,2"), "--columns belongs to a table"),
         (("train.en", "train.de", *TEXT), "name the training text once"),
         ((".",), "config.yaml: no such file"),
         ((".", *TEXT), "is a run: name it alone"),
@@ -171,6 +206,8 @@ def test_a_run_is_diagnosed(command: Command, tiny_run: Path) -> None:
     ],
 )
 def test_what_cannot_be_done_is_one_line(command: Command, folder: Path, args: tuple[str, ...], says: str) -> None:
+    (folder / "ragged.tsv").write_text("a dog\tein Hund\na cat\n", encoding="utf-8")
+    (folder / "three.csv").write_text("1,en,de\n", encoding="utf-8")
     done = command("doctor", *args, cwd=folder)
     assert (done.status, done.out) == (2, b"")
     assert says in done.error

@@ -10,13 +10,14 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from dragoman.config import PairOfFiles
 from dragoman.data import phrasebook
 from dragoman.doctor import findings as findings_module
 from dragoman.doctor.findings import Finding, ranked, report
 from dragoman.doctor.kinds import KINDS
-from dragoman.doctor.paired_lines import Side, chunks
+from dragoman.doctor.paired_lines import Pairs, chunks
 from dragoman.doctor.repeats import overlap
-from dragoman.doctor.text_checks import Corpus, Examination, examine
+from dragoman.doctor.text_checks import Examination, examine
 from dragoman.errors import DataError
 from dragoman.progress import Ticker
 
@@ -52,7 +53,9 @@ def found(tmp_path: Path) -> Callable[..., Found]:
         files = tmp_path / f"x.{src_lang}", tmp_path / f"x.{tgt_lang}"
         for path, side in zip(files, zip(*pairs, strict=True), strict=True):
             path.write_bytes("".join(f"{line}\n" for line in side).encode("utf-8", "surrogateescape"))
-        examination = examine(Corpus(*files, src_lang, tgt_lang), Ticker(quiet=True))
+        examination = examine(
+            PairOfFiles(src=files[0], tgt=files[1], src_lang=src_lang, tgt_lang=tgt_lang), Ticker(quiet=True)
+        )
         return Found(examination, {finding.name: finding for finding in examination.findings})
 
     return run
@@ -96,7 +99,10 @@ def test_a_missing_line_is_found_where_the_files_part(tmp_path: Path, clean: lis
     src, tgt = tmp_path / "x.en", tmp_path / "x.de"
     src.write_text("".join(s + "\n" for s, _ in clean), encoding="utf-8")
     tgt.write_text("".join(t + "\n" for i, (_, t) in enumerate(clean) if i != 1200), encoding="utf-8")
-    by_name = {f.name: f for f in examine(Corpus(src, tgt, "en", "de"), Ticker(quiet=True)).findings}
+    by_name = {
+        f.name: f
+        for f in examine(PairOfFiles(src=src, tgt=tgt, src_lang="en", tgt_lang="de"), Ticker(quiet=True)).findings
+    }
     assert by_name["line-counts"].level == "error"
     part = int(by_name["line-counts"].what.split("near line ")[1].replace(",", ""))
     assert abs(part - 1201) <= 3
@@ -230,8 +236,8 @@ def test_test_text_that_was_trained_on_is_found(tmp_path: Path, clean: list[Pair
     ]
     for path, lines in zip(paths, [*zip(*train, strict=True), *zip(*test, strict=True)], strict=True):
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    known = examine(Corpus(paths[0], paths[1]), Ticker(quiet=True)).digests
-    by_name = {f.name: f for f in overlap(known, Corpus(paths[2], paths[3]), "test")}
+    known = examine(PairOfFiles(src=paths[0], tgt=paths[1]), Ticker(quiet=True)).digests
+    by_name = {f.name: f for f in overlap(known, PairOfFiles(src=paths[2], tgt=paths[3]), "test")}
     lines = {name: finding.lines for name, finding in by_name.items()}
     names = ("pair", "near-pair", "source", "target")
     assert lines == {f"test-overlap-{name}": (line,) for line, name in enumerate(names, start=2)}
@@ -245,7 +251,11 @@ def test_chunks_lose_no_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cl
         (tmp_path / name).write_text("".join(pair[side] + "\n" for pair in clean), encoding="utf-8")
     for limit in (1, 7, 10**6):
         monkeypatch.setattr(reading, "CHUNK_PAIRS", limit)
-        read = [pair for s, t in chunks(Side(tmp_path / "a"), Side(tmp_path / "b")) for pair in zip(s, t, strict=True)]
+        read = [
+            pair
+            for s, t in chunks(Pairs(PairOfFiles(src=tmp_path / "a", tgt=tmp_path / "b")))
+            for pair in zip(s, t, strict=True)
+        ]
         assert read == clean
 
 
@@ -268,7 +278,7 @@ def test_a_file_that_cannot_be_examined_is_refused(tmp_path: Path, content: byte
     if content is not None:
         (tmp_path / "b").write_bytes(content)
     with pytest.raises(DataError, match=says):
-        examine(Corpus(tmp_path / "a", tmp_path / "b"), Ticker(quiet=True))
+        examine(PairOfFiles(src=tmp_path / "a", tgt=tmp_path / "b"), Ticker(quiet=True))
 
 
 def test_every_kind_says_what_to_do() -> None:

@@ -12,7 +12,8 @@ import pytest
 
 from dragoman.decoding.search import Hypothesis
 from dragoman.engines.engine import Found, Segment
-from dragoman.translation.carrying import put_back, put_in, without
+from dragoman.translation.carrying import put_in
+from dragoman.translation.cutting import put_back, without
 from dragoman.translation.notes import QUIET
 from dragoman.translation.protected import find
 from dragoman.translation.segment_search import translate_segments

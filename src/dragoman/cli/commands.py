@@ -101,7 +101,7 @@ COMMANDS = {
         "doctor:doctor",
         "Check a corpus before training, or a run after it: report problems and how to fix them.",
         (
-            "dragoman doctor --src train.en --tgt train.de",
+            "dragoman doctor train.en train.de",
             "dragoman doctor my.yaml --out report",
             "dragoman doctor runs/first",
         ),

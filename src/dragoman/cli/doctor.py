@@ -11,19 +11,20 @@ import typer
 from dragoman.cli.completion import settings
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
-from dragoman.doctor.options import TextFiles
+from dragoman.doctor.options import ExaminedText
 from dragoman.errors import ConfigError
 from dragoman.progress import say
+from dragoman.training.options import two_columns
 
 
-@with_options(TextFiles)
+@with_options(ExaminedText)
 def doctor(
-    options: TextFiles,
+    options: ExaminedText,
     what: Annotated[
         list[Path] | None,
         typer.Argument(
             metavar="[RUN|CONFIG.yaml|TEXT...]",
-            help="Run folder, configuration, or training text, as train.en train.de, or train en de.",
+            help="Run folder, configuration, or training text in any form that train takes, as train.en train.de.",
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Also write a report with figures to DIR/doctor.html.")] = None,
@@ -40,6 +41,7 @@ def doctor(
 ) -> None:
     """``dragoman doctor``; its help is in ``cli/commands.py``."""
     with loading():
+        from dragoman.config import OneFile
         from dragoman.doctor.diagnosis import of_run, of_text, text_named
         from dragoman.doctor.page import check_page, write_page
         from dragoman.explanation.style import no_figures
@@ -47,16 +49,20 @@ def doctor(
     if out is not None:
         check_page(out)
     if what and what[0].is_dir():
-        if len(what) > 1 or options != TextFiles() or memory is not None or overrides is not None:
+        if len(what) > 1 or options != ExaminedText() or memory is not None or overrides is not None:
             raise ConfigError(f"{what[0]} is a run: name it alone, or give text files or a configuration without it")
         diagnosis = of_run(what[0])
     else:
-        config, named = text_named(what or ())
-        if named is not None and options.src is not None:
+        config, named = text_named(what or (), two_columns(options.columns))
+        texts = {**options.sets}
+        if options.columns is not None and not any(isinstance(text, OneFile) for text in named):
+            raise ConfigError("--columns belongs to a table or a translation memory, and none was given")
+        if named and "train" in texts:
             raise ConfigError("name the training text once, so or by --src and --tgt")
-        files = {**options.sets, "train": named or (options.src, options.tgt)}
+        if named:
+            texts["train"] = named
         with at_ctrl_c(lambda: "before all text was read: nothing is reported"):
-            diagnosis = of_text(config, files, overrides or (), memory, quiet)
+            diagnosis = of_text(config, texts, overrides or (), memory, quiet)
     if out is not None:
         say(str(write_page(diagnosis, out)))
         if missing := no_figures():

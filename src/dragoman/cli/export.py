@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -54,35 +54,45 @@ def export(
         raise ConfigError("--ref, --json, --require and --target need --check: give the text to compare on with it")
     if check is None:
         print(exports.export(run, to, out, quantization))
-        return
+    else:
+        _export_and_compare(run, to, out, quantization, Comparison(check, ref, as_json, require or [], target, device))
+
+
+class Comparison(NamedTuple):
+    """How an export is compared with its run."""
+
+    text: Path
+    ref: Path | None
+    as_json: bool
+    require: list[str]
+    target: str | None
+    device: str
+
+
+def _export_and_compare(run: Path, to: str, out: Path | None, quantization: str, asked: Comparison) -> None:
     with loading():
         from dragoman.device import resolve_device
-        from dragoman.evaluation.export_check import (
-            check_installed,
-            check_task,
-            compare_export,
-            compared_text,
-            required,
-        )
+        from dragoman.evaluation import export_check
+        from dragoman.formats import export as exports
         from dragoman.translation.options import TranslateOptions
         from dragoman.translation.translator import Translator
 
     # better known now than after writing: is the package installed, the device here, the text whole, the model one that
     # can be compared?
-    limits = required(require or (), ref is not None)
-    check_installed(to, resolve_device(device).type)
-    text = compared_text(check, ref)
-    translator = Translator.load(run, device)
-    check_task(translator)
-    options = TranslateOptions(to=target)
-    if target is None and translator.languages.targets:
+    limits = export_check.required(asked.require, asked.ref is not None)
+    export_check.check_installed(to, resolve_device(asked.device).type)
+    text = export_check.compared_text(asked.text, asked.ref)
+    translator = Translator.load(run, asked.device)
+    export_check.check_task(translator)
+    options = TranslateOptions(to=asked.target)
+    if asked.target is None and translator.languages.targets:
         known = ", ".join(translator.languages.targets)
         raise ConfigError(f"{run} translates into several languages: say with --target which to compare ({known})")
     translator.plan(options)
     folder = exports.export(run, to, out, quantization)
     with at_ctrl_c(lambda: f"before the comparison was done; the export is whole: {folder}"):
-        found = compare_export(translator, folder, text, options)
-    print(found.to_json() if as_json else f"{folder}\n{found}")
+        found = export_check.compare_export(translator, folder, text, options)
+    print(found.to_json() if asked.as_json else f"{folder}\n{found}")
     found.require(limits)
 
 

@@ -8,7 +8,20 @@ from typing import Annotated, Self
 from pydantic import ConfigDict, field_validator, model_validator
 from pydantic.dataclasses import dataclass
 
-from dragoman.translation.options import Options, Precision, list_of_settings, one_or_several, option
+from dragoman.translation.options import (
+    BeamSize,
+    Options,
+    Precision,
+    Sample,
+    Seed,
+    Temperature,
+    TopK,
+    TopP,
+    check_sampling,
+    list_of_settings,
+    one_or_several,
+    option,
+)
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(arbitrary_types_allowed=True))
@@ -106,22 +119,15 @@ class AugmentOptions(Options):
     ] = None
     engine: Annotated[str, option("Models", "Decoding engine: torch, ctranslate2 or auto.")] = "auto"
     precision: Annotated[Precision, option("Models", "Precision: fp32, bf16 or int8.")] = "fp32"
-    beam_size: Annotated[
-        int | None, option("Search", "Beam size; 1 is greedy search (default: the run's).", ge=1, le=1000)
-    ] = None
+    beam_size: BeamSize = None
     n_best: Annotated[
         int, option("Search", "Take the N best translations of each line, or N samples, each as a pair.", ge=1)
     ] = 1
-    sample: Annotated[
-        bool,
-        option("Search", "Sample translations instead of searching: more varied, and more often wrong."),
-    ] = False
-    temperature: Annotated[float | None, option("Search", "Sampling temperature (default: 1).", ge=0.01, le=100)] = None
-    top_k: Annotated[int | None, option("Search", "Sample from the K most probable tokens.", ge=0)] = None
-    top_p: Annotated[
-        float | None, option("Search", "Sample from the smallest set of tokens with this probability.", gt=0, le=1)
-    ] = None
-    seed: Annotated[int | None, option("Search", "Random seed for sampling (default: 0).")] = None
+    sample: Sample = False
+    temperature: Temperature = None
+    top_k: TopK = None
+    top_p: TopP = None
+    seed: Seed = None
     drop_worst: Annotated[
         float, option("Filters", "Share of the translations to drop, those with the lowest scores.", ge=0, lt=1)
     ] = 0.0
@@ -144,11 +150,7 @@ class AugmentOptions(Options):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        given = [name for name in ("temperature", "top_k", "top_p", "seed") if getattr(self, name) is not None]
-        if given and not self.sample:
-            raise ValueError(f"{', '.join(given)}: only for sampling; give sample too")
-        if self.sample and self.beam_size is not None:
-            raise ValueError("sample draws instead of searching, so beam_size has no effect: leave out one of them")
+        check_sampling(self, {"beam_size": self.beam_size})
         if self.beam_size is not None and self.beam_size < self.n_best:
             raise ValueError(f"--n-best {self.n_best} needs a beam of as many, and --beam-size is {self.beam_size}")
         return self

@@ -5,7 +5,7 @@ options.py      which text files it is given
 findings.py     what was found, how many, where, and what to do about it
 kinds.py        what may be wrong with text: words, advice, and from which share on it is how bad
 
-paired_lines.py two files side by side, whatever they hold; a sample of them
+paired_lines.py the pairs of a text, of two files whatever they hold; a sample of them
 alignment.py    word translations learned from the sample: does line i belong to line i, or to another?
 repeats.py      duplicates, within a corpus and between training and test text
 first_pass.py   each pair by itself

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dragoman.config import Config, ModelConfig, PairOfFiles, each, read_yaml, with_overrides
-from dragoman.data.languages import UNSPACED, language_of, primary
-from dragoman.data.texts import texts_named
+from dragoman.config import Config, ModelConfig, OneFile, TextFiles, each, read_yaml, with_overrides
+from dragoman.data.languages import UNSPACED, primary
+from dragoman.data.texts import languages_of, texts_named
 from dragoman.doctor.findings import Finding, ranked, report
 from dragoman.doctor.memory import batch_finding
-from dragoman.doctor.mixture import Part, facts_of, merged, mixed
-from dragoman.doctor.paired_lines import Corpus
+from dragoman.doctor.mixture import Part, facts_of, merged, mixed, name_of
 from dragoman.doctor.repeats import overlap
 from dragoman.doctor.run_checks import diagnose
 from dragoman.doctor.text_checks import Examination, examine, quantiles, summary
@@ -24,9 +23,8 @@ from dragoman.training.memory import device_memory
 from dragoman.training.record import Record, read_run
 from dragoman.training.task import task_of
 
-Files = tuple[Path | None, Path | None]
-
-TWO_FILES = "the doctor reads one text in two files, line by line: give these, or write a table's columns into two"
+Sets = Mapping[str, Sequence[TextFiles]]
+"""The texts of ``train``, ``valid`` and ``test``."""
 
 SUBWORDS_A_WORD = 1.5  # of languages with spaces, roughly; the others are counted by characters
 
@@ -74,127 +72,104 @@ def of_run(folder: Path) -> Diagnosis:
 
 
 def of_text(
-    config_path: Path | None, files: Mapping[str, Files], overrides: Sequence[str], memory: float | None, quiet: bool
+    config_path: Path | None, texts: Sets, overrides: Sequence[str], memory: float | None, quiet: bool
 ) -> Diagnosis:
     """Examine parallel text, what training and test text share, and which batch fits.
 
     Args:
-        config_path: A configuration; its files are examined where ``files`` has none.
-        files: Source and target of ``train``, ``valid`` and ``test``.
+        config_path: A configuration; its texts are examined where ``texts`` has none.
+        texts: In any form that training takes.
         overrides: Such as ``["train.batch_tokens=8192"]``.
         memory: GiB; None takes what there is.
 
     Raises:
-        ConfigError: One side of a set is missing, there is nothing to examine, or the configuration is wrong.
+        ConfigError: There is nothing to examine, or the configuration is wrong.
         DataError: A file cannot be read.
     """
     given = with_overrides(read_yaml(config_path) if config_path is not None else {}, overrides)
     if given.get("task") == "parsing":
         raise ConfigError(f"{config_path}: trees are checked as they are read, by training; give a run, or text")
-    sets = _sets(given, files)
+    sets = _sets(given, texts)
     train, where = sets["train"], str(config_path or "--set")
     config = None if config_path is None else _configuration(given, train, where)  # refused before anything is read
-    parts = [Part(entry, examine(_corpus(entry), Ticker(quiet))) for entry in train]
+    parts = [Part(entry, examine(entry, Ticker(quiet))) for entry in train]
     found = parts[0].found if len(parts) == 1 else merged(parts)
     findings = [*found.findings, *(mixed(parts) if len(parts) > 1 else ())]
     for name in ("valid", "test"):
         for entry in sets.get(name, ()):
-            of_set = overlap(found.digests, _corpus(entry), name)
+            of_set = overlap(found.digests, entry, name)
             several = len(sets[name]) > 1
-            findings += (one._replace(text=f"{entry.src} and {entry.tgt}" * several) for one in of_set)
+            findings += (one._replace(text=name_of(entry) * several) for one in of_set)
     if config is None:
         chosen = choose_sizes(found.pairs, given.get("model"))
         config = _configuration(with_overrides(chosen, overrides), train, where)
     findings.append(_memory(config, found, memory))
     if len(parts) == 1:
-        return Diagnosis(parts[0].name, summary(found), ranked(findings), text=found)
-    title = f"data.train of {where}, {len(parts)} texts"
+        numbered = " (its pairs are numbered from 1)" if isinstance(train[0], OneFile) else ""
+        return Diagnosis(parts[0].name + numbered, summary(found), ranked(findings), text=found)
+    title = f"{f'data.train of {where}' if 'train' not in texts else 'training text'}, {len(parts)} texts"
     return Diagnosis(title, {**facts_of(parts), **summary(found)}, ranked(findings), text=found)
 
 
-def text_named(words: Sequence[Path]) -> tuple[Path | None, tuple[Path, Path] | None]:
-    """The configuration and the two files among what was named, in that order.
+def text_named(
+    words: Sequence[Path], columns: tuple[str, str] | None = None
+) -> tuple[Path | None, tuple[TextFiles, ...]]:
+    """The configuration and the texts among what was named, in that order.
+
+    Args:
+        columns: Of each table and memory.
 
     Raises:
-        ConfigError: It is neither, or text that is not in two files.
+        ConfigError: Something is neither.
     """
-    if words and words[0].suffix.lower() in (".yaml", ".yml"):
-        config, words = words[0], words[1:]
-    else:
-        config = None
-    texts = texts_named(words)
-    if not texts:
-        return config, None
-    if len(texts) > 1 or not isinstance(texts[0], PairOfFiles):
-        raise ConfigError(TWO_FILES)
-    return config, (texts[0].src, texts[0].tgt)
+    config = words[0] if words and words[0].suffix.lower() in (".yaml", ".yml") else None
+    return config, tuple(texts_named(words[1:] if config is not None else words, columns))
 
 
-def _sets(given: Mapping[str, Any], files: Mapping[str, Files]) -> dict[str, tuple[PairOfFiles, ...]]:
+def _sets(given: Mapping[str, Any], texts: Sets) -> dict[str, tuple[TextFiles, ...]]:
     """The texts of each set that there is, with their languages.
 
     Raises:
-        ConfigError: One side of a set is missing, a text is in one file, or its languages are not known where they
-            must be.
+        ConfigError: There is nothing to examine, or its languages are not known where they must be.
+        DataError: A table or a memory cannot be read.
     """
     data = given.get("data")
     data = data if isinstance(data, dict) else {}
     langs = data.get("src_lang"), data.get("tgt_lang")
-    sets: dict[str, tuple[PairOfFiles, ...]] = {}
-    for name, (src, tgt) in files.items():
-        sides = (
-            "--test-src and --test-ref"
-            if name == "test"
-            else "--src and --tgt"
-            if name == "train"
-            else "--valid-src and --valid-tgt"
-        )
-        if (src is None) != (tgt is None):
-            raise ConfigError(f"give both sides: {sides}")
-        if src is not None and tgt is not None:
-            sets[name] = (PairOfFiles(src=src, tgt=tgt),)
-        elif data.get(name) is not None:
-            sets[name] = _entries(name, data[name])
+    sets = {name: tuple(some) for name, some in texts.items()}
+    for name in ("train", "valid"):
+        if name not in sets and data.get(name) is not None:
+            entries = Config.from_mapping({"data": {"train": data[name]}}, "configuration").data.train
+            sets[name] = each(entries)
     if "train" not in sets:
-        raise ConfigError("nothing to examine: give a run, a configuration, or --src and --tgt")
+        raise ConfigError("nothing to examine: give a run, a configuration, or training text, as train.en train.de")
     if len(sets["train"]) > 1:  # which languages each has is decided as in training
-        texts = {name: [text.model_dump() for text in sets[name]] for name in ("train", "valid") if name in sets}
-        said = Config.from_mapping({"data": {**texts, "src_lang": langs[0], "tgt_lang": langs[1]}}).data
+        dumped = {name: [text.model_dump() for text in sets[name]] for name in ("train", "valid") if name in sets}
+        said = Config.from_mapping({"data": {**dumped, "src_lang": langs[0], "tgt_lang": langs[1]}}).data
         known = with_languages(said)
         langs = known.src_lang, known.tgt_lang
-        for name in texts:
-            sets[name] = tuple(text for text in each(getattr(known, name)) if isinstance(text, PairOfFiles))
+        for name in dumped:
+            sets[name] = each(getattr(known, name))
     return {name: tuple(_with_languages(entry, langs) for entry in entries) for name, entries in sets.items()}
 
 
-def _entries(name: str, given: Any) -> tuple[PairOfFiles, ...]:
-    """The texts of ``data.train`` or ``data.valid``."""
-    texts = Config.from_mapping({"data": {"train": given}}, "configuration").data.train
-    entries = tuple(text for text in each(texts) if isinstance(text, PairOfFiles))
-    if len(entries) < len(each(texts)):
-        raise ConfigError(f"data.{name}: {TWO_FILES}")
-    return entries
-
-
-def _with_languages(entry: PairOfFiles, langs: tuple[str | None, str | None]) -> PairOfFiles:
+def _with_languages(entry: TextFiles, langs: tuple[str | None, str | None]) -> TextFiles:
     src, tgt = entry.src_lang or langs[0], entry.tgt_lang or langs[1]
-    return entry.model_copy(
-        update={"src_lang": src or language_of(entry.src), "tgt_lang": tgt or language_of(entry.tgt)}
-    )
+    if src is None or tgt is None:
+        found = languages_of([entry])
+        src, tgt = src or found[0], tgt or found[1]
+    return entry.model_copy(update={"src_lang": src, "tgt_lang": tgt})
 
 
-def _corpus(entry: PairOfFiles) -> Corpus:
-    return Corpus(entry.src, entry.tgt, entry.src_lang, entry.tgt_lang)
-
-
-def _configuration(given: Mapping[str, Any], train: Sequence[PairOfFiles], where: str) -> Config:
+def _configuration(given: Mapping[str, Any], train: Sequence[TextFiles], where: str) -> Config:
     """The configuration that training on these files would have, as far as memory depends on it.
 
     Raises:
         ConfigError: It does not fit the schema, or entries differ in their languages and do not all name them.
     """
     texts = [text.model_dump(mode="json", exclude_defaults=True) for text in train]
-    files = {"train": texts if len(texts) > 1 else {name: texts[0][name] for name in ("src", "tgt")}}
+    only = {name: one for name, one in texts[0].items() if name in ("src", "tgt", "file", "columns")}
+    files = {"train": texts if len(texts) > 1 else only}
     steps = {"warmup_steps": 1} if where == "--set" else {}  # chosen from the length of training, which nobody said
     data, training = given.get("data", {}), given.get("train", {})
     sections = {

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.config import TextFiles
 from dragoman.data.characters import (
     CLASSES,
     Counts,
@@ -17,9 +18,10 @@ from dragoman.data.characters import (
     scripts_of,
 )
 from dragoman.data.stopwords import words_of
+from dragoman.data.texts import files_of
 from dragoman.doctor.alignment import last_mark
 from dragoman.doctor.findings import Tally, pair_text
-from dragoman.doctor.paired_lines import Corpus, Sample
+from dragoman.doctor.paired_lines import Sample
 from dragoman.doctor.repeats import Digests, digests_of
 
 NEARLY = 0.8  # share of the words of both sides that are the same
@@ -29,7 +31,7 @@ CASED = ("latin", "cyrillic", "greek")
 class FirstPass:
     """Counts into ``tallies`` what single pairs show."""
 
-    def __init__(self, corpus: Corpus) -> None:
+    def __init__(self, corpus: TextFiles) -> None:
         self.corpus = corpus
         self.tallies: dict[str, Tally] = {}
         self.sample = Sample()
@@ -53,8 +55,9 @@ class FirstPass:
         if not self._scripts:
             langs = self.corpus.src_lang, self.corpus.tgt_lang
             self._scripts = [scripts_of(lang, c.sum(0)) for lang, c in zip(langs, counts, strict=True)]
-        self._characters("source", self.corpus.src.name, src, counts[0], self._scripts[0])
-        self._characters("target", self.corpus.tgt.name, tgt, counts[1], self._scripts[1])
+        files = files_of(self.corpus)
+        self._characters("source", files[0].name, src, counts[0], self._scripts[0])
+        self._characters("target", files[-1].name, tgt, counts[1], self._scripts[1])
         words = [words_of(text) for text in src], [words_of(text) for text in tgt]
         cased = all(set(scripts) & set(CASED) for scripts in self._scripts)
         digests = np.empty((len(src), 4), np.int64)
@@ -95,7 +98,7 @@ def odd_in_pair(src: str, tgt: str, src_words: Sequence[str], tgt_words: Sequenc
     """
     if not src.strip() or not tgt.strip():
         return ["empty"]
-    found = []
+    found = ["line-break"] if "\n" in src or "\n" in tgt else []  # of a quoted cell
     if is_untranslated(src_words, tgt_words):
         found.append("untranslated")
     if cased and src.isupper() != tgt.isupper() and min(len(src_words), len(tgt_words)) > 1 and _has_lower(src, tgt):

@@ -35,6 +35,11 @@ KINDS: dict[str, Kind] = {
         warning=2,
         unit="lines",
     ),
+    "line-break": Kind(
+        "hold a line break",
+        "training leaves them out: it would be no line to translate; take the break out of the cell",
+        error=0.05,
+    ),
     "control": Kind(
         "hold control characters",
         "remove them, or the model learns them; look at CR and U+2028 inside lines",

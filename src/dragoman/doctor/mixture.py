@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dragoman.config import PairOfFiles
+from dragoman.config import TextFiles
+from dragoman.data.texts import files_of
 from dragoman.doctor.findings import Finding
 from dragoman.doctor.repeats import repeated_elsewhere
 from dragoman.doctor.text_checks import Examination
@@ -24,18 +25,23 @@ UNEVEN = 10.0
 class Part(NamedTuple):
     """An entry of ``data.train``, and what was found in it."""
 
-    entry: PairOfFiles
+    entry: TextFiles
     found: Examination
 
     @property
     def name(self) -> str:
-        """Its two files."""
-        return f"{self.entry.src} and {self.entry.tgt}"
+        """Its files."""
+        return name_of(self.entry)
 
     @property
     def drawn(self) -> float:
         """Pairs that an epoch draws of it, on average."""
         return self.found.pairs * self.entry.weight
+
+
+def name_of(entry: TextFiles) -> str:
+    """What an entry is called in findings."""
+    return " and ".join(map(str, files_of(entry)))
 
 
 def mixed(parts: Sequence[Part]) -> Iterator[Finding]:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 
+from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
+from dragoman.errors import ConfigError
+from dragoman.training.options import Columns, two_columns
 from dragoman.translation.options import Options, option
+
+if TYPE_CHECKING:
+    from dragoman.config import TextFiles
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextFiles(Options):
-    """Parallel text: source and target of each set, line by line."""
+class ExaminedText(Options):
+    """Parallel text: source and target of each set, line by line; and what to read of a table."""
 
     src: Annotated[Path | None, option("Text", "Source side of the training text (also .gz, .zst).")] = None
     tgt: Annotated[
@@ -23,10 +29,28 @@ class TextFiles(Options):
     test_src: Annotated[Path | None, option("Text", "Source side of the test set.")] = None
     test_ref: Annotated[Path | None, option("Text", "References of the test set.")] = None
 
+    columns: Columns = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        two_columns(self.columns)
+        return self
+
     @property
-    def sets(self) -> dict[str, tuple[Path | None, Path | None]]:
-        """The two files of each set."""
-        return {
-            "train": (self.src, self.tgt), "valid": (self.valid_src, self.valid_tgt),
-            "test": (self.test_src, self.test_ref),
-        }  # fmt: skip
+    def sets(self) -> dict[str, tuple[TextFiles, ...]]:
+        """The two files of each set that was given.
+
+        Raises:
+            ConfigError: One side of a set is missing.
+        """
+        from dragoman.config import PairOfFiles  # here, for --help is quicker without YAML
+
+        sides = {"train": ("src", "tgt"), "valid": ("valid_src", "valid_tgt"), "test": ("test_src", "test_ref")}
+        found: dict[str, tuple[TextFiles, ...]] = {}
+        for name, options in sides.items():
+            src, tgt = (getattr(self, option) for option in options)
+            if (src is None) != (tgt is None):
+                raise ConfigError("give both sides: " + " and ".join(f"--{each.replace('_', '-')}" for each in options))
+            if src is not None:
+                found[name] = (PairOfFiles(src=src, tgt=tgt),)
+        return found

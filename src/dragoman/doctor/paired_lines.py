@@ -1,17 +1,19 @@
-"""Two files read side by side, whatever they hold, and a sample of them."""
+"""The pairs of a text, read as training reads them; of two files whatever they hold; and a sample of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from dragoman.config import PairOfFiles, TextFiles
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import BOM_BYTES, Line, open_corpus, read_lines_leniently
 from dragoman.data.stopwords import words_of
+from dragoman.data.texts import read_one
 from dragoman.doctor.findings import Tally
 
 CHUNK_PAIRS = 5_000
@@ -23,15 +25,6 @@ FINDINGS = {"nul": "nul", "not_utf8": "not-utf8", "cut": "too-long-line"}
 """Problems of a line that are findings, and what these are called; the byte order mark is looked for by itself."""
 
 Sides = tuple[list[str], list[str]]
-
-
-class Corpus(NamedTuple):
-    """Two files and their declared languages."""
-
-    src: Path
-    tgt: Path
-    src_lang: str | None = None
-    tgt_lang: str | None = None
 
 
 class Side:
@@ -75,16 +68,51 @@ def _as_stream(side: Any) -> BinaryIO:
     return side
 
 
-def chunks(src: Side, tgt: Side) -> Iterator[tuple[list[str], list[str]]]:
-    """The pairs of two files in pieces of bounded size; the rest of the longer file is only counted."""
+class Pairs:
+    """Reads the pairs of a text: two files as ``Side`` does, a table or a memory by the rules of training.
+
+    Args:
+        text: What is read.
+        tallies: What is odd in the bytes of two files is counted into them.
+
+    Raises:
+        DataError: A file is a pipe.
+    """
+
+    def __init__(self, text: TextFiles, tallies: dict[str, Tally] | None = None) -> None:
+        self.text = text
+        self._sides: tuple[Side, Side] | None = None
+        if isinstance(text, PairOfFiles):
+            self._sides = Side(text.src, tallies), Side(text.tgt, tallies)
+        else:
+            refuse_a_pipe(text.file)
+        self._n = 0
+
+    @property
+    def n_lines(self) -> tuple[int, int]:
+        """How many lines of source and target there were; they differ only in two files."""
+        return (self._n, self._n) if self._sides is None else (self._sides[0].n_lines, self._sides[1].n_lines)
+
+    def __iter__(self) -> Iterator[tuple[str | None, str | None]]:
+        if self._sides is not None:
+            yield from zip_longest(*self._sides)
+            return
+        self._n = 0
+        for pair in read_one(self.text):
+            self._n += 1
+            yield pair
+
+
+def chunks(pairs: Pairs) -> Iterator[tuple[list[str], list[str]]]:
+    """The pairs of a text in pieces of bounded size; the rest of the longer file is only counted."""
     sides: tuple[list[str], list[str]] = [], []
     size = 0
-    for pair in zip_longest(src, tgt):
-        if pair[0] is None or pair[1] is None:
+    for src, tgt in pairs:
+        if src is None or tgt is None:
             continue
-        for lines, text in zip(sides, pair, strict=True):
-            lines.append(text)
-            size += len(text)
+        sides[0].append(src)
+        sides[1].append(tgt)
+        size += len(src) + len(tgt)
         if len(sides[0]) >= CHUNK_PAIRS or size >= CHUNK_CHARACTERS:
             yield sides
             sides, size = ([], []), 0
@@ -92,11 +120,11 @@ def chunks(src: Side, tgt: Side) -> Iterator[tuple[list[str], list[str]]]:
         yield sides
 
 
-def with_context(corpus: Corpus, reach: int) -> Iterator[tuple[Sides, Sides, Sides]]:
+def with_context(text: TextFiles, reach: int) -> Iterator[tuple[Sides, Sides, Sides]]:
     """Each chunk of pairs with the ``reach`` pairs before and after it."""
     before: Sides = ([], [])
     now: Sides | None = None
-    for following in chunks(Side(corpus.src), Side(corpus.tgt)):
+    for following in chunks(Pairs(text)):
         if now is not None:
             yield before, now, (following[0][:reach], following[1][:reach])
             before = now[0][-reach:], now[1][-reach:]

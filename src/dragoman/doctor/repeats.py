@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.config import PairOfFiles, TextFiles
 from dragoman.data.stopwords import words_of
 from dragoman.doctor.findings import N_EXAMPLES, Finding, Kind, Tally, findings_of, pair_text
-from dragoman.doctor.paired_lines import Corpus, Side, chunks
+from dragoman.doctor.paired_lines import Pairs, chunks
 
 Digests = NDArray[np.int64]
 """``(pairs, 4)``: of source, target, and of the words of both."""
@@ -56,7 +57,7 @@ def repeated_elsewhere(digests: Digests, others: Sequence[Digests]) -> int:
     return int(np.isin(pairs[0], np.concatenate(pairs[1:])).sum()) if others else 0
 
 
-def overlap(train: Digests, other: Corpus, name: str) -> Iterator[Finding]:
+def overlap(train: Digests, other: TextFiles, name: str) -> Iterator[Finding]:
     """Pairs of a validation or test set that the training text has too.
 
     Args:
@@ -72,8 +73,8 @@ def overlap(train: Digests, other: Corpus, name: str) -> Iterator[Finding]:
         train[:, 2], train[:, 3],
     )]  # fmt: skip
     n = 0
-    src_side, tgt_side = Side(other.src), Side(other.tgt)
-    for src, tgt in chunks(src_side, tgt_side):
+    pairs = Pairs(other)
+    for src, tgt in chunks(pairs):
         words = [words_of(text) for text in src], [words_of(text) for text in tgt]
         s = np.array([digests_of(text, w) for text, w in zip(src, words[0], strict=True)])
         t = np.array([digests_of(text, w) for text, w in zip(tgt, words[1], strict=True)])
@@ -83,10 +84,11 @@ def overlap(train: Digests, other: Corpus, name: str) -> Iterator[Finding]:
             if src[i].strip() and tgt[i].strip():
                 tallies[list(tallies)[int(hits[:, i].argmax())]].add(n + i + 1, pair_text(src[i], tgt[i]))
         n += len(src)
-    if src_side.n_lines != tgt_side.n_lines:
+    n_src, n_tgt = pairs.n_lines
+    if isinstance(other, PairOfFiles) and n_src != n_tgt:
         yield Finding(
-            "error", f"{name}-line-counts", f"{other.src} has {src_side.n_lines:,} lines but {other.tgt} has "
-            f"{tgt_side.n_lines:,}", "give two files that are aligned",
+            "error", f"{name}-line-counts", f"{other.src} has {n_src:,} lines but {other.tgt} has {n_tgt:,}",
+            "give two files that are aligned",
         )  # fmt: skip
     advice = f"remove them from the training text: scores on the {name} set would be too good"
     one_side = "harmless if few and short; else remove them from the training text"

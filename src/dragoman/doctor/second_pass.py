@@ -9,12 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.config import TextFiles
 from dragoman.data.languages import primary
 from dragoman.data.stopwords import ambiguous, another_language, main_language, words_of
 from dragoman.doctor import alignment
 from dragoman.doctor.alignment import Lexicon, Shift
 from dragoman.doctor.findings import Tally, pair_text
-from dragoman.doctor.paired_lines import Corpus, Sample, Side, Sides, chunks, with_context
+from dragoman.doctor.paired_lines import Pairs, Sample, Sides, chunks, with_context
 
 CERTAIN = -6.0  # nats: a pair below this did not come together as a pair
 FOREIGN = 6.0  # nats: the words of a line are those of the other side
@@ -30,7 +31,7 @@ class Knowledge(NamedTuple):
     other_languages: tuple[str | None, str | None]  # what the sides as a whole are in, if not in what was said
 
 
-def learn(sample: Sample, corpus: Corpus) -> Knowledge:
+def learn(sample: Sample, corpus: TextFiles) -> Knowledge:
     """Learn from a sample."""
     src, tgt, src_words, tgt_words = sample.sides()
     lexicon = alignment.learn(src, tgt, src_words, tgt_words)
@@ -56,7 +57,9 @@ def leaning(words: Sequence[str], sides: dict[str, float]) -> float:
     return sum(sides.get(word, 0.0) for word in set(words))
 
 
-def second_pass(corpus: Corpus, known: Knowledge, tallies: dict[str, Tally]) -> tuple[NDArray[np.float32], list[Shift]]:
+def second_pass(
+    corpus: TextFiles, known: Knowledge, tallies: dict[str, Tally]
+) -> tuple[NDArray[np.float32], list[Shift]]:
     """Find foreign lines, swapped sides, and lines that belong to other lines.
 
     Returns:
@@ -64,7 +67,7 @@ def second_pass(corpus: Corpus, known: Knowledge, tallies: dict[str, Tally]) -> 
     """
     if known.lexicon is None:
         done = 0
-        for src, tgt in chunks(Side(corpus.src), Side(corpus.tgt)):
+        for src, tgt in chunks(Pairs(corpus)):
             words = [words_of(text) for text in src], [words_of(text) for text in tgt]
             _languages(corpus, known, (src, tgt), words, done, tallies)
             done += len(src)
@@ -73,7 +76,7 @@ def second_pass(corpus: Corpus, known: Knowledge, tallies: dict[str, Tally]) -> 
 
 
 def _with_lexicon(
-    corpus: Corpus, known: Knowledge, lexicon: Lexicon, tallies: dict[str, Tally]
+    corpus: TextFiles, known: Knowledge, lexicon: Lexicon, tallies: dict[str, Tally]
 ) -> tuple[NDArray[np.float32], list[Shift]]:
     scores, numbers, grids = [], [], []
     unlikely: list[tuple[int, str]] = []
@@ -124,7 +127,7 @@ def _count_unlikely(unlikely: list[tuple[int, str]], shifted: list[Shift], talli
 
 
 def _languages(
-    corpus: Corpus, known: Knowledge, sides: Sides, words: tuple[list[list[str]], list[list[str]]], done: int,
+    corpus: TextFiles, known: Knowledge, sides: Sides, words: tuple[list[list[str]], list[list[str]]], done: int,
     tallies: dict[str, Tally],
 ) -> set[int]:  # fmt: skip
     """Count lines in another language; returns which of the chunk they were."""

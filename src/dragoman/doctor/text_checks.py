@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.config import PairOfFiles, TextFiles
+from dragoman.data.texts import files_of
 from dragoman.doctor.alignment import Shift
 from dragoman.doctor.findings import N_EXAMPLES, Finding, Tally, findings_of
 from dragoman.doctor.first_pass import FirstPass
 from dragoman.doctor.kinds import KINDS
-from dragoman.doctor.paired_lines import Corpus, Side, chunks
+from dragoman.doctor.paired_lines import Pairs, chunks
 from dragoman.doctor.repeats import Digests, count_repeats
 from dragoman.doctor.second_pass import learn, second_pass
 from dragoman.errors import DataError
@@ -39,7 +41,7 @@ class Examination(NamedTuple):
         return len(self.digests)
 
 
-def examine(corpus: Corpus, ticker: Ticker) -> Examination:
+def examine(corpus: TextFiles, ticker: Ticker) -> Examination:
     """Look at all that can be looked at without a model.
 
     Raises:
@@ -47,12 +49,12 @@ def examine(corpus: Corpus, ticker: Ticker) -> Examination:
     """
     first = FirstPass(corpus)
     with ticker.task("reading every pair"):
-        src, tgt = Side(corpus.src, first.tallies), Side(corpus.tgt, first.tallies)
-        for src_lines, tgt_lines in chunks(src, tgt):
+        pairs = Pairs(corpus, first.tallies)
+        for src_lines, tgt_lines in chunks(pairs):
             first.add(src_lines, tgt_lines)
-    for side in (src, tgt):
-        if not side.n_lines:
-            raise DataError(f"{side.path}: the file is empty; give a text file with one sentence in each line")
+    for n_lines, path in zip(pairs.n_lines, files_of(corpus), strict=False):
+        if not n_lines:
+            raise DataError(f"{path}: the file is empty; training needs one sentence in each line, or row")
     with ticker.task("learning word translations"):
         known = learn(first.sample, corpus)
     with ticker.task("comparing the sides of every pair"):
@@ -62,16 +64,17 @@ def examine(corpus: Corpus, ticker: Ticker) -> Examination:
     count_ratios(lengths[:, :2], first.tallies)
     findings = [
         *_languages(corpus, known.other_languages),
-        *_counted(first.tallies, src.n_lines + tgt.n_lines, first.n),
-        *_placed(src, tgt, shifted, first.n),
+        *_counted(first.tallies, sum(pairs.n_lines), first.n),
+        *_placed(pairs, shifted, first.n),
     ]
     return Examination(findings, lengths[:, :2], lengths[:, 2:], scores, digests)
 
 
-def _languages(corpus: Corpus, others: tuple[str | None, str | None]) -> Iterator[Finding]:
+def _languages(corpus: TextFiles, others: tuple[str | None, str | None]) -> Iterator[Finding]:
     """A whole file in another language than was said."""
     for name, path, lang, other in (
-        ("source", corpus.src, corpus.src_lang, others[0]), ("target", corpus.tgt, corpus.tgt_lang, others[1])
+        ("source", files_of(corpus)[0], corpus.src_lang, others[0]),
+        ("target", files_of(corpus)[-1], corpus.tgt_lang, others[1]),
     ):  # fmt: skip
         if other is not None:
             yield Finding(
@@ -87,13 +90,14 @@ def _counted(tallies: dict[str, Tally], n_lines: int, n_pairs: int) -> Iterator[
     yield from findings_of(of_pairs, KINDS, n_pairs)
 
 
-def _placed(src: Side, tgt: Side, shifted: list[Shift], n_pairs: int) -> Iterator[Finding]:
+def _placed(pairs: Pairs, shifted: list[Shift], n_pairs: int) -> Iterator[Finding]:
     """Files of different length, and runs of lines that stand beside the wrong line."""
-    if src.n_lines != tgt.n_lines:
+    text, (n_src, n_tgt) = pairs.text, pairs.n_lines
+    if isinstance(text, PairOfFiles) and n_src != n_tgt:
         last = shifted[-1] if shifted else None
         at = f"; they diverge near line {last.first:,}" if last and last.last > n_pairs - 100 else ""
         yield Finding(
-            "error", "line-counts", f"{src.path} has {src.n_lines:,} lines but {tgt.path} has {tgt.n_lines:,}{at}",
+            "error", "line-counts", f"{text.src} has {n_src:,} lines but {text.tgt} has {n_tgt:,}{at}",
             "training refuses them: line i of one file must translate line i of the other; mend the line that is "
             "missing or broken in two",
         )  # fmt: skip

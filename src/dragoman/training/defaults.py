@@ -26,7 +26,7 @@ from dragoman.data.texts import FORMS, languages_of, paths_of, read_texts, texts
 from dragoman.errors import ConfigError
 from dragoman.progress import Ticker
 from dragoman.training.budget import Text, all_is_said, in_time, updates_in
-from dragoman.training.options import TrainOptions
+from dragoman.training.options import TrainOptions, two_columns
 from dragoman.training.speed import tokens_per_second
 from dragoman.training.task import task_of
 
@@ -78,7 +78,7 @@ def told_apart(what: What, options: TrainOptions) -> Given:
         words = [Path(what)] if isinstance(what, str | Path) else list(map(Path, what))
     if words and words[0].suffix.lower() in (".yaml", ".yml"):
         config = words.pop(0)
-    columns = None if options.columns is None else OneFile(file=Path(), columns=options.columns).columns
+    columns = two_columns(options.columns)
     found = []
     for src, tgt, named, sides in (
         (options.src, options.tgt, words, "the training text: --src and --tgt"),

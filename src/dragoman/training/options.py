@@ -16,6 +16,24 @@ from dragoman.errors import ConfigError
 from dragoman.translation.options import Options, list_of_settings, one_or_several, option
 
 File = Path | str | None
+Columns = Annotated[
+    str | None,
+    option("Data", "Of a table or a .tmx: source and target, as en,de (headings, languages) or 1,3 (numbers)."),
+]
+
+
+def two_columns(columns: str | None) -> tuple[str, str] | None:
+    """The columns of source and target.
+
+    Raises:
+        ValueError: They are not two.
+    """
+    if columns is None:
+        return None
+    parts = [part.strip() for part in columns.split(",") if part.strip()]
+    if len(parts) != 2:
+        raise ValueError(f"--columns {columns!r}: give two, source and target, as en,de")
+    return parts[0], parts[1]
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(arbitrary_types_allowed=True))
@@ -35,10 +53,7 @@ class TrainOptions(Options):
         tuple[Path | str, ...],
         option("Data", "Validation text in any form that TEXT may have; repeat it to name two files."),
     ] = ()
-    columns: Annotated[
-        str | None,
-        option("Data", "Of a table or a .tmx: source and target, as en,de (headings, languages) or 1,3 (numbers)."),
-    ] = None
+    columns: Columns = None
     minutes: Annotated[
         float | None,
         option("Settings", "Train for so many minutes; sizes left to us are chosen to fit (train.max_minutes).", gt=0),
@@ -67,8 +82,7 @@ class TrainOptions(Options):
     def _check(self) -> Self:
         if self.new_subwords and self.from_run is None:
             raise ValueError("--new-subwords belongs to fine-tuning: name the run to start from with --from")
-        if self.columns is not None and len([part for part in self.columns.split(",") if part.strip()]) != 2:
-            raise ValueError(f"--columns {self.columns!r}: give two, source and target, as en,de")
+        two_columns(self.columns)
         if self.accept_changed_text and not self.resume:
             raise ValueError("--accept-changed-text belongs to --resume: a new run reads the text as it is")
         return self

@@ -1,26 +1,23 @@
 """Carries over what must arrive unchanged (see ``protected``) where the model did not do so by itself.
 
 A translation that has all of it stays as it is. Of another one the source is translated again without the spans that
-are missing, and each is put in its place: into the gap between two words of the translation that, by the word
-alignment of both, corresponds to the one it was cut out of (as "detag and project" for markup,
-https://aclanthology.org/2020.wmt-1.110). So the model never reads what it cannot know, and the rest of the line is
-translated as if it had not been there. A model that has learned masks (``data.noise.inserts``; its manifest says so)
-also translates the line with a mask for each span; where these come back once each, and it is surer of that
-translation, as of "Press [1] to [2]." beside "Press to.", that one is taken. A line of nothing else is copied. What is
-missing even so is named in a note.
+are missing, and each is put in its place by the word alignment of both (``cutting``). So the model never reads what it
+cannot know, and the rest of the line is translated as if it had not been there. A model that has learned masks
+(``data.noise.inserts``; its manifest says so) also translates the line with a mask for each span; where these come
+back once each, and it is surer of that translation, as of "Press [1] to [2]." beside "Press to.", that one is taken. A
+line of nothing else is copied. What is missing even so is named in a note.
 """
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple, cast
 
 from dragoman.data.noise import N_MASKS
-from dragoman.decoding.alignment import Links, word_numbers, word_spans
+from dragoman.decoding.alignment import word_numbers
 from dragoman.decoding.search import Hypothesis
+from dragoman.translation.cutting import Cut, put_back, without
 from dragoman.translation.notes import Kind, Note
 from dragoman.translation.plan import Plan
 from dragoman.translation.protected import Span, find, missing
@@ -29,109 +26,6 @@ from dragoman.translation.segments import SegmentResult, TextSegment, one_line
 
 ROUNDS = 2
 """The source is searched for without what was missing first; once more without what is missing then."""
-
-_PAIRS = {"(": ")", "[": "]", "{": "}", '"': '"', "'": "'", "“": "”", "„": "“", "‘": "’", "«": "»", "»": "«"}
-_CLOSING = ".,;:!?…)]}”“’»。，、；：！？）"
-_LIST_MARK = re.compile(r"[.)]\s")
-_TRAILING = re.compile(rf"[{re.escape(_CLOSING)}'\"]*$")
-
-
-@dataclass(frozen=True)
-class Cut:
-    """A span that was cut out of a text, with the brackets right around it."""
-
-    text: str
-    kind: str
-    place: int  # where it was, in characters of the text without it
-    joined: tuple[bool, bool]  # whether it touched what is before, and what is after
-
-
-def without(text: str, spans: Sequence[Span]) -> tuple[str, list[Cut]]:
-    """``text`` without ``spans``, which are in order, nor the spaces and brackets they leave; and what was cut out."""
-    bare, cuts, last = "", [], 0
-    for span in spans:
-        start, end = span.start, span.end
-        while last < start and text[start - 1] in _PAIRS and text[end : end + 1] == _PAIRS[text[start - 1]]:
-            start, end = start - 1, end + 1
-        bare += text[last:start]
-        if not bare.strip() and _LIST_MARK.match(text, end):  # "1. Go.": the mark is the number's
-            end += 1
-        last = end
-        joined = bool(bare[-1:].strip()), bool(text[end : end + 1].strip()) and text[end] not in _CLOSING
-        if span.kind == "number" and re.match(r"-[^\W\d]", text[end:]):  # "21-year-old": the number stands by itself
-            last, joined = end + 1, (joined[0], False)
-        follows = text[last : last + 1]
-        if not bare.strip():
-            bare, last = "", len(text) - len(text[last:].lstrip())
-        elif bare[-1].isspace() and (not follows or follows.isspace() or follows in _CLOSING):
-            bare = bare[:-1]
-        cuts.append(Cut(text[start:end], span.kind, len(bare), joined))
-    return (bare + text[last:]).rstrip(), cuts
-
-
-def put_back(src: str, cuts: Sequence[Cut], tgt: str, links: Links, unspaced: tuple[bool, bool], first: int = 0) -> str:
-    """The translation ``tgt`` of ``src`` with what was cut out of the latter, each in its place.
-
-    Args:
-        links: Between the words of both.
-        unspaced: Whether the source language, and the target language, puts no spaces between words.
-        first: Nothing is put before this character of the translation: its prefix.
-    """
-    src_words, tgt_words = (word_spans(text, how) for text, how in zip((src, tgt), unspaced, strict=True))
-    starts = [start for start, _ in src_words]
-    placed: list[tuple[int, int, Cut]] = []
-    gaps = []
-    for cut in cuts:
-        before = bisect_right(starts, cut.place - 1) if cut.place else 0  # words of the source before it
-        gap = _gap(before, links, len(src_words), len(tgt_words), nearest=cut.kind == "number")
-        gaps.append(gap)
-        place = max(first, _place(src, cut.place, tgt, tgt_words, gap))
-        placed.append((place, len(placed), cut))
-    for k in range(len(placed) - 1, 0, -1):  # those of one gap keep their order
-        (place, _, cut), (following, _, _) = placed[k - 1], placed[k]
-        if gaps[k - 1] == gaps[k]:
-            placed[k - 1] = min(place, following), k - 1, cut
-    for place, _, cut in sorted(placed, key=lambda one: one[:2], reverse=True):
-        left, right = tgt[:place], tgt[place:]
-        touches = (False, False) if unspaced[0] and cut.kind != "markup" else cut.joined
-        space = "" if unspaced[1] else " "
-        left = left.rstrip() + ("" if touches[0] or not left.strip() else space)
-        closes = right[:1] in _CLOSING and right[:1]
-        right = ("" if touches[1] or closes or not right.strip() else space) + right.lstrip()
-        tgt = left + cut.text + right
-    return tgt
-
-
-def _gap(before: int, links: Links, n_src: int, n_tgt: int, nearest: bool) -> int:
-    """How many words of the translation come before the gap that corresponds to that after ``before`` source words.
-
-    Each link that would cross from one side to the other costs the more the nearer its source word is to the gap.
-
-    Args:
-        nearest: It belongs to the word that follows, as a number does: it is put before that one if it is known.
-    """
-    if nearest and (following := [tgt for src, tgt in links if src == before]):
-        return min(following)
-    costs = [0.0] * (n_tgt + 1)
-    for src, tgt in links:
-        weight = 0.5 ** (before - 1 - src if src < before else src - before)
-        for gap in range(tgt + 1) if src < before else range(tgt + 1, n_tgt + 1):
-            costs[gap] += weight
-    usual = before * n_tgt / max(1, n_src)
-    return min(range(n_tgt + 1), key=lambda gap: (round(costs[gap], 9), abs(gap - usual)))
-
-
-def _place(src: str, place: int, tgt: str, words: Sequence[tuple[int, int]], gap: int) -> int:
-    """The character of a gap; before the marks that end a word, unless it comes after such marks in the source."""
-    if gap == 0:
-        return 0
-    start, end = words[gap - 1]
-    marks = _TRAILING.search(tgt, start, end)
-    before = src[:place].rstrip()[-1:]
-    if marks is not None and start < marks.start():
-        comes_after = before and (before in marks[0] or (before in _CLOSING and not src[place:].strip()))
-        return end if comes_after else marks.start()
-    return end
 
 
 class Without(NamedTuple):

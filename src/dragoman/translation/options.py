@@ -134,13 +134,47 @@ def json_schema(declared: type[Any]) -> dict[str, Any]:
     return TypeAdapter(declared).json_schema()
 
 
+BeamSize = Annotated[int | None, option("Search", "Beam size; 1 is greedy search (default: the run's).", ge=1, le=1000)]
+Sample = Annotated[bool, option("Sampling", "Sample from the model's distribution instead of searching.")]
+Temperature = Annotated[
+    float | None,
+    option("Sampling", "Sampling temperature; below 1 sharpens the distribution (default: 1).", ge=0.01, le=100),
+]
+TopK = Annotated[
+    int | None, option("Sampling", "Top-k sampling: sample from the k most probable tokens (default: 0, all).", ge=0)
+]
+TopP = Annotated[
+    float | None,
+    option(
+        "Sampling", "Nucleus sampling: sample from the smallest set of tokens with this total probability.", gt=0, le=1
+    ),
+]
+Seed = Annotated[int | None, option("Sampling", "Random seed for sampling (default: 0).")]
+"""Options that making text by translation has too."""
+
+
+def check_sampling(options: Any, of_search: Mapping[str, Any]) -> None:
+    """Refuse options of sampling without it, and those of searching with it.
+
+    Args:
+        of_search: Options that sampling leaves without an effect; None where one was not given.
+
+    Raises:
+        ValueError: Such an option was given.
+    """
+    given = [name for name in ("temperature", "top_k", "top_p", "seed") if getattr(options, name) is not None]
+    if given and not options.sample:
+        raise ValueError(f"{', '.join(given)}: only for sampling; give sample too")
+    for name, value in of_search.items():
+        if options.sample and value is not None:
+            raise ValueError(f"sample draws instead of searching, so {name} has no effect: leave out one of them")
+
+
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(arbitrary_types_allowed=True))
 class TranslateOptions(Options):
     """All options of translating; None means the run's own setting."""
 
-    beam_size: Annotated[
-        int | None, option("Search", "Beam size; 1 is greedy search (default: the run's).", ge=1, le=1000)
-    ] = None
+    beam_size: BeamSize = None
     length_penalty: Annotated[
         float | None, option("Search", "Length penalty alpha, as in GNMT (default: the run's).", ge=0, le=10)
     ] = None
@@ -186,25 +220,11 @@ class TranslateOptions(Options):
     no_repeat_ngram: Annotated[
         int, option("Words", "Forbid repeated n-grams of this many subwords; 0 allows them.", ge=0)
     ] = 0
-    sample: Annotated[bool, option("Sampling", "Sample from the model's distribution instead of searching.")] = False
-    temperature: Annotated[
-        float | None,
-        option("Sampling", "Sampling temperature; below 1 sharpens the distribution (default: 1).", ge=0.01, le=100),
-    ] = None
-    top_k: Annotated[
-        int | None,
-        option("Sampling", "Top-k sampling: sample from the k most probable tokens (default: 0, all).", ge=0),
-    ] = None
-    top_p: Annotated[
-        float | None,
-        option(
-            "Sampling",
-            "Nucleus sampling: sample from the smallest set of tokens with this total probability.",
-            gt=0,
-            le=1,
-        ),
-    ] = None
-    seed: Annotated[int | None, option("Sampling", "Random seed for sampling (default: 0).")] = None
+    sample: Sample = False
+    temperature: Temperature = None
+    top_k: TopK = None
+    top_p: TopP = None
+    seed: Seed = None
     guard: Annotated[
         bool,
         option(
@@ -276,12 +296,7 @@ class TranslateOptions(Options):
             raise ValueError("deterministic decodes each sentence alone: leave it out, or batch_tokens")
         if self.fast and (self.engine != "torch" or self.precision != "fp32" or self.patience is not None):
             raise ValueError("fast chooses engine, precision and patience: leave it out, or those")
-        given = [name for name in ("temperature", "top_k", "top_p", "seed") if getattr(self, name) is not None]
-        if given and not self.sample:
-            raise ValueError(f"{', '.join(given)}: only for sampling; give sample too")
-        if self.sample and (self.beam_size is not None or self.patience is not None):
-            name = "patience" if self.beam_size is None else "beam_size"
-            raise ValueError(f"sample draws instead of searching, so {name} has no effect: leave out one of them")
+        check_sampling(self, {"beam_size": self.beam_size, "patience": self.patience})
         if self.sample and self.shortlist:
             raise ValueError("sample draws from the whole vocabulary: leave out one of sample and shortlist")
         if self.sample and (self.include or self.glossary):

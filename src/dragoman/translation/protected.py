@@ -31,7 +31,7 @@ _SEPARATOR = "[.,:/'’\\-\u2013\u00a0\u202f]"
 
 PATTERNS = {
     "code": (
-        r"`[^`\n]+`",  # code in a sentence, as Markdown has it
+        r"(?<!`)(?P<ticks>`+)(?!`)[^\n]{1,1000}?(?<!`)(?P=ticks)(?!`)",  # code in a sentence, as Markdown has it
         r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b",
     ),
     "markup": (

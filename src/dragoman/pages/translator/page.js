@@ -33,7 +33,7 @@ const EXPLAINED = 100; // subwords: more of them cannot be told apart in a pictu
 const $ = (id) => document.getElementById(id);
 const content = JSON.parse($("content").textContent), shell = JSON.parse($("shell").textContent);
 let ui = (navigator.language || "en").startsWith("zh") ? "zh" : "en";
-let turn = 0, timer = 0, said = "", took = null, broken = null, found = []; // of each sentence { text, ids, translation }
+let turn = 0, timer = 0, said = "", took = null, broken = null, looked = "", found = []; // of each sentence { text, ids, translation }
 
 function say(name, ...values) {
   const text = SAYS[ui][name];
@@ -120,7 +120,7 @@ function theme(wanted) {
   $("theme").onclick = () => { theme(dark ? "light" : "dark"); view.redraw(); };
 }
 
-/** The whole text, sentence by sentence; a later change of the text ends it. */
+/** The whole text, sentence by sentence; a later change of the text ends it. No text is done without the worker. */
 async function translate() {
   if (broken !== null) return;
   const mine = ++turn, begun = performance.now(), text = $("source").value;
@@ -128,7 +128,7 @@ async function translate() {
   $("result").classList.toggle("old", Boolean(text.trim()));
   const rows = [], sentences = [];
   try {
-    for (const parts of (await ask("lines", { text })) || []) {
+    for (const parts of (text.trim() && (await ask("lines", { text }))) || []) {
       rows.push("");
       for (const { text: sentence, gap } of parts) {
         const one = sentence ? await ask("sentence", { text: sentence }) : null;
@@ -164,22 +164,27 @@ const view = explorer($("explorer"), { answers: true, trace }, { scale: shell.sc
 
 /** Which sentence to look at, where there are several. */
 function choose(sentences) {
-  const before = found.map(({ text }) => text).join("\n");
   found = sentences;
   $("why").hidden = !found.length;
   $("choice").hidden = found.length < 2;
   $("sentence").replaceChildren(...found.map(({ text }, i) => Object.assign(document.createElement("option"), { textContent: text.slice(0, 80), value: i })));
-  if (found.length && before !== found.map(({ text }) => text).join("\n")) look(0);
+  if (found.length && looked !== all(found)) look(0);
 }
+
+const all = (sentences) => sentences.map(({ text }) => text).join("\n");
 
 async function look(i) {
   const { ids, text } = found[i], short = ids.length <= EXPLAINED;
   $("why-not").textContent = short ? "" : say("long", EXPLAINED);
   $("explorer").hidden = !short;
+  looked = ""; // a change of the text may end it before it is shown
   if (!short) return;
   try {
     const trace = await ask("trace", { text, prefix: [...ids, content.special.eos], nForced: 0 });
-    if (trace && found[i] && found[i].text === text) view.show(trace);
+    if (trace && found[i] && found[i].text === text) {
+      view.show(trace);
+      looked = all(found);
+    }
   } catch (error) {
     $("why-not").textContent = error.message;
     $("explorer").hidden = true;
@@ -187,11 +192,13 @@ async function look(i) {
 }
 
 $("source").addEventListener("input", () => {
+  turn++; // what is shown, or still being translated, is of an earlier text
+  $("result").classList.add("old");
   clearTimeout(timer);
   timer = setTimeout(translate, PAUSE_MS);
 });
 $("sentence").addEventListener("change", () => look(Number($("sentence").value)));
-$("clear").addEventListener("click", () => { $("source").value = ""; translate(); $("source").focus(); });
+$("clear").addEventListener("click", () => { clearTimeout(timer); $("source").value = ""; translate(); $("source").focus(); });
 $("language").addEventListener("click", () => { ui = ui === "zh" ? "en" : "zh"; speak(); });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { theme(document.documentElement.dataset.theme); view.redraw(); });
 $("copy").addEventListener("click", async () => {
