@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from benchmarks.record import save
+from benchmarks import record
 from dragoman.data.corpus import read_pairs
 from dragoman.evaluation.metrics import sentence_chrf
-from dragoman.explanation.figures import matplotlib_for
-from dragoman.translation.confidence import Bin, calibration_error, pearson, reliability, spearman
+from dragoman.explanation.figures import Chart, Curve, curves, save
+from dragoman.explanation.style import BLUE, GREEN, QUIET
+from dragoman.translation.confidence import calibration_error, pearson, reliability, spearman
 from dragoman.translation.translator import Translator
 
-IMAGES = Path(__file__).parent.parent / "docs/images"
+RESULTS = Path(__file__).parent / "results"
+FIGURE = Path(__file__).parent.parent / "docs/images/confidence.svg"
 N_BINS = 10
-OURS, QUIET = "#2a5d8f", "#8a8a8a"
+KEPT = range(5, 101)
+"""Per cent of the sentences, the surest first; means of fewer than 5 jump about."""
 
 
 def mean_of_the_best(order: Sequence[float], chrf: Sequence[float]) -> np.ndarray:
@@ -26,62 +31,54 @@ def mean_of_the_best(order: Sequence[float], chrf: Sequence[float]) -> np.ndarra
     return np.cumsum(ranked) / np.arange(1, len(ranked) + 1)
 
 
-def draw(bins: Sequence[Bin], confidence: Sequence[float], chrf: Sequence[float], error: float, rho: float) -> None:
-    """Left what was said against what was found, right what leaving out the least sure is worth."""
-    pyplot = matplotlib_for([])
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(9.6, 4.3), layout="constrained")
+def kept(order: Sequence[float], chrf: Sequence[float]) -> list[float]:
+    """Mean chrF of each share of ``KEPT``, the highest ``order`` first."""
+    means = mean_of_the_best(order, chrf)
+    return [round(float(means[max(round(len(chrf) * share / 100), 1) - 1]), 1) for share in KEPT]
 
-    said, found = [100 * b.confidence for b in bins], [100 * b.chrf for b in bins]
-    errors = [[100 * (b.chrf - b.low) for b in bins], [100 * (b.high - b.chrf) for b in bins]]
-    low, high = min(*said, *(100 * b.low for b in bins)) - 4, max(*said, *(100 * b.high for b in bins)) + 4
-    left.plot([low, high], [low, high], color=QUIET, linewidth=1, linestyle=(0, (4, 3)))
-    left.errorbar(said, found, yerr=errors, color=OURS, marker="o", markersize=5, linewidth=0, elinewidth=1.2)
-    at = low + 0.9 * (high - low)
-    left.annotate("said = found", (at, at), (8, -12), textcoords="offset points", color=QUIET, ha="left", va="top",
-                  annotation_clip=False)  # fmt: skip
-    left.set(xlim=(low, high), ylim=(low, high), aspect="equal")
-    left.set_xlabel("confidence × 100 (mean of a tenth of the sentences)")
-    left.set_ylabel("sentence chrF found (mean, 95% interval)")
-    left.set_title(f"What it says: {100 * error:.1f} chrF off on average", loc="left", fontsize=11)
 
-    share = 100 * np.arange(1, len(chrf) + 1) / len(chrf)
-    kept = share >= 5  # means of fewer jump about
-    above, below = {"xytext": (6, 4)}, {"xytext": (-6, -6), "ha": "right", "va": "top"}
-    for order, colour, name, place in (
-        (chrf, QUIET, "a perfect judge", above), (confidence, OURS, "by confidence", below)
-    ):  # fmt: skip
-        line = mean_of_the_best(order, chrf)
-        right.plot(share[kept], line[kept], color=colour, linewidth=1.8)
-        middle = len(line) * 2 // 5
-        right.annotate(name, (share[middle], line[middle]), textcoords="offset points", color=colour, **place)
-    mean = float(np.mean(chrf))
-    right.axhline(mean, color=QUIET, linewidth=1, linestyle=(0, (4, 3)))
-    right.annotate("at random", (5, mean), (4, 4), textcoords="offset points", color=QUIET)
-    right.set_xlim(0, 100)
-    right.set_xlabel("sentences kept, the surest first (%)")
-    right.set_ylabel("their mean sentence chrF")
-    right.set_title(f"How it ranks: Spearman {rho:.2f}", loc="left", fontsize=11)
+def draw(found: Mapping[str, Any], path: Path) -> None:
+    """Left what was said against what was found, right what leaving out the least sure is worth; from the record."""
+    bins = found["bins"]
+    said, chrf, low, high = ([100 * b[name] for b in bins] for name in ("confidence", "chrf", "low", "high"))
+    ends = [min(*said, *low) - 2, max(*said, *high) + 2]
+    equal = Curve("equal", ends, ends, colour=QUIET, dashed=True)
+    measured = Curve("", said, chrf, low, high, colour=BLUE, points=True, line=False)
+    right = [
+        Curve(name, list(KEPT), found["kept"][key], colour=colour)
+        for name, key, colour in (("a perfect judge", "perfect", GREEN), ("by confidence", "confidence", BLUE))
+    ]
+    right.append(Curve("at random", [KEPT[0], KEPT[-1]], 2 * [found["mean_chrf"]], colour=QUIET, dashed=True))
+    charts = [
+        Chart([equal, measured], "confidence × 100, mean of a tenth of the sentences", "sentence chrF, mean",
+              f"What it says: {found['calibration_error_chrf']:.1f} chrF off on average"),
+        Chart(right, "sentences kept, the surest first (%)", "their mean sentence chrF",
+              f"How it ranks: Spearman {found['spearman']:.2f}"),
+    ]  # fmt: skip
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save(curves(charts, width=3.6, height=3.6), path, title="Confidence against chrF", description=SEEN)
 
-    for axes in (left, right):
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.tick_params(length=3)
-    IMAGES.mkdir(exist_ok=True)
-    for ending in ("svg", "png"):
-        date = {"metadata": {"Date": None}} if ending == "svg" else {}
-        figure.savefig(IMAGES / f"confidence.{ending}", dpi=160, **date)
-    pyplot.close(figure)
+
+SEEN = (
+    "Left, tenths of the sentences with 95% intervals lie along the line where confidence and chrF are equal. Right, "
+    "the mean chrF of the surest sentences falls from 89 to 65 as more are kept; a perfect judge's falls from 100."
+)
 
 
 def main() -> None:
     """Translate, score each sentence, correlate, draw."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--run", type=Path, required=True, help="a trained run with a confidence")
-    parser.add_argument(
-        "--src", type=Path, required=True, help="text that the run has not seen, not to validate either"
-    )
-    parser.add_argument("--ref", type=Path, required=True)
+    parser.add_argument("--run", type=Path, help="a trained run with a confidence")
+    parser.add_argument("--src", type=Path, help="text that the run has not seen, not to validate either")
+    parser.add_argument("--ref", type=Path)
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--redraw", action="store_true", help="draw the figure from the record, without a run")
     args = parser.parse_args()
+    if args.redraw:
+        draw(json.loads((RESULTS / "confidence.json").read_text(encoding="utf-8"))["figures"], FIGURE)
+        return
+    if None in (args.run, args.src, args.ref):
+        parser.error("give --run, --src and --ref, or --redraw")
     translator = Translator.load(args.run, args.device)
     pairs = [pair for pair in read_pairs(args.src, args.ref) if all(side.strip() for side in pair)]
     found = translator.translate([src for src, _ in pairs])
@@ -92,7 +89,6 @@ def main() -> None:
     per_token = [translation.log_prob / translation.n_tokens for translation in found]
     bins = reliability(confidence, chrf, N_BINS)
     error, rho = calibration_error(bins), spearman(confidence, chrf)
-    draw(bins, confidence, chrf, error, rho)
     worst = np.argsort(confidence, kind="stable")[: len(chrf) // 10]
     truly = set(np.argsort(chrf, kind="stable")[: len(chrf) // 10].tolist())
     figures = {
@@ -107,9 +103,13 @@ def main() -> None:
         "mean_chrf_of_the_least_sure_tenth": round(float(np.mean(np.asarray(chrf)[worst])), 2),
         "mean_chrf_of_the_surest_half": round(float(mean_of_the_best(confidence, chrf)[len(chrf) // 2 - 1]), 2),
         "of_the_worst_tenth_in_the_least_sure_tenth": round(len(truly & set(worst.tolist())) / len(truly), 3),
+        "kept": {"confidence": kept(confidence, chrf), "perfect": kept(chrf, chrf)},
         "bins": [{name: round(value, 4) for name, value in b._asdict().items()} for b in bins],
     }
-    save("confidence", figures, "python -m benchmarks.confidence --run RUN --src SRC --ref REF", ("torch", "sacrebleu"))
+    draw(figures, FIGURE)
+    record.save(
+        "confidence", figures, "python -m benchmarks.confidence --run RUN --src SRC --ref REF", ("torch", "sacrebleu")
+    )
 
 
 if __name__ == "__main__":

@@ -152,6 +152,6 @@ def _name_missing(axes: Any, missing: str) -> None:
 
 def _write_values(axes: Any, one: HeatMap, numbers: str, most: float) -> None:
     for (row, column), value in np.ndenumerate(np.asarray(one.values, dtype=float)):
-        text = "NaN" if np.isnan(value) else format(value, numbers).replace("-", "−")
+        text = "NaN" if np.isnan(value) else format(value, f"z{numbers}").replace("-", "−")  # z: no −0.0
         axes.text(column, row, text, ha="center", va="center", fontsize=8.5,
                   color=PAPER if abs(value) > 0.55 * most else INK)  # fmt: skip

@@ -158,7 +158,10 @@ def _charts(numbers: dict[str, Any], key: str, label: str, factor: float = 1.0) 
 
     def over(at: dict[str, int]) -> list[Curve]:
         found = [(layer.name, *series(numbers, layer.name, key, **at)) for layer in LAYERS]
-        return [Curve(name, x, [factor * value for value in y], points=True) for name, x, y in found]
+        return [  # counted, convolutional and restricted are nearly one line over n: dashed, it shows what lies below
+            Curve(name, x, [factor * value for value in y], points=True, dashed=name == "convolutional")
+            for name, x, y in found
+        ]
 
     return [
         Chart(over({"d": d}), "length n (log scale)", label, f"d = {d}", x_log=2, y_log=10, marks={d: "n = d"}),

@@ -134,6 +134,7 @@ COLOURS = {
     "self-attention": SERIES[0], "plain RNN": SERIES[1], "GRU": SERIES[2], "LSTM": SERIES[3],
     "6 convolutions": SERIES[4], "25 convolutions": SERIES[4],
 }  # fmt: skip
+SHORT = "6 convolutions"
 DASHED = ("LSTM, forget bias 4", "25 convolutions")
 
 STEPS = {  # from one token to another that is k behind: how many layers' or cells' steps a signal takes
@@ -181,7 +182,7 @@ def verdict(numbers: dict[str, Any]) -> list[Claim]:
     """What a full run decides, from the numbers that it keeps."""
     attention, plain = _ratio(numbers, "self-attention"), _ratio(numbers, "plain RNN")
     lstm, open_lstm = _ratio(numbers, "LSTM"), _ratio(numbers, "LSTM, forget bias 4")
-    six, deep = _ratio(numbers, "6 convolutions"), _ratio(numbers, "25 convolutions")
+    six, deep = _ratio(numbers, SHORT), _ratio(numbers, "25 convolutions")
     tanh, linear = (
         {row["norm"]: row["ratio"] for row in numbers["sweep"] if row["squashed"] is kind and row["orthogonal"]}
         for kind in (True, False)
@@ -240,9 +241,11 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
     for name, gradient in numbers["reach"].items():
         ratios = [value / gradient[1] or math.nan for value in gradient[1:]]  # where nothing arrives, a curve ends
         colour = COLOURS[name.split(",")[0]]
-        lines.append(Curve(name, range(1, sizes["n"]), ratios, colour=colour, dashed=name in DASHED))
+        at_end = "" if name == SHORT else name  # where that one ends are other lines
+        lines.append(Curve(at_end, range(1, sizes["n"]), ratios, colour=colour, dashed=name in DASHED))
     label = "gradient, over that at distance 1 (log scale)"
-    every = Chart(lines, "distance (tokens)", label, y_log=10, y_range=(1e-21, 1e4), marks={FAR: f"{FAR} tokens"})
+    marks = {12: f"{SHORT} end", FAR: f"{FAR} tokens"}
+    every = Chart(lines, "distance (tokens)", label, y_log=10, y_range=(1e-21, 1e4), marks=marks)
     by_distance = [
         _by_distance(numbers, squashed, label, title)
         for squashed, title in ((True, "With tanh"), (False, "Without it"))
