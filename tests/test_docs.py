@@ -150,10 +150,11 @@ def test_a_page_in_two_languages_has_the_same_commands_links_and_figures(page: s
 
 
 def in_english(page: str, link: str) -> str:
-    """Where a link of a page leads, of a page in Chinese its English twin."""
+    """Where a link of a page leads, of a page in Chinese its English twin; a heading has another anchor there."""
     if "://" in link:
         return link
-    english = os.path.normpath(Path(page).parent / link).replace(".zh-CN.md", ".md").replace("docs/zh/", "docs/")
+    target = os.path.normpath(Path(page).parent / link.partition("#")[0])
+    english = target.replace(".zh-CN.md", ".md").replace("docs/zh/", "docs/")
     return english if (ROOT / english).exists() else english.replace("/index.md", "/README.md")
 
 

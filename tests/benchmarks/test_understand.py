@@ -64,12 +64,13 @@ def test_the_diagrams_are_drawn_by_the_script() -> None:
 
 
 def test_figures_in_chinese_are_made_from_the_english_ones() -> None:
-    words = Words(yaml.safe_load(chinese_figures.WORDS.read_text(encoding="utf-8")))
+    entries = yaml.safe_load(chinese_figures.WORDS.read_text(encoding="utf-8"))
+    words = Words(entries)
     shown = list(chinese_figures.shown())
     assert len(shown) > 15
-    for path, description in shown:
-        assert not chinese_figures.missing(path, words), path.name
-        assert path.read_text(encoding="utf-8") == chinese_figures.in_chinese(path, description, words)
+    for path, description, caption in shown:
+        assert not chinese_figures.missing(path, words, entries), path.name
+        assert path.read_text(encoding="utf-8") == chinese_figures.in_chinese(path, description, caption, words)
 
 
 def test_a_label_without_chinese_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

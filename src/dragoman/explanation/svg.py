@@ -93,17 +93,18 @@ class Words:
 
     def __call__(self, text: str) -> str:
         """``text`` in the other language; as it is, and kept in ``missing``, where there is no entry."""
-        found = self._find(text)
+        found = self.find(text)
         if found is None and re.search(r"[A-Za-z]{2}", text):
             self.missing.add(text)
         return text if found is None else found
 
-    def _find(self, text: str) -> str | None:
+    def find(self, text: str) -> str | None:
+        """``text`` in the other language, or None where there is no entry."""
         if text in self._exact:
             return self._exact[text]
         for pattern, other in self._patterns:
             if found := pattern.fullmatch(text):
-                return other.format(*(self._find(part) or part for part in found.groups()))
+                return other.format(*(self.find(part) or part for part in found.groups()))
         return None
 
 
