@@ -36,7 +36,7 @@ How far the numbers go:
   physical core: two trainings at once each ran at 0.6 times their speed alone ([log](../log.md)).
 - tcmalloc is a memory allocator that only dragoman was measured with; no other system was given it.
 """
-MACHINES = {"": "", "without-amx": "without AMX"}
+MACHINES = {"": "", "avx512-bf16": "with AVX-512 in bf16, without AMX", "without-amx": "without AMX"}
 """Folders of results, and what the kind of machine is called in the titles of its pages."""
 GROUPS = {
     "": ("Performance", ("training", "loop", "decoding")),
