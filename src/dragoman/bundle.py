@@ -297,4 +297,4 @@ def find_bundle(path: Path) -> Path:
         return path
     if not path.exists():
         raise BundleError(f"{path}: no such run; train one with `dragoman train`, or `dragoman demo`")
-    raise BundleError(f"{path}: neither a run nor a bundle")
+    raise BundleError(f"{path}: neither a run nor a bundle; name the folder of a run, such as runs/first")

@@ -148,6 +148,10 @@ def test_text_from_a_pipe_is_refused_for_it_is_read_twice(command: Command, fold
     done = command("doctor", "--src", "train.en", "--tgt", "pipe", cwd=folder)
     assert done.status != 0
     assert "pipe: a pipe, but it is read more than once; write it to a file" in done.err
+    os.mkfifo(folder / "pipe.tsv")  # nobody writes into them: whoever opens one waits
+    for words in (("doctor", "pipe.tsv"), ("train", "pipe", "train.de", "--out", "r"), ("train", "pipe.tsv")):
+        assert "a pipe, but it is read more than once" in command(*words, cwd=folder).error
+    assert not (folder / "r").exists()
 
 
 def test_json_has_the_same_findings(command: Command, folder: Path) -> None:
@@ -198,8 +202,9 @@ def test_a_run_is_diagnosed(command: Command, tiny_run: Path) -> None:
         (("three.csv", "--columns", "1"), "--columns '1': give two, source and target"),
         (("train.en", "train.de", "--columns", "1,2"), "--columns belongs to a table"),
         (("train.en", "train.de", *TEXT), "name the training text once"),
-        ((".",), "config.yaml: no such file"),
-        ((".", *TEXT), "is a run: name it alone"),
+        ((".",), ". is a folder; give two text files"),
+        ((".", "train.de"), ". is a folder; give two text files"),
+        (("run", *TEXT), "is a run: name it alone"),
         ((*TEXT, "--set", "model.n_head=3"), "Did you mean"),
         ((*TEXT, "--out", "train.en"), "train.en"),
         ((*TEXT, "--memory", "0"), "0"),
@@ -208,6 +213,8 @@ def test_a_run_is_diagnosed(command: Command, tiny_run: Path) -> None:
 def test_what_cannot_be_done_is_one_line(command: Command, folder: Path, args: tuple[str, ...], says: str) -> None:
     (folder / "ragged.tsv").write_text("a dog\tein Hund\na cat\n", encoding="utf-8")
     (folder / "three.csv").write_text("1,en,de\n", encoding="utf-8")
+    (folder / "run").mkdir()
+    (folder / "run/config.yaml").write_text("", encoding="utf-8")
     done = command("doctor", *args, cwd=folder)
     assert (done.status, done.out) == (2, b"")
     assert says in done.error

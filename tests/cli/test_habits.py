@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from dragoman.cli.commands import COMMANDS, load
 from dragoman.cli.completion import runs, settings
+from dragoman.cli.habits import COMMANDS as OF_OTHERS
 from dragoman.cli.habits import NAMES
 from dragoman.config import Config, all_settings
 
@@ -80,6 +82,28 @@ def test_each_command_shows_three_examples_made_of_what_there_is(command: Comman
             assert (program, shown) == ("dragoman", name)
             assert {one for one in arguments if one.startswith("-")} <= options_of(name), example
         assert about.examples[0] in command(name, "--help").out.decode()
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (("generate", "RUN"), "No such command 'generate'; did you mean dragoman translate RUN FILE, or dragoman tr"),
+        (("fairseq-preprocess",), "not needed: dragoman train learns the subwords"),
+        (("bleu", "--ref", "a"), "did you mean dragoman evaluate RUN --src FILE --ref FILE?"),
+        (("install", "en_de"), "nothing is downloaded"),
+        (("translat", "RUN"), "Did you mean 'translate'"),
+        (("translate", "RUN", "--num-beams", "4"), "did you mean --beam-size?"),
+    ],
+)
+def test_commands_of_others_lead_somewhere(command: Command, given: tuple[str, ...], says: str) -> None:
+    assert says in command(*given).error
+
+
+def test_no_command_of_others_is_one_of_ours() -> None:
+    ours = set(COMMANDS)
+    assert ours.isdisjoint(" ".join(OF_OTHERS).split())
+    for said in re.findall(r"dragoman ([a-z]+)", " ".join(OF_OTHERS.values())):
+        assert said in ours
 
 
 def test_the_tab_key_completes_runs_and_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

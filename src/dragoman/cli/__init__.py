@@ -80,7 +80,7 @@ def run(arguments: Sequence[str]) -> int:
     except usage_error as error:
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "dragoman"
-        return _refused(f"{_usage(error, context)} (see {command} --help)")
+        return _refused(f"{_usage(error, context, arguments)} (see {command} --help)")
     except DragomanError as error:
         return _refused(str(error))
     except (MemoryError, RuntimeError) as error:
@@ -103,9 +103,14 @@ def run(arguments: Sequence[str]) -> int:
         clear()
 
 
-def _usage(error: Any, context: Any) -> str:
-    """What is wrong with a command line; for an option that is not there, what was probably meant."""
+def _usage(error: Any, context: Any, arguments: Sequence[str]) -> str:
+    """What is wrong with a command line; for a command or an option that is not there, what was probably meant."""
     option = getattr(error, "option_name", None)
+    if context is not None and context.parent is None and arguments:
+        from dragoman.cli.habits import command_hint
+
+        if meant := command_hint(arguments[0]):
+            return f"No such command {arguments[0]!r}; {meant}"
     if option is None or not hasattr(error, "possibilities") or context is None:
         return str(error.format_message())
     from dragoman.cli.habits import hint

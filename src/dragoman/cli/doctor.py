@@ -48,7 +48,7 @@ def doctor(
 
     if out is not None:
         check_page(out)
-    if what and what[0].is_dir():
+    if what and (what[0] / "config.yaml").is_file():
         if len(what) > 1 or options != ExaminedText() or memory is not None or overrides is not None:
             raise ConfigError(f"{what[0]} is a run: name it alone, or give text files or a configuration without it")
         diagnosis = of_run(what[0])

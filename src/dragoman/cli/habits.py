@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 NAMES = {
     "translate": {
-        "--beam --beam-width -b -k": "--beam-size",
-        "--nbest --num-hypotheses -n": "--n-best",
+        "--beam --beam-width --num-beams --num_beams -b -k": "--beam-size",
+        "--nbest --num-hypotheses --num-return-sequences -n": "--n-best",
         "--lenpen --normalize --alpha --beam-alpha": "--length-penalty",
         "--input --src --source --input-file --text": "name the file after the run: dragoman translate RUN FILE",
         "--output -o --tgt --output-file": "--out",
@@ -58,6 +58,29 @@ NAMES = {
         "--metrics -m": "not needed: BLEU, chrF and TER are all given",
     },
 }
+
+COMMANDS = {
+    "fairseq-train marian fit": "dragoman train train.en train.de",
+    "generate interactive fairseq-generate fairseq-interactive marian-decoder predict argos-translate": (
+        "dragoman translate RUN FILE, or dragoman translate RUN -i"
+    ),
+    "preprocess fairseq-preprocess build-vocab build_vocab spm_train": "not needed: dragoman train learns the subwords",
+    "validate test eval bleu sacrebleu fairseq-score comet-score": "dragoman evaluate RUN --src FILE --ref FILE",
+    "marian-scorer fairseq-eval-lm": "dragoman score RUN --src FILE --tgt FILE",
+    "marian-server libretranslate server": "dragoman serve RUN",
+    "convert marian-conv": "dragoman export RUN --to FORMAT, or dragoman import MODEL --out RUN",
+    "install update search argospm": "dragoman import MODEL.argosmodel --out RUN; nothing is downloaded",
+    "backtranslate back-translate": "dragoman augment",
+}
+"""Commands of others that have another name here."""
+
+
+def command_hint(command: str) -> str:
+    """What another toolkit's command is called here; nothing if nobody can guess."""
+    for others, ours in COMMANDS.items():
+        if command in others.split():
+            return _did_you_mean(ours) if ours.startswith("dragoman") else ours
+    return ""
 
 
 def hint(command: str, option: str, known: Sequence[str]) -> str:

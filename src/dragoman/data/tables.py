@@ -19,6 +19,11 @@ from dragoman.errors import DataError
 SIDES = ({"src", "source"}, {"tgt", "target", "trg"})
 """Headings of the two columns that are no languages."""
 
+_CSV_ERRORS = {
+    "unexpected end of data": "a quotation mark that opens a cell is never closed",
+    "',' expected after '\"'": "text behind the quotation mark that closes a cell; write one inside a cell twice",
+}
+
 Columns = tuple[str, str]
 
 
@@ -73,12 +78,14 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         return
     reader = csv.reader((f"{line}\n" for line in lines), strict=True)
     while True:
+        first_line = reader.line_num + 1
         try:
             row = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            raise DataError(f"{path}:{reader.line_num}: not a row of a .csv ({error})") from None
+            what = _CSV_ERRORS.get(str(error), str(error))
+            raise DataError(f"{path}:{first_line}: not a row of a .csv: {what}") from None
         yield reader.line_num, row
 
 
@@ -95,7 +102,7 @@ def _places(path: Path, first: list[str], columns: Columns | None) -> tuple[int,
             found.append(int(column) - 1)
         elif column.isdecimal():
             raise DataError(f"{path}:1: {_cells(first)}, so there is no column {column}; tabs part those of a .tsv, "
-                            "commas those of a .csv")  # fmt: skip
+                            f"commas those of a .csv{', and here are semicolons' * (';' in first[0])}")  # fmt: skip
         else:
             raise DataError(f"{path}:1: no column has the heading {column!r}; the first row is: {_shown(first)}")
     return found[0], found[1]

@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from dragoman.config import OneFile, PairOfFiles, TextFiles
+from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import read_pairs
 from dragoman.data.languages import is_known, language_of, primary
 from dragoman.data.tables import read_table, table_languages
@@ -58,7 +59,7 @@ def languages_of(texts: Sequence[TextFiles]) -> Langs:
 
     Raises:
         ConfigError: Two of them say different ones.
-        DataError: A table or a memory cannot be read.
+        DataError: A table or a memory cannot be read, or is a pipe.
     """
     found: list[str | None] = [None, None]
     where: list[TextFiles | None] = [None, None]
@@ -79,6 +80,7 @@ def languages_of(texts: Sequence[TextFiles]) -> Langs:
 def _languages(text: TextFiles) -> Langs:
     if isinstance(text, PairOfFiles):
         return language_of(text.src), language_of(text.tgt)
+    refuse_a_pipe(text.file)  # its text is still to be read
     if form_of(text.file) == ".tmx":
         return text.columns or tmx_languages(text.file)
     return table_languages(text.file, text.columns)

@@ -21,6 +21,7 @@ from dragoman.config import (
     with_overrides,
 )
 from dragoman.data.batching import drawn, epoch_batches
+from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.store import Store
 from dragoman.data.texts import FORMS, languages_of, paths_of, read_texts, texts_named
 from dragoman.errors import ConfigError
@@ -192,6 +193,8 @@ def _chosen(
     if parent is not None:
         given: dict[str, Any] = {"train": fine_tuning(parent)}
     else:
+        for path in paths_of(train):
+            refuse_a_pipe(path)  # which counting would read to its end, or wait for
         with ticker.task("counting the pairs"):
             text = Text.of(read_texts(train))
         given = choose_sizes(text.n_pairs, said.get("model"))
