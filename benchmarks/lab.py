@@ -17,18 +17,20 @@ from dragoman.lab.report import experiment, plain
 HERE = ROOT / "docs/lab"
 HEAD = """# The laboratory's report
 
-The results of a full `dragoman lab all`, and of single experiments on other text (`--config`, `--run`).
-`dragoman lab NAME` makes a page with more words and tables (see the [guide](../how-to/experiments.md)).
-`python -m benchmarks.lab REPORT` copies figures and numbers from such a report, and writes this page and those of the
-experiments; with `--restate` it writes verdicts and figures again from the numbers that are here. The experiments
-answer these [questions](../understand/questions/index.md); what they refute is listed in
-[errata](../understand/errata.md), which also names the five documents.
+Each experiment examines statements of the paper, or of popular explanations, on models small enough to train here. The
+table says how many of its statements *hold*, how many do *not*, and how many stay *open*: the interval over seeds
+contains both. Behind each name are verdicts, numbers and figures. What the experiments answer is told in
+[questions](../understand/questions/index.md), what they refute in [errata](../understand/errata.md), which also names
+the five documents."""
+FOOT = """**What a verdict can carry.** Nearly all models here are small, trained for seconds or minutes, on one
+generated text or one toy task, at one learning rate, with one to three seeds. A verdict is about that
+model on that task. Where the literature found otherwise, or found the same at a larger scale, the
+verdict names it.
 
-A statement *holds*, *does not hold*, or is *open*: not decided, because the interval over seeds contains both.
-
-**What a verdict can carry.** Nearly all models here are small, trained for seconds or minutes, on one generated text
-or one toy task, at one learning rate, with one to three seeds. A verdict is about that model on that task. Where the
-literature found otherwise, or found the same at a larger scale, the verdict names it."""
+To repeat one: `dragoman lab NAME` makes a page with more words and tables ([how](../how-to/experiments.md)); this
+report is a full `dragoman lab all`, and single experiments on other text (`--config`, `--run`). `python -m
+benchmarks.lab REPORT` copies figures and numbers from such a report, and writes this page and those of the
+experiments; with `--restate` it writes verdicts and figures again from the numbers that are here."""
 
 
 def publish(report: Path, folder: Path, suffix: str = "") -> list[str]:
@@ -110,7 +112,7 @@ def index(folder: Path) -> str:
         rows.append(f"| [{name}]({name}/README.md) | {record['claim']} | {' | '.join(map(str, counts))} | {minutes} |")
     own = [record["seconds"] for name, record in found.items() if name in EXPERIMENTS]
     total = f"The laboratory's own {len(own)} experiments took {sum(own) / 3600:.1f} hours together."
-    return "\n\n".join([HEAD.rstrip(), "\n".join(rows), total]) + "\n"
+    return "\n\n".join([HEAD, "\n".join(rows), total, FOOT]) + "\n"
 
 
 def page(name: str, record: dict[str, Any]) -> str:

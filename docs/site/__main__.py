@@ -49,6 +49,8 @@ def build(only: Collection[str] = ()) -> None:
         done = subprocess.run(command, env=environment, cwd=ROOT)
         if done.returncode:
             raise BrokenDocsError([f"Sphinx ends with {done.returncode} for {name}: see its warnings above"])
+        for notebook in ROOT.glob("examples/*.ipynb"):  # beside its page; in the sources it would become one itself
+            shutil.copy(notebook, out / "files/examples")
         target = "de" if name == "en" else "zh"
         translator.write(target, BUILT / "translator", out / "understand/translator.html")
         problems += questions.unanswered(source, out, name)

@@ -130,18 +130,22 @@ def _finished(app: Any, error: Exception | None) -> None:
             new = re.sub(r"<link [^>]*mystnb[^>]*>\n? *", "", new)
         drawings = re.findall(r'<img (?!loading|width)[^>]*src="([^"]+\.svg)"', new)
         for i, source in enumerate(dict.fromkeys(drawings)):
-            late = 'loading="lazy" ' if i else ""
-            room = _room((path.parent / source).read_text(encoding="utf-8"))
+            room, is_wide = _room((path.parent / source).read_text(encoding="utf-8"))
+            late = ('loading="lazy" ' if i else "") + ('class="wide" ' if is_wide else "")
             new = re.sub(rf'<img (?!loading|width)([^>]*src="{re.escape(source)}")', rf"<img {late}{room} \1", new)
         if new != text:
             path.write_text(new, encoding="utf-8")
 
 
-def _room(drawing: str) -> str:
-    """Width and height of a drawing in pixels, as attributes; a point is 4/3 of one."""
+WIDE = 580
+"""Pixels: shrunk to a phone, letters of a wider drawing can no longer be read; it is pushed sideways instead."""
+
+
+def _room(drawing: str) -> tuple[str, bool]:
+    """Width and height of a drawing in pixels, as attributes, and whether it is wide; a point is 4/3 of a pixel."""
     width, height = re.findall(r'viewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"', drawing)[0]
     scale = 4 / 3 if re.match(r"<svg [^>]*width=\"[\d.]+pt\"", drawing) else 1
-    return f'width="{float(width) * scale:.0f}" height="{float(height) * scale:.0f}"'
+    return f'width="{float(width) * scale:.0f}" height="{float(height) * scale:.0f}"', float(width) * scale > WIDE
 
 
 def _in_chinese(app: Any, error: Exception | None) -> None:

@@ -32,6 +32,7 @@ OTHERS = {"CONTRIBUTING.md": "project/contributing.md", "CHANGELOG.md": "project
 LINK = re.compile(r"(?<!\\\\)(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 LANGUAGES = {"en": "en", "zh": "zh_CN"}
+DOWNLOAD = {"en": "Download the notebook", "zh": "下载这个笔记本"}
 NOT_YET = "本页尚无中文译文，以下是英文原文。"
 SHOWN = {
     ".py": "python",
@@ -251,7 +252,8 @@ class Gatherer:
                     items.append(f"- {os.path.relpath(each, name)}")
             self._write(where, head + "\n".join(items) + "\n")
         elif path.suffix == ".ipynb":
-            self._write(where, head + _notebook(path))
+            download = DOWNLOAD[self.language]
+            self._write(where, f'{head}<a download href="{path.name}">{download}</a>\n\n{_notebook(path)}')
         elif path.suffix in SHOWN:
             self._write(where, head + _listing(path))
         else:

@@ -492,7 +492,7 @@ class DecodeConfig(Section):
 
 
 class Config(Section):
-    """A whole run."""
+    """A whole run: ``model``, ``data``, ``train`` and ``decode``; the reference lists each setting."""
 
     task: Literal["translation", "parsing"] = setting(
         "translation", "`translation`, or `parsing`: sentences to constituency trees (section 6.3)"

@@ -143,7 +143,7 @@ def test_the_proxy_lets_through_what_a_server_takes() -> None:
     text = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
     found = re.search(r"client_max_body_size (\d+)m;", text)
     assert found is not None
-    assert int(found[1]) * 2**20 >= ServeOptions().max_body
+    assert int(found[1]) * 2**20 >= max(ServeOptions().max_body, ServeOptions().max_document)
     assert text.count("{") == text.count("}")
 
 

@@ -77,6 +77,10 @@ def augment(
         tgt: Text of the target language.
         options: How; ``changes`` are options by name. ``AugmentOptions`` says what each one means.
 
+    Returns:
+        ``folder``; ``config``, the path of a configuration for ``train``; ``entries`` of the made text for
+        ``data.train``; and ``counts`` of lines and translations for each direction, with what was left out and why.
+
     Raises:
         ConfigError, DataError, BundleError: What is wrong and what to do; nothing is half-written.
     """

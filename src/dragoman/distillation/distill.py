@@ -79,6 +79,10 @@ def distill(
         out: The student's run folder.
         options: How; ``changes`` are options by name. ``DistillOptions`` says what each one means.
 
+    Returns:
+        ``run``, the student's folder, and its ``certificate``, as of ``certify``; or the ``signal`` that stopped
+        training.
+
     Raises:
         ConfigError, DataError, BundleError: What is wrong and what to do; nothing is half-written.
     """

@@ -117,6 +117,10 @@ def evaluate(
         old_style: Also the lower-cased, Moses-tokenised BLEU of older papers (needs ``dragoman[moses]``).
         quiet: No progress on stderr.
 
+    Returns:
+        ``scores``: name, value in per cent, signature and 95% bootstrap interval of each; the ``translations``; and
+        the ``seconds`` of translating. For a parser labelled brackets are counted instead.
+
     Raises:
         ConfigError: There is nothing to translate, or an extra is missing.
         DataError: The files cannot be used, or their counts differ.
@@ -174,6 +178,10 @@ def compare(
     Args:
         a, b: As ``run`` of ``evaluate``, as are the other arguments.
         n_samples: Of paired bootstrap resampling and of approximate randomisation, each.
+
+    Returns:
+        ``a`` and ``b``, as of ``evaluate``, and ``comparisons``: for each metric the difference b - a in per cent,
+        its 95% bootstrap interval, p-values, and a ``verdict()``.
 
     Raises:
         ConfigError: As ``evaluate``; or the systems translate into different languages.

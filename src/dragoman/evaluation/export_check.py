@@ -175,6 +175,11 @@ def certify(
         options: How to translate, on both sides; ``changes`` are options by name. The guard is left out.
         quiet: No progress on stderr.
 
+    Returns:
+        What differs: ``most_nats`` and ``mean_nats`` between the log-probabilities of a token, how many lines are
+        the same (``n_identical`` of ``n_lines``), the ``seconds`` and ``n_bytes`` of both, the run's first, and,
+        with references, their ``comparisons``.
+
     Raises:
         BundleError: The export is damaged or of another model.
         ConfigError: CTranslate2 is not installed.

@@ -163,6 +163,10 @@ def explain(
             that one (``Step.best_ids``); the rest is searched for. An eos at its end leaves nothing to search for.
         to: The target language, of a model with several.
 
+    Returns:
+        The trace. Of S source and T target tokens ``weights`` holds for each attention, by its module path, an
+        array (heads, queries, keys); row i of the translation's is the step that chose token i.
+
     Raises:
         ConfigError: The translator is an ensemble, which has no attention of its own; ``target`` and ``prefix`` are
             both given, an id of the prefix is not in the vocabulary, or the target language is unknown.

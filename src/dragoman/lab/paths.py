@@ -244,7 +244,7 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
         at_end = "" if name == SHORT else name  # where that one ends are other lines
         lines.append(Curve(at_end, range(1, sizes["n"]), ratios, colour=colour, dashed=name in DASHED))
     label = "gradient, over that at distance 1 (log scale)"
-    marks = {12: f"{SHORT} end", FAR: f"{FAR} tokens"}
+    marks: dict[float, str] = {12: f"{SHORT} end", FAR: f"{FAR} tokens"}
     every = Chart(lines, "distance (tokens)", label, y_log=10, y_range=(1e-21, 1e4), marks=marks)
     by_distance = [
         _by_distance(numbers, squashed, label, title)

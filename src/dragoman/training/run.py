@@ -83,6 +83,11 @@ def train(
             says what each one means.
         build: Makes the model instead: for one that is trained otherwise, but whose weights are used as any other's.
 
+    Returns:
+        ``run``, its folder; ``reason`` why it ended, after how many steps (``step``) and ``seconds`` by the clock;
+        and ``validation`` of the weights that were kept: loss in nats a target token, BLEU, chrF (None of other
+        processes than the first).
+
     Raises:
         ConfigError, DataError, BundleError: What is wrong and what to do; nothing is half-written.
     """

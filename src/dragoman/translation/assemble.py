@@ -19,19 +19,29 @@ from dragoman.translation.segments import SegmentResult, TextSegment, by_text, o
 
 @dataclass(frozen=True, repr=False)
 class Translation:
-    """One translated line."""
+    """One translated line.
+
+    Attributes:
+        text: The translation.
+        score: Its log-probability (nats, eos included) over the length penalty, summed over parts; 0 for a blank line.
+        n_parts: More than 1 where the line has several sentences, or was too long; 0 for a blank line.
+        log_prob: Nats, the eos of each part included.
+        n_tokens: Target subwords, the eos of each part counted.
+        alternatives: The rest of the n best, best first.
+        alignment: Pairs (source word, target word), counted from 0; None: not asked for.
+        notes: What the reader should know.
+        confidence: The sentence chrF to expect, over 100; a part with a fault left has 0; None: unknown.
+    """
 
     text: str
-    score: float  # log-probability (nats, eos included) over the length penalty, summed over parts; 0 for a blank line
-    n_parts: int = 1  # more than 1 where the line has several sentences, or was too long; 0 for a blank line
-    log_prob: float = 0.0  # nats, the eos of each part included
-    n_tokens: int = 0  # target subwords, the eos of each part counted
-    alternatives: tuple[Translation, ...] = ()  # the rest of the n best, best first
-    alignment: Links | None = None  # (source word, target word), from 0; None: not asked for
-    notes: tuple[Note, ...] = ()  # what the reader should know
-    confidence: float | None = (
-        None  # the sentence chrF to expect, over 100; a part with a fault left has 0; None: unknown
-    )
+    score: float
+    n_parts: int = 1
+    log_prob: float = 0.0
+    n_tokens: int = 0
+    alternatives: tuple[Translation, ...] = ()
+    alignment: Links | None = None
+    notes: tuple[Note, ...] = ()
+    confidence: float | None = None
 
     def __str__(self) -> str:
         return self.text

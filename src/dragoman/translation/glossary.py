@@ -27,7 +27,10 @@ class Match(NamedTuple):
 
 
 class Glossary:
-    """Terms and their translations."""
+    """Terms and their translations.
+
+    A file has a term a line: the source, a tab, the target; a source alone is copied into the translation.
+    """
 
     def __init__(self, terms: Iterable[tuple[str, str | None]]) -> None:
         """Take (source, target) pairs; where the target is None the source is copied.

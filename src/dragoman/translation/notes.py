@@ -24,12 +24,19 @@ Kind = Literal[
 
 @dataclass(frozen=True)
 class Note:
-    """One thing to know."""
+    """One thing to know.
+
+    Attributes:
+        kind: What it is about, in one word that stays the same for programs.
+        text: The sentence for people.
+        where: Which text, such as FILE:3; empty where that is plain.
+        left: A fault that the guard saw is still there.
+    """
 
     kind: Kind
     text: str
-    where: str = ""  # which text, such as FILE:3; nothing where that is plain
-    left: bool = False  # a fault that the guard saw is still there
+    where: str = ""
+    left: bool = False
 
     def __str__(self) -> str:
         return f"{self.where}: {self.text}" if self.where else self.text
@@ -37,14 +44,21 @@ class Note:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Events:
-    """Who is told what, while texts are translated."""
+    """Who is told what, while texts are translated.
 
-    warn: Callable[[Note], object] | None = None  # of each text that was split, and of each note of a translation
-    failed: Callable[[Note], object] | None = None  # of each text that ran out of memory; None: an error at the end
-    progress: Callable[[int, int, str], object] | None = None  # after each batch: how many are done, of how many, what
-    label: Callable[[int], str] = "line {}".format  # what a note calls text number i, from 1
+    Attributes:
+        warn: Told of each text that was split, and of each note of a translation.
+        failed: Told of each text that ran out of memory; None: an error at the end.
+        progress: Told after each batch how many are done, of how many, and of what.
+        label: Gives what a note calls text number i, from 1.
+        alive: Asked with the index of a text at each step, by whichever thread searches: is it still wanted?
+    """
+
+    warn: Callable[[Note], object] | None = None
+    failed: Callable[[Note], object] | None = None
+    progress: Callable[[int, int, str], object] | None = None
+    label: Callable[[int], str] = "line {}".format
     alive: Callable[[int], bool] | None = None
-    """Asked with the index of a text at each step, by whichever thread searches: is it still wanted?"""
 
     def __repr__(self) -> str:
         """What is not left at its default."""

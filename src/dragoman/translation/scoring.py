@@ -24,15 +24,25 @@ from dragoman.translation.options import TranslateOptions
 
 @dataclass(frozen=True)
 class Scored:
-    """One given translation, as the model judges it; its numbers are nan where the model was not asked."""
+    """One given translation, as the model judges it; its numbers are nan where the model was not asked.
 
-    log_prob: float  # nats, eos included, that of each part
-    score: float  # over the length penalty, as a ``Translation``'s
-    n_tokens: int  # target subwords, eos counted; 0 where the model was not asked
-    tokens: tuple[str, ...] = ()  # these subwords, spaces as U+2581, eos last; of each part
-    token_log_probs: tuple[float, ...] = ()  # nats, of each
-    alignment: Links | None = None  # (source word, target word), from 0; None: not asked for
-    notes: tuple[Note, ...] = ()  # what the reader should know
+    Attributes:
+        log_prob: Nats, eos included, that of each part.
+        score: Over the length penalty, as that of a ``Translation``.
+        n_tokens: Target subwords, eos counted; 0 where the model was not asked.
+        tokens: These subwords, spaces as U+2581, eos last; of each part.
+        token_log_probs: Nats, of each of them.
+        alignment: Pairs (source word, target word), counted from 0; None: not asked for.
+        notes: What the reader should know.
+    """
+
+    log_prob: float
+    score: float
+    n_tokens: int
+    tokens: tuple[str, ...] = ()
+    token_log_probs: tuple[float, ...] = ()
+    alignment: Links | None = None
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True)
