@@ -185,6 +185,8 @@ def test_a_folder_that_holds_a_run_is_not_written_over(
 ) -> None:
     shutil.copytree(tiny_run, folder / "runs/new/x")
     assert "runs/new/x already holds a run: go on with --resume, or choose another --out" in refused(*TRAIN)
+    said = refused("train", "nowhere.en", "nowhere.de", "--out", "runs/new/x")
+    assert "runs/new/x already holds a run" in said  # before any text is looked at
     shutil.rmtree(folder / "runs/new/x/checkpoints")
     assert "holds a run without a checkpoint: delete it if it has ended" in refused(*TRAIN)
     assert "nothing to resume, no checkpoint yet; delete it to start again" in refused(*TRAIN, "--resume")

@@ -55,8 +55,7 @@ def claimed(run: Path) -> Iterator[None]:
     Raises:
         ConfigError: A run is there or being made there, or the folder cannot be written.
     """
-    refuse_if_locked(run)
-    _refuse_a_run(run)
+    refuse_a_run(run)
     new = [folder for folder in (run, *run.parents) if not folder.exists()]
     with _undone(lambda: _remove_empty(new)):
         try:
@@ -64,7 +63,7 @@ def claimed(run: Path) -> Iterator[None]:
         except OSError as error:
             raise ConfigError(f"{run}: cannot write there ({error.strerror or error}); choose another --out") from None
         with locked(run):
-            _refuse_a_run(run)  # which another process may have made by now
+            _refuse_what_is_there(run)  # which another process may have made by now
             ours = [run / name for name in ("config.yaml", PARENT, LAUNCH, "store") if not (run / name).exists()]
             had_log = (run / "log.jsonl").exists()
             with _undone(lambda: _clear(run, ours, had_log)):
@@ -119,12 +118,17 @@ def _remove_empty(folders: Sequence[Path]) -> None:
         folder.rmdir()
 
 
-def _refuse_a_run(run: Path) -> None:
-    """Refuse a folder that holds a run.
+def refuse_a_run(run: Path) -> None:
+    """Refuse a folder that holds a run, or in which another process makes one.
 
     Raises:
         ConfigError: It does.
     """
+    refuse_if_locked(run)
+    _refuse_what_is_there(run)
+
+
+def _refuse_what_is_there(run: Path) -> None:
     if any((run / name).exists() for name in ("config.yaml", "checkpoints", "bundle")):
         if list_checkpoints(run / "checkpoints"):
             raise ConfigError(f"{run} already holds a run: go on with --resume, or choose another --out")

@@ -40,7 +40,7 @@ from dragoman.training.checkpoint import list_checkpoints
 from dragoman.training.defaults import What, choose_steps, resolve, told_apart
 from dragoman.training.distributed import World, joined, launch_name, of_rank_0, on_rank_0, open_group
 from dragoman.training.finetune import adapt, parent_of
-from dragoman.training.folder import LAUNCH, Ready, claimed, follow, ready_to_resume, reopened, restarted
+from dragoman.training.folder import LAUNCH, Ready, claimed, follow, ready_to_resume, refuse_a_run, reopened, restarted
 from dragoman.training.log import EARLY_TOKENS, RunLog
 from dragoman.training.loop import Outcome, Validation, fit, makes_no_sense
 from dragoman.training.options import TrainOptions
@@ -109,6 +109,7 @@ def train(
             ready = ready_to_resume(run, overrides, options.accept_changed_text, ticker)
             held.enter_context(reopened(run, ready.config))
         else:
+            refuse_a_run(run)  # before the text is counted, and steps are timed
             plan = _plan(config, options, ticker)
             held.enter_context(claimed(run))
             ready = _prepared(plan, run, options, ticker, world.size)
