@@ -154,7 +154,7 @@ def in_english(page: str, link: str) -> str:
     if "://" in link:
         return link
     target = os.path.normpath(Path(page).parent / link.partition("#")[0])
-    english = target.replace(".zh-CN.md", ".md").replace("docs/zh/", "docs/")
+    english = target.replace(".zh-CN.", ".").replace("docs/zh/", "docs/")
     return english if (ROOT / english).exists() else english.replace("/index.md", "/README.md")
 
 

@@ -68,7 +68,7 @@ def told(path: Path) -> dict[str, object]:
             continue
         if "://" not in link:
             full = (path.parent / link.partition("#")[0]).resolve().relative_to(ROOT).as_posix()
-            link = PLACED.get(full, full.replace(".zh-CN.svg", ".svg"))
+            link = PLACED.get(full, full.replace(".zh-CN.", "."))
         links.add(link)
     return {
         "headings": re.findall(r"^#+(?= )", prose, flags=re.MULTILINE),
