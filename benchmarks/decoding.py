@@ -1,7 +1,8 @@
 """Decoding throughput: dragoman, CTranslate2 and Hugging Face with the same weights and beam, in turns.
 
 ``--run`` gives a trained run; without it, weights are random. Random weights never end a sentence, so all decode the
-same number of steps. Every system is first swept for its best batch size and worker setting.
+same number of steps. Every system is first swept for its best batch size and worker setting, CTranslate2
+with batches counted in sentences and in tokens. Where the run has a shortlist, both also search with it.
 """
 
 from __future__ import annotations
@@ -31,9 +32,12 @@ from benchmarks.harness.peer import System
 from benchmarks.harness.rounds import Figures, alternate, once, ratios, summary
 from benchmarks.record import save
 
+TOKENS = (256, 512, 1024, 2048)
 DECODERS = (
     dragoman("fp32"), dragoman("bf16"), dragoman("int8"), dragoman("bf16", stop="safe"),
-    ct2("fp32"), ct2("int8"), hf("fp32"), hf("bf16"),
+    dragoman("bf16", vocabulary="shortlist"), dragoman("int8", vocabulary="shortlist"),
+    ct2("fp32"), ct2("int8"), ct2("int8", TOKENS, batch_type="tokens"), ct2("int8", vocabulary="shortlist"),
+    hf("fp32"), hf("bf16"),
 )  # fmt: skip
 SCORED = 50
 """Sentences whose log-probabilities are compared between the systems."""

@@ -28,20 +28,20 @@ class Decoder(NamedTuple):
     model: str  # which form of the weights
     precision: str
     places: tuple[tuple[int, int], ...]  # workers, threads of each
-    batches: tuple[int, ...]  # dragoman: rows x longest source; the others: sentences
+    batches: tuple[int, ...]  # dragoman: rows x longest source; the others: sentences, or what ``more`` says
     more: dict[str, Any] = {}  # noqa: RUF012  (of its ``prepare``)
 
 
-def dragoman(precision: str, batches: tuple[int, ...] = (1024, 2048, 4096, 8192), **more: Any) -> Decoder:
-    """Ours; with one worker the threads are inside a product."""
+def dragoman(precision: str, batches: tuple[int, ...] = (512, 1024, 2048, 4096, 8192), **more: Any) -> Decoder:
+    """Ours; with one worker the threads are inside a product. ``more`` as ``ours_decode`` takes it."""
     name = f"dragoman {precision}" + "".join(f" {value}" for value in more.values())
     return Decoder(name, "dragoman", "ours_decode.py", "bundle", precision, ((2, 1), (1, 2)), batches, more)
 
 
-def ct2(precision: str, batches: tuple[int, ...] = (16, 32, 64, 128)) -> Decoder:
-    """CTranslate2."""
-    name, places = f"CTranslate2 {precision}", ((2, 1), (1, 2))
-    return Decoder(name, "ctranslate2", "ct2_decode.py", "ctranslate2", precision, places, batches)
+def ct2(precision: str, batches: tuple[int, ...] = (4, 8, 16, 32, 64, 128), **more: Any) -> Decoder:
+    """CTranslate2; ``more`` as ``ct2_decode`` takes it."""
+    name = f"CTranslate2 {precision}" + "".join(f" {value}" for value in more.values())
+    return Decoder(name, "ctranslate2", "ct2_decode.py", "ctranslate2", precision, ((2, 1), (1, 2)), batches, more)
 
 
 def hf(precision: str, batches: tuple[int, ...] = (32, 64, 128)) -> Decoder:

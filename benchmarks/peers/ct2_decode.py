@@ -13,11 +13,21 @@ from serve import Run, chunk_ms, serve
 COMPUTE = {"fp32": "float32", "int8": "int8", "bf16": "bfloat16"}
 
 
+class ConfigError(ValueError):
+    """What is asked for is not there."""
+
+
 def prepare(
     model: str, sources: str, precision: str, workers: int, threads: int, beam_size: int, length_penalty: float,
-    steps: int | None,
+    steps: int | None, batch_type: str = "examples", vocabulary: str = "whole",
 ) -> Run:  # fmt: skip
-    """Load a converted model and warm up; the parameters are those of ``ours_decode``."""
+    """Load a converted model and warm up; the parameters are those of ``ours_decode``, and what a batch is counted in.
+
+    Raises:
+        ConfigError: A shortlist is asked for, and the run has none.
+    """
+    if vocabulary == "shortlist" and not (Path(model) / "vmap.txt").exists():
+        raise ConfigError("shortlist: this run has none")
     text = json.loads(Path(sources).read_text(encoding="utf-8"))
     pieces = json.loads((Path(model) / "shared_vocabulary.json").read_text(encoding="utf-8"))
     ids = {piece: i for i, piece in enumerate(pieces)}
@@ -25,7 +35,10 @@ def prepare(
     translator = ctranslate2.Translator(
         model, device="cpu", compute_type=COMPUTE[precision], inter_threads=workers, intra_threads=threads
     )
-    settings = dict(beam_size=beam_size, length_penalty=length_penalty, max_decoding_length=steps or 80)
+    settings = dict(
+        beam_size=beam_size, length_penalty=length_penalty, max_decoding_length=steps or 80, batch_type=batch_type,
+        use_vmap=vocabulary == "shortlist",
+    )  # fmt: skip
 
     def translate(rows: list[list[str]], batch: int) -> list[list[int]]:
         found = translator.translate_batch(rows, max_batch_size=batch, **settings)

@@ -45,7 +45,7 @@ class Stretched(Translator):
 
 def prepare(
     model: str, sources: str, precision: str, workers: int, threads: int, beam_size: int, length_penalty: float,
-    steps: int | None, engine: str = "torch", stop: str = "first",
+    steps: int | None, engine: str = "torch", stop: str = "first", vocabulary: str = "whole",
 ) -> Run:  # fmt: skip
     """Load the bundle and warm up.
 
@@ -54,6 +54,7 @@ def prepare(
         steps: So many tokens of each translation, with a model that never ends; None: as the model says.
         stop: ``first``: when as many translations are finished as the beam is wide, as the other systems do; ``safe``:
             when nothing better can come, as is our default.
+        vocabulary: ``whole``, or the run's ``shortlist``.
     """
     torch.set_num_threads(threads)
     text = json.loads(Path(sources).read_text(encoding="utf-8"))
@@ -63,7 +64,7 @@ def prepare(
     settings: dict[str, Any] = dict(
         beam_size=beam_size, length_penalty=length_penalty, precision=precision, engine=engine, workers=workers,
         patience={"first": 1.0, "safe": None}[stop], guard=False,
-        events=Events(warn=lambda note: print(note, flush=True)),
+        shortlist=vocabulary == "shortlist", events=Events(warn=lambda note: print(note, flush=True)),
     )  # fmt: skip
 
     def translate(lines: list[str], batch: int | None) -> list[Translation]:

@@ -130,6 +130,17 @@ def test_a_product_of_8_bits(has_bias: bool, monkeypatch: pytest.MonkeyPatch) ->
         torch.testing.assert_close(mine, found, rtol=0, atol=0.003 * private[0].abs().max().item())
 
 
+@pytest.mark.skipif(not HAS_INT8, reason="this CPU has no 8-bit products")
+@pytest.mark.parametrize("n_in", [1, 2, 17, 1024, 4096])
+@pytest.mark.parametrize("n_rows", [1, 2, 5, 80])
+def test_sums_of_8_bit_products_are_exact(n_in: int, n_rows: int) -> None:
+    """At the ends of the range, where 16 bits would not hold two products."""
+    signs = torch.where(random(1, n_in) < 0, -127.0, 127.0)
+    x, integers = signs.repeat(n_rows, 1), signs.repeat(24, 1).to(torch.int8)
+    product = private_ops.int8_product(integers, torch.ones(24), None)
+    assert torch.equal(product(x), torch.full((n_rows, 24), 127.0 * 127 * n_in))
+
+
 def test_a_processor_has_bf16_where_onednn_says_so() -> None:
     assert has_bf16() == torch.ops.mkldnn._is_mkldnn_bf16_supported()
 

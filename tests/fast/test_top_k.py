@@ -28,6 +28,7 @@ def test_they_are_those_of_the_whole(n_vocab: int, n_sentences: int, k: int, dty
     n = min(2 * k, k * n_vocab)
     want, where_wanted = plain(logits.clone(), scores, n, NEVER)
     best, where, log_sum = best_extensions(logits.clone(), scores, n, NEVER)
+    assert 0 <= int(where.min()) <= int(where.max()) < k * n_vocab  # of what may not be chosen, too
     close = dict(rtol=0, atol=1e-12 if dtype == torch.float64 else 4e-6)
     torch.testing.assert_close(best, want, **close)
     torch.testing.assert_close(log_sum, logits.to(best.dtype).logsumexp(dim=1), rtol=1e-6, atol=1e-5)

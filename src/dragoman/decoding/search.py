@@ -223,11 +223,9 @@ def beam_search(
                 length_penalty(n, alpha),
             )
         # the best K that continue: a stable sort puts endings last and keeps the order of the others
-        going = ends.argsort(axis=1, kind="stable")[:, :k]
-        scores, beams, tokens = (
-            np.take_along_axis(x, going, 1) for x in (np.where(ends, -np.inf, best), beams, tokens)
-        )
-        history = np.concatenate((np.take_along_axis(history, beams[:, :, None], 1), tokens[:, :, None]), 2)
+        going, each = ends.argsort(axis=1, kind="stable")[:, :k], np.arange(len(sentences))[:, None]
+        scores, beams, tokens = np.where(ends, -np.inf, best)[each, going], beams[each, going], tokens[each, going]
+        history = np.concatenate((history[each, beams], tokens[:, :, None]), 2)
         best_open = scores.max(axis=1)
         is_open = np.isfinite(best_open) & (best_open / furthest[sentences] > finished.to_beat[sentences])
         is_open &= (finished.counts[sentences] < enough) & _wanted(sentences, alive)
@@ -302,7 +300,7 @@ def _best(logits: Tensor, scores: Tensor, n: int, specials: Specials) -> tuple[T
         DecodeError: A logit is NaN or plus infinity.
     """
     best, where, log_sum = best_extensions(logits, scores, n, (specials.pad_id, specials.bos_id))
-    if not bool(log_sum.isfinite().all()):
+    if not math.isfinite(float(log_sum.sum())):
         raise DecodeError(NOT_FINITE)
     return best, where
 

@@ -10,9 +10,8 @@ taken: the same to rounding, slower. A test holds each to its public way, and an
 ``version``            ``Tensor._version``; else the sum of the elements
 ``packed_product``     ``torch.ops.mkldnn._reorder_linear_weight`` and ``_linear_pointwise``, which need a CPU and
                        oneDNN, for bfloat16 also ``device.has_bf16``; else ``F.linear``, and a pass for what is added
-``int8_product``       ``torch._make_per_channel_quantized_tensor``, ``torch.ops.quantized.linear_prepack`` and
-                       ``linear_dynamic``, which need a CPU, oneDNN and 8-bit products (see ``device.check_precision``);
-                       else inputs are rounded to 8 bits, and multiplied, in float32
+``int8_product``       ``torch._int_mm``, which needs 8-bit products (see ``device.check_precision``) lest its sums
+                       overflow; else inputs are rounded to 8 bits, and multiplied, in float32
 """
 
 from __future__ import annotations
@@ -20,9 +19,7 @@ from __future__ import annotations
 import functools
 import logging
 import os
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -86,26 +83,17 @@ def packed_product(weight: Tensor, bias: Tensor | None) -> Callable[..., Tensor]
 def int8_product(integers: Tensor, scales: Tensor, bias: Tensor | None) -> Callable[..., Tensor]:
     """A ``linear.Product`` of 8-bit integers ``(out, in)``, each row times its scale ``(out,)``, and rounded inputs.
 
-    The operator rounds all inputs by one step, from the least of them to the greatest. So that no row depends on the
-    others, each is divided by its greatest, and two more, of -1 and of 1, make the step 2 / 255, always.
+    Each row of inputs is rounded by a step of its own, so that none depends on the others; sums of integers are exact.
     """
-    if not works("int8_product"):
+    if integers.size(1) == 1 or not works("int8_product"):  # (of one column the operator takes wrong ones: torch 2.13)
         rounded = functools.partial(_linear, integers * scales[:, None], bias)
-        return lambda x, plus=None, relu=False: rounded(_rounded_to_8_bits(x), plus, relu)
-    ops: Any = torch.ops.quantized
-    with _engine("onednn"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the tensors that only carry the integers into the packing are deprecated
-        zeros = torch.zeros(len(scales), dtype=torch.int64)
-        carried = torch._make_per_channel_quantized_tensor(integers, scales.double(), zeros, 0)
-        packed = ops.linear_prepack(carried, None)
-    ends = torch.tensor([[-1.0], [1.0]])
+        return lambda x, plus=None, relu=False: rounded(_in_8_bits(x, steps := _steps(x)) * steps, plus, relu)
+    turned = integers.T
 
     def product(x: Tensor, plus: Tensor | None = None, relu: bool = False) -> Tensor:
-        rows, greatest = x.new_empty(len(x) + 2, x.size(1)), _greatest(x)
-        torch.div(x, greatest, out=rows[:-2])
-        rows[-2:] = ends
-        y: Tensor = ops.linear_dynamic(rows, packed, False)[:-2]  # its twin with ReLU forgets that after a call without
-        y = y * greatest if bias is None else torch.addcmul(bias, y, greatest)
+        steps = _steps(x)
+        y = torch._int_mm(_in_8_bits(x, steps).to(torch.int8), turned).to(x.dtype).mul_(scales)
+        y = y.mul_(steps) if bias is None else torch.addcmul(bias, y, steps, out=y)
         if relu:
             y.relu_()
         return y if plus is None else y.add_(plus)
@@ -136,12 +124,9 @@ def _try_packed() -> None:
 
 
 def _try_int8() -> None:
-    ops: Any = torch.ops.quantized
-    with _engine("onednn"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        scales, zeros = torch.ones(16, dtype=torch.float64, device="cpu"), torch.zeros(16, dtype=torch.int64)
-        carried = torch._make_per_channel_quantized_tensor(_ones(16, 16).to(torch.int8), scales, zeros, 0)
-        ops.linear_dynamic(_ones(2, 16), ops.linear_prepack(carried, None), False)
+    most = torch.full((5, 64), 127, dtype=torch.int8, device="cpu")
+    if torch._int_mm(most, most[:3].T).ne(64 * 127 * 127).any():
+        raise RuntimeError("its sums overflow")
 
 
 def _ones(*shape: int) -> Tensor:
@@ -166,23 +151,11 @@ def _linear(weight: Tensor, bias: Tensor | None, x: Tensor, plus: Tensor | None 
     return y if plus is None else y.add_(plus)
 
 
-def _rounded_to_8_bits(x: Tensor) -> Tensor:
-    """Each number as near as 256 steps from its row's greatest below zero to the greatest above come to it."""
-    step = _greatest(x) * 2 / 255
-    return (x / step).round().clamp(-127, 128) * step
+def _steps(x: Tensor) -> Tensor:
+    """A 127th of the greatest number of each row, whatever its sign: ``(rows, 1)``, above 0."""
+    return x.abs().amax(dim=1, keepdim=True).clamp_min_(torch.finfo(x.dtype).tiny * 127).div_(127)
 
 
-def _greatest(x: Tensor) -> Tensor:
-    """The greatest number of each row, whatever its sign: ``(rows, 1)``, above 0."""
-    return x.abs().amax(dim=1, keepdim=True).clamp_min_(torch.finfo(x.dtype).tiny)
-
-
-@contextmanager
-def _engine(name: str) -> Iterator[None]:
-    """Pack for this one of torch's quantisation libraries; what is packed keeps it."""
-    before = torch.backends.quantized.engine
-    torch.backends.quantized.engine = name
-    try:
-        yield
-    finally:
-        torch.backends.quantized.engine = before
+def _in_8_bits(x: Tensor, steps: Tensor) -> Tensor:
+    """How many of its row's steps each number has: whole ones from -127 to 127, still in floating point."""
+    return (x / steps).round_()

@@ -2,13 +2,14 @@
 
 What it does otherwise than the model, which says the same in the paper's order and is what this is held to:
 
-- Weights are prepared once: queries, keys and values in one product, the memory's keys and values in one.
-- Rows that continue the same sentence stand together, as its ``K`` beams. The memory's keys and values are kept once
-  for a sentence, not once for a beam: the beams are the rows of queries that look at them.
+- Weights are prepared once: queries, keys and values in one product, the memory's keys and values in one, head by head.
+- The memory's keys and values are kept once for a sentence, not once for a beam: a sentence's ``K`` beams are the rows
+  of queries that look at them. Within a step the first beams of all sentences stand before the second ones, so that
+  the queries of a sentence and head are a view of the product that made them, not a copy.
 - Self-attention's keys and values, once written, stay where they are. Each step adds K *cells* to a sentence, one for
-  each beam, and ``sees`` says which cells each beam descends from. Choosing other beams changes ``sees`` alone.
-- Cells lie in buffers with room for some steps to come. When one is full, cells that no beam sees any more are left
-  out, and there is room again, or a larger buffer.
+  each beam, and ``unseen`` says which cells each beam does not descend from. Choosing other beams changes that alone.
+- Cells lie in buffers with room for some steps to come, of which as much is read as is written. When one is full, cells
+  that no beam sees any more are left out, and there is room again, or a larger buffer.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import copy
 import math
 from typing import NamedTuple, Self, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -38,11 +40,11 @@ SOURCES = 32
 """Bytes: sources are padded to multiples of 8 float32 or 16 bfloat16. There are few lengths then, for each of which
 oneDNN compiles a kernel; and softmax of bfloat16 is slow for 8 more than a multiple of 16."""
 
-STEPS = 6
+STEPS = 12
 """Steps that room is made for at a time."""
 
 ROOM = 32
-"""Rooms are multiples of this."""
+"""Rooms, and as much of them as is read, are multiples of this."""
 
 FUSED_FROM = 256
 """From this source length on the encoder never holds all weights of an attention."""
@@ -51,7 +53,7 @@ POSITIONS = 1024
 """Positions whose sinusoids are made once."""
 
 Pair = tuple[Tensor, Tensor]
-"""Keys ``(G, H, d_k, n)`` and values ``(G, H, n, d_v)`` of G sentences."""
+"""Keys ``(G * H, d_k, n)`` and values ``(G * H, n, d_v)`` of G sentences."""
 
 
 class Norm(NamedTuple):
@@ -91,12 +93,15 @@ class Cells:
         n_sentences, n = order.shape
 
         def move(pair: Pair) -> Pair:
-            (_, _, d_k, _), (_, _, _, d_v) = pair[0].shape, pair[1].shape
-            keys = pair[0].new_zeros(n_sentences, n_heads, d_k, room)
-            keys[..., :n] = pair[0].gather(3, order[:, None, None].expand(-1, n_heads, d_k, -1))
-            values = pair[1].new_zeros(n_sentences, n_heads, room, d_v)
-            values[:, :, :n] = pair[1].gather(2, order[:, None, :, None].expand(-1, n_heads, -1, d_v))
-            return keys, values
+            keys, values = (each.view(n_sentences, n_heads, *each.shape[1:]) for each in pair)
+            new_keys = keys.new_zeros(n_sentences, n_heads, keys.size(2), room)
+            new_keys[..., :n] = keys.gather(3, order[:, None, None].expand(-1, n_heads, keys.size(2), -1))
+            # whole rows one after the other are copied faster than they are gathered
+            starts = torch.arange(n_sentences * n_heads, device=order.device).view(n_sentences, n_heads, 1)
+            rows = (starts * values.size(2) + order[:, None]).flatten()
+            new_values = values.new_zeros(n_sentences * n_heads, room, values.size(3))
+            new_values[:, :n] = pair[1].flatten(0, 1).index_select(0, rows).view(new_values[:, :n].shape)
+            return new_keys.flatten(0, 1), new_values
 
         return Cells([move(pair) for pair in self.layers], n)
 
@@ -106,31 +111,34 @@ class State(NamedTuple):
 
     length: int  # tokens so far
     cells: Cells
-    sees: Tensor  # (G, K, n) bool: which cells each row descends from
+    n: int  # cells that are this state's; another may have gone on from it, and written more
+    unseen: Tensor  # (G, K, room): 0 for the cells that each row descends from, else -inf
     memory: tuple[Pair, ...]  # of each layer
     hidden: Tensor | None  # (G * H, 1, S): -inf where the source is not read, else 0; None: all is
     closed: Tensor | None = None  # (G, V): -inf for tokens outside a sentence's shortlist, else 0; None: no shortlist
 
     def select(self, rows: Tensor) -> Self:
         """Keep ``rows`` (any length, repeats allowed), int64; where each sentence keeps K, no keys are copied."""
-        n_sentences, k, n = self.sees.shape
-        owners = rows // k
-        kept, counts = torch.unique_consecutive(owners, return_counts=True)
-        if len(counts) and bool((counts != counts[0]).any()):
-            kept, counts = owners, torch.ones_like(owners)  # each row for itself
-        sees = self.sees.flatten(0, 1).index_select(0, rows).view(len(kept), int(counts[0]) if len(counts) else k, n)
-        if len(kept) == n_sentences and bool((kept == torch.arange(n_sentences, device=kept.device)).all()):
-            return self._replace(sees=sees)
+        n_sentences, k, room = self.unseen.shape
+        owners = rows.numpy(force=True) // k  # so few numbers are no work for tensors
+        unseen = self.unseen.flatten(0, 1).index_select(0, rows)
+        if np.array_equal(owners, np.arange(n_sentences).repeat(k)):
+            return self._replace(unseen=unseen.view(n_sentences, k, room))
+        begins = np.flatnonzero(np.diff(owners, prepend=-1))
+        each, rest = divmod(len(owners), max(len(begins), 1))
+        if rest or not np.array_equal(begins, np.arange(len(begins)) * each):
+            begins, each = np.arange(len(owners)), 1  # each row for itself
+        kept = torch.from_numpy(owners[begins]).to(rows.device)
 
-        def pick(pair: Pair) -> Pair:
-            return pair[0].index_select(0, kept), pair[1].index_select(0, kept)
+        def pick(x: Tensor) -> Tensor:
+            return x.view(n_sentences, len(x) // n_sentences, *x.shape[1:]).index_select(0, kept).flatten(0, 1)
 
-        hidden = self.hidden
-        if hidden is not None:
-            hidden = hidden.view(n_sentences, -1, hidden.size(2)).index_select(0, kept).view(-1, 1, hidden.size(2))
-        cells = Cells([pick(pair) for pair in self.cells.layers], self.cells.n)
-        closed = None if self.closed is None else self.closed.index_select(0, kept)
-        return type(self)(self.length, cells, sees, tuple(map(pick, self.memory)), hidden, closed)
+        return type(self)(
+            self.length, Cells([(pick(keys), pick(values)) for keys, values in self.cells.layers], self.n), self.n,
+            unseen.view(len(begins), each, room), tuple((pick(keys), pick(values)) for keys, values in self.memory),
+            None if self.hidden is None else pick(self.hidden),
+            None if self.closed is None else self.closed.index_select(0, kept),
+        )  # fmt: skip
 
 
 class FastTransformer:
@@ -213,100 +221,93 @@ class FastTransformer:
                 hidden = hidden.masked_fill_(unread, -torch.inf)[:, None].repeat_interleave(config.n_heads, dim=0)
             encoded = self._encode(src, hidden)  # (B * S, d_model)
             memory = tuple(self._memory(layer, encoded, n) for layer in self._decoder)
-        keys = torch.zeros(n, config.n_heads, config.head_d_k, 0, dtype=self.dtype, device=src.device)
-        values = torch.zeros(n, config.n_heads, 0, config.head_d_v, dtype=self.dtype, device=src.device)
-        sees = torch.ones(n, 1, 0, dtype=torch.bool, device=src.device)
-        cells = Cells([(keys, values)] * config.n_decoder_layers, 0)
-        return State(0, cells, sees, memory, hidden, self._closed)
+        keys = torch.zeros(n * config.n_heads, config.head_d_k, 0, dtype=self.dtype, device=src.device)
+        values = torch.zeros(n * config.n_heads, 0, config.head_d_v, dtype=self.dtype, device=src.device)
+        unseen = torch.zeros(n, 1, 0, dtype=self.dtype, device=src.device)
+        return State(0, Cells([(keys, values)] * config.n_decoder_layers, 0), 0, unseen, memory, hidden, self._closed)
 
     def step(self, state: State, last_ids: Tensor) -> tuple[Tensor, State]:
         """Append one token to each row and predict the next: logits ``(R, V)``, in the engine's dtype."""
-        n_sentences, k, _ = state.sees.shape
-        cells, sees = self._room(state)
-        n = cells.n
-        sees = torch.cat((sees, torch.eye(k, dtype=torch.bool, device=sees.device).expand(n_sentences, k, k)), dim=2)
+        cells, unseen, n = self._room(state)
+        (n_sentences, k, room), h = unseen.shape, self.config.n_heads
+        unseen[..., n : n + k].diagonal(dim1=1, dim2=2).zero_()
         cells.n = n + k
-        room = cells.layers[0][0].size(3)
-        unseen = torch.full((n_sentences, 1, k, room), -torch.inf, dtype=self.dtype, device=sees.device)
-        unseen[..., : n + k].masked_fill_(sees[:, None], 0.0)
-        unseen = unseen.expand(-1, self.config.n_heads, -1, -1).reshape(-1, k, room)  # (G * H, K, room)
-        x, angles = self._embed(last_ids, self._tgt_embed, self._tgt_positions, state.length, 1)  # (R, d_model)
+        read = min(room, -(-(n + k) // ROOM) * ROOM)
+        of_heads = unseen[:, None, :, :read].expand(-1, h, -1, -1).reshape(-1, k, read)  # (G * H, K, read)
+        ids = last_ids.view(n_sentences, k).T.flatten()
+        x, angles = self._embed(ids, self._tgt_embed, self._tgt_positions, state.length, 1)  # (K * G, d_model)
         for i, layer in enumerate(self._decoder):
-            q, new_k, new_v = self._heads(layer.qkv(self._before(x, layer.norm)), n_sentences, angles)
+            qkv = layer.qkv(self._before(x, layer.norm)).view(k, n_sentences * h, -1).transpose(0, 1)
+            q, new_k, new_v = self._parts(qkv, angles)
             keys, values = cells.layers[i]
-            keys[..., n : n + k], values[:, :, n : n + k] = new_k.mT, new_v
-            context = self._attend(q, keys, values, unseen)
-            x = self._after(layer.o(context, plus=x), layer.norm)
+            keys[..., n : n + k], values[:, n : n + k] = new_k.mT, new_v
+            context = self._attend(q, keys[..., :read], values[:, :read], of_heads)  # (G * H, K, d_v)
+            x = self._after(layer.o(context.transpose(0, 1).reshape(len(x), -1), plus=x), layer.norm)
             if layer.cross_q is not None:
                 assert layer.cross_o is not None
                 assert layer.cross_norm is not None
-                y = layer.cross_q(self._before(x, layer.cross_norm))
-                q = y.view(n_sentences, k, self.config.n_heads, -1).transpose(1, 2)
-                x = self._after(
-                    layer.cross_o(self._attend(q, *state.memory[i], state.hidden), plus=x), layer.cross_norm
-                )
+                q = layer.cross_q(self._before(x, layer.cross_norm)).view(k, n_sentences * h, -1).transpose(0, 1)
+                context = self._attend(q, *state.memory[i], state.hidden)
+                x = self._after(layer.cross_o(context.transpose(0, 1).reshape(len(x), -1), plus=x), layer.cross_norm)
             x = self._feed_forward(x, layer)
         x = x if self._decoder_norm is None else self._decoder_norm(x)
-        logits = self._generator(x)
+        logits = self._generator(x.view(k, n_sentences, -1).transpose(0, 1).reshape(x.shape))  # as the rows came
         if state.closed is not None:
             logits.view(n_sentences, k, -1).add_(state.closed[:, None])
-        return logits, State(state.length + 1, cells, sees, state.memory, state.hidden, state.closed)
+        return logits, state._replace(length=state.length + 1, cells=cells, n=n + k, unseen=unseen)
 
-    def _room(self, state: State) -> tuple[Cells, Tensor]:
-        """Cells with room for one step, and which of them each row sees."""
-        cells, sees = state.cells, state.sees
-        k = sees.size(1)
-        if cells.n == sees.size(2) and cells.n + k <= cells.layers[0][0].size(3):
-            return cells, sees
+    def _room(self, state: State) -> tuple[Cells, Tensor, int]:
+        """Cells with room for one step; what each row does not see of them, to be written in; how many are written."""
+        cells, unseen = state.cells, state.unseen
+        _, k, room = unseen.shape
+        if cells.n == state.n and state.n + k <= room:
+            return cells, unseen.clone(), state.n
         # Full; or another step was made from this state, whose cells are then not ours to write in.
-        alive = sees.any(dim=1)  # (G, n)
+        alive = (unseen == 0).any(dim=1)  # (G, room)
         n = int(alive.sum(dim=1).max()) if alive.numel() else 0
         order = alive.to(torch.int8).sort(dim=1, descending=True, stable=True).indices[:, :n]
-        sees = sees.gather(2, order[:, None].expand(-1, k, -1))
-        return cells.moved(order, self.config.n_heads, -(-(n + STEPS * k) // ROOM) * ROOM), sees
+        room = -(-(n + STEPS * k) // ROOM) * ROOM
+        unseen = F.pad(unseen.gather(2, order[:, None].expand(-1, k, -1)), (0, room - n), value=-torch.inf)
+        return cells.moved(order, self.config.n_heads, room), unseen, n
 
     def _encode(self, src: Tensor, hidden: Tensor | None) -> Tensor:
         """The memory ``(B * S, d_model)`` of sources ``(B, S)``."""
         n, length = src.shape
         x, angles = self._embed(src.flatten(), self._src_embed, self._src_positions, 0, length)
         for layer in self._encoder:
-            q, k, v = self._heads(layer.qkv(self._before(x, layer.norm)), n, angles)
+            qkv = layer.qkv(self._before(x, layer.norm)).view(n, length, self.config.n_heads, -1).transpose(1, 2)
+            q, k, v = self._parts(qkv, angles)  # (n, H, length, d)
             if length < FUSED_FROM:
-                context = self._attend(q, laid_out(k.mT, self.dtype), laid_out(v, self.dtype), hidden)
+                q, k, v = (laid_out(each).flatten(0, 1) for each in (q, k.mT, v))
+                context = self._attend(q, k, v, hidden).view(n, -1, length, v.size(2))
             else:
                 mask = None if hidden is None else hidden.view(n, -1, 1, length)[:, :1].to(q.dtype)
-                context = F.scaled_dot_product_attention(q, k, v, mask).transpose(1, 2).flatten(2).flatten(0, 1)
-            x = self._after(layer.o(context, plus=x), layer.norm)
+                context = F.scaled_dot_product_attention(q, k, v, mask)
+            x = self._after(layer.o(context.transpose(1, 2).reshape(len(x), -1), plus=x), layer.norm)
             x = self._feed_forward(x, layer)
         return x if self._encoder_norm is None else self._encoder_norm(x)
 
     def _memory(self, layer: Layer, encoded: Tensor, n: int) -> Pair:
         """A layer's keys and values of the memory ``(B * S, d_model)``."""
         assert layer.cross_kv is not None
-        both = layer.cross_kv(encoded).view(n, -1, self.config.n_heads * (self.config.head_d_k + self.config.head_d_v))
-        h, d_k, d_v = self.config.n_heads, self.config.head_d_k, self.config.head_d_v
-        k, v = torch.split(both, [h * d_k, h * d_v], dim=2)
-        k, v = k.view(n, -1, h, d_k).permute(0, 2, 3, 1), v.view(n, -1, h, d_v).transpose(1, 2)
-        return laid_out(k, self.dtype), laid_out(v, self.dtype)
+        both = layer.cross_kv(encoded).view(n, encoded.size(0) // n, self.config.n_heads, -1).transpose(1, 2)
+        k, v = torch.split(both, [self.config.head_d_k, self.config.head_d_v], dim=3)
+        return laid_out(k.mT).flatten(0, 1), laid_out(v).flatten(0, 1)
 
-    def _heads(self, qkv: Tensor, n: int, angles: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values ``(n, H, L, d)`` of one product ``(n * L, H * (2 d_k + d_v))``."""
-        h, d_k, d_v = self.config.n_heads, self.config.head_d_k, self.config.head_d_v
-        parts = torch.split(qkv.view(n, -1, qkv.size(1)), [h * d_k, h * d_k, h * d_v], dim=2)
-        q, k, v = (part.view(n, part.size(1), h, -1).transpose(1, 2) for part in parts)
+    def _parts(self, qkv: Tensor, angles: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of heads ``(..., 2 d_k + d_v)``."""
+        d_k, d_v = self.config.head_d_k, self.config.head_d_v
+        q, k, v = torch.split(qkv, [d_k, d_k, d_v], dim=-1)
         return (q, k, v) if angles is None else (rotate(q, angles), rotate(k, angles), v)
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, hidden: Tensor | None) -> Tensor:
-        """Attention of ``q`` (n, H, Q, d_k) to keys (n, H, d_k, K) and values: ``(n * Q, H * d_v)``."""
-        n, h, n_queries, d_k = q.shape
-        q = laid_out(q, self.dtype).view(n * h, n_queries, d_k)
-        k, v = k.flatten(0, 1), v.flatten(0, 1)
+        """Attention ``(N, Q, d_v)`` of queries ``(N, Q, d_k)`` to keys ``(N, d_k, n)`` and values ``(N, n, d_v)``."""
+        scale = 1 / math.sqrt(q.size(2))
         if hidden is None:
-            scores = torch.bmm(q, k).mul_(1 / math.sqrt(d_k))
+            scores = torch.bmm(q, k).mul_(scale)
         else:
-            scores = torch.baddbmm(hidden.expand(-1, n_queries, -1), q, k, alpha=1 / math.sqrt(d_k))
-        context = torch.bmm(scores.softmax(dim=-1), v).view(n, h, n_queries, v.size(2)).transpose(1, 2)
-        return laid_out(context, self.dtype).view(n * n_queries, h * v.size(2))
+            scores = torch.baddbmm(hidden.expand(-1, q.size(1), -1), q, k, alpha=scale)
+        return torch.bmm(scores.softmax(dim=-1), v)
 
     def _feed_forward(self, x: Tensor, layer: Layer) -> Tensor:
         y, activation = self._before(x, layer.last_norm), self.config.activation
@@ -352,11 +353,11 @@ class FastTransformer:
         feed_forward = layer.feed_forward
         hidden = [feed_forward.w_1] if feed_forward.w_3 is None else [feed_forward.w_1, feed_forward.w_3]
         return Layer(
-            self._product(attention.w_q, attention.w_k, attention.w_v),
+            self._product(attention.w_q, attention.w_k, attention.w_v, n_heads=self.config.n_heads),
             self._product(attention.w_o),
             self._norm(layer.norm1),
             None if cross is None else self._product(cross.w_q),
-            None if cross is None else self._product(cross.w_k, cross.w_v),
+            None if cross is None else self._product(cross.w_k, cross.w_v, n_heads=self.config.n_heads),
             None if cross is None else self._product(cross.w_o),
             None if cross is None else self._norm(layer.norm2),
             self._product(*hidden),
@@ -364,21 +365,27 @@ class FastTransformer:
             last_norm,
         )
 
-    def _product(self, *linears: nn.Linear) -> Product:
-        """One product for several, side by side."""
+    def _product(self, *linears: nn.Linear, n_heads: int = 1) -> Product:
+        """One product for several, side by side within each head."""
+
+        def joined(parts: list[Tensor]) -> Tensor:
+            if len(parts) == 1:
+                return parts[0]
+            heads = [part.view(n_heads, len(part) // n_heads, *part.shape[1:]) for part in parts]
+            return torch.cat(heads, dim=1).flatten(0, 1)
+
         biases: list[Tensor] = [linear.bias for linear in linears if linear.bias is not None]
-        weights: list[Tensor] = [linear.weight for linear in linears]
-        weight = weights[0] if len(weights) == 1 else torch.cat(weights)
-        return prepared(weight, torch.cat(biases) if biases else None, self.precision)
+        bias = joined(biases) if biases else None
+        return prepared(joined([linear.weight for linear in linears]), bias, self.precision)
 
     def _norm(self, norm: nn.LayerNorm | None) -> Norm:
         assert norm is not None
         return Norm(norm.weight.detach().to(self.dtype), norm.bias.detach().to(self.dtype), norm.eps)
 
 
-def laid_out(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """A copy of ``x`` in the order of its axes, in another dtype; one pass."""
-    return torch.empty(x.shape, dtype=dtype, device=x.device).copy_(x)
+def laid_out(x: Tensor) -> Tensor:
+    """A copy of ``x`` in the order of its axes."""
+    return torch.empty(x.shape, dtype=x.dtype, device=x.device).copy_(x)
 
 
 def weight_versions(model: nn.Module) -> list[tuple[int, float]]:

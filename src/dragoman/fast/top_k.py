@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 BLOCK = 64
 """Tokens of a block."""
@@ -41,28 +42,29 @@ def best_extensions(logits: Tensor, scores: Tensor, n: int, never: Sequence[int]
         (minus infinity left out).
     """
     n_sentences, k = scores.shape
-    n_vocab = logits.size(1)
     maxima, log_sum = maxima_and_log_sum(logits)  # (R, blocks), (R,)
     if never:
         for token in never:  # (a list as an index is a tensor that a GPU would have to be given)
             logits[:, token] = -torch.inf
         for i in {token // BLOCK for token in never}:
             maxima[:, i] = logits[:, i * BLOCK : (i + 1) * BLOCK].amax(dim=1)
-    n_blocks = maxima.size(1)
-    blocks = (maxima - log_sum[:, None]).view(n_sentences, k, n_blocks)
-    blocks = (blocks + scores[:, :, None]).flatten(1)  # what the best token of each would come to
-    chosen = blocks.topk(min(n, k * n_blocks), sorted=False).indices  # (B, n)
-    beams, first = chosen // n_blocks, chosen % n_blocks * BLOCK
-    tokens = first[:, :, None] + torch.arange(BLOCK, device=logits.device)  # (B, n, BLOCK)
-    inside = None if n_vocab % BLOCK == 0 else tokens < n_vocab  # the last block may be shorter
-    rows = beams + torch.arange(n_sentences, device=logits.device)[:, None] * k
-    places = tokens if inside is None else tokens.clamp_max(n_vocab - 1)
-    found = logits.view(-1)[places + (rows * n_vocab)[:, :, None]]  # (B, n, BLOCK)
-    totals = found - log_sum[rows][:, :, None] + scores.gather(1, beams)[:, :, None]
-    if inside is not None:
-        totals.masked_fill_(~inside, -torch.inf)
+    n_vocab, n_blocks = logits.size(1), maxima.size(1)
+    rest = n_blocks * BLOCK - n_vocab  # by so much the last block is shorter
+    sums = log_sum.view(n_sentences, k)
+    # what the best token of each block would come to
+    blocks = (maxima.view(n_sentences, k, n_blocks) - sums[:, :, None]).add_(scores[:, :, None]).flatten(1)
+    chosen = blocks.topk(min(n, k * n_blocks), sorted=False).indices  # (B, n): beam * blocks + block
+    if rest:
+        logits = F.pad(logits, (0, rest), value=-torch.inf)
+    firsts = torch.arange(n_sentences, device=logits.device)[:, None] * (k * n_blocks)
+    found = F.embedding(chosen + firsts, logits.view(-1, BLOCK))  # (B, n, BLOCK)
+    beams = chosen // n_blocks
+    totals = (found - sums.gather(1, beams)[:, :, None]).add_(scores.gather(1, beams)[:, :, None])
     best, where = totals.flatten(1).topk(n)
-    return best, (places + (beams * n_vocab)[:, :, None]).flatten(1).gather(1, where), log_sum
+    places = chosen.gather(1, where // BLOCK) * BLOCK + where % BLOCK  # beam * blocks * BLOCK + token
+    if rest:
+        places = places // (n_blocks * BLOCK) * n_vocab + (places % (n_blocks * BLOCK)).clamp_max_(n_vocab - 1)
+    return best, places, log_sum
 
 
 def maxima_and_log_sum(logits: Tensor) -> tuple[Tensor, Tensor]:
@@ -88,10 +90,13 @@ def maxima_and_log_sum(logits: Tensor) -> tuple[Tensor, Tensor]:
         top = each.amax(dim=1)
         # a row's largest is taken away before ``exp`` only where that could leave the range of float32: by itself, so
         # that its last bits do not depend on the rows beside it
-        shift = top.masked_fill(top.abs() < IN_RANGE, 0.0)
-        if logits.device.type != "cpu" or bool(shift.any()):  # (to take nothing away is less than to ask a GPU)
+        shift = None
+        if logits.device.type != "cpu" or not bool(top.abs().amax() < IN_RANGE):  # (a GPU is not asked)
+            shift = top.masked_fill(top.abs() < IN_RANGE, 0.0)
             precise = torch.sub(precise, shift[:, None], out=odds)
-        torch.mul(precise, LOG2_E, out=odds).exp2_()
-        parts.append((each, odds.sum(dim=1).log_().add_(shift)))
+        log_sum = torch.mul(precise, LOG2_E, out=odds).exp2_().sum(dim=1).log_()
+        parts.append((each, log_sum if shift is None else log_sum.add_(shift)))
+    if len(parts) == 1:
+        return parts[0]
     maxima_, log_sums = (torch.cat(some) for some in zip(*parts, strict=True))
     return maxima_, log_sums
