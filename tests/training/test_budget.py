@@ -159,7 +159,28 @@ def test_the_steps_that_fit_into_the_minutes_bound_the_schedule(tiny_run: Path) 
     )
     updates = updates_in(1, 1000, 500)
     chosen = choose_steps(config, store, ["train.max_minutes=1"], tokens_per_second=1000).train
-    assert chosen.max_steps == round(SPARE * updates + 0.49)
-    assert chosen.warmup_steps < chosen.max_steps
+    assert chosen.max_steps == SPARE * updates
+    assert chosen.warmup_steps == updates // 10
     assert chosen.validate_every <= updates // 2
     assert choose_steps(config, store, ["train.max_minutes=1"], tokens_per_second=1e9).train.max_steps == 2000  # epochs
+
+
+def test_a_machine_that_was_timed_while_it_was_busy_trains_until_its_time_is_up(tiny_run: Path) -> None:
+    from dragoman.data.store import Store
+    from dragoman.training.defaults import choose_steps
+    from dragoman.training.schedule import learning_rate
+
+    store = Store.open(tiny_run / "store/train")
+    for schedule in ("cosine", "inverse_sqrt"):
+        train = {"batch_tokens": 500, "max_minutes": 1, "schedule": schedule, "lr": 1.0}
+        config = Config.from_mapping({"data": {"train": {"src": "a", "tgt": "b"}}, "train": train})
+        chosen = choose_steps(config, store, ["train.max_minutes=1"], tokens_per_second=1000).train
+        updates = updates_in(1, 1000, 500)
+        assert chosen.max_steps > 3 * updates
+        # at the speed that was timed, and at three times that speed: the peak is early, and the end near 0
+        for speed in (1, 3):
+            rates = [
+                learning_rate(step, chosen, 128, 60 * step / (speed * updates)) for step in range(1, speed * updates)
+            ]
+            assert rates.index(max(rates)) < 0.11 * len(rates) * (1 if schedule == "cosine" else 2)
+            assert rates[-1] < (0.01 if schedule == "cosine" else 0.6)

@@ -34,8 +34,9 @@ from dragoman.training.task import task_of
 VALIDATIONS = 4
 """About so many in a limit of minutes, where each takes of the time for training."""
 
-SPARE = 1.25
-"""The steps that fit into a limit of minutes are multiplied by this: the speed is only about known."""
+SPARE = 4
+"""The steps that fit into a limit of minutes are multiplied by this: the speed was perhaps timed while others were at
+work, and the clock shall end the training. With a cosine the rate follows the clock all the same."""
 
 SLACK = 1.05
 """The estimated steps of the epochs asked for are multiplied by this, as epochs differ in their number of batches."""
@@ -313,6 +314,7 @@ def choose_steps(
     said = with_overrides({}, overrides).get("train") or {}
     steps = train.max_steps if "max_steps" in said else max(least, math.ceil(epochs * steps_an_epoch))
     every = max(100, min(2000, steps // 12))
+    updates = None
     if tokens_per_second is not None and train.max_minutes is not None:
         updates = updates_in(train.max_minutes, tokens_per_second, train.batch_tokens * train.accumulate)
         every = max(1, min(2000, updates // VALIDATIONS))
@@ -320,7 +322,9 @@ def choose_steps(
             steps = max(2, min(steps, math.ceil(SPARE * updates)))
     if "warmup_steps" in said and "max_steps" not in said:
         steps = max(steps, train.warmup_steps + 1)
-    warmup = max(1, min(4000, steps // 10))
+    # a cosine by the clock has its place in max_steps by the share of the time, other schedules by the steps made
+    counted = steps if updates is None or train.schedule == "cosine" else min(steps, updates)
+    warmup = max(1, min(4000, counted // 10))
     values = {"max_steps": steps, "warmup_steps": warmup, "validate_every": every, "save_every": every}
     update = {name: value for name, value in values.items() if name not in said}
     settings = {**config.model_dump(), "train": {**train.model_dump(), **update}}
