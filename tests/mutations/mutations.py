@@ -93,7 +93,7 @@ MENDED = [
     Mutation(
         "export --check of a parser is refused when the export has been written",
         "cli/export.py",
-        "    check_task(translator)\n",
+        "    export_check.check_task(translator)\n",
         "",
         "tests/translation/test_parser.py::test_an_export_of_a_parser_is_not_compared_and_nothing_is_written",
     ),
