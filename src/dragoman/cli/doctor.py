@@ -41,7 +41,7 @@ def doctor(
 ) -> None:
     """``dragoman doctor``; its help is in ``cli/commands.py``."""
     with loading():
-        from dragoman.config import OneFile
+        from dragoman.data.texts import refuse_stray_columns
         from dragoman.doctor.diagnosis import of_run, of_text, text_named
         from dragoman.doctor.page import check_page, write_page
         from dragoman.explanation.style import no_figures
@@ -53,10 +53,10 @@ def doctor(
             raise ConfigError(f"{what[0]} is a run: name it alone, or give text files or a configuration without it")
         diagnosis = of_run(what[0])
     else:
-        config, named = text_named(what or (), two_columns(options.columns))
+        columns = two_columns(options.columns)
+        config, named = text_named(what or (), columns)
+        refuse_stray_columns(columns, named)
         texts = {**options.sets}
-        if options.columns is not None and not any(isinstance(text, OneFile) for text in named):
-            raise ConfigError("--columns belongs to a table or a translation memory, and none was given")
         if named and "train" in texts:
             raise ConfigError("name the training text once, so or by --src and --tgt")
         if named:

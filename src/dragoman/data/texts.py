@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -146,3 +146,13 @@ def _begins_with(path: Path, rest: list[Path]) -> PairOfFiles:
     if len(ends) < 2:
         raise ConfigError(f"{path}: no such file{''.join(f', only {file}' for file in ends.values())}; give {FORMS}")
     raise ConfigError(f"{path}: there is {', '.join(ends)}; say from which to which: {path} {' '.join(list(ends)[:2])}")
+
+
+def refuse_stray_columns(columns: tuple[str, str] | None, texts: Iterable[TextFiles]) -> None:
+    """Refuse columns where no text has any.
+
+    Raises:
+        ConfigError: There is neither a table nor a memory.
+    """
+    if columns is not None and not any(isinstance(text, OneFile) for text in texts):
+        raise ConfigError("--columns belongs to a table or a translation memory, and none was given")

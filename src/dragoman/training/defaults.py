@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +14,6 @@ from dragoman.config import (
     PRESETS,
     Config,
     DataConfig,
-    OneFile,
     PairOfFiles,
     TextFiles,
     each,
@@ -23,7 +23,7 @@ from dragoman.config import (
 from dragoman.data.batching import drawn, epoch_batches
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.store import Store
-from dragoman.data.texts import FORMS, languages_of, paths_of, read_texts, texts_named
+from dragoman.data.texts import FORMS, languages_of, paths_of, read_texts, refuse_stray_columns, texts_named
 from dragoman.errors import ConfigError
 from dragoman.progress import Ticker
 from dragoman.training.budget import Text, all_is_said, in_time, updates_in
@@ -92,8 +92,7 @@ def told_apart(what: What, options: TrainOptions) -> Given:
         if pair and named:
             raise ConfigError(f"{named[0]}: name the text once, so or by {sides.partition(': ')[2]}")
         found.append((*pair, *texts_named(named, columns)))
-    if columns is not None and not any(isinstance(text, OneFile) for texts in found for text in texts):
-        raise ConfigError("--columns belongs to a table or a translation memory, and none was given")
+    refuse_stray_columns(columns, chain.from_iterable(found))
     return Given(config, *found)
 
 

@@ -65,18 +65,19 @@ def train_step(
     exchange = Exchange(world, model.parameters())
     for i, batch in enumerate(batches, start=1):
         loss, nll = _losses(model, batch.to(device), config, pad_id)
-        tokens = int(counting()[0])
+        if i == 1:
+            tokens = int(counting()[0])
         with exchange if i == len(batches) else nullcontext():
             torch.autograd.backward(loss / tokens)
         smoothed, plain = smoothed + loss.detach(), plain + nll.detach()
-    mine = [smoothed, plain, *exchange.gradients]
+    mine = smoothed
     smoothed, plain, *grads = exchange.sums(smoothed, plain)
     grad_norm = torch.nn.utils.get_total_norm(grads)
     # the one look at the device in an update: whether this one is made must be known before it is, so that it cannot
     # wait for the next report; all that the host wants to know comes with it, and it queues what follows meanwhile
     smoothed_nats, plain_nats, norm = torch.stack([smoothed, plain, grad_norm]).tolist()
     finite = math.isfinite(smoothed_nats) and math.isfinite(norm)
-    mine_finite = finite or all_finite([mine[0], *mine[2:]])
+    mine_finite = finite or all_finite([mine, *exchange.gradients])
     if finite:
         exchange.adopt(grads)
         if config.clip_norm is not None:
