@@ -188,21 +188,23 @@ class PairReader:
         Args:
             pairs: Ids of sources and translations.
         """
-        lost: list[int] = []  # are not seen
-        with autocast(self.precision, self.device):
-            found = attend_all(self.model, pairs, self.device, batch_tokens, failed=lost.append)
         return [
             0 if each is None else longest_unread(each[:, : len(src)])
-            for each, (src, _) in zip(found, pairs, strict=True)
+            for each, (src, _) in zip(self._attended(pairs, batch_tokens), pairs, strict=True)
         ]
+
+    def _attended(
+        self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], batch_tokens: int
+    ) -> list[torch.Tensor | None]:
+        """The attention of each translation to its source; None for one that runs out of memory."""
+        with autocast(self.precision, self.device):
+            return attend_all(self.model, pairs, self.device, batch_tokens, failed=lambda lost: None)
 
     def align(self, parts: Sequence[Sequence[TextPart]], batch_tokens: int) -> list[Links]:
         """Align the parts of some texts with their translations; a part that runs out of memory has no links."""
         flat = [part for group in parts for part in group]
         pairs = [(part.src_ids, part.tgt_ids) for part in flat]
-        lost: list[int] = []  # have no links
-        with autocast(self.precision, self.device):
-            attended = iter(attend_all(self.model, pairs, self.device, batch_tokens, failed=lost.append))
+        attended = iter(self._attended(pairs, batch_tokens))
         result = []
         for group in parts:
             found: set[tuple[int, int]] = set()
