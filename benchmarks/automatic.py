@@ -112,26 +112,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.automatic", description=__doc__)
     parser.add_argument("data", type=Path, help="folder with tatoeba-en-de/ and multi30k/")
     parser.add_argument("--runs", type=Path, default=Path("runs/automatic"))
-    parser.add_argument("--minutes", type=float, default=2.5)
+    parser.add_argument("--minutes", type=float, nargs="+", default=[2.5, 10.0])
     parser.add_argument("--corpus", choices=tuple(CORPORA), action="append", help="only this one")
     parser.add_argument("--only", type=int, nargs="+", help="rows: 0 is automatic, 1 to 4 are by hand")
     args = parser.parse_args()
     torch.set_num_threads(1)
     by_cpu_time()
     figures: dict[str, Any] = {}
-    for corpus in args.corpus or CORPORA:
+    rows: dict[str, list[str]] = {"automatic": [], **BY_HAND}
+    for corpus, minutes in itertools.product(args.corpus or CORPORA, args.minutes):
         text = args.runs / corpus
         prepared(args.data, corpus, text)
-        rows: dict[str, list[str]] = {"automatic": [], **BY_HAND}
         for i, (name, settings) in enumerate(rows.items()):
             if args.only and i not in args.only:
                 continue
-            run = args.runs / f"{corpus}-{args.minutes:g}-{i}"
+            run = args.runs / f"{corpus}-{minutes:g}-{i}"
             if not (run / "bundle").is_dir():
-                trained(run, text, args.minutes, settings)
+                trained(run, text, minutes, settings)
             row = measured(run, text)
             print(corpus, name, row, file=sys.stderr, flush=True)
-            figures.setdefault(f"{corpus}, {args.minutes:g} minutes", {})[name] = row
+            figures.setdefault(f"{corpus}, {minutes:g} minutes", {})[name] = row
     save("automatic", figures, command("automatic", parser, args))
 
 

@@ -28,16 +28,25 @@ of neighbouring runs. Memory is the peak of the process. SMALL is d_model 256, d
 
 How far the numbers go:
 
-- Most are medians of two runs. Differences of a few per cent mean nothing, and where the two runs are far apart, the
-  ratio means nothing either.
+- With AMX, and without any bf16, most are medians of two runs: there differences of a few per cent mean nothing, and
+  where the two runs are far apart, the ratio means nothing either. With AVX-512 in bf16 they are medians of five.
 - Compare within a table. The machines are virtual, and their speed changes from one day to the next.
 - The CPU model is the one that the virtual machine reports; it may not be the real one (Intel's family 6, model 167 has
   neither AMX nor avx512_bf16). Go by the instruction sets. The two cores with AMX are virtual too and seem to share one
   physical core: two trainings at once each ran at 0.6 times their speed alone ([log](../log.md)).
 - tcmalloc is a memory allocator that only dragoman was measured with; no other system was given it.
+- Marian, in C++, was not run here. [CTranslate2's authors](https://github.com/OpenNMT/CTranslate2#benchmarks) measured
+  both with one OPUS-MT model of base size, on four threads of an Intel Xeon 8275CL: Marian 1.11 gives 345 target tokens
+  a second in float32 and 356 in int8, CTranslate2 3.6 gives 525 and 696.
 """
 MACHINES = {"": "", "avx512-bf16": "with AVX-512 in bf16, without AMX", "without-amx": "without AMX"}
 """Folders of results, and what the kind of machine is called in the titles of its pages."""
+ABOUT = {
+    "avx512-bf16": "Products in bf16 are half as fast as in float32 on this processor, so dragoman's own choice, "
+    "`precision: auto`, trains in float32. It does so by a timing, not by the instruction set: on AMD Zen 4, which has "
+    "the same one, bf16 is twice as fast ([log](../log.md)).\n"
+}
+"""What has to be known of a kind of machine, above its figures."""
 GROUPS = {
     "": ("Performance", ("training", "loop", "decoding")),
     "-latency": ("Single sentences, long ones, and products of matrices", ("latency", "long", "minutes", "roofline")),
@@ -378,7 +387,8 @@ def pages(results: Path) -> list[Page]:
             own = [_renamed(sections[name], end) for name in names if name in sections]
             name = f"performance{end}{group}"
             title = f"{title}, {machine}" if machine else title
-            note = "" if group else _two_days(results / folder) if folder else ""
+            note = f"\n{ABOUT[folder]}" if folder in ABOUT else ""
+            note += "" if group else _two_days(results / folder) if folder else ""
             if name != "performance" and own:
                 found.append(Page(name, f"# {title}\n\nHow it was measured, and how far the numbers go: "
                                         f"[performance](performance.md).\n{note}", own))  # fmt: skip
