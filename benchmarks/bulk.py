@@ -44,19 +44,25 @@ def write_shards(lines: Sequence[str], n_shards: int, folder: Path) -> list[Path
     return paths
 
 
+def lines_of_whole(path: Path) -> int:
+    """The lines of a shard that is whole."""
+    return path.read_bytes().count(b"\n")
+
+
 def together(folder: Path, shards: Sequence[Path]) -> list[str]:
     """All lines of a translated folder, in order."""
     return [line for shard in shards for line in (folder / shard.name).read_text("utf-8").split("\n")[:-1]]
 
 
 def kill_a_worker(running: Sequence[str], shards: Sequence[Path], out: Path, log: Path) -> int:
-    """Run a command and kill one of its workers when the first windows are kept; returns the lines that were kept."""
+    """Run a command and kill one of its workers when the first lines are kept; returns how many these are."""
     with log.open("wb") as file:
         process = subprocess.Popen(running, stdout=file, stderr=subprocess.STDOUT)
         kept = 0
         while process.poll() is None and not kept:
             time.sleep(0.05)
-            kept = max(lines_done(out / shard.name) for shard in shards)
+            whole = sum(lines_of_whole(out / shard.name) for shard in shards if (out / shard.name).is_file())
+            kept = whole + sum(lines_done(out / shard.name) for shard in shards)
         victims = [one.pid for one in psutil.process_iter(["cmdline"]) if WORKER in " ".join(one.info["cmdline"] or ())]
         if not victims:
             raise RuntimeError(f"no worker was alive: {log.read_text('utf-8')[-2000:]}")
@@ -119,7 +125,7 @@ def main() -> None:
         "ratios": ratios(found, "lines_per_s", [RAY], [ONE, BOTH]),
         "seconds_of_ray_for_one_line": round(start_s, 1),
         "a_worker_killed": {
-            "lines_kept_of_its_shard_or_the_others": kept,
+            "lines_kept_before": kept,
             "lines_lost_or_repeated": len(killed) - args.lines,
             "lines_that_differ_from_an_undisturbed_run": sum(a != b for a, b in zip(killed, calm, strict=True)),
             "lines_that_differ_from_one_process": sum(a != b for a, b in zip(killed, plain, strict=True)),

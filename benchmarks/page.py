@@ -22,9 +22,10 @@ HEAD = """# Performance
 `python -m benchmarks.page` generates these pages from the files in [benchmarks/results](../../benchmarks/results).
 [benchmarks/README.md](../../benchmarks/README.md) describes how each number is measured and how to repeat it. Systems
 take turns in one run, each in its own process and environment, with the same text, subwords, sizes and, for decoding,
-the same weights. A number is the median of the runs, followed by (minimum-maximum). A ratio is the median of the ratios
-of neighbouring runs. Memory is the peak of the process. SMALL is d_model 256, d_ff 1024, 4 heads, 3 + 3 layers; BASE is
-512, 2048, 8, 6 + 6.
+the same weights. A number is the median of the runs, followed by (minimum-maximum). A ratio, in the columns headed
+*is*, says how many times as fast; it is the median of the ratios of neighbouring runs, followed by their least and
+greatest. Memory is the peak of the process. SMALL is d_model 256, d_ff 1024, 4 heads, 3 + 3 layers; BASE is 512, 2048,
+8, 6 + 6.
 
 How far the numbers go:
 

@@ -24,9 +24,13 @@ def spread(values: Mapping[str, float]) -> str:
 
 
 def ratio(found: Mapping[str, Mapping[str, float]], ours: str, peer: str) -> str:
-    """``4.50x``, or nothing where they were not compared."""
+    """``4.50 (4.21-4.63)``, of all rounds, or nothing where they were not compared."""
     key = f"{ours} / {peer}"
-    return f"{found[key]['median']:.2f}x" if key in found else ""
+    if key not in found:
+        return ""
+    values = found[key]
+    told = f"{values['median']:.2f}"
+    return told if values["runs"] == 1 else f"{told} ({values['min']:.2f}-{values['max']:.2f})"
 
 
 def image(name: str, what: str) -> str:
