@@ -177,6 +177,50 @@ def test_the_python_of_a_page_runs(workplace: Workplace, path: str) -> None:
     workplace.run([sys.executable, "-W", "error", "-c", SMALL_TRAININGS + "\n".join(found)])
 
 
+CATALOGUE = """
+msgid "NAME"
+msgstr "目录"
+
+msgid ""
+"in two "
+"parts"
+msgstr "两部分"
+
+msgid "NAME"
+msgstr "目录"
+
+#, fuzzy
+msgid "fuzzy"
+msgstr "模糊"
+
+msgid "open"
+msgstr ""
+
+msgid "%d file"
+msgid_plural "%d files"
+msgstr[0] "%d 个文件"
+
+msgid "two\\nlines"
+msgstr "两\\n行"
+
+#~ msgid "gone"
+#~ msgstr "没有了"
+"""
+
+
+def test_the_recipe_makes_text_files_of_message_catalogues(tmp_path: Path) -> None:
+    (tmp_path / "python-docs-zh-cn").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / f"python-docs-zh-cn/{name}.po").write_text(CATALOGUE.replace("NAME", name), encoding="utf-8")
+    (recipe,) = blocks((DOCS / "recipes/index.md").read_text(encoding="utf-8"), "python")
+    subprocess.run([sys.executable, "-W", "error", "-c", recipe], cwd=tmp_path, check=True)
+    made = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir() if path.is_file()}
+    assert made == {
+        "dev.en": "a\nin two parts\n", "dev.zh": "目录\n两部分\n",
+        "train.en": "b\nin two parts\n", "train.zh": "目录\n两部分\n",
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("block", blocks(GUIDE, "yaml"))
 def test_configurations_in_the_guide_are_valid(tmp_path: Path, block: str) -> None:
     (tmp_path / "my.yaml").write_text(block, encoding="utf-8")

@@ -189,8 +189,8 @@ def test_a_run_is_diagnosed(command: Command, tiny_run: Path) -> None:
     ("args", "says"),
     [
         ((), "nothing to examine: give a run, a configuration, or training text, as train.en train.de"),
-        (("--src", "train.en"), "give both sides: --src and --tgt"),
-        ((*TEXT, "--test-src", "test.en"), "give both sides: --test-src and --test-ref"),
+        (("--src", "train.en"), "give both sides of the training text: --src and --tgt"),
+        ((*TEXT, "--test-src", "test.en"), "give both sides of the test text: --test-src and --test-ref"),
         (("--src", "none.en", "--tgt", "train.de"), "none.en: no such file"),
         ((*TEXT, "--valid-src", "none.en", "--valid-tgt", "test.de"), "none.en: no such file"),
         (("none.yaml",), "none.yaml: no such file"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,13 +80,28 @@ def test_logarithmic_axes_have_plain_numbers() -> None:
     (axes,) = figure.axes
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     assert [text.get_text() for text in axes.texts] == ["paper"]
-    low, high = axes.get_xlim()
-    shown = [
-        label.get_text()
-        for at, label in zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)
-        if low <= at <= high
-    ]
-    assert {"4", "64", "1,024"} <= set(shown)
+    assert {"4", "64", "1,024"} <= set(ticks_of(axes.xaxis))
+
+
+def ticks_of(axis: Any) -> list[str]:
+    """The ticks that are to be seen, as they are written."""
+    low, high = axis.get_view_interval()
+    written = [label.get_text() for label in axis.get_ticklabels()]
+    return [text for at, text in zip(axis.get_ticklocs(), written, strict=True) if low <= at <= high]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (1e-3, 1e4, ["0.001", "0.01", "0.1", "1", "10", "100", "1,000", "10,000"]),
+        (1e-6, 1.0, ["10⁻⁶", "10⁻⁵", "10⁻⁴", "10⁻³", "10⁻²", "10⁻¹", "10⁰"]),
+        (2e-5, 5e-4, ["2×10⁻⁵", "5×10⁻⁵", "10⁻⁴", "2×10⁻⁴", "5×10⁻⁴"]),
+        (10.0, 1e6, ["10¹", "10²", "10³", "10⁴", "10⁵", "10⁶"]),
+    ],
+)
+def test_ticks_of_a_logarithmic_axis_are_written_alike(low: float, high: float, expected: list[str]) -> None:
+    chart = Chart([Curve("", [1, 2], [low, high])], "x", "y", y_log=10, y_range=(low, high))
+    assert ticks_of(curves([chart]).axes[0].yaxis) == expected
 
 
 def test_bars_are_as_long_as_their_values_and_say_them() -> None:

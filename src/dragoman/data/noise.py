@@ -1,7 +1,7 @@
 """Noise for training: what people really type, on the source side, sampled again in each epoch.
 
 The source is touched and the target stays as it is, so that the model learns to translate a careless line as it does
-the careful one (https://arxiv.org/abs/1711.02173, https://aclanthology.org/D19-1506). Two kinds touch both sides, since
+the careful one (https://arxiv.org/abs/1711.02173, https://aclanthology.org/D19-5506). Two kinds touch both sides, since
 they make another sentence of it: ``inserts`` puts the same emoji, address or mask on both, to be copied; ``one_word``
 leaves of both only one word and its translation. A mask such as ``[3]`` stands for what no model can know; translation
 puts masks in place of addresses, placeholders and the like (``translation.carrying``).

@@ -87,8 +87,7 @@ class DistillOptions(Options):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if (self.valid_src is None) != (self.valid_ref is None):
-            raise ValueError("give both sides of the validation text: --valid-src and --valid-ref")
+        self.has_both_sides("the validation text", "valid_src", "valid_ref")
         for name, asked in (("--best-of", self.best_of > 1), ("--with-references", self.with_references)):
             if asked and self.ref is None:
                 raise ValueError(f"{name} needs the references of --src: give them with --ref")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Self
 from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
-from dragoman.errors import ConfigError
 from dragoman.training.options import Columns, two_columns
 from dragoman.translation.options import Options, option
 
@@ -45,12 +44,12 @@ class ExaminedText(Options):
         """
         from dragoman.config import PairOfFiles  # here, for --help is quicker without YAML
 
-        sides = {"train": ("src", "tgt"), "valid": ("valid_src", "valid_tgt"), "test": ("test_src", "test_ref")}
         found: dict[str, tuple[TextFiles, ...]] = {}
-        for name, options in sides.items():
-            src, tgt = (getattr(self, option) for option in options)
-            if (src is None) != (tgt is None):
-                raise ConfigError("give both sides: " + " and ".join(f"--{each.replace('_', '-')}" for each in options))
-            if src is not None:
-                found[name] = (PairOfFiles(src=src, tgt=tgt),)
+        for name, text, src, tgt in (
+            ("train", "the training text", "src", "tgt"),
+            ("valid", "the validation text", "valid_src", "valid_tgt"),
+            ("test", "the test text", "test_src", "test_ref"),
+        ):
+            if self.has_both_sides(text, src, tgt):
+                found[name] = (PairOfFiles(src=getattr(self, src), tgt=getattr(self, tgt)),)
         return found

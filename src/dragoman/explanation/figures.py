@@ -25,6 +25,7 @@ from dragoman.explanation.style import (
     number,
     numbers,
     save,
+    ticks,
 )
 
 __all__ = [
@@ -139,14 +140,19 @@ def _draw_chart(axes: Any, chart: Chart) -> list[_End]:
 
 
 def _plain_log(axis: Any, base: int) -> None:
-    """Ticks at powers, written as people write them; between powers of ten, 2 and 5 where there is room."""
+    """Ticks at powers, written as people write them, and alike; between powers of ten, 2 and 5 where there is room."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     low, high = axis.get_view_interval()
     spans = math.log(max(high / max(low, 1e-300), 1.0), base)
     axis.set_major_locator(LogLocator(base, subs=(1, 2, 5) if base == 10 and spans < 2 else (1,), numticks=9))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+
+    def written(value: float, _: int | None) -> str:
+        low, high = axis.get_view_interval()
+        return ticks([*(at for at in axis.get_majorticklocs() if low <= at <= high), value])[-1]
+
+    axis.set_major_formatter(FuncFormatter(written))
 
 
 def _keep_apart(axes: Any, ends: Sequence[_End]) -> None:

@@ -94,7 +94,8 @@ def _draw_scale(figure: Any, picture: Any, axes: Any, legend: str, shrink: float
 def _cell(heights: int, widths: int, n_maps: int) -> tuple[float, float]:
     """Height and width of a cell in inches: squares, unless the matrix is a strip."""
     room = 3.8 if n_maps == 1 else 2.2
-    side = min(0.4, room / max(heights, widths))
+    largest = 0.4 if n_maps < 4 else 0.16  # a page makes a wide figure, and its letters, smaller
+    side = min(largest, room / max(heights, widths))
     if max(heights, widths) <= 4 * min(heights, widths):
         return side, side
     short = min(0.4, 1.2 / min(heights, widths))

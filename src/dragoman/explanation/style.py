@@ -34,6 +34,7 @@ CJK_FONTS = (
     "PingFang SC", "Hiragino Sans GB", "Microsoft YaHei", "SimHei", "Noto Sans CJK JP", "Droid Sans Fallback",
 )  # fmt: skip
 ENDINGS = (".svg", ".png", ".pdf")
+_RAISED = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
 
 
 # --- colours ----------------------------------------------------------------------------------------------------------
@@ -163,11 +164,19 @@ def number(value: float) -> str:
     if not math.isfinite(value):
         return str(value)
     text = f"{value:,.0f}" if 100 <= abs(value) < 1e6 else f"{value:.3g}"
-    if "e" in text:
-        mantissa, exponent = text.split("e")
-        raised = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-        text = f"10{raised}" if mantissa == "1" else f"{mantissa}×10{raised}"
-    return text.replace("-", "−")
+    return (_power(value) if "e" in text else text).replace("-", "−")
+
+
+def _power(value: float) -> str:
+    mantissa, exponent = f"{value:.2e}".split("e")
+    raised = str(int(exponent)).translate(str.maketrans("-0123456789", _RAISED))
+    return f"10{raised}" if float(mantissa) == 1 else f"{float(mantissa):g}×10{raised}"
+
+
+def ticks(values: Sequence[float]) -> list[str]:
+    """Those of a logarithmic axis: each as ``number`` writes it, or if one is a power of ten, all: 10⁻⁶, 10⁻³, 10⁰."""
+    texts = [number(value) for value in values]
+    return [_power(value) for value in values] if any(text[-1] in _RAISED for text in texts) else texts
 
 
 def numbers(values: Sequence[float]) -> list[str]:

@@ -170,8 +170,8 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
         ),
         Section(
             "Four ways to say it",
-            "All four are in use, three of them in the five documents, and from the outside a mask does not tell which "
-            "it is. With `keep` ours:",
+            "All four are in use, and all four occur in the five documents; from the outside a mask does not tell "
+            "which it is. With `keep` ours:",
             table=_conventions_table(),
         ),
         Section(

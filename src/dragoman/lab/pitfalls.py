@@ -125,7 +125,7 @@ def verdict(numbers: dict[str, Any]) -> list[Claim]:
             shifted["symptom"],
         ),
         Claim(
-            "Hiding padded queries with -inf spoils the whole batch, two layers on",
+            "Hiding padded queries with -inf spoils the whole sentence, two layers on",
             hidden["numbers"]["two_layers"] == 1.0,
             hidden["symptom"],
         ),

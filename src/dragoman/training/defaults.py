@@ -30,6 +30,7 @@ from dragoman.training.budget import Text, all_is_said, in_time, updates_in
 from dragoman.training.options import TrainOptions, two_columns
 from dragoman.training.speed import tokens_per_second
 from dragoman.training.task import task_of
+from dragoman.translation.options import flags
 
 VALIDATIONS = 4
 """About so many in a limit of minutes, where each takes of the time for training."""
@@ -82,15 +83,15 @@ def told_apart(what: What, options: TrainOptions) -> Given:
         config = words.pop(0)
     columns = two_columns(options.columns)
     found = []
-    for src, tgt, named, sides in (
-        (options.src, options.tgt, words, "the training text: --src and --tgt"),
-        (options.valid_src, options.valid_tgt, options.valid, "the validation text: --valid-src and --valid-tgt"),
+    for text, src, tgt, named in (
+        ("the training text", "src", "tgt", words),
+        ("the validation text", "valid_src", "valid_tgt", options.valid),
     ):
-        if (src is None) != (tgt is None):
-            raise ConfigError(f"give both sides of {sides}")
-        pair = () if src is None or tgt is None else (PairOfFiles(src=Path(src), tgt=Path(tgt)),)
+        pair: tuple[PairOfFiles, ...] = ()
+        if options.has_both_sides(text, src, tgt):
+            pair = (PairOfFiles(src=Path(getattr(options, src)), tgt=Path(getattr(options, tgt))),)
         if pair and named:
-            raise ConfigError(f"{named[0]}: name the text once, so or by {sides.partition(': ')[2]}")
+            raise ConfigError(f"{named[0]}: name the text once, so or by {flags(src, tgt)}")
         found.append((*pair, *texts_named(named, columns)))
     refuse_stray_columns(columns, chain.from_iterable(found))
     return Given(config, *found)

@@ -409,7 +409,7 @@ class Tidings:
         self._shown, self._due, self._every = now, now + self.FIRST_S, self.EVERY_S
 
     def tell(self, state: TrainState, left: float, epoch: int, log: RunLog, is_last: bool) -> None:
-        """Say how far training is, if it is time to: ``left`` seconds before its end."""
+        """Say how far training is, if it is time to: ``left`` seconds before its end; in words the first epoch is 1."""
         now = time.monotonic()
         if not is_last and now < self._due and now - self._shown < REWRITE_S:
             return
@@ -418,7 +418,7 @@ class Tidings:
             f"perplexity {perplexity(self.window.loss):.2f}",
             f"{duration(left)} left" if left else f"{duration(state.seconds)} in all",
             f"{self.window.speed(state):,.0f} tokens/s",
-            f"epoch {epoch}",
+            f"epoch {epoch + 1}",
         )
         self._shown = now
         if is_last or now >= self._due:

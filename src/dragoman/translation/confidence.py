@@ -2,10 +2,10 @@
 
 A search knows how likely the model thinks its translation. That is no measure of quality yet: it falls with length, and
 models are surer than they should be (https://arxiv.org/abs/1706.04599). So, at the end of training, a linear
-regression learns the chrF of the sentences of the validation set from what is known without a reference, as in
-https://arxiv.org/abs/2005.10608; and a monotone curve (isotonic regression) turns what it says into what sentences
-like these had on average. The curve is fitted to what each fifth of the sentences is given by a regression that has
-not seen it, so that it is not too sure of itself. All is plain numbers, and applying them costs nothing.
+regression learns the chrF of the sentences of the validation set from what is known without a reference, such as the
+indicators of https://arxiv.org/abs/2005.10608; and a monotone curve (isotonic regression) turns what it says into what
+sentences like these had on average. The curve is fitted to what each fifth of the sentences is given by a regression
+that has not seen it, so that it is not too sure of itself. All is plain numbers, and applying them costs nothing.
 
 Where two sentences reach the model as one, it may drop the second and be as sure as ever. Validation sentences do not
 show that, so they are also joined two by two: what a translation that is shorter than nearly all of single sentences

@@ -1,7 +1,7 @@
 """Cuts spans out of a text, and puts them into its translation with the spaces that a careful typist would set.
 
 A span is put into the gap between two words of the translation that, by the word alignment of both, corresponds to the
-one it was cut out of (as "detag and project" for markup, https://aclanthology.org/2020.wmt-1.110). It touches what it
+one it was cut out of (as "detag and project" for markup, https://aclanthology.org/2020.wmt-1.138). It touches what it
 touched in the source, where that is there again: the same unit or mark, or any word if it is a tag. Else spaces part
 it from words; none comes after an opening bracket or quotation mark, nor before a closing one or a full stop. Which
 way a straight quotation mark points is seen by the spaces around it. Nothing here knows a model.

@@ -50,6 +50,11 @@ def one_or_several(paths: Any) -> tuple[Any, ...]:
     return (paths,) if isinstance(paths, str | Path) else tuple(paths)
 
 
+def flags(*names: str) -> str:
+    """Options as they are written on the command line: ``--valid-src and --valid-tgt``."""
+    return " and ".join(f"--{name.replace('_', '-')}" for name in names)
+
+
 class Options:
     """Base of declared options: they are changed and refused by name."""
 
@@ -79,6 +84,17 @@ class Options:
             return cls(**changes) if options is None else dataclasses.replace(options, **changes)  # type: ignore[type-var]
         except ValidationError as error:
             raise ConfigError("; ".join(_readable(problem) for problem in error.errors(include_url=False))) from None
+
+    def has_both_sides(self, text: str, src: str, tgt: str) -> bool:
+        """Whether the options ``src`` and ``tgt``, the two files of a parallel text, are given.
+
+        Raises:
+            ConfigError: One is, and the other is not.
+        """
+        given = [getattr(self, name) is not None for name in (src, tgt)]
+        if given[0] != given[1]:
+            raise ConfigError(f"give both sides of {text}: {flags(src, tgt)}")
+        return given[0]
 
 
 _LIMITS = {"ge": "{:g} or more", "gt": "above {:g}", "le": "at most {:g}", "lt": "below {:g}"}
