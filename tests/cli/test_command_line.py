@@ -14,6 +14,7 @@ import pytest
 
 import dragoman
 from dragoman import cli
+from dragoman.cli.commands import COMMANDS, load
 
 Command = Callable[..., Any]
 
@@ -51,6 +52,18 @@ def test_each_command_has_help(command: Command, name: str) -> None:
     done = command(name, "--help")
     assert (done.status, done.err) == (0, "")
     assert b"--" in done.out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_fits_a_narrow_terminal_and_speaks_no_python(
+    command: Command, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    said = command(name, "--help").out.decode()
+    assert max(map(len, said.splitlines())) <= 60
+    for each in load(name).params:
+        assert all(f"{option} " in said for option in each.opts if option.startswith("-"))
+    assert not [word for word in ("bool", "list[", "<str>", "<int>", "[[", "......") if word in said]
 
 
 def test_the_version_is_the_packages(command: Command) -> None:

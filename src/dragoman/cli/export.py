@@ -98,7 +98,7 @@ def _export_and_compare(run: Path, to: str, out: Path | None, quantization: str,
 
 def formats(
     run: Annotated[
-        Path | None, typer.Argument(autocompletion=runs, metavar="[RUN]", help="Of this run or bundle alone.")
+        Path | None, typer.Argument(autocompletion=runs, metavar="RUN", help="Of this run or bundle alone.")
     ] = None,
 ) -> None:
     """``dragoman formats``; its help is in ``cli/commands.py``."""

@@ -13,7 +13,7 @@ from dragoman.progress import Ticker, clear, has_live_line
 
 def lab(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME|all]", help="Experiment to run, or all (default: list them).")
+        str | None, typer.Argument(metavar="NAME|all", help="Experiment to run, or all (default: list them).")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the report (default: lab or lab-quick).")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Smoke test: run in seconds, without a verdict.")] = False,

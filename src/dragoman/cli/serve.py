@@ -25,7 +25,7 @@ PACKAGES = {
 @with_options(ServeOptions)
 def serve(
     options: ServeOptions,
-    runs: Annotated[list[Path] | None, typer.Argument(metavar="RUN...", help="Run folders or bundles.")] = None,
+    runs: Annotated[list[Path] | None, typer.Argument(metavar="RUN", help="Run folders or bundles.")] = None,
     new_key: Annotated[
         str | None, typer.Option("--make-key", metavar="NAME", help="Add an API key to the file of --keys, and exit.")
     ] = None,

@@ -66,7 +66,7 @@ def translate(
     file: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[FILE]", help="Text file, document or folder of documents to translate (default: stdin)."
+            metavar="FILE", help="Text file, document or folder of documents to translate (default: stdin)."
         ),
     ] = None,
     interactive: Annotated[

@@ -60,7 +60,9 @@ class TrainOptions(Options):
     ] = None
     overrides: Annotated[
         tuple[str, ...],
-        option("Settings", "Override a setting, as train.max_steps=2000; may be repeated.", flag="--set"),
+        option(
+            "Settings", "Override a setting, as train.max_steps=2000; may be repeated.", flag="--set", metavar="A.B=C"
+        ),
     ] = ()
     from_run: Annotated[
         Path | str | None,

@@ -180,7 +180,11 @@ class TranslateOptions(Options):
     ] = None
     length_penalty_form: Annotated[
         Literal["gnmt", "power"] | None,
-        option("Search", "gnmt: ((5 + n) / 6) ** alpha; power: n ** alpha, as elsewhere (default: the run's)."),
+        option(
+            "Search",
+            "gnmt: ((5 + n) / 6) ** alpha; power: n ** alpha, as elsewhere (default: the run's).",
+            metavar="FORM",
+        ),
     ] = None
     patience: Annotated[
         float | None,
