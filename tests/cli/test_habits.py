@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dragoman.cli.commands import COMMANDS, load
-from dragoman.cli.completion import runs, settings
+from dragoman.cli.completion import among, runs, settings
 from dragoman.cli.habits import COMMANDS as OF_OTHERS
 from dragoman.cli.habits import NAMES
 from dragoman.config import Config, all_settings
@@ -115,7 +115,10 @@ def test_the_tab_key_completes_runs_and_settings(tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     assert runs("") == ["runs/", "texts/"]
     assert runs("runs/") == ["runs/first", "runs/other/"]
+    assert runs("ru") == runs("runs/")  # no "runs/" alone, behind which the shell would put a space
+    assert runs("te") == ["texts/"]
     assert runs("runs/f") == ["runs/first"]
+    assert among(["page", "onnx"])("o") == ["onnx"]
     assert runs("nowhere/x") == []
     assert settings("train.max_m") == ["train.max_minutes="]
     assert settings("data.tok") == [name for name in settings("data.") if "tokenizer" in name]

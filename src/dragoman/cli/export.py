@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from dragoman.cli.completion import runs
+from dragoman.cli.completion import among, runs
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.errors import ConfigError
 from dragoman.formats import FORMATS
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 def export(
     run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
-    to: Annotated[str, typer.Option(help=f"Target format: {' or '.join(FORMATS)}.")],
+    to: Annotated[
+        str,
+        typer.Option(autocompletion=among(FORMATS), help=f"Target format: {', '.join(FORMATS[:-1])} or {FORMATS[-1]}."),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(help="Output folder, or file of a format that is one (default: a folder in RUN/exports)."),
