@@ -104,6 +104,8 @@ def lost(src: str, translation: str, lang: str | None = "de") -> list[str]:
         ("at 3:30 pm", "um 15:30 Uhr"),
         ("20 million people", "20 Millionen Menschen"),
         ("3-4 dogs", "drei bis vier Hunde"),
+        ("in the 1960s", "in den 60er-Jahren"),
+        ("in den 60er Jahren", "in the 1960s"),
         ("1,500 thousand", "1,5 Millionen"),
         ("Press %s to {action}.", "{action} mit %s."),
         ("A4 and 4", "A4 und vier"),
@@ -117,6 +119,7 @@ def test_a_number_may_be_written_as_its_reader_does(src: str, translation: str) 
 def test_chinese_numbers() -> None:
     assert lost("20 million people and 10,000 dogs", "2000万人和1万只狗", "zh") == []
     assert lost("2 dogs", "两只狗", "zh") == []
+    assert lost("in the mid-1990s", "在20世纪90年代中期", "zh") == []
     assert lost("2 dogs", "一只狗", "zh") == ["2"]
 
 
@@ -128,6 +131,9 @@ def test_chinese_numbers() -> None:
         ("3.5 l", "35 l", ["3.5"]),
         ("1,000 m", "100 m", ["1,000"]),
         ("at 10:30", "um 10:45", ["10:30"]),
+        ("in the 1960s", "in den 70er-Jahren", ["1960"]),
+        ("in 1960", "60 Jahre", ["1960"]),
+        ("1965s", "65er", ["1965"]),
         ("2 dogs, 2 cats", "zwei Hunde", ["2"]),
         ("Press %s to {action}.", "Drücke % s.", ["%s", "{action}"]),
         ("%s and %s", "%s", ["%s"]),

@@ -3,7 +3,8 @@
 ``find`` says where such spans stand in a text, by one table of patterns; ``missing`` which of them a translation does
 not have. All but numbers must be there character by character. A number may be written as its reader writes it: with
 other separators ("1,000.5" and "1.000,5"), as a word ("2" and "zwei"), with another unit of ten ("20 million" and
-"2000万"), a date in another order or with the name of its month. Nothing here knows a model.
+"2000万"), a decade by two digits or four, a date in another order or with the name of its month. Nothing here knows a
+model.
 """
 
 from __future__ import annotations
@@ -155,6 +156,7 @@ _SCALE = re.compile(
     "\\s?(?:[十百千万亿萬億만억]|(?:hundred|thousand|million|billion|trillion|tausend|Million|Milliarde|mille|milliard|mil|"
     "milione|miliard|тысяч|миллион)s?)", re.IGNORECASE,
 )  # fmt: skip
+_DECADE = re.compile(r"(?<=0)(?:['’]?s\b|er|年代)")  # behind "1990"
 _WORDS = {
     "en": "zero one|first two|second|twice three|third four five|fifth six seven eight nine|ninth ten eleven "
     "twelve|twelfth",
@@ -179,8 +181,10 @@ def _missing_numbers(numbers: Sequence[Span], translation: str, src: str, tgt_la
     there = list(_numbers(translation))
     lost = []
     for number in sorted(numbers, key=lambda span: -len(span.text)):
-        found = next((one for one in there if _same(number.text, one[0])), None) or next(
-            (one for one in there if _same_scaled(number, src, *one)), None
+        found = (
+            next((one for one in there if _same(number.text, one[0])), None)
+            or next((one for one in there if _same_scaled(number, src, *one)), None)
+            or next((one for one in there if _same_decade(number, src, one[0])), None)
         )
         if found is not None:
             there.remove(found)
@@ -236,6 +240,13 @@ def _same_scaled(number: Span, src: str, other: str, after: str) -> bool:
     one, two = ("".join(_digits(each)) for each in (number.text, other))
     written_out = len(two) > len(one) + 1 and _SCALE.match(src[number.end : number.end + 12]) is not None
     return (written_out or _SCALE.match(after) is not None) and one.strip("0") == two.strip("0")
+
+
+def _same_decade(number: Span, src: str, other: str) -> bool:
+    """Is it the 1990s and "les années 90", or the other way round?"""
+    short, long = sorted((number.text, other), key=len)
+    is_decade = _DECADE.match(src, number.end) is not None
+    return is_decade and len(short) == 2 and len(long) == 4 and long.isdigit() and long.endswith(short)
 
 
 def _in_parts(text: str, left: Counter[int], words: Counter[int] | None) -> bool:
