@@ -42,7 +42,9 @@ def export(
     ] = False,
     require: Annotated[
         list[str] | None,
-        typer.Option(help="With --check: fail unless it comes up to this; nats=1e-4, identical=0.99, bleu=0.1, ..."),
+        typer.Option(
+            help="With --check: fail unless the export reaches this: nats=1e-4, identical=0.99, bleu=0.1, ..."
+        ),
     ] = None,
     target: Annotated[
         str | None, typer.Option(help="With --check: target language, of a model with several, such as fr.")

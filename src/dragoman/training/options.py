@@ -56,7 +56,9 @@ class TrainOptions(Options):
     columns: Columns = None
     minutes: Annotated[
         float | None,
-        option("Settings", "Train for so many minutes; sizes left to us are chosen to fit (train.max_minutes).", gt=0),
+        option(
+            "Settings", "Train for so many minutes; sizes that are not set are chosen to fit (train.max_minutes).", gt=0
+        ),
     ] = None
     overrides: Annotated[
         tuple[str, ...],
