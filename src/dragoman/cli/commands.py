@@ -149,7 +149,7 @@ def taken(option: Any) -> str:
         return "" if option.is_flag else str(option.metavar)
     kind = option.type_descriptor.annotation
     kind = getattr(kind, "__args__", [kind])[0]  # one of a list
-    return {int: "N", float: "NUMBER", Path: "PATH"}.get(kind, "TEXT")
+    return {int: "N", float: "NUM", Path: "PATH"}.get(kind, "TEXT")
 
 
 class _Parameters:
