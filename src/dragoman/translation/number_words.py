@@ -53,14 +53,14 @@ def has_words(lang: str | None) -> bool:
 
 
 class Words:
-    """The numbers that stand in a text as words. Each may be taken as often as it stands there."""
+    """The numbers that a text has as words. Each may be taken as often as the text has it."""
 
     def __init__(self, text: str, lang: str | None) -> None:
         """``has_words`` is true of ``lang``."""
         self._text, self._code, self._taken = text.lower(), _code(lang), Counter[int]()
 
     def take(self, value: int) -> bool:
-        """Whether a number stands there once more than it was taken."""
+        """Whether a number is there once more than it was taken."""
         pattern = _pattern(value, self._code)
         if not pattern or len(re.findall(pattern, self._text)) <= self._taken[value]:
             return False
