@@ -336,7 +336,7 @@ def test_the_options_of_the_commands_are_those_of_the_documentation() -> None:
         option
         for name in COMMANDS
         for parameter in load(name).params
-        for option in (*parameter.opts, *parameter.secondary_opts)
+        for option in parameter.opts
         if option.startswith("--")
     }
     known |= {option for parameter in context.command.params for option in parameter.opts if option.startswith("--")}

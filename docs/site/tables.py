@@ -23,7 +23,7 @@ import dragoman
 from docs.site.numbers import written
 from docs.site.problems import BrokenDocsError
 from dragoman import errors, reference
-from dragoman.cli.commands import COMMANDS, load
+from dragoman.cli.commands import COMMANDS, load, taken
 from dragoman.config import PRESETS, Config, ModelConfig
 from dragoman.decoding.ensemble import Ensemble
 from dragoman.engines.choice import ENGINES
@@ -173,7 +173,7 @@ def commands() -> str:
                 problems.append(f"src/dragoman/cli: {name}: {each.name} has no help")
                 continue
             is_argument = each.param_type_name == "argument"
-            flags = f"`{each.metavar or each.name.upper()}`" if is_argument else _flags(each)
+            flags = f"`{each.metavar}`" if is_argument else _flags(each)
             group = "Arguments" if is_argument else getattr(each, "rich_help_panel", None) or "Options"
             groups.setdefault(group, []).append((flags, escaped(each.help)))
         parts += [
@@ -188,11 +188,7 @@ def commands() -> str:
 
 def _flags(option: Any) -> str:
     """How an option is written, with what it takes."""
-    kinds = {int: "N", float: "NUMBER", str: "TEXT", Path: "PATH"}
-    kind = getattr(option.type_descriptor.annotation, "__args__", [option.type_descriptor.annotation])[0]
-    takes = "" if option.is_flag else f" {option.metavar or kinds.get(kind, 'TEXT')}"
-    names = [name.strip() for name in (*option.opts, *option.secondary_opts) if name.strip()]
-    return ", ".join(f"`{name}{takes}`" for name in names)
+    return ", ".join(f"`{name} {taken(option)}`".replace(" `", "`") for name in option.opts)
 
 
 def escaped(text: str) -> str:

@@ -14,6 +14,8 @@ import pytest
 
 import dragoman
 from dragoman import cli
+from dragoman.cli.commands import COMMANDS, load
+from dragoman.cli.demo import what_next
 
 Command = Callable[..., Any]
 
@@ -53,8 +55,33 @@ def test_each_command_has_help(command: Command, name: str) -> None:
     assert b"--" in done.out
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_fits_a_narrow_terminal_and_speaks_no_python(
+    command: Command, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    said = command(name, "--help").out.decode()
+    assert max(map(len, said.splitlines())) <= 60
+    for each in load(name).params:
+        assert all(f"{option} " in said for option in each.opts if option.startswith("-"))
+    assert not [word for word in ("bool", "list[", "<str>", "<int>", "[[", "......") if word in said]
+
+
 def test_the_version_is_the_packages(command: Command) -> None:
     assert command("--version").out.decode() == f"dragoman {dragoman.__version__}\n"
+
+
+def test_the_commands_that_the_demo_ends_with_can_be_pasted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    (tmp_path / ".venv/bin/activate").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    said = what_next(Path("runs/demo"), "de")
+    assert "  source .venv/bin/activate  " in said
+    program = tmp_path / "dragoman"
+    program.touch(mode=0o755)
+    assert "source" not in what_next(Path("runs/demo"), "de")
 
 
 @pytest.mark.parametrize("args", [["--version"], ["train", "--help"]])

@@ -119,7 +119,7 @@ def test_two_processes_that_export_to_one_place_both_succeed(run: Path, tmp_path
         (["--to", "ctranslate2", "--out", "/"], "already exists and is not an export"),
         (["--to", "ctranslate2", "--check", "missing.en"], "missing.en: no such file"),
         (["--to", "ctranslate2", "--check", "missing.en", "--device", "tpu"], "'tpu'"),
-        ([], "Missing option '--to'"),
+        ([], "Missing option '--to': target format: ctranslate2, "),
     ],
 )
 def test_refusals(command: Command, run: Path, options: list[str], said: str) -> None:

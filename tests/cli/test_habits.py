@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dragoman.cli.commands import COMMANDS, load
-from dragoman.cli.completion import runs, settings
+from dragoman.cli.completion import among, runs, settings
 from dragoman.cli.habits import COMMANDS as OF_OTHERS
 from dragoman.cli.habits import NAMES
 from dragoman.config import Config, all_settings
@@ -20,7 +20,7 @@ Command = Callable[..., Any]
 
 
 def options_of(command: str) -> set[str]:
-    return {name for parameter in load(command).params for name in (*parameter.opts, *parameter.secondary_opts)}
+    return {name for parameter in load(command).params for name in parameter.opts}
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,7 @@ def options_of(command: str) -> set[str]:
         ("translate r -b 5", "did you mean --beam-size?"),
         ("translate r --beam_size=5", "did you mean --beam-size?"),
         ("translate r --lenpen 1", "did you mean --length-penalty?"),
+        ("translate r --no-gaurd", "did you mean --no-guard?"),
         ("translate r --nbest 3", "did you mean --n-best?"),
         ("translate r --input f", "name the file after the run: dragoman translate RUN FILE"),
         ("translate r --source-lang en", "not needed: a run knows its languages"),
@@ -91,6 +92,7 @@ def test_each_command_shows_three_examples_made_of_what_there_is(command: Comman
         (("fairseq-preprocess",), "not needed: dragoman train learns the subwords"),
         (("bleu", "--ref", "a"), "did you mean dragoman evaluate RUN --src FILE --ref FILE?"),
         (("install", "en_de"), "nothing is downloaded"),
+        (("help", "train"), "did you mean dragoman --help, or dragoman COMMAND --help?"),
         (("translat", "RUN"), "Did you mean 'translate'"),
         (("translate", "RUN", "--num-beams", "4"), "did you mean --beam-size?"),
     ],
@@ -113,7 +115,10 @@ def test_the_tab_key_completes_runs_and_settings(tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     assert runs("") == ["runs/", "texts/"]
     assert runs("runs/") == ["runs/first", "runs/other/"]
+    assert runs("ru") == runs("runs/")  # no "runs/" alone, behind which the shell would put a space
+    assert runs("te") == ["texts/"]
     assert runs("runs/f") == ["runs/first"]
+    assert among(["page", "onnx"])("o") == ["onnx"]
     assert runs("nowhere/x") == []
     assert settings("train.max_m") == ["train.max_minutes="]
     assert settings("data.tok") == [name for name in settings("data.") if "tokenizer" in name]

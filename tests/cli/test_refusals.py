@@ -328,6 +328,13 @@ def test_a_command_that_does_not_exist_names_the_nearest(refused: Callable[..., 
     assert "train" in refused("trian").partition("trian")[2]
 
 
+def test_what_is_missing_on_a_command_line_is_described_and_the_help_to_read_is_the_commands(
+    refused: Callable[..., str],
+) -> None:
+    assert "Missing argument 'RUN': run folder or bundle (see dragoman translate --help)" in refused("translate")
+    assert "Option '--out' requires an argument. (see dragoman train --help)" in refused("train", "--out")
+
+
 def test_the_installed_command_refuses_likewise(folder: Path) -> None:
     """The same through a real process of its own, not a fork of one that knows torch."""
     done = subprocess.run(

@@ -118,8 +118,18 @@ def test_options_are_those_of_translating(tmp_path: Path, translator: Translator
         dragoman.translate_document(translator, tmp_path / "a.txt", tmp_path / "b.txt", beam_siz=3)
 
 
+def test_what_is_neither_text_nor_a_known_document_is_refused(command: Any, tiny_run: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.PDF").write_bytes(b"%PDF-1.4\n")
+    for more in ((), ("--out", tmp_path / "b.pdf")):
+        done = command("translate", tiny_run, tmp_path / "a.PDF", *more)
+        assert done.status == 2
+        assert "a.PDF: .PDF is no text, and no document that can be translated: convert it to text or" in done.error
+    assert not (tmp_path / "b.pdf").exists()
+
+
 def test_every_suffix_has_its_format() -> None:
-    from dragoman.documents import SUFFIXES
+    from dragoman.documents import NO_TEXT, SUFFIXES
     from dragoman.documents.translate import FORMATS
 
     assert set(SUFFIXES) == {suffix for each in FORMATS for suffix in each.SUFFIXES}
+    assert set(NO_TEXT).isdisjoint(SUFFIXES)

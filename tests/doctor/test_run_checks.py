@@ -263,6 +263,21 @@ def test_bleu_near_zero_after_long_training(case: Case) -> None:
     only(case.write(loss=lambda s: 5.0 - s / 5000, valid_loss=lambda s: 5.0, bleu=lambda s: 0.3), "bleu-zero", "error")
 
 
+def test_a_model_that_is_hardly_trained(case: Case) -> None:
+    found = only(case.write(loss=lambda s: 5.0 - s / 5000, bleu=lambda s: 4.4, steps=700), "too-short", "warning")
+    assert found.what == "BLEU is 4.4: training ended after 2,800,000 target tokens, too early to translate"
+
+
+def test_a_model_that_still_makes_no_sense_after_long_training(case: Case) -> None:
+    """Its BLEU rises to the end: that it was still learning is not said beside that."""
+    found = case.write(loss=lambda s: 5.0 - s / 5000, valid_loss=lambda s: 5.0, bleu=lambda s: 4.4 * s / STEPS)
+    assert "too little to translate" in only(found, "bleu-low", "warning").what
+
+
+def test_a_low_bleu_at_a_low_perplexity_may_be_hard_text(case: Case) -> None:
+    assert case.write(bleu=lambda s: 4.0 * s / STEPS) == []
+
+
 def test_a_small_validation_set(case: Case) -> None:
     assert "has 50 pairs" in only(case.write(valid_pairs=50), "small-validation", "note").what
 

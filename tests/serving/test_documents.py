@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import os
@@ -188,6 +189,22 @@ def test_documents_survive_a_restart_and_lost_ones_are_named(serving: Callable[.
     assert "upload the document again" in done(second, made)["error_message"]
 
 
+def test_a_document_that_a_server_did_not_finish_is_said_to_be_lost_at_once(
+    serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(*_: Any, **__: Any) -> None:
+        await asyncio.Event().wait()
+
+    first = serving(documents=tmp_path)
+    monkeypatch.setattr(first.state.service, "translate", never)
+    made = upload(first, "/v2/document", "a.txt", b"the dog", target_lang="DE").json
+    (task,) = first.state.documents._tasks.values()
+    asyncio.run_coroutine_threadsafe(first.state.documents.close(), task.get_loop()).result(10)
+    asked = {"document_key": made["document_key"]}
+    status = serving(documents=tmp_path)(f"/v2/document/{made['document_id']}", asked).json
+    assert (status["status"], status["error_message"]) == ("error", documents.STOPPED)
+
+
 def test_documents_expire_and_are_bounded(
     serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -219,7 +236,5 @@ def test_no_text_of_a_document_is_left_where_the_folder_is_temporary(serving: Ca
     folder = server.state.documents.folder
     done(server, upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE").json)
     assert folder.is_dir()
-    import asyncio
-
     asyncio.run(server.state.documents.close())
     assert not folder.exists()

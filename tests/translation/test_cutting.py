@@ -58,6 +58,12 @@ def back(text: str, unspaced: bool = False) -> str:
         ("<p>“A dog.”</p>", "„Ein Hund.“", "0-0 1-1", "<p>„Ein Hund.“</p>"),
         ("He wrote “<i>A dog</i>.”", "Er schrieb „Ein Hund.“", "0-0 1-1 2-2 3-3", "Er schrieb „<i>Ein Hund</i>.“"),
         ("Texas A&amp;M is", "Texas ist", "0-0 2-1", "Texas &amp; ist"),
+        ("a 3-wheeler", "ein Wheeler", "0-0 1-1", "ein 3 Wheeler"),
+        ("a 3-wheeler", "ein wheeler", "0-0 1-1", "ein 3-wheeler"),
+        ("A 21-year-old man", "Ein Jahre alter Mann", "0-0 1-1 1-2 2-3", "Ein 21 Jahre alter Mann"),
+        ("In the mid-1990s, dogs ran", "In den, Hunde rannten", "0-0 1-1 2-2 3-3", "In den mid-1990s, Hunde rannten"),
+        ("The 18th-century house", "Das Haus", "0-0 1-1", "Das 18th-century Haus"),
+        ("Two 2-for-1 deals", "Zwei Angebote", "0-0 1-1", "Zwei 2-for-1 Angebote"),
         ("The album 5 runs", "Le «\u00a0disque\u00a0» va", "0-0 1-2 2-4", "Le «\u00a0disque\u00a0» 5 va"),
     ],
 )  # fmt: skip
@@ -89,7 +95,8 @@ def test_a_word_of_the_prefix_is_not_broken() -> None:
 
 
 PIECES = ["2007", "1,000.50", "5%", "$5", "#7", "🙂", "https://a.org/b?c=1", "%s", "{name}", "COVID-19", "`x y`",
-          "``x`y``", "a@b.org", ":-)", "4, 12, 17", "5 🙂", "-3", "~/a/b.txt", '5"',
+          "``x`y``", "a@b.org", ":-)", "4, 12, 17", "5 🙂", "-3", "mid-1990s", "2-for-1",
+          "18th-century", "21-year-old", "~/a/b.txt", '5"',
           "(2007)", "“2007”", "[2]", '"%s"']  # fmt: skip
 BEFORE = ["", '"', "“", "„", "'", "(", "[", "«", "‘", "¿", "-", "–", "– ", "/", "*", "...", "l'", "€", "no.", "word "]
 AFTER = [

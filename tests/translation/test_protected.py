@@ -104,6 +104,13 @@ def lost(src: str, translation: str, lang: str | None = "de") -> list[str]:
         ("at 3:30 pm", "um 15:30 Uhr"),
         ("20 million people", "20 Millionen Menschen"),
         ("3-4 dogs", "drei bis vier Hunde"),
+        ("in the 1960s", "in den 60er-Jahren"),
+        ("30 or 45 dogs, 10,000 cats", "dreißig oder fünfundvierzig Hunde, zehntausend Katzen"),
+        ("at 2:30", "um halb drei"),
+        ("at 12:30", "um halb eins"),
+        ("at 7:00", "um sieben"),
+        ("at 7:00 p.m.", "um 7 Uhr abends"),
+        ("in den 60er Jahren", "in the 1960s"),
         ("1,500 thousand", "1,5 Millionen"),
         ("Press %s to {action}.", "{action} mit %s."),
         ("A4 and 4", "A4 und vier"),
@@ -117,6 +124,8 @@ def test_a_number_may_be_written_as_its_reader_does(src: str, translation: str) 
 def test_chinese_numbers() -> None:
     assert lost("20 million people and 10,000 dogs", "2000万人和1万只狗", "zh") == []
     assert lost("2 dogs", "两只狗", "zh") == []
+    assert lost("at 7:30, 30 dogs", "七点半，三十只狗", "zh") == []
+    assert lost("in the mid-1990s", "在20世纪90年代中期", "zh") == []
     assert lost("2 dogs", "一只狗", "zh") == ["2"]
 
 
@@ -128,6 +137,14 @@ def test_chinese_numbers() -> None:
         ("3.5 l", "35 l", ["3.5"]),
         ("1,000 m", "100 m", ["1,000"]),
         ("at 10:30", "um 10:45", ["10:30"]),
+        ("in the 1960s", "in den 70er-Jahren", ["1960"]),
+        ("in 1960", "60 Jahre", ["1960"]),
+        ("30 dogs", "dreiundzwanzig Hunde", ["30"]),
+        ("30 dogs, 30 cats", "dreißig Hunde", ["30"]),
+        ("at 7:45", "um sieben", ["7:45"]),
+        ("at 7:30", "um sieben", ["7:30"]),
+        ("at 7:30", "um halb neun", ["7:30"]),
+        ("1965s", "65er", ["1965"]),
         ("2 dogs, 2 cats", "zwei Hunde", ["2"]),
         ("Press %s to {action}.", "Drücke % s.", ["%s", "{action}"]),
         ("%s and %s", "%s", ["%s"]),
@@ -140,9 +157,16 @@ def test_what_is_missing_is_named_as_often_as_it_is_missing(src: str, translatio
     assert lost(src, translation) == expected
 
 
+def test_a_number_of_thousands_of_digits_is_one_too() -> None:
+    long = "1" * 5000
+    assert lost(f"a {long}", "ein Hund") == [long]
+    assert lost(f"a {long}", f"ein {long}") == []
+
+
 def test_where_the_words_of_a_language_are_unknown_small_numbers_are_taken_on_trust() -> None:
     assert lost("2 dogs", "Két kutya", "hu") == []
     assert lost("47 dogs", "Kutyák", "hu") == ["47"]
+    assert lost("at 7:00", "7 órakor", "hu") == []
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_a_whole_file_takes_its_place_and_leaves_nothing_beside_it(src: Path, li
     work = Upper()
     count, warnings = make(src, work)
     assert count == 9
-    assert list(map(str, warnings)) == ["src: odd after 0", f"{src}:5:2: not UTF-8, U+FFFD put in 1 places"]
+    assert list(map(str, warnings)) == ["src: odd after 0", f"{src}:5:2: not UTF-8, U+FFFD put in 1 place"]
     assert [note.kind for note in warnings] == ["split", "input"]
     assert (src.parent / "out").read_bytes() == WHOLE
     assert work.begun == [0, 2, 4, 6, 8]

@@ -24,5 +24,5 @@ class Machines(Options):
         ),
     ] = None
     actors: Annotated[
-        int | None, option("Speed", "Models at work on the cluster (default: as it has room for).", ge=1)
+        int | None, option("Speed", "Models at work on the cluster (default: as many as it has room for).", ge=1)
     ] = None

@@ -79,7 +79,8 @@ def run(arguments: Sequence[str]) -> int:
         return status if isinstance(status, int) else 0
     except usage_error as error:
         context = getattr(error, "ctx", None)
-        command = context.command_path if context else "dragoman"
+        named = [name for name in arguments[:1] if name in COMMANDS]
+        command = context.command_path if context else " ".join(["dragoman", *named])
         return _refused(f"{_usage(error, context, arguments)} (see {command} --help)")
     except DragomanError as error:
         return _refused(str(error))
@@ -104,13 +105,19 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _usage(error: Any, context: Any, arguments: Sequence[str]) -> str:
-    """What is wrong with a command line; for a command or an option that is not there, what was probably meant."""
+    """What is wrong with a command line; for a command or an option that is not there, what was probably meant.
+
+    Of what is missing, what it is.
+    """
     option = getattr(error, "option_name", None)
     if context is not None and context.parent is None and arguments:
         from dragoman.cli.habits import command_hint
 
         if meant := command_hint(arguments[0]):
             return f"No such command {arguments[0]!r}; {meant}"
+    if hasattr(error, "param_type") and getattr(error.param, "help", None):  # click's MissingParameter
+        what = error.param.help
+        return f"{error.format_message().rstrip('.')}: {what[0].lower()}{what[1:].rstrip('.')}"
     if option is None or not hasattr(error, "possibilities") or context is None:
         return str(error.format_message())
     from dragoman.cli.habits import hint

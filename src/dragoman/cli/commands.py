@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,34 @@ COMMANDS = {
 }
 
 
-class Commands(TyperGroup):
+def taken(option: Any) -> str:
+    """What an option takes, in a word; nothing of a flag."""
+    if option.is_flag or option.metavar is not None:
+        return "" if option.is_flag else str(option.metavar)
+    kind = option.type_descriptor.annotation
+    kind = getattr(kind, "__args__", [kind])[0]  # one of a list
+    return {int: "N", float: "NUM", Path: "PATH"}.get(kind, "TEXT")
+
+
+class _Parameters:
+    """A command whose help shows what its options take as people write it, and no types of Python."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """What click calls for the parameters of a command, ``--help`` among them."""
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for each in parameters:
+            if each.param_type_name == "argument":
+                each.display_type = lambda ctx: ""  # its name says it
+            elif each.is_flag or hasattr(each, "type_descriptor"):  # older versions of typer show no types of Python
+                each.metavar = taken(each)
+        return parameters
+
+
+class Command(_Parameters, TyperCommand):
+    """One command."""
+
+
+class Commands(_Parameters, TyperGroup):
     """The list of commands is printed without their code; that of a command is imported when it is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
@@ -155,7 +183,7 @@ def declare(app: typer.Typer, name: str, function: Callable[..., None]) -> None:
     """Add a command to an app, with its help."""
     about = COMMANDS[name]
     examples = "\n\n".join(["Examples:", *(f"  {example}" for example in about.examples)])
-    app.command(name, help=about.help, epilog=examples)(function)
+    app.command(name, cls=Command, help=about.help, epilog=examples)(function)
 
 
 def load(name: str) -> Any:

@@ -29,6 +29,7 @@ def with_options(
     """
 
     taken = names or tuple(name for name in declared.names() if name not in without)
+    negated = [name for name in taken if default_of(_field(declared, name)) is True]
 
     def decorate(command: F) -> F:
         hints = get_type_hints(command, include_extras=True)
@@ -39,6 +40,7 @@ def with_options(
         @functools.wraps(command)
         def run(**given: Any) -> None:
             options = {name: given.pop(name) for name in taken}
+            options |= {name: not options[name] for name in negated}
             changes = {
                 name: tuple(value) if isinstance(value, list) else value
                 for name, value in options.items()
@@ -67,11 +69,8 @@ def _parameter(declared: type[Options], name: str) -> inspect.Parameter:
         flag = f"--no-{flag[2:]}" if default else flag
         text = told.description if not default else f"Do not {told.description[0].lower()}{told.description[1:]}"
         shown = typer.Option(flag, help=text, rich_help_panel=told.json_schema_extra["group"])
-        if default:  # typer would make it false to true
-            shown = typer.Option(
-                f" /{flag}", help=text, show_default=False, rich_help_panel=told.json_schema_extra["group"]
-            )
         annotation: Any = Annotated[bool, shown]
+        default = False
     else:
         completes = settings if flag == "--set" else None
         shown = typer.Option(

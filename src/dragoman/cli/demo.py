@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -97,13 +98,19 @@ def run_demo(tgt_lang: str = "de", out: Path | None = None, overrides: Sequence[
 
 
 def what_next(run: Path, tgt_lang: str) -> str:
-    """The commands to try now, each as it can be pasted."""
+    """The commands to try now, each as it can be pasted: also where ``make`` made an environment that is not active."""
     name = shlex.quote(str(run))
-    return f"""
-Now you:
-  dragoman translate {name} -i                          type English, read {LANGUAGES[tgt_lang]}
-  dragoman explain {name} "The clever girl sleeps."     a page: where the model looked, word by word
-  dragoman train --src A.en --tgt A.{tgt_lang} --out runs/mine    your own text, line by line"""
+    environment = Path(sys.prefix)
+    here = environment.relative_to(Path.cwd()) if environment.is_relative_to(Path.cwd()) else environment
+    now = [
+        (f"dragoman translate {name} -i", f"type English, read {LANGUAGES[tgt_lang]}"),
+        (f'dragoman explain {name} "The clever girl sleeps."', "a page: where the model looked, word by word"),
+        (f"dragoman train A.en A.{tgt_lang} --out runs/mine", "your own text, line by line"),
+    ]
+    if shutil.which("dragoman") is None and (environment / "bin/activate").is_file():
+        now.insert(0, (f"source {shlex.quote(str(here / 'bin/activate'))}", "first, in each new terminal"))
+    width = max(len(command) for command, _ in now)
+    return "\n".join(["", "Now you:", *(f"  {command:{width}}  {what}" for command, what in now)])
 
 
 def write_corpus(files: Files, tgt_lang: str, ticker: Ticker) -> None:

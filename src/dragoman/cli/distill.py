@@ -20,7 +20,7 @@ from dragoman.progress import say
 def distill(
     teachers: Annotated[
         list[Path],
-        typer.Argument(autocompletion=runs, metavar="RUN...", help="The teacher; several runs are an ensemble."),
+        typer.Argument(autocompletion=runs, metavar="RUN", help="The teacher; several runs are an ensemble."),
     ],
     options: DistillOptions,
     src: Annotated[

@@ -23,7 +23,7 @@ def doctor(
     what: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[RUN|CONFIG.yaml|TEXT...]",
+            metavar="RUN|CONFIG.yaml|TEXT",
             help="Run folder, configuration, or training text in any form that train takes, as train.en train.de.",
         ),
     ] = None,

@@ -19,7 +19,7 @@ from dragoman.translation.options import TranslateOptions
 def explain(
     options: TranslateOptions,
     run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
-    text: Annotated[str, typer.Argument(help="Sentence to translate.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Sentence to translate.")],
     out: Annotated[
         Path,
         typer.Option(help="Output: page (.html), figure (.svg, .png, .pdf), or folder for the page and all figures."),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from dragoman.cli.completion import runs
+from dragoman.cli.completion import among, runs
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.errors import ConfigError
 from dragoman.formats import FORMATS
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 def export(
     run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
-    to: Annotated[str, typer.Option(help=f"Target format: {' or '.join(FORMATS)}.")],
+    to: Annotated[
+        str,
+        typer.Option(autocompletion=among(FORMATS), help=f"Target format: {', '.join(FORMATS[:-1])} or {FORMATS[-1]}."),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(help="Output folder, or file of a format that is one (default: a folder in RUN/exports)."),
@@ -39,7 +42,9 @@ def export(
     ] = False,
     require: Annotated[
         list[str] | None,
-        typer.Option(help="With --check: fail unless it comes up to this; nats=1e-4, identical=0.99, bleu=0.1, ..."),
+        typer.Option(
+            help="With --check: fail unless the export reaches this: nats=1e-4, identical=0.99, bleu=0.1, ..."
+        ),
     ] = None,
     target: Annotated[
         str | None, typer.Option(help="With --check: target language, of a model with several, such as fr.")
@@ -98,7 +103,7 @@ def _export_and_compare(run: Path, to: str, out: Path | None, quantization: str,
 
 def formats(
     run: Annotated[
-        Path | None, typer.Argument(autocompletion=runs, metavar="[RUN]", help="Of this run or bundle alone.")
+        Path | None, typer.Argument(autocompletion=runs, metavar="RUN", help="Of this run or bundle alone.")
     ] = None,
 ) -> None:
     """``dragoman formats``; its help is in ``cli/commands.py``."""

@@ -71,6 +71,8 @@ COMMANDS = {
     "convert marian-conv": "dragoman export RUN --to FORMAT, or dragoman import MODEL --out RUN",
     "install update search argospm": "dragoman import MODEL.argosmodel --out RUN; nothing is downloaded",
     "backtranslate back-translate": "dragoman augment",
+    "help usage man": "dragoman --help, or dragoman COMMAND --help",
+    "version": "dragoman --version",
 }
 """Commands of others that have another name here."""
 

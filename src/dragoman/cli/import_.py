@@ -17,7 +17,7 @@ def import_(
     out: Annotated[Path, typer.Option(help="Run folder to write.")],
     keep_pieces_of: Annotated[
         list[Path] | None,
-        typer.Option(help="Leave out subwords that this text (of either language) has not; can be repeated."),
+        typer.Option(help="Leave out subwords that this text (of either language) does not have; may be repeated."),
     ] = None,
     src_lang: Annotated[str | None, typer.Option(help="Source language code (default: what the model says).")] = None,
     tgt_lang: Annotated[str | None, typer.Option(help="Target language code (default: what the model says).")] = None,

@@ -7,13 +7,20 @@ from typing import Annotated
 
 import typer
 
+from dragoman.cli.completion import among, runs
 from dragoman.cli.signs import at_ctrl_c, loading
+from dragoman.lab import EXPERIMENTS
 from dragoman.progress import Ticker, clear, has_live_line
 
 
 def lab(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME|all]", help="Experiment to run, or all (default: list them).")
+        str | None,
+        typer.Argument(
+            autocompletion=among([*EXPERIMENTS, "all"]),
+            metavar="NAME|all",
+            help="Experiment to run, or all (default: list them).",
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the report (default: lab or lab-quick).")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Smoke test: run in seconds, without a verdict.")] = False,
@@ -25,14 +32,16 @@ def lab(
     ] = None,
     run: Annotated[
         Path | None,
-        typer.Option(metavar="RUN", help="Trained model to examine (default: a small one trained for the experiment)."),
+        typer.Option(
+            autocompletion=runs,
+            metavar="RUN",
+            help="Trained model to examine (default: a small one trained for the experiment).",
+        ),
     ] = None,
     device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")] = "auto",
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only errors on stderr.")] = False,
 ) -> None:
     """``dragoman lab``; its help is in ``cli/commands.py``."""
-    from dragoman.lab import EXPERIMENTS
-
     if name is None:
         width = max(map(len, EXPERIMENTS))
         print("\n".join(f"{known:{width}}  {claim}" for known, claim in EXPERIMENTS.items()))

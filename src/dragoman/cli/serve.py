@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from dragoman.cli import completion
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import loading
 from dragoman.errors import ConfigError, not_installed
@@ -25,7 +26,9 @@ PACKAGES = {
 @with_options(ServeOptions)
 def serve(
     options: ServeOptions,
-    runs: Annotated[list[Path] | None, typer.Argument(metavar="RUN...", help="Run folders or bundles.")] = None,
+    runs: Annotated[
+        list[Path] | None, typer.Argument(autocompletion=completion.runs, metavar="RUN", help="Run folders or bundles.")
+    ] = None,
     new_key: Annotated[
         str | None, typer.Option("--make-key", metavar="NAME", help="Add an API key to the file of --keys, and exit.")
     ] = None,

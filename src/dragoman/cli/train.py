@@ -23,7 +23,7 @@ def train(
     what: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[CONFIG.yaml] [TEXT...]",
+            metavar="CONFIG.yaml|TEXT",
             help="A configuration; text, as train.en train.de, or train en de, or a .tsv, .csv or .tmx, or several.",
         ),
     ] = None,

@@ -66,7 +66,7 @@ def translate(
     file: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[FILE]", help="Text file, document or folder of documents to translate (default: stdin)."
+            metavar="FILE", help="Text file, document or folder of documents to translate (default: stdin)."
         ),
     ] = None,
     interactive: Annotated[
@@ -107,6 +107,7 @@ def translate(
 
 def _check(run: Path, file: Path | None, options: TranslateOptions, output: Output, interactive: bool) -> bool:
     """Refuse what cannot be done together; returns whether ``file`` is a document, or a folder of them."""
+    from dragoman.documents import NO_TEXT, SUFFIXES
     from dragoman.files import check_output, refuse_an_input
 
     out, alignments = output.out, output.alignments
@@ -116,6 +117,11 @@ def _check(run: Path, file: Path | None, options: TranslateOptions, output: Outp
         raise ConfigError(
             f"{file}: no such file; give the path of a text file. To translate a text: echo TEXT | dragoman translate "
             f"{run}, or dragoman translate {run} -i"
+        )
+    if file is not None and file.name.lower().endswith(NO_TEXT):
+        raise ConfigError(
+            f"{file}: {file.suffix} is no text, and no document that can be translated: convert it to text or to one "
+            f"of {', '.join(SUFFIXES)}"
         )
     is_document = file is not None and (_is_document(file) if not file.is_dir() else out is not None)
     if output.column and not is_document:

@@ -207,15 +207,18 @@ def _repair(body: bytes, n_cut: int, name: str, number: int) -> Line:
     except UnicodeDecodeError as error:
         text = body.decode("utf-8", "replace")
         n_bad = text.count("\ufffd") - body.count("\ufffd".encode())
-        problems["not_utf8"] = f"{name}:{number}:{error.start + 1}: not UTF-8, U+FFFD put in {n_bad:,} places"
+        problems["not_utf8"] = f"{name}:{number}:{error.start + 1}: not UTF-8, {_replaced(n_bad)}"
     if "\0" in text:
-        n_nul = text.count("\0")
-        problems["nul"] = f"{name}:{number}:{body.index(0) + 1}: NUL, U+FFFD put in {n_nul:,} places"
+        problems["nul"] = f"{name}:{number}:{body.index(0) + 1}: NUL, {_replaced(body.count(0))}"
         text = text.replace("\0", "\ufffd")
     if number == 1 and text.startswith(BOM):
         problems["byte_order_mark"] = f"{name}:1: byte order mark at the start removed"
         text = text[1:]
     return Line(text, "; ".join(problems.values()) or None, tuple(problems))
+
+
+def _replaced(n: int) -> str:
+    return f"U+FFFD put in {n:,} place{'s' * (n > 1)}"
 
 
 def _whole_characters(body: bytes) -> bytes:

@@ -77,7 +77,10 @@ class DistillOptions(Options):
     overrides: Annotated[
         tuple[str, ...],
         option(
-            "Student", "Override a setting of the student's run, as model.dropout=0.2; may be repeated.", flag="--set"
+            "Student",
+            "Override a setting of the student's run, as model.dropout=0.2; may be repeated.",
+            flag="--set",
+            metavar="A.B=C",
         ),
     ] = ()
     quiet: Annotated[bool, option("Output", "Nothing on stderr but errors.")] = False

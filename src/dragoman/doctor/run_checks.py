@@ -10,12 +10,13 @@ from typing import Any
 from dragoman.data.languages import primary
 from dragoman.data.stopwords import another_language, words_of
 from dragoman.doctor.findings import Finding, Level, percent, shortened
-from dragoman.training.log import EARLY_TOKENS
+from dragoman.training.log import EARLY_TOKENS, SENSE
 from dragoman.training.record import Record
 from dragoman.training.task import task_of
 
 FEW_PAIRS = 200  # a BLEU of fewer validation pairs jumps about
 LATE = 0.2  # the last part of a run
+NO_BLEU = 2.0  # below it more may be amiss than that a model has learned too little
 
 
 def diagnose(run: Record) -> list[Finding]:
@@ -188,7 +189,7 @@ def underfitted(run: Record) -> Iterator[Finding]:
         return
     last = found[-1]
     start = [v for v in found if v["step"] <= (1 - LATE) * last["step"]]
-    if not start or last["bleu"] < 1:
+    if not start or any(no_translations(run)):
         return
     gained = last["bleu"] - max(v["bleu"] for v in start)
     if gained > max(1.0, 0.05 * last["bleu"]) and last["bleu"] >= max(v["bleu"] for v in found):
@@ -216,10 +217,11 @@ def _longer(run: Record, times: int) -> str:
 
 
 def no_translations(run: Record) -> Iterator[Finding]:
-    """The next word is predicted well, and yet the translations are worth nothing."""
+    """The translations are worth nothing: training was too short, or the next word is predicted well and yet so."""
     found = run.validations
     losses = run.losses()
-    if not found or not losses or max(v["bleu"] for v in found) >= 2.0:
+    best = max((v["bleu"] for v in found), default=SENSE)
+    if not losses or best >= SENSE:
         return
     last, train_loss = found[-1], statistics.mean(losses[-5:])
     if train_loss > math.log(10) and run.tokens <= EARLY_TOKENS:
@@ -232,11 +234,14 @@ def no_translations(run: Record) -> Iterator[Finding]:
     if train_loss > math.log(10):
         if run.end is not None and not any(stuck(run)) and not any(diverged(run)):
             yield from _finding(
-                "error", "bleu-zero", f"BLEU is {last['bleu']:.1f} after {run.tokens:,} target tokens, at a training "
-                f"perplexity of {math.exp(train_loss):.0f}: it has learned too little to translate",
+                *(("error", "bleu-zero") if best < NO_BLEU else ("warning", "bleu-low")),
+                f"BLEU is {last['bleu']:.1f} after {run.tokens:,} target tokens, at a training perplexity of "
+                f"{math.exp(train_loss):.0f}: it has learned too little to translate",
                 "train longer, or on more text; if the perplexity hardly falls, see whether the pairs belong "
                 f"together: dragoman doctor {run.folder / 'config.yaml'}",
             )  # fmt: skip
+        return
+    if best >= NO_BLEU:
         return
     what = f"training perplexity is {math.exp(train_loss):.1f}, but BLEU is {last['bleu']:.1f}"
     yield Finding("error", "accurate-but-bleu-zero", f"{what}: {_why_no_bleu(run, last, train_loss)[0]}",

@@ -12,3 +12,6 @@ SUFFIXES = (
     ".xlf", ".docx", ".pptx", ".odt",
 )  # fmt: skip
 """Of every format; here, so that what only asks for a suffix loads none of them."""
+
+NO_TEXT = (".pdf", ".rtf", ".doc", ".ppt", ".xls", ".xlsx", ".ods", ".odp", ".epub")
+"""Of documents that are neither text nor known here."""

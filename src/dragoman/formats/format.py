@@ -49,7 +49,7 @@ def format_of(name: str) -> Format:
         ConfigError: There is none.
     """
     if name not in FORMATS:
-        raise ConfigError(f"--to {name!r} is unknown: use {' or '.join(FORMATS)}")
+        raise ConfigError(f"--to {name!r} is unknown: use {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
     return cast(Format, import_module(f"dragoman.formats.{name}"))
 
 

@@ -1,8 +1,9 @@
 """Documents that clients upload: translated one after the other in the background, kept a while, in one folder.
 
 A job is a folder with what was uploaded, its translation and ``job.json``, so that any process that has the same folder
-answers for it, and a restart loses none that is done. While a job waits or is translated its file is touched; one whose
-file is old has lost its server. Texts go through the queue of all requests, some at a time.
+answers for it, and a restart loses none that is done; one that is not is given up. While a job waits or is translated
+its file is touched; one whose file is old has lost its server. Texts go through the queue of all requests, some at a
+time.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ KEPT_S = 3600.0
 
 LOST_S = 60.0
 """A job that nobody has touched for so long has no server any more."""
+
+STOPPED = "the server has stopped: upload the document again"
 
 TOUCHED_EVERY_S = 10.0
 
@@ -150,7 +153,7 @@ class Documents:
         if job.status in ("queued", "translating") and id_ not in self._tasks:
             with contextlib.suppress(OSError):
                 if time.time() - (self._path(id_) / "job.json").stat().st_mtime > LOST_S:
-                    return replace(job, status="error", error="the server has stopped: upload the document again")
+                    return replace(job, status="error", error=STOPPED)
         return job
 
     async def finished(self, id_: str) -> Job:
@@ -172,11 +175,15 @@ class Documents:
         return self._path(job.id) / "result"
 
     async def close(self) -> None:
-        """Stop what is under way."""
-        tasks = list(self._tasks.values())
-        for task in tasks:
+        """Stop what is under way, which its owners are told by the next process that has the folder."""
+        under_way = dict(self._tasks)
+        for task in under_way.values():
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*under_way.values(), return_exceptions=True)
+        for id_ in under_way:
+            job = self._read(id_)
+            if job is not None and job.status in ("queued", "translating"):
+                self._keep(replace(job, status="error", error=STOPPED))
         if self._is_temporary and self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 

@@ -18,6 +18,9 @@ from dragoman.progress import say, show
 EARLY_TOKENS = 3_000_000
 """Up to so many target tokens translations that make no sense are no cause for concern."""
 
+SENSE = 5.0
+"""Translations of a lower BLEU (F1, of a parser) make no sense, as far as a figure can tell."""
+
 NO_TENSORBOARD = not_installed("train.tensorboard", "tensorboard")
 
 

@@ -41,7 +41,7 @@ from dragoman.training.distributed import (
     total,
 )
 from dragoman.training.flops import training_flops
-from dragoman.training.log import EARLY_TOKENS, RunLog
+from dragoman.training.log import EARLY_TOKENS, SENSE, RunLog
 from dragoman.training.loss import perplexity
 from dragoman.training.schedule import learning_rate
 from dragoman.training.signals import Stopped, StopRequest
@@ -335,7 +335,7 @@ def note_validation(found: Validation, state: TrainState, log: RunLog, is_last: 
 
 def makes_no_sense(found: Validation) -> bool:
     """Whether the translations of a validation are nonsense, as far as a figure can tell."""
-    return found.quality < 5
+    return found.quality < SENSE
 
 
 def save_best(checkpoints: Path, model: nn.Module, step: int, found: Validation) -> None:

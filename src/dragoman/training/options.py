@@ -56,11 +56,15 @@ class TrainOptions(Options):
     columns: Columns = None
     minutes: Annotated[
         float | None,
-        option("Settings", "Train for so many minutes; sizes left to us are chosen to fit (train.max_minutes).", gt=0),
+        option(
+            "Settings", "Train for so many minutes; sizes that are not set are chosen to fit (train.max_minutes).", gt=0
+        ),
     ] = None
     overrides: Annotated[
         tuple[str, ...],
-        option("Settings", "Override a setting, as train.max_steps=2000; may be repeated.", flag="--set"),
+        option(
+            "Settings", "Override a setting, as train.max_steps=2000; may be repeated.", flag="--set", metavar="A.B=C"
+        ),
     ] = ()
     from_run: Annotated[
         Path | str | None,

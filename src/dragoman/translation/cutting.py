@@ -27,7 +27,9 @@ _EITHER = "\"'“”‘’«»‹›"  # as the spaces around them say, or the l
 _BEFORE_WORD = re.compile(rf"[{re.escape(_OPENING + _EITHER)}]*")
 _AFTER_WORD = re.compile(rf"[{re.escape(_CLOSING + _EITHER)}]*$")
 _LIST_MARK = re.compile(r"[.)]\s")
-_HYPHENED = re.compile(r"-[^\W\d]")
+_HYPHENED = re.compile(r"-(?=[^\W\d_])")
+_BEFORE_HYPHEN = re.compile(r"(?=.*[^\W\d_])(?:\w+-)+")  # "mid-" of "mid-1990s", "2-for-" of "2-for-1"
+_AND_HYPHEN = re.compile(r"[^\W\d_]+-\w")  # what follows the number in "18th-century"
 _BETWEEN_BLOCKS = re.compile(r"</?(?:br|p|div|li|[uod]l|d[td]|t[dhr]|h[1-6]|hr|option)\b", re.IGNORECASE)
 _OPENS, _CLOSES = "(", ")"  # what ``_touching`` says of any mark that opens, or closes
 
@@ -40,7 +42,7 @@ class Cut:
     kind: str
     place: int  # where it was, in characters of the text without it
     before: str  # what it touched: a word, a mark as ``_touching`` names it, or nothing
-    after: str
+    after: str  # or "-year", of a number that a hyphen joins to that word
 
 
 def without(text: str, spans: Sequence[Span]) -> tuple[str, list[Cut]]:
@@ -53,8 +55,8 @@ def without(text: str, spans: Sequence[Span]) -> tuple[str, list[Cut]]:
         if (not bare.strip() and _LIST_MARK.match(text, end)) or (kind == "number" and _is_unit(text, end)):
             end += 1  # "1. Go.", '5"': the mark is the number's
         last, before, after = end, _touching(text, start, -1), _touching(text, end, 1)
-        if kind == "number" and _HYPHENED.match(text, end):  # "21-year-old": the number stands by itself
-            last, after = end + 1, ""
+        if kind == "number" and _HYPHENED.match(text, end):  # "21-year-old": "year-old" is left
+            last, after = end + 1, "-" + _touching(text, end + 1, 1)
         follows = text[last : last + 1]
         if not bare.strip():
             bare, last = "", len(text) - len(text[last:].lstrip())
@@ -70,17 +72,37 @@ def without(text: str, spans: Sequence[Span]) -> tuple[str, list[Cut]]:
 
 def _parts(text: str, spans: Sequence[Span]) -> Iterator[tuple[int, int, str]]:
     """Spans with only marks between them, as of "4, 12, 17", are one part; beside a tag, only what touches it."""
-    start, last = 0, None
+    start, end, kind = 0, 0, ""
     for span in spans:
-        if last is not None:
-            between = text[last.end : span.start]
-            marks_only = "markup" not in (last.kind, span.kind) and not any(map(str.isalnum, between))
+        first, last = _whole_word(text, span) if span.kind == "number" else (span.start, span.end)
+        if kind:
+            between = text[end:first]
+            marks_only = "markup" not in (kind, span.kind) and not any(map(str.isalnum, between))
             if between and not marks_only:
-                yield start, last.end, last.kind
-                last = None
-        start, last = span.start if last is None else start, span
-    if last is not None:
-        yield start, last.end, last.kind
+                yield start, end, kind
+                kind = ""
+        start, end, kind = start if kind else first, last, span.kind
+    if kind:
+        yield start, end, kind
+
+
+def _whole_word(text: str, number: Span) -> tuple[int, int]:
+    """Where a number starts and ends, or the word that hyphens make of it, of which nothing would be left to read.
+
+    So it is with "mid-1990s", "post-2008" and "18th-century", but not with "21-year-old".
+    """
+    start, end = number.start, number.end
+    while _in_hyphened(text[start - 1 : start]):
+        start -= 1
+    while _in_hyphened(text[end : end + 1]):
+        end += 1
+    end -= len(text[:end]) - len(text[:end].rstrip("-"))
+    is_one = _BEFORE_HYPHEN.fullmatch(text, start, number.start) or _AND_HYPHEN.match(text, number.end, end)
+    return (start, end) if is_one else (number.start, number.end)
+
+
+def _in_hyphened(character: str) -> bool:
+    return character == "-" or in_word(character)
 
 
 def _is_unit(text: str, end: int) -> bool:
@@ -269,6 +291,8 @@ def _space(one: str | Cut, other: str | Cut, there: str, unspaced: tuple[bool, b
         return ""
     if isinstance(one, Cut) and _touches(one.kind, one.after, after, _CLOSES, unspaced[0]):
         return ""
+    if isinstance(one, Cut) and one.after == f"-{after}":
+        return "-"
     if unspaced[1]:
         return there or (" " if in_word(left[-1]) and in_word(right[0]) else "")
     return " " if isinstance(one, str) else there or " "

@@ -196,7 +196,11 @@ class TranslateOptions(Options):
     ] = None
     length_penalty_form: Annotated[
         Literal["gnmt", "power"] | None,
-        option("Search", "gnmt: ((5 + n) / 6) ** alpha; power: n ** alpha, as elsewhere (default: the run's)."),
+        option(
+            "Search",
+            "gnmt: ((5 + n) / 6) ** alpha; power: n ** alpha, as elsewhere (default: the run's).",
+            metavar="FORM",
+        ),
     ] = None
     patience: Annotated[
         float | None,
@@ -210,7 +214,11 @@ class TranslateOptions(Options):
     to: Annotated[str | None, option("Output", "Target language, of a model with several, such as fr.")] = None
     from_lang: Annotated[
         str | None,
-        option("Output", "Source language, of a model with several: says which pairs are zero-shot.", flag="--from"),
+        option(
+            "Output",
+            "Source language, of a model with several; a pair it was never trained on is warned of.",
+            flag="--from",
+        ),
     ] = None
     n_best: Annotated[int, option("Output", "Number of translations per line.", ge=1)] = 1
     sentence_split: Annotated[

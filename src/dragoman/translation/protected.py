@@ -2,8 +2,9 @@
 
 ``find`` says where such spans stand in a text, by one table of patterns; ``missing`` which of them a translation does
 not have. All but numbers must be there character by character. A number may be written as its reader writes it: with
-other separators ("1,000.5" and "1.000,5"), as a word ("2" and "zwei"), with another unit of ten ("20 million" and
-"2000万"), a date in another order or with the name of its month. Nothing here knows a model.
+other separators ("1,000.5" and "1.000,5"), in words ("2" and "zwei", "2:30" and "halb drei": ``number_words``), with
+another unit of ten ("20 million" and "2000万"), a decade by two digits or four, a date in another order or with the
+name of its month. Nothing here knows a model.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from dragoman.data.languages import UNSPACED, primary
+from dragoman.translation.number_words import Words, has_words
 
 _CJK = "\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef"  # ideographs and their punctuation, which no space parts from a URL
 _URL_INSIDE = rf"""(?:[^\s<>"'()\[\]{{}}{_CJK}]|\([^\s()<>{_CJK}]*\))"""
@@ -155,40 +156,27 @@ _SCALE = re.compile(
     "\\s?(?:[十百千万亿萬億만억]|(?:hundred|thousand|million|billion|trillion|tausend|Million|Milliarde|mille|milliard|mil|"
     "milione|miliard|тысяч|миллион)s?)", re.IGNORECASE,
 )  # fmt: skip
-_WORDS = {
-    "en": "zero one|first two|second|twice three|third four five|fifth six seven eight nine|ninth ten eleven "
-    "twelve|twelfth",
-    "de": "null ein|erst zwei|beid|zwo drei|dritt vier fünf sech sieb acht neun zehn elf zwölf",
-    "nl": "nul een|één|eerst twee|beide drie|derde vier vijf zes zeven acht negen tien elf twaalf",
-    "fr": "zéro un|premi deux|second trois quatre|quatri cinq six|sixi sept huit neuf|neuvi dix|dixi onz douz",
-    "es": "cero un|primer dos|ambos|segund tres|tercer cuatro|cuart cinco|quint seis|sext siete|séptim ocho|octav "
-    "nueve|noven diez|décim once doce",
-    "it": "zero un|prim due|entrambi|second tre|terz quattro|quart cinque|quint sei|sest sette|settim otto|ottav "
-    "nove|non dieci|decim undici dodici",
-    "pt": "zero um|primeir dois|duas|ambos|segund três|terceir quatro|quart cinco|quint seis|sext sete|sétim "
-    "oito|oitav nove|non dez|décim onze doze",
-    "cs": "nul jed|prvn dv|oba|obě|druh tři|tř|třet čtyř|čtvrt pět|pát šest sedm osm devět|devát deset|desát jedenáct "
-    "dvanáct",
-    "zh": "零|〇 一|首|第一 二|两|兩|双 三 四 五 六 七 八 九 十 十一 十二",
-    "ja": "零 一|初 二|両 三 四 五 六 七 八 九 十 十一 十二",
-}
-"""How the words of 0 to 12 begin, cardinal and ordinal; of each number several, of each language 13."""
+_DECADE = re.compile(r"(?<=0)(?:['’]?s\b|er|年代)")  # behind "1990"
 
 
 def _missing_numbers(numbers: Sequence[Span], translation: str, src: str, tgt_lang: str | None) -> list[Span]:
     there = list(_numbers(translation))
     lost = []
     for number in sorted(numbers, key=lambda span: -len(span.text)):
-        found = next((one for one in there if _same(number.text, one[0])), None) or next(
-            (one for one in there if _same_scaled(number, src, *one)), None
+        found = (
+            next((one for one in there if _same(number.text, one[0])), None)
+            or next((one for one in there if _same_scaled(number, src, *one)), None)
+            or next((one for one in there if _same_decade(number, src, one[0])), None)
         )
         if found is not None:
             there.remove(found)
         else:
             lost.append(number)
     left = Counter(group for text, _ in there for group in _groups(text))
-    words = _number_words(translation, tgt_lang)
-    return [number for number in lost if not _in_parts(number.text, left, words)]
+    words = Words(translation, tgt_lang) if has_words(tgt_lang) else None
+    return [
+        number for number in lost if not _as_word(number.text, left, words) and not _in_parts(number.text, left, words)
+    ]
 
 
 def _numbers(text: str) -> Iterable[tuple[str, str]]:
@@ -203,7 +191,7 @@ def _numbers(text: str) -> Iterable[tuple[str, str]]:
 
 def _groups(text: str) -> tuple[int, ...]:
     """The runs of digits as numbers: (1, 0, 5) of "1,000.5"."""
-    return tuple(int(digits) for digits in re.findall(r"\d+", text))
+    return tuple(int(digits) for digits in re.findall(r"\d{1,4000}", text))  # Python reads no more than 4,300 at a time
 
 
 def _same(one: str, other: str) -> bool:
@@ -238,7 +226,14 @@ def _same_scaled(number: Span, src: str, other: str, after: str) -> bool:
     return (written_out or _SCALE.match(after) is not None) and one.strip("0") == two.strip("0")
 
 
-def _in_parts(text: str, left: Counter[int], words: Counter[int] | None) -> bool:
+def _same_decade(number: Span, src: str, other: str) -> bool:
+    """Is it the 1990s and "les années 90", or the other way round?"""
+    short, long = sorted((number.text, other), key=len)
+    is_decade = _DECADE.match(src, number.end) is not None
+    return is_decade and len(short) == 2 and len(long) == 4 and long.isdigit() and long.endswith(short)
+
+
+def _in_parts(text: str, left: Counter[int], words: Words | None) -> bool:
     """Does each group of its digits stand somewhere, as digits or as a word? Of a date the month may have a name."""
     groups = _groups(text)
     is_date = len(groups) == 3 and re.fullmatch(r"\d+([./-])\d+\1\d+", text) is not None
@@ -246,25 +241,30 @@ def _in_parts(text: str, left: Counter[int], words: Counter[int] | None) -> bool
     for group in groups:
         if left[group] > 0:
             left[group] -= 1
-        elif words is not None and words[group] > 0:
-            words[group] -= 1
-        else:
+        elif words is None or not words.take(group):
             absent.append(group)
     if words is None and len(groups) == 1 and groups[0] <= MOST_AS_WORD:
         return True
     return not absent or (is_date and len(absent) == 1 and 1 <= absent[0] <= 12)
 
 
-def _number_words(text: str, lang: str | None) -> Counter[int] | None:
-    """Which of 0 to 12 stand in a text as words, and how often; None where the words of its language are not known."""
-    code = primary(lang)
-    if code not in _WORDS:
-        return None
-    lower, found = text.lower(), Counter[int]()
-    for value, stems in enumerate(_WORDS[code].split()):
-        any_stem = "|".join(sorted(map(re.escape, stems.split("|")), key=len, reverse=True))
-        found[value] = len(re.findall(any_stem if code in UNSPACED else rf"(?<!\w)(?:{any_stem})", lower))
-    return found
+def _as_word(text: str, left: Counter[int], words: Words | None) -> bool:
+    """Is it written out: "zehntausend"; or "halb drei" and "3 Uhr", times of which the minutes are no number?"""
+    plain = _without_grouping(text)
+    if plain.isdecimal():
+        return words is not None and len(plain) < 7 and words.take(int(plain))
+    time = re.fullmatch(r"(\d{1,2}):(00|30)", text)
+    if time is None or (time[2] == "30" and (words is None or not words.has_half)):
+        return False
+    hours = {int(time[1]), int(time[1]) % 12, int(time[1]) % 12 + 12}
+    hours |= {hour + 1 for hour in hours} if time[2] == "30" else set()  # "halb drei"
+    for hour in sorted(hours):
+        if left[hour] > 0:
+            left[hour] -= 1
+            return True
+        if words is not None and words.take(hour):
+            return True
+    return False
 
 
 _TIMES = re.compile(r"^\s*\d{1,2}:\d\d(?::\d\d)?[.,]\d{1,3}\s*-->")  # of SubRip and WebVTT
