@@ -94,7 +94,7 @@ def test_warnings_name_file_and_line_and_the_exit_status_is_0(command: Command, 
     assert [line.split(" ")[:2] for line in done.err.split("\n")[:-1]] == [
         ["warning:", "text:2:3:"], ["warning:", "text:4:2:"], ["warning:", "text:5:"],
     ]  # fmt: skip
-    assert "not UTF-8, U+FFFD put in 1 places" in done.err
+    assert "not UTF-8, U+FFFD put in 1 place" in done.err
     assert re.search(r"tokens are more than \d+; split into", done.err)
     alone = command("translate", tiny_run, "--beam-size", "1", "--no-guard", stdin=b"the cat\n").out.rstrip(b"\n")
     assert [done.out.split(b"\n")[i] for i in (2, 5)] == [alone, alone]

@@ -85,14 +85,19 @@ def int8_product(integers: Tensor, scales: Tensor, bias: Tensor | None) -> Calla
 
     Each row of inputs is rounded by a step of its own, so that none depends on the others; sums of integers are exact.
     """
-    if integers.size(1) == 1 or not works("int8_product"):  # (of one column the operator takes wrong ones: torch 2.13)
+    if not works("int8_product"):
         rounded = functools.partial(_linear, integers * scales[:, None], bias)
         return lambda x, plus=None, relu=False: rounded(_in_8_bits(x, steps := _steps(x)) * steps, plus, relu)
     turned = integers.T
 
+    def sums(x: Tensor) -> Tensor:
+        if integers.size(1) == 1:  # of one column the operator takes wrong ones (torch 2.13); these are exact too
+            return x * turned.to(x.dtype)
+        return torch._int_mm(x.to(torch.int8), turned).to(x.dtype)
+
     def product(x: Tensor, plus: Tensor | None = None, relu: bool = False) -> Tensor:
         steps = _steps(x)
-        y = torch._int_mm(_in_8_bits(x, steps).to(torch.int8), turned).to(x.dtype).mul_(scales)
+        y = sums(_in_8_bits(x, steps)).mul_(scales)
         y = y.mul_(steps) if bias is None else torch.addcmul(bias, y, steps, out=y)
         if relu:
             y.relu_()

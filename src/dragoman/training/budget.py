@@ -11,8 +11,8 @@ from dragoman.training.memory import n_parameters
 SIZES: tuple[tuple[int, int, int], ...] = ((128, 2, 4000), (192, 2, 4000), (256, 3, 8000), (512, 6, 32000))
 """Width, layers of each stack, and the most subwords: what is tried, from the smallest up to what suits the corpus."""
 
-TOKENS_A_PARAMETER = 1.0
-"""Of the layers, embeddings not counted. With a third of that a model was far worse than a smaller one in the same time
+TOKENS_A_PARAMETER = 3.0
+"""Of the layers, embeddings not counted. With half of that a model was still worse than a smaller one in the same time
 (docs/decisions/0035-the-minutes-choose-the-sizes.md)."""
 
 RATE_TIMES_WIDTH = 0.384
