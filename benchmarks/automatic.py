@@ -35,6 +35,8 @@ CORPORA = {"tatoeba": ("tatoeba-en-de", "train", "dev", 8, 20_000), "multi30k": 
 
 N_HELD_OUT = 250
 NEVER = 10_000_000
+RARE = [f"train.{name}={NEVER}" for name in ("validate_every", "save_every")]
+"""Nothing but training in the time."""
 
 BY_HAND = {
     f"width {width}, {layers} + {layers} layers, batches of {batch:,}": [
@@ -73,10 +75,9 @@ def by_cpu_time() -> None:
 
 def trained(run: Path, text: Path, minutes: float, settings: list[str]) -> None:
     """Train for so many minutes; without settings, by what is chosen."""
-    rare = [f"train.{name}={NEVER}" for name in ("validate_every", "save_every")]
     dragoman.train(
         [text / "train.en", text / "train.de"], valid=[text / "valid.en", text / "valid.de"], out=run, minutes=minutes,
-        overrides=[*settings, *rare], quiet=True,
+        overrides=[*settings, *RARE], quiet=True,
     )  # fmt: skip
 
 

@@ -44,11 +44,6 @@ def write_shards(lines: Sequence[str], n_shards: int, folder: Path) -> list[Path
     return paths
 
 
-def lines_of_whole(path: Path) -> int:
-    """The lines of a shard that is whole."""
-    return path.read_bytes().count(b"\n")
-
-
 def together(folder: Path, shards: Sequence[Path]) -> list[str]:
     """All lines of a translated folder, in order."""
     return [line for shard in shards for line in (folder / shard.name).read_text("utf-8").split("\n")[:-1]]
@@ -61,8 +56,8 @@ def kill_a_worker(running: Sequence[str], shards: Sequence[Path], out: Path, log
         kept = 0
         while process.poll() is None and not kept:
             time.sleep(0.05)
-            whole = sum(lines_of_whole(out / shard.name) for shard in shards if (out / shard.name).is_file())
-            kept = whole + sum(lines_done(out / shard.name) for shard in shards)
+            whole = together(out, [shard for shard in shards if (out / shard.name).is_file()])
+            kept = len(whole) + sum(lines_done(out / shard.name) for shard in shards)
         victims = [one.pid for one in psutil.process_iter(["cmdline"]) if WORKER in " ".join(one.info["cmdline"] or ())]
         if not victims:
             raise RuntimeError(f"no worker was alive: {log.read_text('utf-8')[-2000:]}")

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 import dragoman
-from benchmarks.automatic import NEVER, by_cpu_time
+from benchmarks.automatic import NEVER, RARE, by_cpu_time
 from benchmarks.harness.arguments import command
 from benchmarks.harness.corpus import MULTI30K_TEST
 from benchmarks.harness.runs import events, last
@@ -28,8 +28,7 @@ from dragoman.evaluation.significance import compare
 SETTINGS = [
     "model={d_model: 128, d_ff: 512, n_heads: 4, n_encoder_layers: 2, n_decoder_layers: 2, norm: pre, dropout: 0.2}",
     "data.tokenizer.vocab_size=4000", "train.batch_tokens=1024", "train.lr=0.003", "train.ema=0.998",
-    f"train.max_steps={NEVER}", f"train.warmup_steps={NEVER // 10}", f"train.validate_every={NEVER}",
-    f"train.save_every={NEVER}",
+    f"train.max_steps={NEVER}", f"train.warmup_steps={NEVER // 10}", *RARE,
 ]  # fmt: skip
 
 PAIRS = "the pairs alone"

@@ -61,5 +61,4 @@ def test_each_row_of_the_errata_names_its_document() -> None:
         lines = "\n".join(texts).split("\n")
         rows = [line for line in lines if line.startswith("| ") and not line.startswith("| |")]
         assert len(rows) > 40
-        document = re.compile(r"\| [A-E](([,、] ?[A-E])*|, (first|second) program|，第[一二]个程序) \| ")
-        assert all(document.match(row) for row in rows)
+        assert all(re.match(r"\| [A-E]([,、] ?[A-E])* \| ", row) for row in rows)
