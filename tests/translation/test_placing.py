@@ -20,22 +20,22 @@ def translator(tiny_run: Path) -> Translator:
 
 
 @pytest.mark.parametrize(
-    ("terms", "words"),
+    ("terms", "words", "n_beside"),
     [
-        ({"dog": "wauwau"}, {"hund": "wauwau"}),
-        ({"dog": "baum", "cat": "miau"}, {"hund": "baum", "katze": "miau"}),
-        ({"dog": None, "today": "nun gut"}, {"hund": "dog", "heute": "nun gut"}),
-        ({"dog": "hund"}, {}),
+        ({"dog": "wauwau"}, {"hund": "wauwau"}, 0),
+        # a word the model never saw: on one processor a tiny model puts it in the place of another word of one line
+        ({"dog": "baum", "cat": "miau"}, {"hund": "baum", "katze": "miau"}, 1),
+        ({"dog": None, "today": "nun gut"}, {"hund": "dog", "heute": "nun gut"}, 0),
+        ({"dog": "hund"}, {}, 0),
     ],
 )
 def test_a_term_replaces_what_stood_there_and_nothing_else(
-    translator: Translator, terms: dict[str, str | None], words: dict[str, str]
+    translator: Translator, terms: dict[str, str | None], words: dict[str, str], n_beside: int
 ) -> None:
     plain = [one.text for one in translator.translate(LINES)]
     found = translator.translate(LINES, glossary=terms)
     wanted = [" ".join(words.get(word, word) for word in text.split()) for text in plain]
-    # where it looked says where a term belongs, and a model of 250 steps, another on each machine, may look beside it
-    assert sum(one.text == text for one, text in zip(found, wanted, strict=True)) >= len(LINES) - 1
+    assert sum(one.text != text for one, text in zip(found, wanted, strict=True)) <= n_beside
     assert all(one.notes == () for one in found)
 
 
