@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,7 +17,8 @@ from table_model import TableModel, TableState
 from torch import Tensor
 
 from dragoman.config import DecodeConfig
-from dragoman.decoding.batches import Hooks, search_all
+from dragoman.decoding.batches import BATCHES_A_WORKER, Hooks, search_all
+from dragoman.decoding.workers import run_jobs
 from dragoman.errors import ConfigError, DecodeError
 
 CPU = torch.device("cpu")
@@ -108,3 +114,139 @@ def test_threads_that_begin_meanwhile_have_as_many_cores_as_before() -> None:
     finally:
         torch.set_num_threads(before)
     assert set(seen) == {3}
+
+
+forks = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux alone")
+
+
+class Noting(TableModel):
+    """Writes into a file which process searches, with how many threads; ``then`` does what else happens in a child."""
+
+    def __init__(self, path: Path, then: str = "") -> None:
+        super().__init__(1)
+        self.path, self.then, self.parent = path, then, os.getpid()
+
+    def start(self, src: Tensor) -> TableState:
+        with self.path.open("a") as file:
+            file.write(f"{os.getpid()} {torch.get_num_threads()}\n")
+        time.sleep(0.01)
+        if os.getpid() != self.parent and self.then == "dies":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.then == "fails":
+            raise ValueError("no luck")
+        return super().start(src)
+
+    def noted(self) -> list[tuple[int, int]]:
+        return [(int(pid), int(n)) for pid, n in (line.split() for line in self.path.read_text().splitlines())]
+
+
+def children() -> list[int]:
+    path = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
+    return [int(pid) for pid in path.read_text().split()]
+
+
+@forks
+def test_processes_find_what_one_worker_finds(tmp_path: Path) -> None:
+    model, told, before = Noting(tmp_path / "pids"), list[int](), children()
+    hooks = Hooks(progress=lambda done, total, what: told.append(done))
+    found = search_all(model, SOURCES, CONFIG, CPU, 2, workers=2, processes=True, hooks=hooks)
+    assert found == search_all(TableModel(1), SOURCES, CONFIG, CPU, 2)
+    assert told == sorted(told)
+    assert told[-1] == len(SOURCES)
+    pids, n_threads = zip(*model.noted(), strict=True)
+    assert len(set(pids)) == 2
+    assert os.getpid() not in pids
+    assert set(n_threads) == {1}
+    assert children() == before
+
+
+@forks
+def test_the_batches_of_processes_that_die_are_searched_here(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    model = Noting(tmp_path / "pids", "dies")
+    found = search_all(model, SOURCES, CONFIG, CPU, workers=2, processes=True)
+    assert found == search_all(TableModel(1), SOURCES, CONFIG, CPU)
+    assert [record.getMessage() for record in caplog.records] == [
+        "a worker process died (out of memory?); this one searches its batch"
+    ] * 2
+    assert [pid for pid, _ in model.noted()].count(os.getpid()) == len(model.noted()) - 2
+
+
+@forks
+def test_an_error_in_a_process_is_raised_here(tmp_path: Path) -> None:
+    model, before = Noting(tmp_path / "pids", "fails"), children()
+    with pytest.raises(ValueError, match="no luck"):
+        search_all(model, SOURCES * 10, CONFIG, CPU, workers=2, processes=True)
+    assert len(model.noted()) < 20  # of some 170 batches
+    assert children() == before
+
+
+@forks
+def test_a_source_without_memory_in_a_process_is_reported(tmp_path: Path) -> None:
+    lost: list[int] = []
+    hooks = Hooks(failed=lost.append)
+    search_all(Watched(1, room=7), SOURCES, CONFIG, CPU, workers=2, processes=True, hooks=hooks)
+    assert lost == [i for i, src in enumerate(SOURCES) if len(src) + 1 > 7]
+
+
+@forks
+def test_who_asks_what_is_alive_and_who_has_threads_is_not_forked(tmp_path: Path) -> None:
+    model = Noting(tmp_path / "pids")
+    search_all(model, SOURCES, CONFIG, CPU, workers=2, processes=True, hooks=Hooks(alive=lambda _: True))
+    with ThreadPoolExecutor(1) as other:
+        other.submit(search_all, model, SOURCES, CONFIG, CPU, workers=2, processes=True).result()
+    outer = run_jobs([lambda: 1], 1)  # under way until it is read to its end
+    next(outer)
+    search_all(model, SOURCES, CONFIG, CPU, workers=2, processes=True)
+    assert {pid for pid, _ in model.noted()} == {os.getpid()}
+
+
+@forks
+def test_where_no_process_can_be_forked_this_one_searches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full() -> int:
+        raise BlockingIOError("no room")
+
+    monkeypatch.setattr(os, "fork", full)
+    model = Noting(tmp_path / "pids")
+    found = search_all(model, SOURCES, CONFIG, CPU, workers=2, processes=True)
+    assert found == search_all(TableModel(1), SOURCES, CONFIG, CPU)
+    assert {pid for pid, _ in model.noted()} == {os.getpid()}
+
+
+ORPHANS = """
+import os, time
+from dragoman.decoding.workers import run_jobs
+
+def job():
+    os.write(1, f"{os.getpid()}\\n".encode())
+    time.sleep(0.2)
+
+list(run_jobs([job] * 1000, 2, processes=True))
+"""
+
+
+@forks
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_processes_do_not_outlive_the_one_that_forked_them(end: signal.Signals) -> None:
+    with subprocess.Popen([sys.executable, "-c", ORPHANS], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as parent:
+        assert parent.stdout is not None
+        pids = {int(parent.stdout.readline()) for _ in range(2)}
+        parent.send_signal(end)
+        parent.wait(30)
+        deadline = time.monotonic() + 30
+        while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < deadline:
+            time.sleep(0.05)
+    assert parent.pid not in pids
+    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+
+
+def test_there_is_work_for_all_until_the_end() -> None:
+    sources, batches = [[4, 5, 6]] * 4000, list[int]()
+
+    def count(workers: int) -> int:
+        batches.clear()
+        hooks = Hooks(progress=lambda done, total, what: batches.append(done))
+        search_all(TableModel(1), sources, DecodeConfig(batch_tokens=16_000), CPU, workers=workers, hooks=hooks)
+        return len(batches)
+
+    assert count(1) == 1
+    assert count(2) >= 2 * BATCHES_A_WORKER

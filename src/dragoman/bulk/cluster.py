@@ -62,7 +62,7 @@ class Job:
 
         torch.set_num_threads(self.cores)
         translator = Translator.load(self.runs, self.device)
-        return translator, translator.plan(self.options, workers=self.cores)
+        return translator, translator.plan(self.options, workers=1)  # on all of its cores: Ray's own threads are about
 
     def facts_of(self, translator: Translator, plan: Plan) -> dict[str, Any]:
         """What translations depend on, as it is written."""

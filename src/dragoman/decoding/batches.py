@@ -6,9 +6,7 @@ reported after all others.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -21,24 +19,20 @@ from dragoman.data.shortlist import Shortlist
 from dragoman.decoding.constraints import Rules
 from dragoman.decoding.sampling import Sampling, sample_search
 from dragoman.decoding.search import DEFAULT, Hypothesis, Model, beam_search, greedy_search, on_device
+from dragoman.decoding.workers import run_jobs
 from dragoman.device import is_out_of_memory
-from dragoman.errors import ConfigError, DecodeError
+from dragoman.errors import DecodeError
 
 CONSTRAINED_BEAM = 10
 """The least beam for a sentence with words to place, among which it is shared out."""
 
+BATCHES_A_WORKER = 4
+"""Into so many batches sentences are cut for each worker, so that all have work until the end..."""
+
+SHARED_TOKENS = 1024
+"""...but not into smaller ones than this, of which a small model needs more time for each token."""
+
 OUT_OF_MEMORY = "out of memory, even alone in a batch: use a smaller beam or shorten the sentence"
-
-
-def checked_workers(workers: int) -> int:
-    """The number of batches searched at a time.
-
-    Raises:
-        ConfigError: It is less than 1.
-    """
-    if workers < 1:
-        raise ConfigError(f"workers = {workers} must be 1 or more")
-    return workers
 
 
 def length_batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
@@ -148,6 +142,7 @@ def search_all(
     sampling: Sampling | None = None,
     longest: int | None = None,
     workers: int = 1,
+    processes: bool = False,
     hooks: Hooks = NO_HOOKS,
 ) -> list[list[Hypothesis]]:
     """Translate ids to ids.
@@ -161,8 +156,10 @@ def search_all(
             of at least ``CONSTRAINED_BEAM``, and of one more than their tokens.
         sampling: Sample translations instead of searching.
         longest: No translation may have more tokens, eos counted, whatever ``config`` and ``rules`` say.
-        workers: Number of batches decoded in parallel, by threads of one core each; 1: by this thread, with as many
-            cores as torch has been given.
+        workers: Number of batches decoded in parallel, with one core each; 1: by this thread, with as many cores as
+            torch has been given.
+        processes: Whether several are forked processes, where that is safe and nobody asks who is alive, and not
+            threads. The model must bear to be forked: torch does, with one thread, and onnxruntime does not.
         hooks: Who is told and asked meanwhile.
 
     Returns:
@@ -179,16 +176,15 @@ def search_all(
         longest=longest, alive=hooks.alive,
     )  # fmt: skip
     found: list[list[Hypothesis]] = [[] for _ in src_ids]
-
-    def work(batch: list[int], beam_size: int, narrow: bool) -> None:
-        for i, hypotheses in search(batch, beam_size, narrow):
-            found[i] = hypotheses
-
-    batches = list(_batches(src_ids, config, rules, isinstance(model, Shortlisted) and sampling is None))
-    jobs = [partial(run_halving, batch, partial(work, beam_size=k, narrow=narrow)) for batch, k, narrow in batches]
+    batches = list(_batches(src_ids, config, rules, isinstance(model, Shortlisted) and sampling is None, workers))
+    jobs = [partial(search.halving, *each) for each in batches]
     lost: list[int] = []
     done = 0
-    for (batch, *_), lost_here in zip(batches, _run_all(jobs, workers), strict=True):
+    for (batch, *_), (found_here, lost_here) in zip(
+        batches, run_jobs(jobs, workers, processes and hooks.alive is None), strict=True
+    ):
+        for i, hypotheses in found_here:
+            found[i] = hypotheses
         lost += lost_here
         done += len(batch)
         if hooks.progress is not None:
@@ -222,6 +218,14 @@ class _Search:
     sampling: Sampling | None
     longest: int | None
     alive: Callable[[int], bool] | None
+
+    def halving(
+        self, batch: list[int], beam_size: int, narrow: bool
+    ) -> tuple[list[tuple[int, list[Hypothesis]]], list[int]]:
+        """What ``self`` finds in a batch, or in its parts where memory is short; and those that failed alone."""
+        found: list[tuple[int, list[Hypothesis]]] = []
+        lost = run_halving(batch, lambda part: found.extend(self(part, beam_size, narrow)))
+        return found, lost
 
     def __call__(self, batch: list[int], beam_size: int, narrow: bool) -> Iterator[tuple[int, list[Hypothesis]]]:
         """Each source of a batch that is still wanted, and its hypotheses.
@@ -266,44 +270,8 @@ class _Search:
         )
 
 
-def _run_all(jobs: Sequence[Callable[[], list[int]]], workers: int) -> Iterator[list[int]]:
-    """Run jobs, several at a time; yields what they return, in order.
-
-    Threads are enough: torch lets go of Python's lock while it computes.
-
-    Raises:
-        ConfigError: ``workers`` is less than 1.
-        Exception: Whatever a job raises; those not yet begun are left.
-    """
-    if min(checked_workers(workers), len(jobs)) < 2:
-        yield from (job() for job in jobs)
-        return
-    n_workers = min(workers, len(jobs))
-    ready = threading.Barrier(n_workers + 1)
-
-    def take_one_core() -> None:
-        torch.set_num_threads(1)
-        ready.wait()
-
-    pool = ThreadPoolExecutor(n_workers, "search", take_one_core)
-    try:
-        with _STARTING:  # the number is a thread's own, but one that begins is given what was set last, by whomever
-            n_threads = torch.get_num_threads()  # this one may have begun just now
-            found = pool.map(lambda job: job(), jobs)
-            ready.wait()
-            torch.set_num_threads(n_threads)
-        yield from found
-    finally:
-        ready.abort()
-        pool.shutdown(cancel_futures=True)
-
-
-_STARTING = threading.Lock()
-"""Held while workers begin, when a thread of another caller would be given their number of cores."""
-
-
 def _batches(
-    src_ids: Sequence[Sequence[int]], config: DecodeConfig, rules: Sequence[Rules] | None, narrow: bool
+    src_ids: Sequence[Sequence[int]], config: DecodeConfig, rules: Sequence[Rules] | None, narrow: bool, workers: int
 ) -> Iterator[tuple[list[int], int, bool]]:
     """Batches of sources, the beam that each needs, and whether a shortlist is searched: not where there are rules."""
     groups: dict[tuple[int, bool], list[int]] = {}
@@ -312,6 +280,8 @@ def _batches(
         beam = max(config.beam_size, CONSTRAINED_BEAM, n_wanted + 1) if n_wanted else config.beam_size
         groups.setdefault((beam, narrow and (rules is None or rules[i].are_none)), []).append(i)
     for (beam, is_narrow), members in sorted(groups.items()):
-        budget = config.batch_tokens * config.beam_size // beam
-        for chosen in length_batches([len(src_ids[i]) + 1 for i in members], budget):
+        lengths, budget = [len(src_ids[i]) + 1 for i in members], config.batch_tokens
+        if workers > 1:
+            budget = min(budget, max(sum(lengths) // (workers * BATCHES_A_WORKER), SHARED_TOKENS))
+        for chosen in length_batches(lengths, budget * config.beam_size // beam):
             yield [members[j] for j in chosen], beam, is_narrow

@@ -11,7 +11,7 @@ import threading
 from dataclasses import replace
 from typing import Literal
 
-from dragoman.decoding.batches import checked_workers
+from dragoman.decoding.workers import checked_workers
 from dragoman.device import has_int8, resolve_precision
 from dragoman.engines import ctranslate2
 from dragoman.engines.ctranslate2 import CTranslate2

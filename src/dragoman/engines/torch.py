@@ -72,6 +72,7 @@ class Torch:
                 self._searcher(settings.shortlist), [segment.ids for segment in segments], settings.decode,
                 self._models.device, settings.n_best, rules=rules, sampling=sampling, longest=self._models.longest,
                 workers=settings.workers if self._fast is not None else 1,  # autocast is one thread's
+                processes=self._models.device.type == "cpu",
                 hooks=Hooks(progress=progress, failed=lost.append, alive=alive),
             )  # fmt: skip
         return Found(found, lost)
