@@ -26,7 +26,7 @@ from dragoman.errors import ConfigError, DecodeError, DragomanError
 from dragoman.translation.assemble import NOT_ALIGNED
 from dragoman.translation.notes import Events, Note
 from dragoman.translation.segments import pack, split_text
-from dragoman.translation.streams import windows
+from dragoman.translation.streams import FIRST, windows
 from dragoman.translation.translator import Translation, Translator
 from echo import Echo
 
@@ -271,6 +271,13 @@ def test_lines_are_handed_on_when_the_input_pauses() -> None:
 
     assert [[line.text for line in window] for window in windows(slowly(), 2)] == [["a", "b"], ["c", "d"], ["e"]]
     assert [[line.text for line in window] for window in windows(slowly(), 9)] == [["a", "b"], ["c", "d", "e"]]
+
+
+def test_the_first_lines_come_soon_and_then_more_at_a_time() -> None:
+    lines = [Line(str(i), None) for i in range(1000)]
+    found = list(windows(lines, 300))
+    assert [line for window in found for line in window] == lines
+    assert [len(window) for window in found] == [FIRST, 2 * FIRST, 4 * FIRST, 300, 252]
 
 
 def test_an_error_while_reading_comes_after_the_lines_before_it() -> None:

@@ -10,8 +10,12 @@ from collections.abc import Generator, Iterable, Iterator
 from dragoman.data.corpus import Line
 
 
+FIRST = 64
+"""So many lines are translated first, then twice as many each time, so that somebody who waits soon sees some."""
+
+
 def windows(lines: Iterable[Line], size: int, pause_s: float = 0.05) -> Generator[list[Line]]:
-    """Group lines as they come: up to ``size`` of them, fewer when none arrives for ``pause_s`` seconds.
+    """Group lines as they come: up to ``size`` of them, fewer at first and when none arrives for ``pause_s`` seconds.
 
     A thread reads ahead; it ends with the lines, or after the next line when the generator is closed.
     """
@@ -43,7 +47,7 @@ def windows(lines: Iterable[Line], size: int, pause_s: float = 0.05) -> Generato
 
 def _grouped(arrived: queue.Queue[Line | BaseException | None], size: int, pause_s: float) -> Iterator[list[Line]]:
     """What arrives, in windows."""
-    window: list[Line] = []
+    window, most = list[Line](), min(FIRST, size)
     while True:
         try:
             item = arrived.get(timeout=pause_s if window else None)
@@ -53,9 +57,9 @@ def _grouped(arrived: queue.Queue[Line | BaseException | None], size: int, pause
             continue
         if isinstance(item, Line):
             window.append(item)
-        if window and (len(window) == size or not isinstance(item, Line)):
+        if window and (len(window) == most or not isinstance(item, Line)):
             yield window
-            window = []
+            window, most = [], min(2 * most, size)
         if isinstance(item, BaseException):
             raise item
         if item is None:

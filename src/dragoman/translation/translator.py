@@ -424,8 +424,8 @@ class Translator:
     ) -> Iterator[Translation]:  # fmt: skip
         """Translate line by line as text arrives; yields one translation for each line, in order.
 
-        Up to ``read_ahead`` lines are sorted by length and translated together; when the input pauses, what has
-        come so far is translated at once. Bad bytes become U+FFFD, with a warning that names the line.
+        Up to ``read_ahead`` lines (at first fewer) are sorted by length and translated together; when the input pauses,
+        what has come so far is translated at once. Bad bytes become U+FFFD, with a warning that names the line.
 
         Args:
             stream: Raw bytes, such as ``sys.stdin.buffer``.
