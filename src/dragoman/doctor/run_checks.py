@@ -228,7 +228,8 @@ def no_translations(run: Record) -> Iterator[Finding]:
         if run.end is not None and run.end.get("reason") != "signal":
             yield from _finding(
                 "warning", "too-short", f"BLEU is {last['bleu']:.1f}: training ended after {run.tokens:,} target "
-                "tokens, too early to translate", f"train longer: {_longer(run, 10)}, or a larger batch",
+                f"tokens; sense takes about {EARLY_TOKENS:,}",
+                f"train longer: {_longer(run, max(2, math.ceil(EARLY_TOKENS / max(1, run.tokens))))}",
             )  # fmt: skip
         return
     if train_loss > math.log(10):
