@@ -9,7 +9,6 @@ from collections.abc import Generator, Iterable, Iterator
 
 from dragoman.data.corpus import Line
 
-
 FIRST = 64
 """So many lines are translated first, then twice as many each time, so that somebody who waits soon sees some."""
 
