@@ -103,13 +103,15 @@ def _join(parts: Sequence[tuple[TextSegment, SegmentResult]], plan: Plan) -> Tra
     for number, (_, result) in enumerate(parts, 1):
         where = f" (part {number} of {len(parts)})" if len(parts) > 1 else ""
         notes += [replace(note, text=note.text + where) for note in (result.note, result.lost) if note is not None]
-    return replace(best, alternatives=tuple(others), notes=tuple(notes))
+    return replace(best, alternatives=tuple(others), notes=tuple(notes)) if others or notes else best
 
 
 def _ranks(results: Sequence[SegmentResult], plan: Plan) -> list[tuple[int, ...]]:
     """Which hypothesis of each part makes the translation, and which make each of its alternatives."""
     if plan.options.sample:  # a sample of a text is one of each part: the best of them are none
         return [(rank,) * len(results) for rank in range(min((len(each.hypotheses) for each in results), default=1))]
+    if plan.options.n_best == 1:
+        return [(0,) * len(results)]
     scores = [[_score(hypothesis, plan) for hypothesis in result.hypotheses] for result in results]
     return best_sums(scores, plan.options.n_best)
 

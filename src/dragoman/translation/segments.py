@@ -64,9 +64,9 @@ def segment(texts: Sequence[str], plan: Plan, events: Events, first_number: int 
         raise ConfigError(f"{len(prefixes):,} prefixes for {len(texts):,} texts: give one for all or one for each")
     segments = []
     for number, (text, parts) in enumerate(zip(texts, _parts(texts, plan, events), strict=True)):
-        starts = [0, *accumulate(sum(not character.isspace() for character in part.text) for part in parts)]
-        terms = _terms_by_part(text, starts[:-1], plan.glossary.find(text) if plan.glossary else [])
-        for part, start, found in zip(parts, starts, terms, strict=False):
+        starts = [0, *accumulate(sum(not character.isspace() for character in part.text) for part in parts[:-1])]
+        terms = _terms_by_part(text, starts, plan.glossary.find(text) if plan.glossary else [])
+        for part, start, found in zip(parts, starts, terms, strict=False):  # a blank text has no part
             constraints = (
                 plan.encoder.encode(options, prefixes[number], found, start == 0)
                 if options.constrains or plan.glossary
