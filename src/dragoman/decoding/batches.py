@@ -27,7 +27,7 @@ CONSTRAINED_BEAM = 10
 """The least beam for a sentence with words to place, among which it is shared out."""
 
 BATCHES_A_WORKER = 4
-"""Into so many batches sentences are cut for each worker, so that all have work until the end..."""
+"""Batches that sentences are cut into for each worker, so that all have work until the end..."""
 
 SHARED_TOKENS = 1024
 """...but not into smaller ones than this, of which a small model needs more time for each token."""

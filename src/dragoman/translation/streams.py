@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterable, Iterator
 from dragoman.data.corpus import Line
 
 FIRST = 64
-"""So many lines are translated first, then twice as many each time, so that somebody who waits soon sees some."""
+"""Lines translated first; then twice as many each time, so that somebody who waits soon sees some."""
 
 
 def windows(lines: Iterable[Line], size: int, pause_s: float = 0.05) -> Generator[list[Line]]:
