@@ -20,7 +20,7 @@ from dragoman.model.transformer import Transformer
 from dragoman.model.weights import read_weights, untied
 from dragoman.training.checkpoint import latest_checkpoint, list_checkpoints
 from dragoman.training.log import RunLog
-from dragoman.training.loop import Outcome, Validation, fit
+from dragoman.training.loop import SHOWN, Outcome, Validation, fit
 
 Fit = Callable[..., Outcome]
 
@@ -145,6 +145,19 @@ def test_patience_ends_the_run_and_the_best_weights_are_those_of_the_best_bleu(r
     torch.testing.assert_close(read_weights(tmp_path / "checkpoints/best/model.safetensors"), seen[1], rtol=0, atol=0)
     assert [event["best"] for event in read_log(tmp_path, "validation")] == [True, True, False, False]
     assert "normal this early" in (tmp_path / "samples.txt").read_text(encoding="utf-8")
+
+
+def test_a_sample_that_loops_does_not_fill_the_console(
+    run_fit: Fit, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loop = "und " * 200
+    run_fit(
+        validate=lambda _: Validation(1.0, 1.0, 5.0, [("a", "b", loop)]), max_steps=2, validate_every=2, quiet=False
+    )
+    shown = [line for line in capsys.readouterr().err.split("\n") if "hyp: " in line]
+    assert [len(line) for line in shown] == [len("    hyp: ") + SHOWN]
+    assert shown[0].endswith("…")
+    assert f"    src: a\n    ref: b\n    hyp: {loop}\n" in (tmp_path / "samples.txt").read_text(encoding="utf-8")
 
 
 def test_of_equal_quality_the_lower_loss_is_better_and_at_0_patience_does_not_count(

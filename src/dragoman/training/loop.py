@@ -47,6 +47,9 @@ from dragoman.training.schedule import learning_rate
 from dragoman.training.signals import Stopped, StopRequest
 from dragoman.training.update import StepResult, train_step
 
+SHOWN = 200
+"""Characters of a sample on the console: a model that loops says the same a hundred times. ``samples.txt`` has all."""
+
 Reason = Literal["max_steps", "max_epochs", "max_minutes", "patience", "signal"]
 
 
@@ -328,9 +331,17 @@ def note_validation(found: Validation, state: TrainState, log: RunLog, is_last: 
     is_early = makes_no_sense(found) and state.tokens < EARLY_TOKENS
     early = "  (samples look like nonsense: normal this early)" if is_early else ""
     log.say(f"  validation: {found}{'  best so far' if better else ''}{'' if is_last else early}")
-    lines = [f"    src: {src}\n    ref: {ref}\n    hyp: {hyp}" for src, ref, hyp in found.samples]
-    log.say("\n".join(lines))
-    log.samples(f"step {state.step}{early}\n" + "\n".join(lines) + "\n")
+    log.say(_listed(found, SHOWN))
+    log.samples(f"step {state.step}{early}\n{_listed(found)}\n")
+
+
+def _listed(found: Validation, limit: int | None = None) -> str:
+    """The samples of a validation, each text with at most ``limit`` characters."""
+    return "\n".join(
+        f"    {name}: {text if limit is None or len(text) <= limit else text[: limit - 1] + '…'}"
+        for sample in found.samples
+        for name, text in zip(("src", "ref", "hyp"), sample, strict=True)
+    )
 
 
 def makes_no_sense(found: Validation) -> bool:
