@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,9 +18,12 @@ from table_model import TableModel, TableState
 from torch import Tensor
 
 from dragoman.config import DecodeConfig
-from dragoman.decoding.batches import BATCHES_A_WORKER, Hooks, search_all
+from dragoman.data.corpus import Line
+from dragoman.decoding.batches import BATCHES_A_WORKER, SHARED_TOKENS, Hooks, balanced, search_all
 from dragoman.decoding.workers import run_jobs
 from dragoman.errors import ConfigError, DecodeError
+from dragoman.progress import repeated
+from dragoman.translation.streams import windows
 
 CPU = torch.device("cpu")
 SOURCES = [[4 + (i * j) % 3 for j in range(1 + i % 7)] for i in range(60)]
@@ -172,11 +176,12 @@ def test_the_batches_of_processes_that_die_are_searched_here(tmp_path: Path, cap
 
 
 @forks
-def test_an_error_in_a_process_is_raised_here(tmp_path: Path) -> None:
+def test_an_error_in_a_process_is_raised_here(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     model, before = Noting(tmp_path / "pids", "fails"), children()
     with pytest.raises(ValueError, match="no luck"):
         search_all(model, SOURCES * 10, CONFIG, CPU, workers=2, processes=True)
     assert len(model.noted()) < 20  # of some 170 batches
+    assert "a worker process failed (ValueError('no luck')); this one searches its batch" in caplog.text
     assert children() == before
 
 
@@ -190,14 +195,42 @@ def test_a_source_without_memory_in_a_process_is_reported(tmp_path: Path) -> Non
 
 @forks
 def test_who_asks_what_is_alive_and_who_has_threads_is_not_forked(tmp_path: Path) -> None:
-    model = Noting(tmp_path / "pids")
-    search_all(model, SOURCES, CONFIG, CPU, workers=2, processes=True, hooks=Hooks(alive=lambda _: True))
+    def pids(hooks: Hooks = Hooks()) -> set[int]:  # noqa: B008
+        model = Noting(tmp_path / "pids")
+        model.path.unlink(missing_ok=True)
+        search_all(model, SOURCES, CONFIG, CPU, workers=2, processes=True, hooks=hooks)
+        return {pid for pid, _ in model.noted()}
+
+    here = {os.getpid()}
+    assert pids(Hooks(alive=lambda _: True)) == here
     with ThreadPoolExecutor(1) as other:
-        other.submit(search_all, model, SOURCES, CONFIG, CPU, workers=2, processes=True).result()
-    outer = run_jobs([lambda: 1], 1)  # under way until it is read to its end
-    next(outer)
+        assert other.submit(pids).result() == here
+        assert pids() == here  # whatever the other thread does now
+    with repeated(lambda: None, 0.01):
+        assert here.isdisjoint(pids())
+
+
+@forks
+def test_the_read_ahead_of_a_stream_is_a_bystander(tmp_path: Path) -> None:
+    def lines() -> Iterator[Line]:
+        yield Line("a", None)
+        threading.Event().wait(60)
+
+    found = windows(lines(), 9)
+    next(found)
+    model = Noting(tmp_path / "pids")
     search_all(model, SOURCES, CONFIG, CPU, workers=2, processes=True)
-    assert {pid for pid, _ in model.noted()} == {os.getpid()}
+    assert os.getpid() not in {pid for pid, _ in model.noted()}
+    found.close()
+
+
+@forks
+def test_a_process_holds_no_file_of_its_parent(tmp_path: Path) -> None:
+    with (tmp_path / "lock").open("w") as locked:
+        jobs = [lambda: [int(path.name) for path in Path("/proc/self/fd").iterdir()]] * 2
+        for files in run_jobs(jobs, 2, processes=True):
+            assert locked.fileno() not in files
+            assert len(files) == 5  # stdin, stdout, stderr, its pipe, the folder that is listed
 
 
 @forks
@@ -218,7 +251,7 @@ from dragoman.decoding.workers import run_jobs
 
 def job():
     os.write(1, f"{os.getpid()}\\n".encode())
-    time.sleep(0.2)
+    time.sleep(30)
 
 list(run_jobs([job] * 1000, 2, processes=True))
 """
@@ -232,7 +265,7 @@ def test_processes_do_not_outlive_the_one_that_forked_them(end: signal.Signals) 
         pids = {int(parent.stdout.readline()) for _ in range(2)}
         parent.send_signal(end)
         parent.wait(30)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 10  # sooner than their jobs end
         while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < deadline:
             time.sleep(0.05)
     assert parent.pid not in pids
@@ -240,13 +273,7 @@ def test_processes_do_not_outlive_the_one_that_forked_them(end: signal.Signals) 
 
 
 def test_there_is_work_for_all_until_the_end() -> None:
-    sources, batches = [[4, 5, 6]] * 4000, list[int]()
-
-    def count(workers: int) -> int:
-        batches.clear()
-        hooks = Hooks(progress=lambda done, total, what: batches.append(done))
-        search_all(TableModel(1), sources, DecodeConfig(batch_tokens=16_000), CPU, workers=workers, hooks=hooks)
-        return len(batches)
-
-    assert count(1) == 1
-    assert count(2) >= 2 * BATCHES_A_WORKER
+    config, sources = DecodeConfig(batch_tokens=16_000), [[4, 5, 6]] * 4000
+    assert balanced(config, sources, 2).batch_tokens == 4 * 4000 // (2 * BATCHES_A_WORKER)
+    assert balanced(config, sources[:40], 2).batch_tokens == SHARED_TOKENS
+    assert balanced(DecodeConfig(batch_tokens=60), sources, 2).batch_tokens == 60

@@ -53,6 +53,12 @@ def length_batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[i
         yield batch
 
 
+def balanced(config: DecodeConfig, src_ids: Sequence[Sequence[int]], workers: int) -> DecodeConfig:
+    """The settings with batches so small that each worker has several, and none stands idle for long at the end."""
+    share = sum(len(ids) + 1 for ids in src_ids) // (workers * BATCHES_A_WORKER)
+    return config.model_copy(update={"batch_tokens": min(config.batch_tokens, max(share, SHARED_TOKENS))})
+
+
 def run_halving(batch: list[int], run: Callable[[list[int]], None]) -> list[int]:
     """Run a batch; where memory is short, its halves. Returns those that failed alone."""
     pending, failed = [batch], []
@@ -176,7 +182,7 @@ def search_all(
         longest=longest, alive=hooks.alive,
     )  # fmt: skip
     found: list[list[Hypothesis]] = [[] for _ in src_ids]
-    batches = list(_batches(src_ids, config, rules, isinstance(model, Shortlisted) and sampling is None, workers))
+    batches = list(_batches(src_ids, config, rules, isinstance(model, Shortlisted) and sampling is None))
     jobs = [partial(search.halving, *each) for each in batches]
     lost: list[int] = []
     done = 0
@@ -271,7 +277,7 @@ class _Search:
 
 
 def _batches(
-    src_ids: Sequence[Sequence[int]], config: DecodeConfig, rules: Sequence[Rules] | None, narrow: bool, workers: int
+    src_ids: Sequence[Sequence[int]], config: DecodeConfig, rules: Sequence[Rules] | None, narrow: bool
 ) -> Iterator[tuple[list[int], int, bool]]:
     """Batches of sources, the beam that each needs, and whether a shortlist is searched: not where there are rules."""
     groups: dict[tuple[int, bool], list[int]] = {}
@@ -280,8 +286,6 @@ def _batches(
         beam = max(config.beam_size, CONSTRAINED_BEAM, n_wanted + 1) if n_wanted else config.beam_size
         groups.setdefault((beam, narrow and (rules is None or rules[i].are_none)), []).append(i)
     for (beam, is_narrow), members in sorted(groups.items()):
-        lengths, budget = [len(src_ids[i]) + 1 for i in members], config.batch_tokens
-        if workers > 1:
-            budget = min(budget, max(sum(lengths) // (workers * BATCHES_A_WORKER), SHARED_TOKENS))
-        for chosen in length_batches(lengths, budget * config.beam_size // beam):
+        budget = config.batch_tokens * config.beam_size // beam
+        for chosen in length_batches([len(src_ids[i]) + 1 for i in members], budget):
             yield [members[j] for j in chosen], beam, is_narrow

@@ -7,6 +7,7 @@ faster than one; forked processes share nothing but the weights, which none of t
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import logging
 import os
@@ -17,6 +18,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection, Pipe, wait
+from pathlib import Path
 from typing import Any, Never, TypeVar, cast
 
 import torch
@@ -27,7 +29,16 @@ Result = TypeVar("Result")
 
 logger = logging.getLogger(__name__)
 
+PR_SET_PDEATHSIG = 1
+"""Of prctl (https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html): a child ends with its parent."""
+
+_LIBC: Any = ctypes.CDLL(None) if sys.platform == "linux" else None  # loaded before a fork
+
 STOPPING = (signal.SIGINT, signal.SIGTERM)
+
+BYSTANDERS = ("read-ahead", "ticker")
+"""Threads of ours (``translation/streams.py``, ``progress.py``) that read text or show how far we are: they hold no
+lock that a search would want."""
 
 
 def checked_workers(workers: int) -> int:
@@ -55,62 +66,51 @@ def run_jobs(jobs: Sequence[Callable[[], Result]], workers: int, processes: bool
         Exception: Whatever a job raises; those not yet begun are left.
     """
     n_workers = min(checked_workers(workers), len(jobs))
-    with _busy():
-        if n_workers < 2:
-            yield from (job() for job in jobs)
-        elif processes and _may_fork():
-            yield from _by_processes(jobs, n_workers)
-        else:
-            yield from _by_threads(jobs, n_workers)
-
-
-_LOCK = threading.Lock()
-_n_busy = 0  # calls of run_jobs that are under way
-
-
-@contextlib.contextmanager
-def _busy() -> Iterator[None]:
-    global _n_busy
-    with _LOCK:
-        _n_busy += 1
-    try:
-        yield
-    finally:
-        with _LOCK:
-            _n_busy -= 1
+    if n_workers < 2:
+        yield from (job() for job in jobs)
+    elif processes and _may_fork():
+        yield from _by_processes(jobs, n_workers)
+    else:
+        yield from _by_threads(jobs, n_workers)
 
 
 def _may_fork() -> bool:
     """Whether a child of this process can count on what it inherits.
 
-    A lock that another thread holds at that moment stays locked in the child for ever. So a program that translates
-    from threads of its own, or from two at once, is not forked; nor is one on a system whose libraries do not
-    survive it (https://docs.python.org/3/library/os.html#os.fork).
+    A lock that another thread holds at that moment stays locked in the child for ever: that of oneDNN's compiled
+    products, for one. So a program that has threads of its own is not forked, whatever they do; nor is one on a system
+    whose libraries do not survive it (https://docs.python.org/3/library/os.html#os.fork).
     """
-    return sys.platform == "linux" and threading.current_thread() is threading.main_thread() and _n_busy == 1
+    own = {thread for thread in threading.enumerate() if thread.name not in BYSTANDERS}
+    return sys.platform == "linux" and own == {threading.main_thread()} == {threading.current_thread()}
 
 
 class _Child:
     """A forked process that does jobs by their number; ``job`` is the one that it has, None when it has none."""
 
-    def __init__(self, jobs: Sequence[Callable[[], Any]], before: Sequence[_Child]) -> None:
-        """``before``: those that were forked before it.
+    def __init__(self, jobs: Sequence[Callable[[], Any]]) -> None:
+        """Fork.
 
         Raises:
             OSError: There is no room for another process.
         """
         self.connection, its_end = Pipe()
         self.job: int | None = None
+        self.pid, parent = 0, os.getpid()
         kept = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)  # or the child might be told before it is one
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)  # of other threads: see _may_fork
                 self.pid = os.fork()
             if not self.pid:
-                _serve(jobs, its_end, [one.connection for one in (*before, self)])
-        finally:
+                _serve(jobs, its_end, parent)
+            its_end.close()
+            signal.pthread_sigmask(signal.SIG_SETMASK, kept)  # what came meanwhile is raised here
+        except BaseException:
             signal.pthread_sigmask(signal.SIG_SETMASK, kept)
-        its_end.close()
+            if self.pid:
+                self.end()
+            raise
 
     def begin(self, job: int) -> None:
         """Give it a job; that it is dead ``answer`` tells."""
@@ -119,7 +119,7 @@ class _Child:
             self.connection.send(job)
 
     def answer(self) -> tuple[bool, Any]:
-        """Whether it has done its job, and what that returned.
+        """Whether it has done its job, and what that returned; or the error, as text.
 
         Raises:
             EOFError, OSError: It is dead.
@@ -137,23 +137,27 @@ class _Child:
         self.connection.close()
 
 
-def _serve(jobs: Sequence[Callable[[], Any]], connection: Connection, not_its_own: Sequence[Connection]) -> Never:
+def _serve(jobs: Sequence[Callable[[], Any]], connection: Connection, parent: int) -> Never:
     """What a child does until its parent ends it, or is gone."""
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle, which ends its children
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
-        for other in not_its_own:  # held open, they would keep others from seeing that the parent is gone
-            other.close()
+        _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it had gone by then
+            os._exit(0)
+        own = (0, 1, 2, connection.fileno())
+        for file in {int(path.name) for path in Path("/proc/self/fd").iterdir()}.difference(own):
+            with contextlib.suppress(OSError):
+                os.close(file)  # it is the parent's: held open it would hold the parent's locks
         gc.freeze()  # what the parent has thrown away is not the child's to finish
         torch.set_num_threads(1)  # the threads of the parent's pool are not there
         while True:
             job = connection.recv()
             try:
-                answer = True, jobs[job]()
-            except Exception:  # done again by the parent, so that it is raised where it can be handled
-                answer = False, None
-            connection.send(answer)
+                connection.send((True, jobs[job]()))
+            except Exception as error:  # done again by the parent, so that it is raised where it can be handled
+                connection.send((False, repr(error)))
     finally:
         os._exit(0)  # nothing that the parent will do at its end is done here
 
@@ -170,7 +174,7 @@ def _by_processes(jobs: Sequence[Callable[[], Result]], n_workers: int) -> Itera
     try:
         with contextlib.suppress(OSError):  # no room: fewer
             for _ in range(n_workers):
-                children.append(_Child(jobs, children))
+                children.append(_Child(jobs))
         for child in children:
             give(child)
         for wanted in range(len(jobs)):
@@ -197,6 +201,8 @@ def _collect(children: list[_Child], results: dict[int, Any], give: Callable[[_C
             continue
         if done and job is not None:
             results[job] = result
+        elif not done:
+            logger.warning("a worker process failed (%s); this one searches its batch", result)
         give(child)
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import torch
 
-from dragoman.decoding.batches import Hooks, Shortlisted, search_all
+from dragoman.decoding.batches import Hooks, Shortlisted, balanced, search_all
 from dragoman.decoding.constraints import Rules
 from dragoman.decoding.ensemble import Ensemble, Mean
 from dragoman.decoding.search import Model
@@ -66,12 +66,14 @@ class Torch:
         free = Rules(constrained[0].spelling) if constrained else None
         rules = [segment.rules or free for segment in segments] if free else None
         sampling = settings.sampling and settings.sampling._replace(keys=[segment.key for segment in segments])
-        lost: list[int] = []
+        workers = settings.workers if self._fast is not None else 1  # autocast is one thread's
+        src_ids, decode, lost = [segment.ids for segment in segments], settings.decode, list[int]()
+        if settings.balance and workers > 1:
+            decode = balanced(decode, src_ids, workers)
         with autocast(self._precision if self._fast is None else "fp32", self._models.device):
             found = search_all(
-                self._searcher(settings.shortlist), [segment.ids for segment in segments], settings.decode,
-                self._models.device, settings.n_best, rules=rules, sampling=sampling, longest=self._models.longest,
-                workers=settings.workers if self._fast is not None else 1,  # autocast is one thread's
+                self._searcher(settings.shortlist), src_ids, decode, self._models.device, settings.n_best,
+                rules=rules, sampling=sampling, longest=self._models.longest, workers=workers,
                 processes=self._models.device.type == "cpu",
                 hooks=Hooks(progress=progress, failed=lost.append, alive=alive),
             )  # fmt: skip

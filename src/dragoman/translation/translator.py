@@ -199,7 +199,7 @@ class Translator:
         n_best = max(options.n_best, decode.beam_size) if trees and not options.sample else options.n_best
         search = SearchSettings(
             decode=decode, n_best=n_best, sampling=sampling, precision=options.precision, workers=workers,
-            shortlist=options.shortlist,
+            balance=options.batch_tokens is None and self.device.type == "cpu", shortlist=options.shortlist,
         )  # fmt: skip
         second, second_precision = self._engines.constrained(name, needs)
         return Plan(
@@ -523,7 +523,7 @@ class Translator:
     def facts(self, plan: Plan, form: str = "text") -> dict[str, Any]:
         """What a file of translations depends on, beside the input."""
         options = {each.name: getattr(plan.options, each.name) for each in fields(plan.options)}
-        del options["workers"], options["fast"]  # the one changes no translation, what the other stands for is known
+        del options["workers"], options["fast"]  # the one is no matter of meaning, what the other stands for is known
         options["engine"] = plan.engine.name  # auto may find another in the process that resumes
         models = [bundle.manifest.get("sha256") for bundle in self._bundles]
         return {"models": models, "device": self.device.type, "form": form, **options}
