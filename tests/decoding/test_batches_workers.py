@@ -212,9 +212,11 @@ def test_who_asks_what_is_alive_and_who_has_threads_is_not_forked(tmp_path: Path
 
 @forks
 def test_the_read_ahead_of_a_stream_is_a_bystander(tmp_path: Path) -> None:
+    over = threading.Event()
+
     def lines() -> Iterator[Line]:
         yield Line("a", None)
-        threading.Event().wait(60)
+        over.wait(60)
 
     found = windows(lines(), 9)
     next(found)
@@ -222,6 +224,7 @@ def test_the_read_ahead_of_a_stream_is_a_bystander(tmp_path: Path) -> None:
     search_all(model, SOURCES, CONFIG, CPU, workers=2, processes=True)
     assert os.getpid() not in {pid for pid, _ in model.noted()}
     found.close()
+    over.set()
 
 
 @forks

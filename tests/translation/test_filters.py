@@ -56,6 +56,14 @@ def test_a_source_of_bytes_is_unreadable(translator: Translator) -> None:
     assert unreadable(tokenizer.encode(["the dog runs", "这是一个房子", ""]), tokenizer) == [False, True, False]
 
 
+@pytest.mark.parametrize("damage", ["\0", "\x1b", "\r", "\x85", "\ufffd"])
+def test_a_translation_with_what_is_no_text_is_unfit(translator: Translator, damage: str) -> None:
+    """Sampled from subwords of single bytes; a training on it would stop at a NUL."""
+    made = [Made("the dog", f"der{damage} Hund", -0.5), Made(f"the{damage} dog", f"der{damage} Hund", -0.5)]
+    assert unfit(made, translator.plan(), Language("de", GERMAN), -1.0) == ["damaged", ""]
+    assert unfit([Made("the dog", "der\tHund", -0.5)], translator.plan(), Language("de", GERMAN), -1.0) == [""]
+
+
 def test_why_a_translation_is_unfit(translator: Translator) -> None:
     plan, language = translator.plan(), Language("de", GERMAN)
     made = [

@@ -21,6 +21,7 @@ from dragoman.files import whole_file, write_text
 from dragoman.progress import Ticker
 from dragoman.translation.filters import (
     BLANK,
+    DAMAGED,
     OTHER_LANGUAGE,
     UNKNOWN,
     Language,
@@ -32,7 +33,7 @@ from dragoman.translation.filters import (
 )
 from dragoman.translation.plan import Plan
 
-DAMAGED, HELD_OUT, REPEATED, TOO_LONG, RATIO = "damaged", "held out", "repeated", "too long", "of unlike lengths"
+HELD_OUT, REPEATED, TOO_LONG, RATIO = "held out", "repeated", "too long", "of unlike lengths"
 
 
 class Counts(NamedTuple):

@@ -1,7 +1,8 @@
 """Which lines are worth translating, and which translations are fit to learn from: the filters of all made text.
 
-A translation is left out that is empty, loops, copies its source or is far too long (``faults``), that has a low score,
-or that is not in its language. What language a line is in is only guessed, and only where something speaks for it:
+A translation is left out that is empty, loops, copies its source or is far too long (``faults``), that has characters
+that are no text, that has a low score, or that is not in its language. What language a line is in is only guessed, and
+only where something speaks for it:
 
 - by script, where a language has one of its own (``data.characters``);
 - by telling words, of which eleven languages have some (``data.stopwords``): two that differ and none of the language
@@ -13,6 +14,7 @@ or that is not in its language. What language a line is in is only guessed, and 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -31,9 +33,14 @@ SAMPLE = 2000
 MOST_UNKNOWN = 0.5
 """A source is unreadable if more of its subwords than this share are bytes or unknown."""
 
+DAMAGED = "damaged"
 OTHER_LANGUAGE = "in another language"
 LOW_SCORE = "low score"
 BLANK = "blank"
+NO_TEXT = re.compile(r"[\x00-\x08\n-\x1f\x7f-\x9f\ufffd]")
+"""Control characters but the tab, and what stands for bytes that are no UTF-8: a model with subwords for single bytes
+may say any, above all where it samples."""
+
 UNKNOWN = "of unknown characters"
 
 
@@ -104,5 +111,7 @@ def unfit(made: Sequence[Made], plan: Plan, language: Language, least: float) ->
     found = []
     for one, src, tgt, other in zip(made, n_src, n_tgt, foreign, strict=True):
         wrong = faults(one.src, one.text, n_src=src, n_tgt=tgt, src_lang=plan.src_lang, tgt_lang=plan.tgt_lang)
-        found.append(wrong[0] if wrong else OTHER_LANGUAGE if other else LOW_SCORE if one.score < least else "")
+        damaged = set(NO_TEXT.findall(one.text)).difference(one.src)
+        why = DAMAGED if damaged else OTHER_LANGUAGE if other else LOW_SCORE if one.score < least else ""
+        found.append(wrong[0] if wrong else why)
     return found
