@@ -142,7 +142,8 @@ def certify(
     """
     of_teacher = [measure("teacher", teacher, **direction), *_by_ctranslate2(teacher, direction, measure)]
     engine, precision = _fastest(student, {})
-    beams = sorted({1, student.config.decode.beam_size})
+    most = student.config.decode.beam_size
+    beams = sorted({1, min(2, most), most})
     ways = [
         measure("student", student, engine=engine, precision=precision, patience=1.0, beam_size=beam, shortlist=on)
         for beam in beams
