@@ -2,9 +2,9 @@
 
 The teacher is decoded by CTranslate2 in int8 with its own beam, and greedy. Each student is decoded by CTranslate2 in
 int8, greedy, with a beam of 2 and with the teacher's, and greedy by our engine, each with its shortlist and without.
-``*`` marks what `dragoman distill` chose for ``--fast`` on validation text. The size of batches is the best of a few for each
-system, also found on validation text. Guard, confidence and what must arrive unchanged are left out everywhere. Systems
-take turns in one process, and a ratio is the median of the ratios of the same round.
+``*`` marks what `dragoman distill` chose for ``--fast`` on validation text. The size of batches is the best of a few
+for each system, also found on validation text. Guard, confidence and what must arrive unchanged are left out
+everywhere. Systems take turns in one process, and a ratio is the median of the ratios of the same round.
 """
 
 from __future__ import annotations
