@@ -19,6 +19,7 @@ from torch import Tensor
 
 from dragoman.config import DecodeConfig
 from dragoman.data.corpus import Line
+from dragoman.decoding import workers
 from dragoman.decoding.batches import BATCHES_A_WORKER, SHARED_TOKENS, Hooks, balanced, search_all
 from dragoman.decoding.workers import run_jobs
 from dragoman.errors import ConfigError, DecodeError
@@ -121,6 +122,13 @@ def test_threads_that_begin_meanwhile_have_as_many_cores_as_before() -> None:
 
 
 forks = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux alone")
+
+
+@pytest.fixture(autouse=True)
+def runner_is_a_bystander(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The threads that distribute tests over processes only read a pipe."""
+    there = [thread.name for thread in threading.enumerate() if thread is not threading.main_thread()]
+    monkeypatch.setattr(workers, "BYSTANDERS", (*workers.BYSTANDERS, *there))
 
 
 class Noting(TableModel):
@@ -250,6 +258,7 @@ def test_where_no_process_can_be_forked_this_one_searches(tmp_path: Path, monkey
 
 ORPHANS = """
 import os, time
+from dragoman.decoding import workers
 from dragoman.decoding.workers import run_jobs
 
 def job():
