@@ -75,7 +75,7 @@ def systems(teacher: Path, students: Sequence[Path], tune: Sequence[str]) -> lis
         student = Translator.load(path, "cpu")
         fast = student.manifest.get("fast", {})
         for engine, how in (("CTranslate2 int8", int8), ("dragoman fp32", ours)):
-            for size in (1, beam) if engine.startswith("C") else (1,):
+            for size in (1, 2, beam) if engine.startswith("C") else (1,):
                 for on in (True, False):
                     chosen = how is int8 and fast == {"beam_size": size, "shortlist": on}
                     name = f"{path.name}, {engine}, beam {size}{', shortlist' * on}{' *' * chosen}"
