@@ -523,7 +523,7 @@ class Translator:
     def facts(self, plan: Plan, form: str = "text") -> dict[str, Any]:
         """What a file of translations depends on, beside the input."""
         options = {each.name: getattr(plan.options, each.name) for each in fields(plan.options)}
-        del options["workers"], options["fast"]  # the one is no matter of meaning, what the other stands for is known
+        del options["workers"], options["fast"]  # the one changes but the rounding of scores, the other is resolved
         options["engine"] = plan.engine.name  # auto may find another in the process that resumes
         models = [bundle.manifest.get("sha256") for bundle in self._bundles]
         return {"models": models, "device": self.device.type, "form": form, **options}
