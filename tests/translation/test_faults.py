@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,10 @@ from hypothesis import strategies as st
 
 from dragoman.data import phrasebook
 from dragoman.translation.faults import (
+    COPY_SHARE,
+    COPY_WORDS,
     FAULTS,
+    LOOP_PERIOD,
     LOST_TOKENS,
     MAX_REPETITION,
     differ,
@@ -258,3 +262,39 @@ def test_a_very_long_text_is_judged_in_time() -> None:
     assert seen(words, words[::-1]) == ()
     assert seen("a dog", "z" * 100_000) == ("loop", "long")
     assert ordinary_words("a" * 200_000) == ["a" * 200_000]
+
+
+FEW = st.lists(st.sampled_from(["a", "b", "Der", "hund", "läuft", ",", ".", "日", "12", "x@y", "UND"]), max_size=30)
+
+
+@given(FEW, st.integers(2, 3))
+@settings(max_examples=300, deadline=None)
+def test_repeated_units_are_those_of_looking_at_every_place(units: list[str], least: int) -> None:
+    text = " ".join(units)
+    starts = [len(" ".join(units[:i])) + (i > 0) for i in range(len(units))]
+    parts = ["x", "@", "y"]  # which is three units
+    split = [(each, start) for unit, start in zip(units, starts, strict=True) for each, start in (
+        zip(parts, range(start, start + 3), strict=True) if unit == "x@y" else [(unit, start)])]  # fmt: skip
+    want = set()
+    for period in range(1, LOOP_PERIOD + 1):
+        same = [i >= period and split[i][0].lower() == split[i - period][0].lower() for i in range(len(split))] + [
+            False
+        ]
+        first = period
+        for i in range(period, len(split) + 1):
+            if not same[i]:
+                repeats = (i - first + (period > 2)) // period + 1
+                if repeats >= least:
+                    want.add((repeats, split[first - period][1], split[first][1]))
+                first = i + 1
+    assert {(run.repeats, run.start, run.once) for run in runs(text, least) if run.words} == want
+
+
+@given(FEW, FEW, st.booleans())
+@settings(max_examples=300, deadline=None)
+def test_a_copy_is_one_by_the_words_of_both(src: list[str], other: list[str], loud: bool) -> None:
+    text, output = " ".join(src), " ".join(src[: len(src) // 2 * 2] + other[:3])
+    output = output.upper() if loud else output
+    said, words = Counter(ordinary_words(text)), Counter(ordinary_words(output))
+    want = len(said) >= COPY_WORDS and (said & words).total() >= COPY_SHARE * max(said.total(), words.total())
+    assert is_copy(text, output) == want

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from pathlib import Path
@@ -26,6 +27,7 @@ _ENDINGS = ("gz", "zst", "txt")
 _NOT_A_LANGUAGE = ("src", "tgt", "trg", "ref", "hyp", "out", "raw", "tok", "bpe", "spm", "csv", "tsv", "dat", "log")
 
 
+@functools.lru_cache(maxsize=256)
 def primary(lang: str | None) -> str:
     """``zh`` of ``zh-CN``, ``zh_TW``, ``zho`` or ``cmn_Hans``; nothing of None."""
     first = re.split("[-_]", (lang or "").lower())[0]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from itertools import pairwise
+from operator import eq
 from typing import NamedTuple
 
 from dragoman.data.languages import primary
@@ -140,6 +141,8 @@ def runs(text: str, least: int) -> list[Run]:
     units = [text[start:end].casefold() for start, end in spans]
     found = []
     for period in range(1, LOOP_PERIOD + 1):
+        if sum(map(eq, units, units[period:])) < (least - 1) * period - (period > 2):
+            continue  # nearly always
         same = 0  # so many units in a row are those of one period before
         for i in range(period, len(units) + 1):
             if i < len(units) and units[i] == units[i - period]:
@@ -176,7 +179,10 @@ def is_copy(src: str, output: str) -> bool:
 
     Only ordinary words count: names, numbers, addresses and code are the same in other languages.
     """
-    said, words = Counter(ordinary_words(src)), Counter(ordinary_words(output))
+    said, lowered = Counter(ordinary_words(src)), output.lower()
+    if sum(n for word, n in said.items() if word in lowered) < COPY_SHARE * said.total():
+        return False  # nearly always, and then the words of the output need not be found
+    words = Counter(ordinary_words(output))
     return len(said) >= COPY_WORDS and (said & words).total() >= COPY_SHARE * max(said.total(), words.total())
 
 
@@ -185,7 +191,8 @@ def ordinary_words(text: str) -> list[str]:
 
     Of a text in capitals only its parts of ``COPY_WORDS`` words and more count: what is shorter may be a list of names.
     """
-    text = " ".join(chunk for chunk in text.split() if not _ADDRESS.search(chunk))
+    if _ADDRESS.search(text):
+        text = " ".join(chunk for chunk in text.split() if not _ADDRESS.search(chunk))
     if text.isupper():
         parts = [_WORD.findall(part) for part in re.split(r"[,;:.!?]", text)]
         return [word.lower() for part in parts if len(part) >= COPY_WORDS for word in part]
