@@ -140,8 +140,8 @@ def _check_teacher(teacher: Translator, names: Sequence[str], options: DistillOp
 
 def _check_settings(teacher: Config, options: DistillOptions, plan: Plan) -> None:
     """Refuse settings that the student's training would refuse, before there is anything to train on."""
-    if options.shrink is not None:
-        check_shrinkable(teacher, options.shrink)
+    if options.layers is not None:
+        check_shrinkable(teacher, *options.layers)
         return  # training looks at them, as in any fine-tuning
     said = [one for one in options.overrides if not one.strip().startswith("train.")]  # which depends on the text
     files = {"data": {"train": {"src": "pairs.src", "tgt": "pairs.tgt"}}}
@@ -269,9 +269,9 @@ def _train(
         return train(out=run, resume=True, overrides=options.overrides, **asked)
     if (run / "config.yaml").exists():
         begin_again(run)
-    if options.shrink is not None:
+    if options.layers is not None:
         asked["from_run"] = run / FOLDER / "start"
-        write_shrunk(teacher.bundle, options.shrink, asked["from_run"])
+        write_shrunk(teacher.bundle, *options.layers, asked["from_run"])
     files = [pairs.src, pairs.tgt]
     if options.with_references and text.ref is not None:
         files += _with_references(text, pairs)

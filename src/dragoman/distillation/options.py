@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -22,6 +23,9 @@ from dragoman.translation.options import (
     one_or_several,
     option,
 )
+
+_LAYERS = re.compile(r"(?:(?P<encoder>[1-9]\d*)\+)?(?P<decoder>[1-9]\d*)")
+"""What ``--shrink`` takes."""
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(arbitrary_types_allowed=True))
@@ -61,11 +65,12 @@ class DistillOptions(Options):
         "student"
     )
     shrink: Annotated[
-        int | None,
+        str | int | None,
         option(
             "Student",
-            "Instead of a preset: start with the teacher's own encoder and N of its decoder layers, and fine-tune.",
-            ge=1,
+            "Instead of a preset: start with the teacher's own encoder and N of its decoder layers (E+N: and E of its "
+            "encoder layers), and fine-tune.",
+            metavar="N|E+N",
         ),
     ] = None
     with_references: Annotated[bool, option("Student", "Also train on the pairs of --src and --ref as they are.")] = (
@@ -87,6 +92,28 @@ class DistillOptions(Options):
 
     _overrides = field_validator("overrides", mode="before")(list_of_settings)
     _mono = field_validator("mono", mode="before")(one_or_several)
+
+    @field_validator("shrink", mode="before")
+    @classmethod
+    def _shrink(cls, given: str | int | None) -> str | int | None:
+        """One number as a number, two as E+N."""
+        if given is None:
+            return None
+        found = _LAYERS.fullmatch(str(given).strip())
+        if found is None:
+            raise ValueError(
+                f"--shrink {given}: give how many decoder layers the student keeps, such as 1; or encoder and decoder "
+                "layers, such as 2+1"
+            )
+        return int(found["decoder"]) if found["encoder"] is None else found[0]
+
+    @property
+    def layers(self) -> tuple[int | None, int] | None:
+        """Encoder layers (None: all) and decoder layers that ``shrink`` keeps of the teacher's; None: no shrinking."""
+        if self.shrink is None:
+            return None
+        *encoder, decoder = map(int, str(self.shrink).split("+"))
+        return encoder[0] if encoder else None, decoder
 
     @model_validator(mode="after")
     def _check(self) -> Self:

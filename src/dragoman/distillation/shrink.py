@@ -1,7 +1,8 @@
-"""A teacher with fewer decoder layers, for a student to start with.
+"""A teacher with fewer layers, for a student to start with.
 
-Shrink and fine-tune (Shleifer and Rush 2020, https://arxiv.org/abs/2010.13002): the encoder stays, and of the decoder
-evenly spaced layers, the first and the last among them; fine-tuning on the teacher's translations mends the rest.
+Shrink and fine-tune (Shleifer and Rush 2020, https://arxiv.org/abs/2010.13002): of the decoder evenly spaced layers
+stay, the first and the last among them; fine-tuning on the teacher's translations mends the rest. The encoder stays
+whole, or is shrunk in the same way.
 """
 
 from __future__ import annotations
@@ -14,20 +15,28 @@ from dragoman.config import Config, ModelConfig
 from dragoman.errors import ConfigError
 from dragoman.model.weights import untied
 
-_LAYER = re.compile(r"decoder\.layers\.(\d+)\.")
+_LAYER = re.compile(r"(encoder|decoder)\.layers\.(\d+)\.")
 
 
-def check_shrinkable(teacher: Config, n_layers: int) -> None:
+def check_shrinkable(teacher: Config, encoder: int | None, decoder: int) -> None:
     """Refuse a teacher that has no such layers.
 
+    Args:
+        encoder: Encoder layers to keep; None: all.
+        decoder: Decoder layers to keep.
+
     Raises:
-        ConfigError: It is no Transformer, or has not more decoder layers.
+        ConfigError: It is no Transformer, or has fewer layers, or no more of either.
     """
     model = teacher.model
+    asked = f"--shrink {decoder}" if encoder is None else f"--shrink {encoder}+{decoder}"
     if model.architecture != "transformer":
-        raise ConfigError(f"--shrink {n_layers}: the teacher is no Transformer ({model.architecture}); use --preset")
-    if n_layers >= model.n_decoder_layers:
-        raise ConfigError(f"--shrink {n_layers}: the teacher has {model.n_decoder_layers} decoder layers; name fewer")
+        raise ConfigError(f"{asked}: the teacher is no Transformer ({model.architecture}); use --preset")
+    if encoder is None and decoder >= model.n_decoder_layers:
+        raise ConfigError(f"{asked}: the teacher has {model.n_decoder_layers} decoder layers; name fewer")
+    there = model.n_encoder_layers, model.n_decoder_layers
+    if encoder is not None and (encoder > there[0] or decoder > there[1] or (encoder, decoder) == there):
+        raise ConfigError(f"{asked}: the teacher has {there[0]}+{there[1]} layers; name fewer")
 
 
 def kept_layers(n_layers: int, of: int) -> list[int]:
@@ -35,18 +44,24 @@ def kept_layers(n_layers: int, of: int) -> list[int]:
     return [round(i * (of - 1) / (n_layers - 1)) for i in range(n_layers)] if n_layers > 1 else [0]
 
 
-def write_shrunk(teacher: Bundle, n_layers: int, folder: Path) -> None:
-    """Write a bundle of the teacher with ``n_layers`` of its decoder layers."""
-    kept = {old: new for new, old in enumerate(kept_layers(n_layers, teacher.config.model.n_decoder_layers))}
+def write_shrunk(teacher: Bundle, encoder: int | None, decoder: int, folder: Path) -> None:
+    """Write a bundle of the teacher with so many of its encoder layers (None: all) and decoder layers."""
+    model = teacher.config.model
+    sizes = {"n_encoder_layers": encoder or model.n_encoder_layers, "n_decoder_layers": decoder}
+    kept = {
+        "encoder": kept_layers(sizes["n_encoder_layers"], model.n_encoder_layers),
+        "decoder": kept_layers(sizes["n_decoder_layers"], model.n_decoder_layers),
+    }
     weights = {}
     for name, weight in untied(teacher.model).items():
         layer = _LAYER.match(name)
         if layer is None:
             weights[name] = weight
-        elif int(layer[1]) in kept:
-            weights[f"decoder.layers.{kept[int(layer[1])]}.{name[layer.end() :]}"] = weight
-    model = teacher.config.model.model_copy(update={"n_decoder_layers": n_layers})
-    config = teacher.config.model_copy(update={"model": model})
-    sizes = ModelConfig(**{**teacher.model.config.model_dump(), "n_decoder_layers": n_layers})
+        elif int(layer[2]) in kept[layer[1]]:
+            weights[f"{layer[1]}.layers.{kept[layer[1]].index(int(layer[2]))}.{name[layer.end() :]}"] = weight
+    config = teacher.config.model_copy(update={"model": model.model_copy(update=sizes)})
     facts = {name: fact for name, fact in teacher.manifest.items() if name.startswith(("usual", "least"))}
-    save_bundle(folder, config, sizes, weights, teacher.src_tokenizer, teacher.tgt_tokenizer, facts)
+    save_bundle(
+        folder, config, ModelConfig(**{**teacher.model.config.model_dump(), **sizes}), weights,
+        teacher.src_tokenizer, teacher.tgt_tokenizer, facts,
+    )  # fmt: skip
