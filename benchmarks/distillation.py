@@ -10,7 +10,7 @@ everywhere. Systems take turns in one process, and a ratio is the median of the 
 from __future__ import annotations
 
 import argparse
-import statistics
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,6 @@ from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
 
 BATCH_TOKENS = (512, 1024, 2048, 4096)
-PLOT = RESULTS / "distillation.svg"
 
 
 @dataclass(frozen=True)
@@ -134,38 +133,56 @@ def _old_style(texts: list[str], refs: Sequence[str], lang: str) -> float:
     return round(old_style_bleu(texts, refs, lang).value, 2)
 
 
+MARKS = {"greedy": "o", "beam 2": "^", "beam 5": "s"}
+COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+GOAL = 6.0, 0.3
+"""How many times the teacher's speed is aimed at, and how far below it at most."""
+
+
 def plot(found: Mapping[str, Any], path: Path) -> None:
-    """BLEU against sentences a second; the line joins what nothing is better and faster than."""
+    """BLEU against sentences a second: a line for each model in int8, students with their shortlist; and the goal."""
     pyplot = matplotlib_for([])
-    rows = found["systems"]
-    points = {name: (row["sentences_per_s"]["median"], row["bleu"]) for name, row in rows.items()}
     figure, axes = pyplot.subplots(figsize=(7.6, 4.6), layout="constrained")
-    for name, (speed, score) in points.items():
-        colour = "#d55e00" if name.startswith("teacher") else "#2a5d8f"
-        axes.plot(speed, score, "o" if "CTranslate2" in name else "s", color=colour, markersize=6)
-    best = sorted(name for name in points if not any(
-        other[0] > points[name][0] and other[1] >= points[name][1] for other in points.values()))  # fmt: skip
-    best.sort(key=lambda name: points[name])
-    axes.plot(*zip(*(points[name] for name in best), strict=True), color="#8a8a8a", linewidth=1, zorder=0)
-    shown = dict.fromkeys([*best, *(name for name in points if name.startswith("teacher"))])
-    for i, name in enumerate(sorted(shown, key=lambda name: points[name])):
-        speed, score = points[name]
-        right = speed > statistics.median(each[0] for each in points.values())
-        label = name.replace("CTranslate2 int8, ", "").replace("beam 1", "greedy")
-        axes.annotate(
-            label, (speed, score), xytext=(-7 if right else 7, -13 if i % 2 else 7), textcoords="offset points",
-            ha="right" if right else "left", fontsize=8,
-        )  # fmt: skip
+    ends = []
+    for colour, (model, points) in zip(COLOURS, _lines(found).items(), strict=False):
+        axes.plot([x for x, _, _ in points], [y for _, y, _ in points], color=colour, linewidth=1.2, alpha=0.6)
+        for x, y, search in points:
+            axes.plot(x, y, MARKS.get(search, "D"), color=colour, markersize=6)
+        ends.append((points[-1][1], points[-1][0], model, colour))
+    low, high = axes.get_ylim()
+    above = -math.inf
+    for y, x, model, colour in sorted(ends):  # a label beside each model's fastest point, none upon another
+        above = max(y, above + 0.045 * (high - low))
+        axes.annotate(model, (x, y), xytext=(x * 1.05, above), fontsize=9, color=colour, va="center")
+    base = next(iter(found["systems"].values()))
+    x, y = GOAL[0] * base["sentences_per_s"]["median"], base["bleu"] - GOAL[1]
     axes.set_xscale("log")
-    ticks = [tick for tick in (50, 100, 200, 500, 1000, 2000, 5000) if tick < 1.3 * max(x for x, _ in points.values())]
-    axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+    axes.set_xlim(right=1.7 * max(end[1] for end in ends))
+    axes.fill_between([x, axes.get_xlim()[1]], y, high + 0.1 * (high - low), color="#8a8a8a", alpha=0.18, linewidth=0)
+    axes.set_ylim(low, high + 0.1 * (high - low))
+    axes.text(x * 1.02, high + 0.08 * (high - low), "the goal", fontsize=9, color="#555555", va="top")
+    ticks = [tick for tick in (50, 100, 200, 500, 1000, 2000, 5000, 10000) if tick < axes.get_xlim()[1]]
+    axes.set_xticks([tick for tick in ticks if tick > axes.get_xlim()[0]])
+    axes.xaxis.set_major_formatter(lambda tick, _: f"{tick:,.0f}")
     axes.minorticks_off()
-    axes.margins(0.12)
-    axes.set_xlabel("sentences a second (log scale)")
+    axes.set_xlabel("sentences a second, CTranslate2 int8 (log scale)")
     axes.set_ylabel("BLEU")
+    marks = [pyplot.Line2D([], [], marker=mark, color="#555555", linestyle="") for mark in MARKS.values()]
+    axes.legend(marks, list(MARKS), loc="lower left", frameon=False, fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path)
     pyplot.close(figure)
+
+
+def _lines(found: Mapping[str, Any]) -> dict[str, list[tuple[float, float, str]]]:
+    """Of each model speed, BLEU and search, the slowest first."""
+    lines: dict[str, list[tuple[float, float, str]]] = {}
+    for name, row in found["systems"].items():
+        model, engine, beam, *rest = name.removesuffix(" *").split(", ")
+        if engine == "CTranslate2 int8" and (rest == ["shortlist"] or model == "teacher"):
+            point = row["sentences_per_s"]["median"], row["bleu"], beam.replace("beam 1", "greedy")
+            lines.setdefault(model, []).append(point)
+    return {model: sorted(points) for model, points in lines.items()}
 
 
 def main() -> None:
@@ -180,14 +197,15 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=Path, required=True, help=what)
     parser.add_argument("--lines", type=int, default=None, help="take so many of the test set (default: all)")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--name", default="distillation", help="of the result and its plot")
     args = parser.parse_args()
     texts, refs = ([*read_lines(path)][: args.lines] for path in (args.src, args.ref))
     all_of = systems(args.teacher, args.student, [*read_lines(args.valid_src)][:400])
     seconds, found = measured(all_of, texts, args.rounds)
     result = figures(all_of, seconds, found, refs, args.rounds)
     command = "python -m benchmarks.distillation --teacher RUN --student RUN ... --src SRC --ref REF --valid-src SRC"
-    save("distillation", result, command, ("torch", "numpy", "ctranslate2", "sacrebleu"))
-    plot(result, PLOT)
+    save(args.name, result, command, ("torch", "numpy", "ctranslate2", "sacrebleu"))
+    plot(result, RESULTS / f"{args.name}.svg")
 
 
 if __name__ == "__main__":
