@@ -11,7 +11,7 @@ everywhere. Systems take turns in one process, and a ratio is the median of the 
 from __future__ import annotations
 
 import argparse
-import math
+import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,10 +25,13 @@ from benchmarks.record import RESULTS, save, spread
 from dragoman.data.corpus import read_lines
 from dragoman.evaluation.metrics import bleu, chrf, old_style_bleu
 from dragoman.evaluation.significance import compare
-from dragoman.explanation.figures import matplotlib_for
+from dragoman.explanation.figures import Chart, Curve, curves
+from dragoman.explanation.figures import save as save_figure
+from dragoman.explanation.style import INK, QUIET
 from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
 
+FIGURES = Path(__file__).parent.parent / "docs/images"
 BATCH_TOKENS = (512, 1024, 2048, 4096)
 
 
@@ -137,79 +140,75 @@ def _old_style(texts: list[str], refs: Sequence[str], lang: str) -> float:
     return round(old_style_bleu(texts, refs, lang).value, 2)
 
 
-MARKS = {"greedy": "o", "beam 2": "^", "beam 5": "s"}
-COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 GOAL = 6.0, 0.3
 """How many times the teacher's speed is aimed at, and how far below it at most."""
 
 
-def plot(found: Mapping[str, Any], path: Path) -> None:
+def draw(found: Mapping[str, Any], path: Path) -> None:
     """BLEU against sentences a second: a line for each model in int8, students with their shortlist; and the goal."""
-    pyplot = matplotlib_for([])
-    figure, axes = pyplot.subplots(figsize=(7.6, 4.6), layout="constrained")
-    ends = []
-    for colour, (model, points) in zip(COLOURS, _lines(found).items(), strict=False):
-        axes.plot([x for x, _, _ in points], [y for _, y, _ in points], color=colour, linewidth=1.2, alpha=0.6)
-        for x, y, search in points:
-            axes.plot(x, y, MARKS.get(search, "D"), color=colour, markersize=6)
-        ends.append((points[-1][1], points[-1][0], model, colour))
-    low, high = axes.get_ylim()
-    above = -math.inf
-    for y, x, model, colour in sorted(ends):  # a label beside each model's fastest point, none upon another
-        above = max(y, above + 0.045 * (high - low))
-        axes.annotate(model, (x, y), xytext=(x * 1.05, above), fontsize=9, color=colour, va="center")
+    lines = _lines(found)
+    series = [
+        Curve(
+            model, [x for x, _ in points], [y for _, y in points], colour=INK if model == TEACHER else None, points=True
+        )
+        for model, points in lines.items()
+    ]
     base = next(iter(found["systems"].values()))
-    x, y = GOAL[0] * base["sentences_per_s"]["median"], base["bleu"] - GOAL[1]
-    axes.set_xscale("log")
-    axes.set_xlim(right=1.7 * max(end[1] for end in ends))
-    axes.fill_between([x, axes.get_xlim()[1]], y, high + 0.1 * (high - low), color="#8a8a8a", alpha=0.18, linewidth=0)
-    axes.set_ylim(low, high + 0.1 * (high - low))
-    axes.text(x * 1.02, high + 0.08 * (high - low), "the goal", fontsize=9, color="#555555", va="top")
-    ticks = [tick for tick in (50, 100, 200, 500, 1000, 2000, 5000, 10000) if tick < axes.get_xlim()[1]]
-    axes.set_xticks([tick for tick in ticks if tick > axes.get_xlim()[0]])
-    axes.xaxis.set_major_formatter(lambda tick, _: f"{tick:,.0f}")
-    axes.minorticks_off()
-    axes.set_xlabel("sentences a second, CTranslate2 int8 (log scale)")
-    axes.set_ylabel("BLEU")
-    marks = [pyplot.Line2D([], [], marker=mark, color="#555555", linestyle="") for mark in MARKS.values()]
-    axes.legend(marks, list(MARKS), loc="lower left", frameon=False, fontsize=9)
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path)
-    pyplot.close(figure)
+    fast, good = GOAL[0] * base["sentences_per_s"]["median"], base["bleu"] - GOAL[1]
+    fastest, best = (max(point[i] for points in lines.values() for point in points) for i in (0, 1))
+    right, top = 1.1 * max(fast, fastest), best + 0.2
+    series.append(Curve("the goal", [fast, fast, right], [top, good, good], colour=QUIET, dashed=True))
+    chart = Chart(series, "sentences a second", "BLEU", x_log=10, y_range=(None, top))
+    save_figure(curves([chart], width=5.2, height=3.6), path, title="Students beside their teacher", description=SEEN)
 
 
-def _lines(found: Mapping[str, Any]) -> dict[str, list[tuple[float, float, str]]]:
-    """Of each model speed, BLEU and search, the slowest first."""
-    lines: dict[str, list[tuple[float, float, str]]] = {}
+TEACHER = "teacher"
+SEEN = (
+    "BLEU against sentences a second. On the line of each model the fastest point is greedy search, the slowest the "
+    "teacher's beam; a dashed corner is the goal."
+)
+
+
+def _lines(found: Mapping[str, Any]) -> dict[str, list[tuple[float, float]]]:
+    """Of each model the speed and BLEU of its searches, the slowest first."""
+    lines: dict[str, list[tuple[float, float]]] = {}
     for name, row in found["systems"].items():
-        model, engine, beam, *rest = name.removesuffix(" *").split(", ")
-        if engine == "CTranslate2 int8" and (rest == ["shortlist"] or model == "teacher"):
-            point = row["sentences_per_s"]["median"], row["bleu"], beam.replace("beam 1", "greedy")
-            lines.setdefault(model, []).append(point)
+        model, engine, _, *rest = name.removesuffix(" *").split(", ")
+        if engine == "CTranslate2 int8" and (rest == ["shortlist"] or model == TEACHER):
+            lines.setdefault(model, []).append((row["sentences_per_s"]["median"], row["bleu"]))
     return {model: sorted(points) for model, points in lines.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--teacher", type=Path, required=True)
-    parser.add_argument("--student", type=Path, action="append", required=True, help="may be repeated")
+    parser.add_argument("--teacher", type=Path)
+    parser.add_argument("--student", type=Path, action="append", help="may be repeated")
+    parser.add_argument("--redraw", action="store_true", help="draw the figure from the record, without a run")
     for name, what in (
         ("src", "test sources"),
         ("ref", "their references"),
         ("valid-src", "text to choose batches on"),
     ):
-        parser.add_argument(f"--{name}", type=Path, required=True, help=what)
+        parser.add_argument(f"--{name}", type=Path, help=what)
     parser.add_argument("--lines", type=int, default=None, help="take so many of the test set (default: all)")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--name", default="distillation", help="of the result and its plot")
     args = parser.parse_args()
+    if args.redraw:
+        draw(
+            json.loads((RESULTS / f"{args.name}.json").read_text(encoding="utf-8"))["figures"],
+            FIGURES / f"{args.name}.svg",
+        )
+        return
+    if None in (args.teacher, args.student, args.src, args.ref, args.valid_src):
+        parser.error("give --teacher, --student, --src, --ref and --valid-src, or --redraw")
     texts, refs = ([*read_lines(path)][: args.lines] for path in (args.src, args.ref))
     all_of = systems(args.teacher, args.student, [*read_lines(args.valid_src)][:400])
     seconds, found = measured(all_of, texts, args.rounds)
     result = figures(all_of, seconds, found, refs, args.rounds)
     command = "python -m benchmarks.distillation --teacher RUN --student RUN ... --src SRC --ref REF --valid-src SRC"
     save(args.name, result, command, ("torch", "numpy", "ctranslate2", "sacrebleu"))
-    plot(result, RESULTS / f"{args.name}.svg")
+    draw(result, FIGURES / f"{args.name}.svg")
 
 
 if __name__ == "__main__":
