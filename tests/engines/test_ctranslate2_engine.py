@@ -276,6 +276,21 @@ def test_what_is_queued_is_dropped_when_nobody_wants_it(both: Both, workers: int
     assert all(one in ([], other) for one, other in zip(found, want, strict=True))
 
 
+def test_batches_are_smaller_where_their_size_is_left_open(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ctranslate2_engine, "BATCH_TOKENS", 60)
+    segments = [Segment(ids=ids) for ids in both.sources]
+    found, handed = [], []
+    for balance, batch_tokens in ((False, 1000), (True, 1000), (True, 30)):
+        counted = Counted(both.engine.translator)
+        settings = SearchSettings(decode=DecodeConfig(beam_size=2, batch_tokens=batch_tokens), balance=balance)
+        found.append(changed(both.engine, translator=counted).search(segments, settings).hypotheses)
+        handed.append(len(counted.sizes))
+    assert handed[0] < handed[1] < handed[2]  # what a run's settings say is never exceeded
+    for other in found[1:]:
+        assert [h[0].ids for h in other] == [h[0].ids for h in found[0]]
+        assert [h[0].score for h in other] == pytest.approx([h[0].score for h in found[0]], abs=1e-5)
+
+
 def test_the_others_are_as_they_were(both: Both) -> None:
     config = DecodeConfig(beam_size=3, batch_tokens=60)
     want = search(both.engine, both.sources, config, 2)

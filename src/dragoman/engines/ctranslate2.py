@@ -38,6 +38,9 @@ NEVER = (PAD_ID, BOS_ID)  # as in ``search``
 PRECISIONS = {"fp32": "float32", "int8": "int8"}
 """Ours, and what CTranslate2 calls them."""
 
+BATCH_TOKENS = 512
+"""Rows x longest source of a batch on a CPU, where the caller leaves that open: more are slower (docs/log.md)."""
+
 
 def is_installed() -> bool:
     """Whether the package is there."""
@@ -157,7 +160,8 @@ class CTranslate2:
         if not 1 <= settings.n_best <= config.beam_size:
             raise DecodeError(f"n_best = {settings.n_best} must lie between 1 and beam_size = {config.beam_size}")
         search = _Search(self, segments, settings)
-        waiting = deque(length_batches([len(segment.ids) + 1 for segment in segments], config.batch_tokens))
+        most = min(config.batch_tokens, BATCH_TOKENS) if settings.balance else config.batch_tokens
+        waiting = deque(length_batches([len(segment.ids) + 1 for segment in segments], most))
         ahead = len(waiting) if alive is None else 2 * self.workers
         running: deque[tuple[int, list[int], list[Any]]] = deque()  # how many there were, those still wanted, results
         lost: list[int] = []

@@ -46,7 +46,7 @@ class SearchSettings:
     sampling: Sampling | None = None  # draw instead of searching
     precision: str = "fp32"  # fp32, bf16 or int8
     workers: int = 1  # batches searched at a time
-    balance: bool = False  # cut smaller batches than ``decode`` says, where a worker would be left without one
+    balance: bool = False  # cut smaller batches than ``decode`` says, where that is faster
     shortlist: bool = False  # search the bundle's shortlist of each segment that has no constraints
 
 
