@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +28,7 @@ from dragoman.evaluation.metrics import bleu, chrf, old_style_bleu
 from dragoman.evaluation.significance import compare
 from dragoman.explanation.figures import Chart, Curve, curves
 from dragoman.explanation.figures import save as save_figure
-from dragoman.explanation.style import INK, QUIET
+from dragoman.explanation.style import QUIET
 from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
 
@@ -149,16 +150,21 @@ def draw(found: Mapping[str, Any], path: Path) -> None:
     lines = _lines(found)
     series = [
         Curve(
-            model, [x for x, _ in points], [y for _, y in points], colour=INK if model == TEACHER else None, points=True
+            model,
+            [x for x, _ in points],
+            [y for _, y in points],
+            colour=QUIET if model == TEACHER else None,
+            points=True,
         )
         for model, points in lines.items()
     ]
     base = next(iter(found["systems"].values()))
     fast, good = GOAL[0] * base["sentences_per_s"]["median"], base["bleu"] - GOAL[1]
     fastest, best = (max(point[i] for points in lines.values() for point in points) for i in (0, 1))
-    right, top = 1.1 * max(fast, fastest), best + 0.2
+    lowest = min(score for points in lines.values() for _, score in points)
+    right, bottom, top = 1.1 * max(fast, fastest), math.floor(lowest - 0.2), math.ceil(best + 0.2)
     series.append(Curve("the goal", [fast, fast, right], [top, good, good], colour=QUIET, dashed=True))
-    chart = Chart(series, "sentences a second", "BLEU", x_log=10, y_range=(None, top))
+    chart = Chart(series, "sentences a second", "BLEU", x_log=10, y_range=(bottom, top))
     save_figure(curves([chart], width=5.2, height=3.6), path, title="Students beside their teacher", description=SEEN)
 
 
