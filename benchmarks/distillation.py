@@ -162,7 +162,7 @@ def draw(found: Mapping[str, Any], path: Path) -> None:
     fast, good = GOAL[0] * base["sentences_per_s"]["median"], base["bleu"] - GOAL[1]
     fastest, best = (max(point[i] for points in lines.values() for point in points) for i in (0, 1))
     lowest = min(score for points in lines.values() for _, score in points)
-    right, bottom, top = 1.1 * max(fast, fastest), math.floor(lowest - 0.2), math.ceil(best + 0.2)
+    right, bottom, top = 1.1 * max(fast, fastest), math.floor(2 * lowest - 0.2) / 2, math.ceil(2 * best + 0.2) / 2
     series.append(Curve("the goal", [fast, fast, right], [top, good, good], colour=QUIET, dashed=True))
     chart = Chart(series, "sentences a second", "BLEU", x_log=10, y_range=(bottom, top))
     save_figure(curves([chart], width=5.2, height=3.6), path, title="Students beside their teacher", description=SEEN)

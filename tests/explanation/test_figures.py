@@ -83,6 +83,14 @@ def test_logarithmic_axes_have_plain_numbers() -> None:
     assert {"4", "64", "1,024"} <= set(ticks_of(axes.xaxis))
 
 
+@pytest.mark.parametrize(("low", "high"), [(37.0, 39.0), (100.0, 140.0), (0.0, 0.01), (-1.0, 1.0), (0.0, 40000.0)])
+def test_ticks_say_where_they_are(low: float, high: float) -> None:
+    figure = curves([Chart([Curve("", [1, 2], [low, high])], "step", "BLEU", y_range=(low, high))])
+    axis = figure.axes[0].yaxis
+    places = [at for at in axis.get_ticklocs() if low <= at <= high]
+    assert [float(text.replace("−", "-").replace(",", "")) for text in ticks_of(axis)] == pytest.approx(places)
+
+
 def ticks_of(axis: Any) -> list[str]:
     """The ticks that are to be seen, as they are written."""
     low, high = axis.get_view_interval()

@@ -25,6 +25,7 @@ from dragoman.explanation.style import (
     number,
     numbers,
     save,
+    tick,
     ticks,
 )
 
@@ -124,7 +125,7 @@ def _draw_chart(axes: Any, chart: Chart) -> list[_End]:
             (axes.set_xscale if axis is axes.xaxis else axes.set_yscale)("log", base=base)
             _plain_log(axis, base)
         else:
-            axis.set_major_formatter(lambda value, _: number(value))
+            axis.set_major_formatter(lambda value, _: tick(value))
     if chart.x_names:
         axes.set_xticks(list(chart.x_names), list(chart.x_names.values()))
     axes.set_ylim(*chart.y_range)
@@ -265,7 +266,7 @@ def _draw_bars(axes: Any, group: Bars) -> None:
     axes.set_yticks(places, [bar.name for bar in group.bars])
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-    axes.xaxis.set_major_formatter(lambda value, _: number(value))
+    axes.xaxis.set_major_formatter(lambda value, _: tick(value))
     if group.log:
         _plain_log(axes.xaxis, 10)
     else:

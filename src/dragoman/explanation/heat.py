@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dragoman.explanation.style import INK, PALE, PAPER, QUIET, drawing, fit, is_cjk, new_figure, number, scale
+from dragoman.explanation.style import INK, PALE, PAPER, QUIET, drawing, fit, is_cjk, new_figure, scale, tick
 
 MAX_EDGED = 40  # cells a side, up to which they are kept apart by white lines; more are drawn as a picture
 
@@ -88,7 +88,7 @@ def _draw_scale(figure: Any, picture: Any, axes: Any, legend: str, shrink: float
     bar = figure.colorbar(picture, ax=axes, fraction=0.05, pad=0.02, aspect=14, shrink=shrink)
     bar.set_label(legend)
     bar.outline.set_visible(False)
-    bar.ax.yaxis.set_major_formatter(lambda value, _: number(value))
+    bar.ax.yaxis.set_major_formatter(lambda value, _: tick(value))
 
 
 def _cell(heights: int, widths: int, n_maps: int) -> tuple[float, float]:

@@ -167,6 +167,12 @@ def number(value: float) -> str:
     return (_power(value) if "e" in text else text).replace("-", "−")
 
 
+def tick(value: float) -> str:
+    """The place of a tick on a linear axis, which is a round number, with all of its digits: 38.25, 1,250."""
+    text = f"{value:,.6g}"
+    return (_power(value) if "e" in text else text).replace("-", "−")
+
+
 def _power(value: float) -> str:
     mantissa, exponent = f"{value:.2e}".split("e")
     raised = str(int(exponent)).translate(str.maketrans("-0123456789", _RAISED))
