@@ -45,7 +45,7 @@ test-browser: .venv/ready
 	command -v node >/dev/null || { apt-get update -qq && apt-get install -qq -y nodejs; }
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[browser,docs]'
 	$(BIN)/python -m docs.site
-	$(BIN)/pytest tests/browser tests/formats/test_page_format.py -m 'browser or not browser'
+	$(BIN)/pytest tests/browser tests/toolkits/test_page.py -m 'browser or not browser'
 
 # DeepL's library for Node.js against a live server; what it sends is also recorded, for the plain tests
 test-node: .venv/ready

@@ -43,7 +43,7 @@ findings.N_EXAMPLES = 10**9
 from dragoman.doctor import alignment
 from dragoman.doctor import text_checks as corpus
 from dragoman.progress import Ticker
-from dragoman.data.languages import language_of
+from dragoman.languages.codes import language_of
 src, tgt = map(Path, sys.argv[1:3])
 runs = []
 plain = corpus.second_pass

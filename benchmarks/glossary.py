@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from benchmarks.record import save
 from dragoman.data.corpus import read_lines
-from dragoman.data.languages import count_word
 from dragoman.evaluation.metrics import chrf
+from dragoman.languages.words import count_word
 from dragoman.translation.translator import Translation, Translator
 
 TERMS = 300

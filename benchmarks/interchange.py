@@ -15,8 +15,8 @@ from benchmarks.record import save
 from dragoman.bundle import load_bundle
 from dragoman.data.corpus import read_lines
 from dragoman.decoding.scoring import read_all
-from dragoman.formats.from_marian import N_POSITIONS, positions
 from dragoman.model.transformer import Transformer
+from dragoman.toolkits.marian.read import N_POSITIONS, positions
 
 SEARCHES: dict[str, dict[str, Any]] = {
     "greedy": dict(beam_size=1),

@@ -29,7 +29,7 @@ from typing import Any
 import dragoman
 from benchmarks.record import save
 from dragoman.data.corpus import read_lines
-from dragoman.evaluation.export_check import opened, token_differences
+from dragoman.evaluation.certify import opened, token_differences
 from dragoman.evaluation.significance import compare
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.translator import Translator

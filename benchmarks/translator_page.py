@@ -26,11 +26,11 @@ from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import ModelConfig, TokenizerConfig
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, Tokenizer
 from dragoman.decoding.batches import search_all
-from dragoman.engines.engine import SearchSettings, Segment
-from dragoman.engines.page import Page, node_version
-from dragoman.formats.page import NAME, write
 from dragoman.model.transformer import Transformer
 from dragoman.reference import transformer as numpy_transformer
+from dragoman.toolkits.engine import SearchSettings, Segment
+from dragoman.toolkits.page.search import Page, node_version
+from dragoman.toolkits.page.write import NAME, write
 
 TWELVE = "The clever teacher who sleeps reads the old book with the girl."
 LOADS = 5

@@ -12,7 +12,7 @@ from benchmarks.harness.peer import PeerError, System, started
 from benchmarks.harness.rounds import Figures, say
 from dragoman.bundle import find_bundle, load_bundle
 from dragoman.data.tokenizer import Tokenizer
-from dragoman.formats import ctranslate2
+from dragoman.toolkits.ctranslate2 import write as ctranslate2
 from dragoman.translation.segments import one_line
 
 ROUNDING = 0.01

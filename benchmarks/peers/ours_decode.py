@@ -17,8 +17,8 @@ environment.prepare()
 import torch  # noqa: E402
 
 from dragoman.bundle import Bundle  # noqa: E402
-from dragoman.engines.choice import Engines  # noqa: E402
-from dragoman.engines.engine import Models  # noqa: E402
+from dragoman.toolkits.choice import Engines  # noqa: E402
+from dragoman.toolkits.engine import Models  # noqa: E402
 from dragoman.translation.notes import Events  # noqa: E402
 from dragoman.translation.translator import Translation, Translator  # noqa: E402
 

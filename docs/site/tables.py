@@ -26,12 +26,12 @@ from dragoman import errors, reference
 from dragoman.cli.commands import COMMANDS, load, taken
 from dragoman.config import PRESETS, Config, ModelConfig
 from dragoman.decoding.ensemble import Ensemble
-from dragoman.engines.choice import ENGINES
-from dragoman.engines.engine import Needs
-from dragoman.formats.table import table as variants
 from dragoman.model.build import build as build_model
 from dragoman.serving.app import build as build_app
 from dragoman.serving.options import ServeOptions
+from dragoman.toolkits.choice import ENGINES
+from dragoman.toolkits.engine import Needs
+from dragoman.toolkits.table import table as variants
 from dragoman.training.folder import RESUMABLE
 from dragoman.translation.options import Options, default_of
 

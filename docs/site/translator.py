@@ -14,7 +14,7 @@ from typing import Any
 
 from dragoman.config import Config
 from dragoman.data import phrasebook
-from dragoman.formats.export import export
+from dragoman.toolkits.export import export
 from dragoman.training.run import train
 
 LONGEST = 8

@@ -46,18 +46,18 @@ if TYPE_CHECKING:
     from dragoman.errors import DecodeError as DecodeError
     from dragoman.errors import DragomanError as DragomanError
     from dragoman.errors import ServeError as ServeError
+    from dragoman.evaluation.certify import certify as certify
     from dragoman.evaluation.evaluate import compare as compare
     from dragoman.evaluation.evaluate import evaluate as evaluate
     from dragoman.evaluation.evaluate import stress as stress
-    from dragoman.evaluation.export_check import certify as certify
     from dragoman.explanation.trace import explain as explain
-    from dragoman.formats.export import export as export
-    from dragoman.formats.imported import import_model as import_model
     from dragoman.model.transformer import Transformer as Transformer
+    from dragoman.toolkits.export import export as export
+    from dragoman.toolkits.import_ import import_model as import_model
     from dragoman.training.options import TrainOptions as TrainOptions
     from dragoman.training.run import train as train
     from dragoman.translation.assemble import Translation as Translation
-    from dragoman.translation.glossary import Glossary as Glossary
+    from dragoman.translation.keeping.glossary import Glossary as Glossary
     from dragoman.translation.notes import Events as Events
     from dragoman.translation.notes import Note as Note
     from dragoman.translation.options import TranslateOptions as TranslateOptions
@@ -73,7 +73,7 @@ _HOME = {
     "DataError": "errors",
     "DecodeError": "errors",
     "DragomanError": "errors",
-    "Glossary": "translation.glossary",
+    "Glossary": "translation.keeping.glossary",
     "ModelConfig": "config",
     "Events": "translation.notes",
     "Note": "translation.notes",
@@ -85,13 +85,13 @@ _HOME = {
     "Translation": "translation.assemble",
     "Translator": "translation.translator",
     "augment": "distillation.augment",
-    "certify": "evaluation.export_check",
+    "certify": "evaluation.certify",
     "compare": "evaluation.evaluate",
     "distill": "distillation.distill",
     "evaluate": "evaluation.evaluate",
     "explain": "explanation.trace",
-    "import_model": "formats.imported",
-    "export": "formats.export",
+    "import_model": "toolkits.import_",
+    "export": "toolkits.export",
     "stress": "evaluation.evaluate",
     "train": "training.run",
     "translate_document": "documents.translate",

@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 
 from dragoman.data import phrasebook
-from dragoman.data.characters import CLASSES, SCRIPTS, count_classes
-from dragoman.data.stopwords import words_of
 from dragoman.doctor import alignment
 from dragoman.doctor.alignment import (
     CLIP,
@@ -28,6 +26,8 @@ from dragoman.doctor.alignment import (
     shifts,
 )
 from dragoman.doctor.paired_lines import Sample
+from dragoman.languages.scripts import CLASSES, SCRIPTS, count_classes
+from dragoman.languages.stopwords import words_of
 
 PAIRS = list(dict.fromkeys(phrasebook.pairs(600)))
 TEXTS = [src for src, _ in PAIRS], [tgt for _, tgt in PAIRS]

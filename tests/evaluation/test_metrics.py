@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import sacrebleu
 
-from dragoman.data.languages import CHINESE, UNSPACED
 from dragoman.errors import ConfigError, DataError
 from dragoman.evaluation.metrics import (
     bleu,
@@ -20,6 +19,7 @@ from dragoman.evaluation.metrics import (
     ter,
     tokenized_bleu,
 )
+from dragoman.languages.codes import CHINESE, UNSPACED
 
 REFS = ["The old man's dog sleeps, doesn't it?", "A cat (black) runs.", "Two women see the big house today.", "No."]
 HYPS = ["The old man's dog sleeps , does it?", "A black cat runs.", "Two women see a big house today.", "No."]

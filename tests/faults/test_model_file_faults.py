@@ -57,7 +57,7 @@ def test_M1_no_command_unpickles_anything(
         "serve",
         "formats",
         "import",
-    }  # they train, load and translate, or write no model; import reads .bin by weights_only, see tests/formats
+    }  # they train, load and translate, or write no model; import reads .bin by weights_only, see tests/toolkits
     if "distill" in known:
         text = ["--src", corpus.valid_src, "--ref", corpus.valid_tgt, "--valid-src", corpus.valid_src,
                 "--valid-ref", corpus.valid_tgt]  # fmt: skip

@@ -85,15 +85,15 @@ MENDED = [
     ),
     Mutation(
         "export --check blames long lines where the model says nothing",
-        "evaluation/export_check.py",
+        "evaluation/certify.py",
         "if not any(text.strip() for text in translations):",
         "if not translations:",
-        "tests/evaluation/test_export_check.py::test_what_cannot_be_compared_is_refused",
+        "tests/evaluation/test_certify.py::test_what_cannot_be_compared_is_refused",
     ),
     Mutation(
         "export --check of a parser is refused when the export has been written",
         "cli/export.py",
-        "    export_check.check_task(translator)\n",
+        "    certify.check_task(translator)\n",
         "",
         "tests/translation/test_parser.py::test_an_export_of_a_parser_is_not_compared_and_nothing_is_written",
     ),

@@ -13,11 +13,11 @@ from dragoman.config import DecodeConfig, ModelConfig, TrainConfig
 from dragoman.errors import ConfigError
 from dragoman.fast import forward
 from dragoman.fast.step import FastTransformer
-from dragoman.formats import FORMATS
-from dragoman.formats.format import check
-from dragoman.formats.huggingface import power
 from dragoman.model.build import build
 from dragoman.model.transformer import Transformer
+from dragoman.toolkits import FORMATS
+from dragoman.toolkits.huggingface.write import power
+from dragoman.toolkits.toolkit import check
 from dragoman.training.flops import training_flops
 from dragoman.training.schedule import learning_rate
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from dragoman.engines.engine import Found
 from dragoman.errors import ServeError
 from dragoman.serving.batcher import Batcher, BusyError, Ticket
+from dragoman.toolkits.engine import Found
 from dragoman.translation.notes import QUIET
 from dragoman.translation.plan import Plan
 from dragoman.translation.segment_search import translate_segments

@@ -20,7 +20,7 @@ from dragoman.decoding.batches import search_all
 from dragoman.decoding.constraints import Rules, Spelling
 from dragoman.decoding.sampling import Sampling
 from dragoman.decoding.search import Hypothesis
-from dragoman.engines.engine import Found, SearchSettings, Segment
+from dragoman.toolkits.engine import Found, SearchSettings, Segment
 from dragoman.translation.faults import faults, without_runs
 from dragoman.translation.guard import LEAST_BEAM, NO_REPEAT_NGRAM, guard
 from dragoman.translation.notes import Events, Note

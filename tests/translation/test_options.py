@@ -14,10 +14,10 @@ import torch
 
 import dragoman
 from dragoman.bundle import load_bundle
-from dragoman.data.languages import has_word
 from dragoman.decoding import batches
 from dragoman.errors import BundleError, ConfigError, DecodeError
-from dragoman.translation.glossary import Glossary
+from dragoman.languages.words import has_word
+from dragoman.translation.keeping.glossary import Glossary
 from dragoman.translation.notes import Events, Note
 from dragoman.translation.translator import Translation, Translator
 

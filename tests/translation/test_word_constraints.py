@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.config import TokenizerConfig
-from dragoman.data.languages import has_word, in_word
 from dragoman.data.tokenizer import UNK_ID, Tokenizer
 from dragoman.errors import ConfigError
-from dragoman.translation.glossary import Glossary, Match
+from dragoman.languages.words import has_word, in_word
+from dragoman.translation.keeping.glossary import Glossary, Match
 from dragoman.translation.notes import QUIET
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan

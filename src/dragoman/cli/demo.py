@@ -163,7 +163,7 @@ def draw(translator: Translator, run: Path, ticker: Ticker) -> None:
 
 def write_page(run: Path, ticker: Ticker) -> None:
     """Write the translator as one HTML file, if it can be one."""
-    from dragoman.formats.export import export
+    from dragoman.toolkits.export import export
 
     try:
         page = export(run, "page", run / "translator.html", "int8")

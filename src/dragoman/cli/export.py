@@ -11,10 +11,10 @@ import typer
 from dragoman.cli.completion import among, runs
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.errors import ConfigError
-from dragoman.formats import FORMATS
+from dragoman.toolkits import FORMATS
 
 if TYPE_CHECKING:
-    from dragoman.formats.table import Answers
+    from dragoman.toolkits.table import Answers
 
 
 def export(
@@ -53,7 +53,7 @@ def export(
 ) -> None:
     """``dragoman export``; its help is in ``cli/commands.py``."""
     with loading():
-        from dragoman.formats import export as exports
+        from dragoman.toolkits import export as exports
 
     if check is None and (ref is not None or as_json or require or target is not None):
         raise ConfigError("--ref, --json, --require and --target need --check: give the text to compare on with it")
@@ -77,18 +77,18 @@ class Comparison(NamedTuple):
 def _export_and_compare(run: Path, to: str, out: Path | None, quantization: str, asked: Comparison) -> None:
     with loading():
         from dragoman.device import resolve_device
-        from dragoman.evaluation import export_check
-        from dragoman.formats import export as exports
+        from dragoman.evaluation import certify
+        from dragoman.toolkits import export as exports
         from dragoman.translation.options import TranslateOptions
         from dragoman.translation.translator import Translator
 
     # better known now than after writing: is the package installed, the device here, the text whole, the model one that
     # can be compared?
-    limits = export_check.required(asked.require, asked.ref is not None)
-    export_check.check_installed(to, resolve_device(asked.device).type)
-    text = export_check.compared_text(asked.text, asked.ref)
+    limits = certify.required(asked.require, asked.ref is not None)
+    certify.check_installed(to, resolve_device(asked.device).type)
+    text = certify.compared_text(asked.text, asked.ref)
     translator = Translator.load(run, asked.device)
-    export_check.check_task(translator)
+    certify.check_task(translator)
     options = TranslateOptions(to=asked.target)
     if asked.target is None and translator.languages.targets:
         known = ", ".join(translator.languages.targets)
@@ -96,7 +96,7 @@ def _export_and_compare(run: Path, to: str, out: Path | None, quantization: str,
     translator.plan(options)
     folder = exports.export(run, to, out, quantization)
     with at_ctrl_c(lambda: f"before the comparison was done; the export is whole: {folder}"):
-        found = export_check.compare_export(translator, folder, text, options)
+        found = certify.compare_export(translator, folder, text, options)
     print(found.to_json() if asked.as_json else f"{folder}\n{found}")
     found.require(limits)
 
@@ -109,7 +109,7 @@ def formats(
     """``dragoman formats``; its help is in ``cli/commands.py``."""
     with loading():
         from dragoman.bundle import load_bundle
-        from dragoman.formats.table import answers, table
+        from dragoman.toolkits.table import answers, table
 
     models = None if run is None else {str(run): load_bundle(run).model.config}
     if sys.stdout.isatty():

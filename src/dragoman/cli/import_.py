@@ -27,7 +27,7 @@ def import_(
 ) -> None:
     """``dragoman import``; its help is in ``cli/commands.py``."""
     with loading():
-        from dragoman.formats.imported import import_model
+        from dragoman.toolkits.import_ import import_model
 
     print(import_model(
         source, out, keep_pieces_of=keep_pieces_of or (), src_lang=src_lang, tgt_lang=tgt_lang, revision=revision,

@@ -22,7 +22,7 @@ from itertools import islice, product
 from typing import TypeVar
 
 from dragoman.config import NoiseConfig
-from dragoman.data.languages import count_word, is_whole
+from dragoman.languages.words import count_word, is_whole
 
 Lexicon = Mapping[str, str]
 """A source word, and the target word that translates it; see ``sure_translations``."""

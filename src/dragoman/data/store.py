@@ -37,10 +37,10 @@ from numpy.typing import NDArray
 
 from dragoman.config import DataConfig
 from dragoman.data.corpus import Cleaner, Report
-from dragoman.data.sentences import sentences
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError, DataError
 from dragoman.files import check_sealed, sealed_folder, sha256
+from dragoman.languages.sentences import sentences
 
 Progress = Callable[[int, int | None, str], None]
 """Called with how much is done, how much there is in all (None: not known) and what of; at most ten times a second."""

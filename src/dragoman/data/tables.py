@@ -13,8 +13,8 @@ from itertools import chain
 from pathlib import Path
 
 from dragoman.data.corpus import read_lines
-from dragoman.data.languages import is_known, primary
 from dragoman.errors import DataError
+from dragoman.languages.codes import is_known, primary
 
 SIDES = ({"src", "source"}, {"tgt", "target", "trg"})
 """Headings of the two columns that are no languages."""

@@ -11,10 +11,10 @@ from pathlib import Path
 from dragoman.config import OneFile, PairOfFiles, TextFiles
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import read_pairs
-from dragoman.data.languages import is_known, language_of, primary
 from dragoman.data.tables import read_table, table_languages
 from dragoman.data.tmx import read_tmx, tmx_languages
 from dragoman.errors import ConfigError
+from dragoman.languages.codes import is_known, language_of, primary
 
 FORMS = (
     "two text files (train.en train.de), their common beginning (train, or train en de), a table (.tsv, .csv) or a "

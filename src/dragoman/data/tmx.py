@@ -19,8 +19,8 @@ from xml.parsers import expat
 
 from dragoman.data.compression import broken_off, open_corpus
 from dragoman.data.corpus import MAX_LINE_BYTES
-from dragoman.data.languages import primary
 from dragoman.errors import DataError
+from dragoman.languages.codes import primary
 
 logger = logging.getLogger(__name__)
 

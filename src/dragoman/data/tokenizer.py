@@ -33,10 +33,10 @@ import numpy as np
 import sentencepiece
 
 from dragoman.config import TokenizerConfig
-from dragoman.data.languages import primary
 from dragoman.data.sentencepiece_check import check_model, is_of_words, is_unigram, normalizer_of
 from dragoman.data.subword_sampling import Sampler, Vocabulary
 from dragoman.errors import BundleError, ConfigError, DataError
+from dragoman.languages.codes import primary
 
 logger = logging.getLogger(__name__)
 

@@ -22,8 +22,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from dragoman.data.languages import in_word
 from dragoman.decoding.beam_allocation import Phrase, only_next, progress_of
+from dragoman.languages.words import in_word
 
 
 class Spelling:

@@ -27,7 +27,6 @@ from typing import Any, NamedTuple
 from dragoman import __version__
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import lines_of
-from dragoman.data.languages import language_of, primary
 from dragoman.data.store import fingerprint
 from dragoman.distillation.asked import ASKED, same_as_before
 from dragoman.distillation.direction import WORK, Direction
@@ -37,6 +36,7 @@ from dragoman.distillation.selection import Counts, choose_pairs, take_lines
 from dragoman.distillation.text import check_languages, check_text, translate_text
 from dragoman.errors import ConfigError, DataError
 from dragoman.files import LOCK, explained, locked, write_text
+from dragoman.languages.codes import language_of, primary
 from dragoman.progress import Ticker
 from dragoman.translation.language_pairs import Langs
 from dragoman.translation.options import TranslateOptions, takes

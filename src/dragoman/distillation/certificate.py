@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from dragoman.engines import ctranslate2
 from dragoman.evaluation.metrics import bleu, chrf
 from dragoman.evaluation.significance import Comparison, compare
-from dragoman.formats.export import home
 from dragoman.model.weights import n_bytes, untied
 from dragoman.progress import Ticker
+from dragoman.toolkits.ctranslate2 import search as ctranslate2
+from dragoman.toolkits.export import home
 from dragoman.translation.notes import Events
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.translator import Translator

@@ -25,19 +25,19 @@ from dragoman.config import Config, PairOfFiles, each, with_overrides
 from dragoman.data import shortlist as shortlists
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import count_lines, read_pairs
-from dragoman.data.languages import primary
 from dragoman.data.store import Store, fingerprint
 from dragoman.distillation.asked import ASKED, same_as_before
 from dragoman.distillation.certificate import Certificate, Measuring, certify
 from dragoman.distillation.options import DistillOptions
 from dragoman.distillation.shrink import check_shrinkable, write_shrunk
 from dragoman.distillation.text import Text, check_languages, check_text, choose, hold_out, sides_of, translate_texts
-from dragoman.engines import ctranslate2
 from dragoman.errors import ConfigError, DataError
 from dragoman.files import MANIFEST, explained, locked, read_manifest, write_text
-from dragoman.formats.export import export
-from dragoman.formats.format import format_of
+from dragoman.languages.codes import primary
 from dragoman.progress import Ticker
+from dragoman.toolkits.ctranslate2 import search as ctranslate2
+from dragoman.toolkits.export import export
+from dragoman.toolkits.toolkit import format_of
 from dragoman.training.checkpoint import list_checkpoints
 from dragoman.training.folder import begin_again
 from dragoman.training.run import Trained, train

@@ -17,11 +17,11 @@ from typing import TypeVar
 
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import lines_of
-from dragoman.data.languages import language_of, primary
-from dragoman.data.stopwords import main_language, words_of
 from dragoman.errors import ConfigError, DataError, DecodeError
 from dragoman.evaluation.metrics import sentence_chrf
 from dragoman.files import whole_file, write_text
+from dragoman.languages.codes import language_of, primary
+from dragoman.languages.stopwords import main_language, words_of
 from dragoman.progress import Ticker
 from dragoman.translation.filters import BLANK, SAMPLE, Language, Made, least_score, read_rendered, rendered, unfit
 from dragoman.translation.language_pairs import Langs, LanguagePairs

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dragoman.config import Config, ModelConfig, OneFile, TextFiles, each, read_yaml, with_overrides
-from dragoman.data.languages import UNSPACED, primary
 from dragoman.data.texts import languages_of, texts_named
 from dragoman.doctor.findings import Finding, ranked, report
 from dragoman.doctor.memory import batch_finding
@@ -16,6 +15,7 @@ from dragoman.doctor.repeats import overlap
 from dragoman.doctor.run_checks import diagnose
 from dragoman.doctor.text_checks import Examination, examine, quantiles, summary
 from dragoman.errors import ConfigError
+from dragoman.languages.codes import UNSPACED, primary
 from dragoman.pages.render import framed
 from dragoman.progress import Ticker
 from dragoman.training.defaults import choose_sizes, with_languages

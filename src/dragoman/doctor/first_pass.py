@@ -8,7 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.config import TextFiles
-from dragoman.data.characters import (
+from dragoman.data.texts import files_of
+from dragoman.doctor.alignment import last_mark
+from dragoman.doctor.findings import Tally, pair_text
+from dragoman.doctor.paired_lines import Sample
+from dragoman.doctor.repeats import Digests, digests_of
+from dragoman.languages.scripts import (
     CLASSES,
     Counts,
     count_classes,
@@ -17,12 +22,7 @@ from dragoman.data.characters import (
     in_another_script,
     scripts_of,
 )
-from dragoman.data.stopwords import words_of
-from dragoman.data.texts import files_of
-from dragoman.doctor.alignment import last_mark
-from dragoman.doctor.findings import Tally, pair_text
-from dragoman.doctor.paired_lines import Sample
-from dragoman.doctor.repeats import Digests, digests_of
+from dragoman.languages.stopwords import words_of
 
 NEARLY = 0.8  # share of the words of both sides that are the same
 CASED = ("latin", "cyrillic", "greek")

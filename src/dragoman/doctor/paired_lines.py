@@ -12,9 +12,9 @@ import numpy as np
 from dragoman.config import PairOfFiles, TextFiles
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import BOM_BYTES, Line, open_corpus, read_lines_leniently
-from dragoman.data.stopwords import words_of
 from dragoman.data.texts import read_one
 from dragoman.doctor.findings import Tally
+from dragoman.languages.stopwords import words_of
 
 CHUNK_PAIRS = 5_000
 CHUNK_CHARACTERS = 2**20

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.config import PairOfFiles, TextFiles
-from dragoman.data.stopwords import words_of
 from dragoman.doctor.findings import N_EXAMPLES, Finding, Kind, Tally, findings_of, pair_text
 from dragoman.doctor.paired_lines import Pairs, chunks
+from dragoman.languages.stopwords import words_of
 
 Digests = NDArray[np.int64]
 """``(pairs, 4)``: of source, target, and of the words of both."""

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.config import TextFiles
-from dragoman.data.languages import primary
-from dragoman.data.stopwords import ambiguous, another_language, main_language, words_of
 from dragoman.doctor import alignment
 from dragoman.doctor.alignment import Lexicon, Shift
 from dragoman.doctor.findings import Tally, pair_text
 from dragoman.doctor.paired_lines import Pairs, Sample, Sides, chunks, with_context
+from dragoman.languages.codes import primary
+from dragoman.languages.stopwords import ambiguous, another_language, main_language, words_of
 
 CERTAIN = -6.0  # nats: a pair below this did not come together as a pair
 FOREIGN = 6.0  # nats: the words of a line are those of the other side

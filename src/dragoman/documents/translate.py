@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dragoman.data.languages import UNSPACED, primary
 from dragoman.documents import SUFFIXES, gettext, markdown, package, plain, subtitles, table, web, xliff
 from dragoman.documents.document import Asked, Document, Format, Left
 from dragoman.documents.units import Translations, says_something, units_of, write
 from dragoman.errors import ConfigError, DataError, DecodeError
 from dragoman.files import explained, refuse_an_input, write_bytes
+from dragoman.languages.codes import UNSPACED, primary
 from dragoman.translation.assemble import Translation
 from dragoman.translation.notes import QUIET, Events, Note
 from dragoman.translation.options import TranslateOptions, takes

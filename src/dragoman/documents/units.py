@@ -16,7 +16,7 @@ from typing import Literal, Union
 
 from dragoman.decoding.alignment import word_spans
 from dragoman.translation.assemble import Translation
-from dragoman.translation.protected import find, without_spans
+from dragoman.translation.keeping.protected import find, without_spans
 
 Part = Union[str, "Unit"]
 """Source as it stands, or text to translate."""

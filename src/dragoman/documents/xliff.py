@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from dragoman.data.languages import primary
 from dragoman.documents.document import Asked, Document, Left, of_text
 from dragoman.documents.units import Part, Tag, Unit
 from dragoman.documents.xml import Token, check, ends, tokens
 from dragoman.errors import DataError
+from dragoman.languages.codes import primary
 
 SUFFIXES = (".xliff", ".xlf")
 

@@ -18,7 +18,6 @@ from typing import Any
 
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import open_corpus, read_lines_leniently, read_pairs
-from dragoman.data.languages import language_of, primary
 from dragoman.errors import ConfigError, DataError
 from dragoman.evaluation.bracket_f1 import PAPER_F1, bracket_scores
 from dragoman.evaluation.metrics import Score, bleu, chrf, moses_tokens, old_style_bleu, ter
@@ -26,6 +25,7 @@ from dragoman.evaluation.significance import N_SAMPLES, SEED, Comparison, compar
 from dragoman.evaluation.significance import compare as compare_texts
 from dragoman.evaluation.stress import SEED as STRESS_SEED
 from dragoman.evaluation.stress import Stressed, measure, variants
+from dragoman.languages.codes import language_of, primary
 from dragoman.pages.render import render
 from dragoman.parsing.trees import read_trees, right_branching, tree_of
 from dragoman.progress import Ticker

@@ -15,8 +15,8 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import _bootstrap_resample
 
-from dragoman.data.languages import CHINESE, UNSPACED, primary
 from dragoman.errors import ConfigError, DataError, not_installed
+from dragoman.languages.codes import CHINESE, UNSPACED, primary
 
 BOOTSTRAP_SAMPLES = 1000
 OLD_STYLE = "old-style BLEU (lower-cased Moses tokens)"

@@ -13,9 +13,9 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from dragoman.data.languages import UNSPACED, primary
 from dragoman.data.noise import with_insert, with_typos, without_final_mark, words_of
 from dragoman.evaluation.metrics import bleu, chrf
+from dragoman.languages.codes import UNSPACED, primary
 from dragoman.translation.assemble import Translation
 from dragoman.translation.faults import FAULTS, faults
 

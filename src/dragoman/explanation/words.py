@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.data.languages import in_word
+from dragoman.languages.words import in_word
 
 START, END = "(start)", "(end)"
 Span = tuple[int, int]

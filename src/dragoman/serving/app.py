@@ -17,7 +17,8 @@ from starlette.middleware.cors import CORSMiddleware
 
 from dragoman import __version__
 from dragoman.errors import DragomanError
-from dragoman.serving import deepl, deepl_glossaries, deepl_v3, explaining, libretranslate, native, pages
+from dragoman.serving import explaining, pages
+from dragoman.serving.apis import deepl, deepl_glossaries, deepl_v3, libretranslate, native
 from dragoman.serving.batcher import TURN_ON_CPU, Batcher, BusyError
 from dragoman.serving.documents import Documents
 from dragoman.serving.glossaries import Glossaries, UnknownError

@@ -12,10 +12,10 @@ from fastapi import Request
 from pydantic import BaseModel
 from starlette.datastructures import FormData
 
-from dragoman.data.languages import UNSPACED, primary
 from dragoman.documents import markup
 from dragoman.documents.units import Translations, units_of, write
 from dragoman.errors import ServeError
+from dragoman.languages.codes import UNSPACED, primary
 from dragoman.serving.glossaries import Glossaries
 from dragoman.serving.keys import Keys
 from dragoman.serving.metrics import Metrics

@@ -8,8 +8,8 @@ from functools import cache
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
-from dragoman.data.languages import UNSPACED
 from dragoman.documents import SUFFIXES
+from dragoman.languages.codes import UNSPACED
 from dragoman.pages.colours import scale
 from dragoman.pages.render import checksum, render
 from dragoman.serving.http import State, state_of

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from dragoman.data.languages import primary
-from dragoman.data.stopwords import language_scores
 from dragoman.errors import ConfigError, ServeError
+from dragoman.languages.codes import primary
+from dragoman.languages.stopwords import language_scores
 
 _NAMES = (
     "af Afrikaans|ar Arabic|az Azerbaijani|be Belarusian|bg Bulgarian|bn Bengali|bs Bosnian|ca Catalan|cs Czech|"

@@ -10,9 +10,9 @@ from dragoman.decoding.alignment import Links, word_numbers
 from dragoman.decoding.search import Hypothesis, penalised
 from dragoman.translation.confidence import confidence_features
 from dragoman.translation.faults import without_runs
+from dragoman.translation.keeping.protected import not_text
 from dragoman.translation.notes import Note
 from dragoman.translation.plan import Plan
-from dragoman.translation.protected import not_text
 from dragoman.translation.scoring import TextPart
 from dragoman.translation.segments import SegmentResult, TextSegment, by_text, one_line
 

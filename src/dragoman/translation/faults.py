@@ -15,7 +15,7 @@ from itertools import pairwise
 from operator import eq
 from typing import NamedTuple
 
-from dragoman.data.languages import primary
+from dragoman.languages.codes import primary
 
 LOOP_PERIOD = 12
 LOOP_REPEATS = 3

@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dragoman.data.characters import count_classes, in_another_script, scripts_of
-from dragoman.data.stopwords import ambiguous, another_language, words_of
 from dragoman.data.tokenizer import Tokenizer
+from dragoman.languages.scripts import count_classes, in_another_script, scripts_of
+from dragoman.languages.stopwords import ambiguous, another_language, words_of
 from dragoman.translation.faults import faults
 from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translation

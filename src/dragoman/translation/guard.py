@@ -24,7 +24,7 @@ from typing import cast
 from dragoman.decoding.batches import most_tokens
 from dragoman.decoding.constraints import Rules
 from dragoman.decoding.search import Hypothesis
-from dragoman.engines.engine import Alive, Searcher, SearchSettings, Segment
+from dragoman.toolkits.engine import Alive, Searcher, SearchSettings, Segment
 from dragoman.translation.faults import LOST_TOKENS, faults, neighbours, without_loops
 from dragoman.translation.notes import Kind, Note
 from dragoman.translation.plan import Plan

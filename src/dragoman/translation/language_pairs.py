@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dragoman.bundle import Bundle
-from dragoman.data.languages import primary
+from dragoman.languages.codes import primary
 
 Langs = tuple[str | None, str | None]
 

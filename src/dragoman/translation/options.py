@@ -16,8 +16,8 @@ from typing import Annotated, Any, Literal, Self, TypeVar, get_args, get_type_hi
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, WithJsonSchema, field_validator, model_validator
 from pydantic.dataclasses import dataclass
 
-from dragoman.engines import NAMES
 from dragoman.errors import ConfigError
+from dragoman.toolkits import NAMES
 from dragoman.translation.notes import Events
 
 Precision = Literal["fp32", "bf16", "int8"]

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from dragoman.config import LengthPenalty
 from dragoman.decoding.search import Hypothesis, penalised
-from dragoman.engines.engine import Segment
 from dragoman.parsing.trees import from_symbols, right_branching, sentence_of, words_of, write_tree
+from dragoman.toolkits.engine import Segment
 from dragoman.translation.assemble import Translation
 from dragoman.translation.notes import Note
 from dragoman.translation.plan import Plan

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dragoman.data.tokenizer import Tokenizer
-from dragoman.engines.engine import Needs, Searcher, SearchSettings
+from dragoman.toolkits.engine import Needs, Searcher, SearchSettings
 from dragoman.translation.confidence import Confidence
-from dragoman.translation.glossary import Glossary
+from dragoman.translation.keeping.glossary import Glossary
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.scoring import PairReader
 from dragoman.translation.word_constraints import ConstraintEncoder

@@ -10,14 +10,14 @@ from itertools import islice
 import torch
 
 from dragoman.config import DecodeConfig, LengthPenalty
-from dragoman.data.languages import UNSPACED, primary
-from dragoman.data.sentences import sentences
 from dragoman.data.tokenizer import EOS_ID, UNK_ID, Tokenizer
 from dragoman.decoding.alignment import Links, links, longest_unread, token_words, word_numbers
 from dragoman.decoding.batches import OUT_OF_MEMORY
 from dragoman.decoding.scoring import Read, Reader, attend_all, read_all
 from dragoman.decoding.search import penalised
-from dragoman.engines.torch import autocast
+from dragoman.languages.codes import UNSPACED, primary
+from dragoman.languages.sentences import sentences
+from dragoman.toolkits.ours.search import autocast
 from dragoman.translation.notes import Note
 from dragoman.translation.options import TranslateOptions
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dragoman.decoding.batches import OUT_OF_MEMORY
-from dragoman.engines.engine import Alive, Progress
-from dragoman.translation.carrying import put_in, search_without
+from dragoman.toolkits.engine import Alive, Progress
 from dragoman.translation.guard import guard
+from dragoman.translation.keeping.carrying import put_in, search_without
+from dragoman.translation.keeping.placing import place_terms
 from dragoman.translation.notes import QUIET, Events, Note
-from dragoman.translation.placing import place_terms
 from dragoman.translation.plan import Plan
 from dragoman.translation.segments import SegmentResult, TextSegment, texts_of
 

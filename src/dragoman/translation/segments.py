@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
-from dragoman.data.sentences import sentences
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.search import Hypothesis
-from dragoman.engines.engine import Segment
 from dragoman.errors import ConfigError
-from dragoman.translation.glossary import Match
+from dragoman.languages.sentences import sentences
+from dragoman.toolkits.engine import Segment
+from dragoman.translation.keeping.glossary import Match
 from dragoman.translation.notes import Events, Note
 from dragoman.translation.plan import Plan
 from dragoman.translation.word_constraints import WordConstraints

@@ -21,22 +21,22 @@ from pydantic import ValidationError
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import DecodeConfig
 from dragoman.data.corpus import Line, read_lines_leniently
-from dragoman.data.languages import UNSPACED, primary
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.ensemble import Ensemble
 from dragoman.decoding.sampling import Sampling
 from dragoman.device import resolve_device
-from dragoman.engines.choice import Engines
-from dragoman.engines.engine import Models, Needs, Progress, Searcher, SearchSettings
-from dragoman.engines.torch import autocast
 from dragoman.errors import BundleError, ConfigError, DecodeError
 from dragoman.fast.step import weight_versions
+from dragoman.languages.codes import UNSPACED, primary
 from dragoman.model.build import EncoderDecoder
 from dragoman.progress import Ticker
+from dragoman.toolkits.choice import Engines
+from dragoman.toolkits.engine import Models, Needs, Progress, Searcher, SearchSettings
+from dragoman.toolkits.ours.search import autocast
 from dragoman.translation.assemble import Translation as Translation
 from dragoman.translation.assemble import assemble, features_of
 from dragoman.translation.confidence import Confidence
-from dragoman.translation.glossary import Glossary
+from dragoman.translation.keeping.glossary import Glossary
 from dragoman.translation.language_pairs import Langs, LanguagePairs
 from dragoman.translation.notes import QUIET, Events, Note
 from dragoman.translation.options import SCORING, TranslateOptions, takes

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from dragoman.data.languages import count_word, has_word
 from dragoman.data.tokenizer import UNK_ID, Tokenizer
 from dragoman.decoding.beam_allocation import Phrase
 from dragoman.decoding.constraints import Rules, Spelling
 from dragoman.errors import ConfigError
-from dragoman.translation.glossary import Match
+from dragoman.languages.words import count_word, has_word
+from dragoman.translation.keeping.glossary import Match
 from dragoman.translation.options import TranslateOptions
 
 

@@ -6,7 +6,7 @@ const [START, END] = ["(start)", "(end)"];
 const CANDIDATES = 5;
 const UNSPACED = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\u{20000}-\u{3ffff}]/u;
 
-/** Whether a character belongs to a word that ends only where another kind of character stands (data/languages.py). */
+/** Whether a character belongs to a word that ends only where another kind of character stands (languages/codes.py). */
 function inWord(character) {
   return character !== undefined && /[\p{L}\p{N}\p{M}]/u.test(character) && !UNSPACED.test(character);
 }

@@ -12,7 +12,7 @@ function fromBase64(text) {
 }
 
 /**
- * Matrices as the file has them (formats/page.py), one after the other: float32, or, of rounded ones, a float32 for each
+ * Matrices as the file has them (toolkits/page/write.py), one after the other: float32, or, of rounded ones, a float32 for each
  * row, which one step of its int8 is worth.
  */
 function weightsOf(tensors, bytes) {
@@ -33,7 +33,7 @@ function weightsOf(tensors, bytes) {
   return weights;
 }
 
-/** All that the page translates with. content: what formats/page.py wrote beside the weights, which are base64. */
+/** All that the page translates with. content: what toolkits/page/write.py wrote beside the weights, which are base64. */
 class Translator {
   constructor(content, weights) {
     this.content = content;

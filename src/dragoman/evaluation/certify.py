@@ -1,0 +1,404 @@
+"""How an export compares with the model it was made from: probabilities, translations, and scores on a test set.
+
+    folder = dragoman.export("runs/x", "ctranslate2", quantization="int8")
+    print(dragoman.certify("runs/x", folder, src="test.en", ref="test.de"))
+
+Ours is float32 and searches with torch; the guard is left out on both sides. The certificate is written beside the
+export as certificate.json.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dragoman import __version__
+from dragoman.config import DecodeConfig
+from dragoman.data.corpus import read_lines, read_pairs
+from dragoman.errors import ConfigError, DataError, DragomanError
+from dragoman.evaluation.significance import Comparison, compare
+from dragoman.files import check_sealed, write_text
+from dragoman.model.weights import n_bytes, untied
+from dragoman.progress import Ticker
+from dragoman.toolkits.ctranslate2.search import CTranslate2, open_export, precisions
+from dragoman.toolkits.export import CARD, CERTIFICATE
+from dragoman.toolkits.huggingface.model_card import model_card
+from dragoman.toolkits.huggingface.search import HuggingFace, installed
+from dragoman.toolkits.huggingface.write import power
+from dragoman.toolkits.onnx import search as onnx_engine
+from dragoman.toolkits.onnx.search import Onnx
+from dragoman.toolkits.page.search import Page, installed_node, node_version
+from dragoman.toolkits.page.write import NAME, facts_of
+from dragoman.translation.notes import Events
+from dragoman.translation.options import TranslateOptions, takes
+from dragoman.translation.plan import Plan
+from dragoman.translation.translator import Translator
+
+COMPARED = {"ctranslate2": "ctranslate2", "huggingface": "transformers", "page": "node", "onnx": "onnxruntime"}
+"""The formats that can be compared, and what translates with each."""
+Compared = CTranslate2 | HuggingFace | Onnx | Page
+LIMITS = ("nats", "identical", "bleu", "chrf", "ter")
+"""What ``--require`` can name; the last three need references."""
+
+
+class Certificate(NamedTuple):
+    """An export (B) beside our model (A)."""
+
+    export: str
+    quantization: str
+    computed_in: str  # may be another: not every processor computes in every precision
+    n_lines: int
+    beam_size: int
+    length_penalty: float
+    length_penalty_form: str
+    n_tokens: int  # of our translations, eos counted: read by both
+    most_nats: float  # the greatest difference of the log-probability of one of these tokens
+    mean_nats: float  # the mean of these differences, each without its sign
+    n_identical: int  # lines with the same translation
+    n_cut_differently: int | None  # sentences that its own tokenizer cuts otherwise; None if it has no tokenizer
+    why: tuple[str, ...]  # why translations may differ
+    n_bytes: tuple[int, int]  # of the bundle's weights, of the export's files
+    seconds: tuple[float, float]  # for translating the text, on this machine
+    hashes: dict[str, str]  # SHA-256 of the bundle and of the export
+    comparisons: tuple[Comparison, ...]  # BLEU, chrF and TER of both; none without references
+    versions: dict[str, str]
+
+    def __str__(self) -> str:
+        said = [
+            f"A: ours, float32, by torch; B: {self.export}, {self.quantization}, computed in {self.computed_in}",
+            f"{self.n_lines:,} lines, beam {self.beam_size}, length penalty {self.length_penalty} "
+            f"({self.length_penalty_form})",
+            f"log-probability of a token of the same translation: they differ by {self.most_nats:.2g} nats at most, "
+            f"{self.mean_nats:.2g} in the mean of {self.n_tokens:,}",
+            f"identical translations: {self.n_identical:,} of {self.n_lines:,} ({self.n_identical / self.n_lines:.1%})",
+            *([] if self.n_cut_differently is None else [f"cut into other subwords: {self.n_cut_differently:,}"]),
+            *(f"why they may differ: {reason}" for reason in self.why),
+            "",
+            *aligned(self.rows()),
+            *([""] if self.comparisons else []),
+            *(comparison.verdict() for comparison in self.comparisons),
+        ]
+        return "\n".join(said)
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The figures of both as a table, its head first: intervals by bootstrap, p by approximate randomisation."""
+        scores = [
+            (one.metric, f"{one.a:.2f}", f"{one.b:.2f}", f"{one.difference:+.2f}",
+             f"[{one.low:+.2f}, {one.high:+.2f}]", f"{one.p_randomisation:.2g}")
+            for one in self.comparisons
+        ]  # fmt: skip
+        head = ("", "A", "B", *(("B - A", "95% interval", "p") if scores else ()))
+        sizes = ("megabytes", *(f"{n / 1e6:.1f}" for n in self.n_bytes))
+        times = ("seconds", *(f"{one:.1f}" for one in self.seconds))
+        return [head, *scores, sizes, times]
+
+    def markdown(self) -> str:
+        """What a model card says of it."""
+        *rows, _ = self.rows()  # how fast this machine is, no card need say
+        width = len(rows[0])
+        table = [[*row, *[""] * (width - len(row))] for row in rows]
+        table.insert(1, ["---", *["--:"] * (width - 1)])
+        return "\n".join([
+            "## Compared with the original",
+            "",
+            f"A is the model in dragoman, B this one, in {self.quantization}; {self.n_lines:,} lines, beam "
+            f"{self.beam_size}. {self.n_identical:,} translations ({self.n_identical / self.n_lines:.1%}) are "
+            f"identical. The log-probability of a token of the same translation differs by {self.most_nats:.2g} nats "
+            f"at most, by {self.mean_nats:.2g} in the mean. All of it is in `{CERTIFICATE}`.",
+            "",
+            *("| " + " | ".join(row) + " |" for row in table),
+            "",
+        ])  # fmt: skip
+
+    def require(self, limits: Mapping[str, float]) -> None:
+        """Refuse an export that does not come up to something.
+
+        Args:
+            limits: ``nats``: the greatest difference of a log-probability at most. ``identical``: the least share of
+                identical translations. ``bleu``, ``chrf``, ``ter``: by how much a score may be worse at most.
+
+        Raises:
+            DragomanError: It does not.
+        """
+        worse = {
+            one.metric.lower().rstrip("2"): (one.b - one.a) * (1 if one.metric == "TER" else -1)
+            for one in self.comparisons
+        }
+        failed = []
+        for name, limit in limits.items():
+            if name == "nats" and self.most_nats > limit:
+                failed.append(f"nats is {self.most_nats:.2g}, at most {limit:g} was required")
+            elif name == "identical" and self.n_identical < limit * self.n_lines:
+                failed.append(f"identical is {self.n_identical / self.n_lines:.4f}, at least {limit:g} was required")
+            elif name in worse and worse[name] > limit:
+                failed.append(f"{name} is worse by {worse[name]:.2f}, at most {limit:g} was allowed")
+        if failed:
+            raise DragomanError(f"the export does not come up to --require: {'; '.join(failed)}")
+
+    def to_json(self) -> str:
+        """All of it as one JSON object."""
+        comparisons = [{**one._asdict(), "verdict": one.verdict()} for one in self.comparisons]
+        return json.dumps({**self._asdict(), "comparisons": comparisons}, indent=2, ensure_ascii=False)
+
+
+class ComparedText(NamedTuple):
+    """What is translated by both."""
+
+    name: str  # of the file
+    lines: list[str]
+    references: list[str] | None
+
+
+@takes(TranslateOptions)
+def certify(
+    run: Path | str,
+    folder: Path | str,
+    *,
+    src: Path | str,
+    ref: Path | str | None = None,
+    options: TranslateOptions | None = None,
+    device: str = "auto",
+    quiet: bool = False,
+    **changes: Any,
+) -> Certificate:
+    """Translate a text with a run and with its export, and compare.
+
+    Args:
+        run: The run or bundle that was exported.
+        folder: The export; the certificate is written there, or beside it if it is one file.
+        src: Text to translate.
+        ref: References, line by line.
+        options: How to translate, on both sides; ``changes`` are options by name. The guard is left out.
+        quiet: No progress on stderr.
+
+    Returns:
+        What differs: ``most_nats`` and ``mean_nats`` between the log-probabilities of a token, how many lines are
+        the same (``n_identical`` of ``n_lines``), the ``seconds`` and ``n_bytes`` of both, the run's first, and,
+        with references, their ``comparisons``.
+
+    Raises:
+        BundleError: The export is damaged or of another model.
+        ConfigError: CTranslate2 is not installed.
+        DataError: There is nothing to compare.
+        DragomanError: The certificate cannot be written.
+    """
+    text = compared_text(src, ref)
+    return compare_export(
+        Translator.load(run, device), folder, text, TranslateOptions.of(options, changes), quiet=quiet
+    )
+
+
+def compare_export(
+    translator: Translator,
+    folder: Path | str,
+    text: ComparedText,
+    options: TranslateOptions,
+    *,
+    quiet: bool = False,
+) -> Certificate:
+    """As ``certify``, of a run and a text that have been read already."""
+    check_task(translator)
+    folder, ticker = Path(folder), Ticker(quiet)
+    engine, computed_in, facts = opened(translator, folder)
+    name, lines, references = text.name, text.lines, text.references
+    ours = translator.plan(options, guard=False)
+    theirs = translator.with_engine(ours, engine)
+    texts, seconds = [], []
+    for by, plan in (("dragoman", ours), (facts["export"], theirs)):
+        begun = time.perf_counter()
+        events = Events(progress=ticker.named(f"sentences translated by {by}"))
+        texts.append([one.text for one in translator.translate_planned(lines, plan, events)])
+        seconds.append(time.perf_counter() - begun)
+    texts_a, texts_b = texts
+    differences = token_differences(translator, ours, engine, lines, texts_a)
+    if not differences:
+        raise DataError(f"{name}: there is nothing to compare: {_why_nothing(lines, texts_a)}")
+    comparisons: Sequence[Comparison] = ()
+    if references is not None:
+        with ticker.task("resampling"):
+            comparisons = compare(texts_a, texts_b, references, ours.tgt_lang)
+    decode = ours.search.decode
+    result = Certificate(
+        facts["export"],
+        facts["quantization"],
+        computed_in,
+        len(lines),
+        decode.beam_size,
+        decode.length_penalty,
+        decode.length_penalty_form,
+        len(differences),
+        max(differences),
+        sum(differences) / len(differences),
+        sum(a == b for a, b in zip(texts_a, texts_b, strict=True)),
+        None if isinstance(engine, CTranslate2 | Onnx) else _cut_differently(engine, translator, lines),
+        tuple(_why(facts, decode)),
+        (n_bytes(untied(translator.bundle.model)), sum(one["bytes"] for one in facts["files"].values())),
+        (round(seconds[0], 3), round(seconds[1], 3)),
+        {"bundle": str(facts["bundle"]), "export": str(facts.get("sha256"))},
+        tuple(comparisons),
+        {
+            "dragoman": __version__,
+            COMPARED[facts["export"]]: node_version()
+            if facts["export"] == "page"
+            else version(COMPARED[facts["export"]]),
+            **{name: version(name) for name in ("torch", "sacrebleu")},
+        },
+    )
+    beside = folder.with_suffix(f".{CERTIFICATE}") if folder.is_file() else folder / CERTIFICATE
+    write_text(beside, result.to_json() + "\n")
+    if facts["export"] == "huggingface" and CARD not in facts["files"]:
+        write_text(folder / CARD, model_card(translator.bundle, facts["quantization"], result.markdown()))
+    return result
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table: its first column to the left, the others to the right."""
+    widths = [max(len(row[i]) for row in rows if len(row) > i) for i in range(max(map(len, rows)))]
+    return [
+        "  ".join(cell.rjust(widths[i]) if i else cell.ljust(widths[i]) for i, cell in enumerate(row)).rstrip()
+        for row in rows
+    ]
+
+
+def opened(translator: Translator, folder: Path) -> tuple[Compared, str, dict[str, Any]]:
+    """An export of this model, loaded by the program it is for; in what it computes; what it says of itself.
+
+    Raises:
+        BundleError: It is damaged.
+        ConfigError: It is no export that can be compared, or of another bundle; or that program is not installed.
+    """
+    facts = facts_of(folder) if folder.is_file() else check_sealed(folder, "conversion")
+    if facts.get("export") not in COMPARED:
+        raise ConfigError(f"{folder}: no export to {' or '.join(COMPARED)}, the formats that can be compared")
+    if facts.get("bundle") != translator.manifest.get("sha256"):
+        raise ConfigError(f"{folder}: was not made from the bundle that the run holds now; export it again")
+    kind, quantization = facts["export"], facts["quantization"]
+    if kind == "ctranslate2":
+        engine, computed_in = open_export(folder, quantization, translator.bundle, translator.device.type)
+        return engine, computed_in, facts
+    if kind == "page":
+        return Page(folder if folder.is_file() else folder / NAME), "float32", facts
+    if kind == "onnx":
+        config = translator.bundle.model.config
+        return Onnx(folder, quantization, config, config.n_positions), quantization, facts
+    return HuggingFace(folder, translator.device), quantization, facts
+
+
+def check_installed(to: str, device: str) -> None:
+    """Refuse a format that cannot be compared here, before anything is written.
+
+    Raises:
+        ConfigError: It cannot be compared at all, or its package is missing.
+    """
+    if to == "ctranslate2":
+        precisions(device)
+    elif to == "huggingface":
+        installed()
+    elif to == "page":
+        installed_node()
+    elif to == "onnx":
+        onnx_engine.installed()
+    else:
+        raise ConfigError(f"--check compares exports to {', '.join(COMPARED)}, not to {to}: leave it out")
+
+
+def required(given: Sequence[str], has_references: bool) -> dict[str, float]:
+    """The limits of ``--require``, such as ``identical=0.99``.
+
+    Raises:
+        ConfigError: One is unknown or no number, or needs references.
+    """
+    limits = {}
+    for one in given:
+        name, _, value = one.partition("=")
+        if name not in LIMITS:
+            raise ConfigError(f"--require {one}: use one of {', '.join(f'{known}=NUMBER' for known in LIMITS)}")
+        try:
+            limits[name] = float(value)
+        except ValueError:
+            raise ConfigError(f"--require {one}: {value!r} is no number") from None
+        if name in LIMITS[2:] and not has_references:
+            raise ConfigError(f"--require {one} needs references: give them with --ref")
+    return limits
+
+
+def _cut_differently(engine: HuggingFace | Page, translator: Translator, lines: Sequence[str]) -> int:
+    return engine.n_cut_differently(lines, translator.src_tokenizer.encode(list(lines)))
+
+
+def _why(facts: Mapping[str, Any], decode: DecodeConfig) -> list[str]:
+    """Why the same weights may give other translations there."""
+    reasons = []
+    if facts["quantization"] != "float32":
+        reasons.append(f"B's numbers are rounded to {facts['quantization']}")
+    if decode.beam_size == 1 or facts["export"] in ("page", "onnx"):  # which our search is run on
+        return reasons
+    if facts["export"] == "ctranslate2":
+        if decode.patience is None:
+            reasons.append(
+                "B stops a sentence at as many finished hypotheses as the beam, A when no better one can come"
+            )
+        return reasons
+    reasons.append("B ends a hypothesis that reaches the limit of its sentence for free, A with the probability of eos")
+    if decode.patience not in (None, 1):
+        reasons.append(
+            f"B stops a sentence at as many finished hypotheses as the beam, A at {decode.patience:g} times as many"
+        )
+    if decode.length_penalty_form == "gnmt":
+        reasons.append(f"B divides by n ** {power(decode):g}, A by {decode.penalty.formula}")
+    return reasons
+
+
+def check_task(translator: Translator) -> None:
+    """Refuse a parser, which no other toolkit can search with.
+
+    Raises:
+        ConfigError: It is one.
+    """
+    if translator.is_parser:
+        raise ConfigError("a parser cannot be compared: CTranslate2 cannot do parsing; export it without --check")
+
+
+def compared_text(src: Path | str, ref: Path | str | None) -> ComparedText:
+    """The lines to translate, and their references, each file read once: it may be a pipe.
+
+    Raises:
+        DataError: A file cannot be read, or they have not as many lines.
+    """
+    if ref is None:
+        return ComparedText(str(src), list(read_lines(src)), None)
+    pairs = list(read_pairs(src, ref))
+    return ComparedText(str(src), [pair[0] for pair in pairs], [pair[1] for pair in pairs])
+
+
+def _why_nothing(lines: Sequence[str], translations: Sequence[str]) -> str:
+    """Why there is not one token to compare, and what to do."""
+    if not any(line.strip() for line in lines):
+        return "all lines are blank; give a text"
+    if not any(text.strip() for text in translations):
+        return "all translations are empty; the model is undertrained, train it longer"
+    return "no line is translated in one piece; give shorter lines"
+
+
+def token_differences(
+    translator: Translator,
+    plan: Plan,
+    engine: Compared,
+    lines: Sequence[str],
+    texts: Sequence[str],
+) -> list[float]:
+    """By how many nats the two differ, at each token of the same translations: those of lines in one piece."""
+    ours = translator.score(lines, texts, to=plan.options.to)
+    src_ids, tgt_ids = plan.src_tokenizer.encode(list(lines)), translator.tgt_tokenizer.encode(list(texts))
+    most = translator.max_tokens
+    read = [i for i, one in enumerate(ours) if one.n_tokens and max(len(src_ids[i]), len(tgt_ids[i])) <= most]
+    theirs = engine.read([(src_ids[i], tgt_ids[i]) for i in read])
+    return [
+        abs(a - b)
+        for i, other in zip(read, theirs, strict=True)
+        for a, b in zip(ours[i].token_log_probs, other, strict=True)
+    ]

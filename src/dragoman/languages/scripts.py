@@ -1,0 +1,135 @@
+"""Every character of a chunk of lines sorted into classes at once: scripts, digits, and what is odd in text."""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.languages.codes import CHINESE, primary
+
+SCRIPTS = (
+    "latin", "cyrillic", "greek", "han", "kana", "hangul", "arabic", "hebrew", "devanagari", "thai", "other script",
+)  # fmt: skip
+CLASSES = (*SCRIPTS, "digit", "space", "mark", "control", "replacement", "no-break space", "invisible")
+N_CLASSES = len(CLASSES)
+
+Counts = NDArray[np.int64]
+"""``(lines, N_CLASSES)``: characters of each class in each line."""
+
+_TOP = 0x32400  # beyond the last block of Han; what lies above counts as a mark
+_RANGES = {
+    "cyrillic": [(0x400, 0x530)],
+    "greek": [(0x370, 0x400), (0x1F00, 0x2000)],
+    "han": [(0x2E80, 0x2FE0), (0x3005, 0x3008), (0x3400, 0x4DC0), (0x4E00, 0xA000), (0xF900, 0xFB00), (0x20000, _TOP)],
+    "kana": [(0x3040, 0x3100), (0x31F0, 0x3200), (0xFF66, 0xFFA0)],
+    "hangul": [(0x1100, 0x1200), (0x3130, 0x3190), (0xAC00, 0xD7B0)],
+    "arabic": [(0x600, 0x700), (0x750, 0x780), (0x8A0, 0x900), (0xFB50, 0xFE00), (0xFE70, 0xFEFF)],
+    "hebrew": [(0x590, 0x600), (0xFB1D, 0xFB50)],
+    "devanagari": [(0x900, 0x980)],
+    "thai": [(0xE00, 0xE80)],
+}
+_SCRIPTS_OF = {
+    **dict.fromkeys(CHINESE, ("han",)), "ja": ("kana", "han"), "ko": ("hangul",), "el": ("greek",),
+    "he": ("hebrew",), "iw": ("hebrew",), "th": ("thai",),
+    **dict.fromkeys(("ru", "uk", "bg", "be", "mk", "kk", "ky", "mn"), ("cyrillic",)),
+    **dict.fromkeys(("ar", "fa", "ur", "ps", "ug"), ("arabic",)),
+    **dict.fromkeys(("hi", "mr", "ne", "sa"), ("devanagari",)),
+    **dict.fromkeys(
+        ("en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "no", "nb", "nn", "fi", "et", "lv", "lt", "pl", "cs",
+         "sk", "sl", "hr", "hu", "ro", "tr", "vi", "id", "ms", "eu", "ca", "gl", "ga", "cy", "is", "sq", "mt", "la"),
+        ("latin",),
+    ),
+}  # fmt: skip
+
+
+@functools.cache
+def _table() -> NDArray[np.uint8]:
+    """The class of each code point below ``_TOP``, and of all above in the last place."""
+    number = {name: i for i, name in enumerate(CLASSES)}
+    by_category = {
+        "L": "other script", "M": "other script", "N": "digit", "Z": "space", "P": "mark", "S": "mark", "C": "mark"
+    }  # fmt: skip
+    first = bytes(number[by_category[unicodedata.category(chr(code))[0]]] for code in range(_TOP + 1))
+    table = np.frombuffer(first, np.uint8).copy()
+    is_letter = table == number["other script"]
+    for low, high in ((0x41, 0x250), (0x1E00, 0x1F00), (0xFF21, 0xFF5B)):
+        table[low:high][is_letter[low:high]] = number["latin"]
+    for name, ranges in _RANGES.items():
+        for low, high in ranges:
+            table[low:high][is_letter[low:high]] = number[name]
+    table[0x300:0x370] = number["mark"]  # combining marks belong to any script
+    for low, high in ((0, 0x20), (0x7F, 0xA0), (0x2028, 0x202A)):  # CR inside a line among them; LF cannot be
+        table[low:high] = number["control"]
+    table[0x09] = number["space"]
+    table[0xFFFD] = number["replacement"]
+    for code in (0xA0, 0x2007, 0x202F):
+        table[code] = number["no-break space"]
+    for code in (0xAD, 0x200B, 0x200E, 0x200F, 0x2060, 0xFEFF, *range(0x202A, 0x202F), *range(0x2066, 0x206A)):
+        table[code] = number["invisible"]  # joiners (U+200C, U+200D) are part of Persian, Hindi and emoji
+    return table
+
+
+def count_classes(lines: Sequence[str]) -> NDArray[np.int64]:
+    """How many characters of each class each line has, ``(lines, N_CLASSES)``."""
+    codes = np.frombuffer("".join(lines).encode("utf-32-le", "surrogatepass"), "<u4")
+    owners = np.repeat(np.arange(len(lines)), np.fromiter(map(len, lines), np.int64, len(lines)))
+    classes = _table()[np.minimum(codes, _TOP)]
+    return np.bincount(owners * N_CLASSES + classes, minlength=len(lines) * N_CLASSES).reshape(-1, N_CLASSES)
+
+
+def scripts_of(lang: str | None, counts: NDArray[np.int64]) -> tuple[str, ...]:
+    """The scripts a language is written in; of an unknown one, the commonest of a sample.
+
+    Args:
+        counts: Characters of each class in a sample, ``(N_CLASSES,)``.
+    """
+    return _SCRIPTS_OF.get(primary(lang)) or (SCRIPTS[int(counts[: len(SCRIPTS)].argmax())],)
+
+
+def in_another_script(counts: NDArray[np.int64], scripts: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Which lines are not in their language's script, ``(lines,)``.
+
+    Four letters at least. A language of Latin script should have most of its letters in it; in another script a line
+    may be full of Latin names and code, but not without any letter of its own, or nearly so.
+
+    Args:
+        counts: ``(lines, N_CLASSES)``.
+    """
+    letters = counts[:, : len(SCRIPTS)].sum(1)
+    own = counts[:, [SCRIPTS.index(name) for name in scripts]].sum(1)
+    least = 0.5 if "latin" in scripts else 0.02
+    return np.asarray((letters >= 4) & (own < least * letters))
+
+
+_MOJIBAKE = re.compile(
+    r"[\u00c2-\u00f4][\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013-\u203a\u20ac\u2122]+"
+)
+_ENTITY = re.compile(r"&(?:[a-zA-Z][a-zA-Z0-9]{1,7}|#\d{2,6}|#x[0-9a-fA-F]{2,5});")
+
+
+def has_mojibake(text: str) -> bool:
+    """Whether UTF-8 was once read as Windows-1252 here, as in ``schÃ¶n``: read back, it is UTF-8 again."""
+    if text.isascii():
+        return False
+    return any(_reads_back(found) for found in _MOJIBAKE.findall(text))
+
+
+def _reads_back(text: str) -> bool:
+    try:
+        data = b"".join(bytes([ord(c)]) if 0x80 <= ord(c) < 0xA0 else c.encode("cp1252") for c in text)
+        decoded = data.decode("utf-8")
+    except UnicodeError:
+        return False
+    # "vergaß“" would read back too, as one letter of a rare script: a single one must begin as the common ones do,
+    # and be no capital before a quotation mark
+    return len(decoded) > 1 or text[0] in "ÃÐÑ" or (text[0] in "ÂÄÅÎÏâ" and text[1] not in "‘’“”„‚–—")
+
+
+def has_entity(text: str) -> bool:
+    """Whether an HTML entity such as ``&quot;`` stands in the text."""
+    return "&" in text and _ENTITY.search(text) is not None

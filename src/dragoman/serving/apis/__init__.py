@@ -1,0 +1,1 @@
+"""The HTTP APIs that the server offers, a file each."""

@@ -1,0 +1,88 @@
+"""A package of Argos Translate read: a zip, or the folder that it is installed as; see ``argos.py``.
+
+It is a model of CTranslate2 with one SentencePiece model. A zip is a stranger's: names that lead out of a folder are
+refused, only the files that are needed are taken out, under names of ours, and no more bytes than their sizes say.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+from dragoman.errors import BundleError
+from dragoman.toolkits.ctranslate2 import read as from_ctranslate2
+from dragoman.toolkits.import_ import MAX_FILE_BYTES, Imported, read_object
+
+WANTED = "a package of Argos Translate has it"
+MODEL_FILES = ("config.json", "model.bin", *(f"{kind}_vocabulary.{form}" for kind in ("shared", "source", "target")
+               for form in ("json", "txt")))  # fmt: skip
+FILES = ("metadata.json", "sentencepiece.model", "bpe.model", *(f"model/{name}" for name in MODEL_FILES))
+MAX_MODEL_BYTES = 16 * 2**30
+CHUNK = 2**20
+CODES = {"zt": "zh-Hant", "pb": "pt-BR"}
+"""Languages that Argos alone calls so."""
+
+
+def read(
+    source: Path, name: str, texts: Sequence[str] | None, languages: tuple[str | None, str | None]
+) -> Imported:  # fmt: skip
+    """Read a package; see ``imported.Reader``."""
+    if source.is_dir():
+        return _read(source, name, texts, languages)
+    with tempfile.TemporaryDirectory(prefix="dragoman-") as aside:
+        folder = Path(aside) / source.stem  # which messages name
+        _unpack(source, folder)
+        return _read(folder, name, texts, languages)
+
+
+def _read(
+    folder: Path, name: str, texts: Sequence[str] | None, languages: tuple[str | None, str | None]
+) -> Imported:  # fmt: skip
+    about = read_object(folder / "metadata.json", WANTED)
+    if about.get("target_prefix"):
+        raise BundleError(
+            f"{name}: its texts begin with {str(about['target_prefix'])[:40]!r}, which cannot be held here"
+        )
+    subwords = folder / "sentencepiece.model"
+    if not subwords.is_file():
+        kind = "subword-nmt's byte pairs (bpe.model)" if (folder / "bpe.model").is_file() else "no sentencepiece.model"
+        raise BundleError(f"{name}: has {kind}; only packages with SentencePiece can be imported")
+    src, tgt = (str(about.get(name) or "") for name in ("from_code", "to_code"))
+    codes = (languages[0] or CODES.get(src, src) or None, languages[1] or CODES.get(tgt, tgt) or None)
+    return from_ctranslate2.read(folder / "model", name, texts, codes, [subwords])
+
+
+def _unpack(source: Path, folder: Path) -> None:
+    """Take out the files that are needed.
+
+    Raises:
+        BundleError: It is damaged, or made to do harm.
+    """
+    (folder / "model").mkdir(parents=True)
+    try:
+        with zipfile.ZipFile(source) as package:
+            entries = [entry for entry in package.infolist() if not entry.is_dir()]
+            tops = set()
+            for entry in entries:
+                path = PurePosixPath(entry.filename)
+                if path.is_absolute() or ".." in path.parts or "\\" in entry.filename or ":" in entry.filename:
+                    raise BundleError(f"{source}: names a file outside ({entry.filename[:60]!r}): do not install it")
+                tops.add(path.parts[0])
+            if len(tops) != 1:
+                raise BundleError(f"{source}: should hold one folder, and holds {len(tops)}; it is no package of Argos")
+            for entry in entries:
+                inside = "/".join(PurePosixPath(entry.filename).parts[1:])
+                if inside not in FILES:
+                    continue
+                if entry.file_size > (MAX_MODEL_BYTES if inside == "model/model.bin" else MAX_FILE_BYTES):
+                    raise BundleError(f"{source}: {inside} has {entry.file_size:,} bytes, more than it should")
+                with package.open(entry) as packed, (folder / inside).open("xb") as file:
+                    while chunk := packed.read(CHUNK):
+                        file.write(chunk)
+    except FileExistsError as error:
+        raise BundleError(f"{source}: holds {Path(str(error.filename)).name} twice; it is damaged") from None
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError, zlib.error) as error:
+        raise BundleError(f"{source}: cannot be unpacked ({error}); copy it again") from None

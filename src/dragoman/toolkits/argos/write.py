@@ -1,0 +1,140 @@
+"""A package of Argos Translate, which LibreTranslate uses too: one file, installed as it is and used offline.
+
+NAME.argosmodel is a zip of one folder:
+
+  metadata.json        languages and versions
+  model/               CTranslate2's folder, see ``ctranslate2.py``
+  sentencepiece.model  the subwords, one model for both sides
+  minisbd/CODE.onnx    where a sentence ends: without it Argos downloads a model at first use
+  README.md
+
+The splitter is one table: each of the marks ``.!?`` and their wide forms ends a sentence, as in "Mr. Smith" too.
+See https://github.com/argosopentech/argos-translate, ``package.py`` and ``sbd.py``.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from dragoman import __version__
+from dragoman.bundle import Bundle
+from dragoman.config import ModelConfig
+from dragoman.errors import ConfigError
+from dragoman.languages.codes import primary
+from dragoman.toolkits.ctranslate2 import write as ctranslate2
+
+TITLE = "Argos Translate"
+FILE = ".argosmodel"
+PACKAGES = ("ctranslate2", "onnx")
+QUANTIZATIONS = ctranslate2.QUANTIZATIONS
+
+NAMES = {"ar": "Arabic", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English", "es": "Spanish",
+         "fi": "Finnish", "fr": "French", "hi": "Hindi", "hu": "Hungarian", "it": "Italian", "ja": "Japanese",
+         "ko": "Korean", "nl": "Dutch", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian",
+         "sv": "Swedish", "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese", "zh": "Chinese"}  # fmt: skip
+"""How Argos shows a language; another one is shown by its code."""
+MARKS = ".!?。！？"
+LABELS = 5  # of the splitter: nothing, a token's end, a sentence's end, and two more
+ARGOS_VERSION = "1.9"
+DATE = (1980, 1, 1, 0, 0, 0)  # the same model gives the same file
+
+
+def why_not(config: ModelConfig) -> str:
+    """What of a model the package cannot hold: what CTranslate2 cannot, and two vocabularies."""
+    if reason := ctranslate2.why_not(config):
+        return reason
+    if config.src_vocab_size != config.tgt_vocab_size:
+        return "it has one model of subwords, and here source and target have two"
+    return ""
+
+
+def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
+    """Write ``translate-FROM_TO-1_0.argosmodel`` into the folder.
+
+    Raises:
+        BundleError: A weight is not finite.
+        ConfigError: A language has no code, or source and target have other subwords.
+        OSError: A file cannot be written.
+    """
+    targets = sorted(bundle.src_tokenizer.targets)
+    if len(targets) > 1:
+        raise ConfigError(
+            "this model cannot be written for Argos Translate: a package is for one pair of languages, and here "
+            f"sources say one of {', '.join(targets)}; it can be exported --to ctranslate2"
+        )
+    codes = [
+        _code(lang, side) for side, lang in (("src", bundle.config.data.src_lang), ("tgt", bundle.config.data.tgt_lang))
+    ]
+    if bundle.src_tokenizer != bundle.tgt_tokenizer:
+        raise ConfigError(
+            "this model cannot be written for Argos Translate: it has one model of subwords, and here source and "
+            "target have two; it can be exported --to ctranslate2"
+        )
+    name = f"translate-{codes[0]}_{codes[1]}-1_0"
+    about = dict(
+        package_version="1.0", argos_version=ARGOS_VERSION, from_code=codes[0], from_name=NAMES.get(codes[0], codes[0]),
+        to_code=codes[1], to_name=NAMES.get(codes[1], codes[1]),
+    )  # fmt: skip
+    readme = f"{about['from_name']} to {about['to_name']}, {quantization}, made with dragoman {__version__}.\n"
+    with tempfile.TemporaryDirectory() as aside, zipfile.ZipFile(folder / f"{name}{FILE}", "w") as package:
+        ctranslate2.write(bundle, Path(aside), quantization)
+        contents = {
+            f"model/{path.name}": path.read_bytes() for path in sorted(Path(aside).iterdir()) if path.suffix != ".spm"
+        }
+        contents |= {
+            "metadata.json": json.dumps(about, indent=2).encode(),
+            "sentencepiece.model": bundle.src_tokenizer.proto,
+            f"minisbd/{codes[0]}.onnx": splitter(codes[0]),
+            "README.md": readme.encode(),
+        }
+        for path, content in contents.items():
+            entry = zipfile.ZipInfo(f"{name}/{path}", DATE)
+            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            package.writestr(entry, content)
+
+
+def _code(lang: str | None, side: str) -> str:
+    """A language as Argos writes it: two letters; zt is Chinese in traditional characters, pb Brazil's Portuguese."""
+    if not lang:
+        raise ConfigError(
+            f"an Argos package needs data.{side}_lang, which this run does not have: export it to ctranslate2"
+        )
+    low = lang.lower().replace("_", "-")
+    return {"zh-hant": "zt", "zh-tw": "zt", "pt-br": "pb"}.get(low, primary(lang))
+
+
+def splitter(code: str) -> bytes:
+    """An ONNX file that finds the ends of sentences: a row of a table for each unit, and minisbd's settings."""
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    units = ["<PAD>", "<UNK>", "<EMPTY>", "<ROOT>", *MARKS]
+    table = np.zeros((len(units), LABELS), np.float32)
+    table[:, 0], table[4:, 2] = 1, 2
+    graph = helper.make_graph(
+        [
+            helper.make_node("Gather", ["table", "units"], ["scores"]),
+            helper.make_node("Shape", ["features"], ["unused"]),
+        ],
+        "sentence_ends",
+        [
+            helper.make_tensor_value_info("units", TensorProto.INT64, ["batch", "length"]),
+            helper.make_tensor_value_info("features", TensorProto.FLOAT, ["batch", "length", "n"]),
+        ],
+        [helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["batch", "length", LABELS])],
+        [numpy_helper.from_array(table, "table")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    settings = dict(skip_newline=False, max_seqlen=1000, batch_size=8, feat_funcs=["space_before"],
+                    use_dictionary=False, num_dict_feat=0)  # fmt: skip
+    vocabulary = dict(
+        lang=code, idx=0, cutoff=0, lower=False, _unit2id={unit: i for i, unit in enumerate(units)}, _id2unit=units
+    )
+    facts = {"lang_code": code, "config": json.dumps(settings), "vocab": json.dumps(vocabulary), "lexicon": "null"}
+    onnx.helper.set_model_props(model, facts)
+    return bytes(model.SerializeToString())

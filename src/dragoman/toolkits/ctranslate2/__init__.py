@@ -1,0 +1,1 @@
+"""CTranslate2: its model folders, written and read, and its search."""

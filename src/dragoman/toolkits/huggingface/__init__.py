@@ -1,0 +1,1 @@
+"""Hugging Face transformers: Marian and Pegasus models, written and read, and their search."""

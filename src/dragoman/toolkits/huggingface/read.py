@@ -1,0 +1,337 @@
+"""Models of Hugging Face read: Marian (``Helsinki-NLP/opus-mt-*``), and what ``huggingface.py`` writes.
+
+The inverse of ``huggingface.py``: the same parameters, the same order of channels. Ids and subwords are rewritten
+(``subwords.py``). OPUS-MT begins a translation with its padding, whose row is zero: it becomes our bos. Its padding and
+what its list of pieces lacks can never be chosen: they get a bias of -10,000, so that the softmax is Marian's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dragoman.config import Config, ModelConfig
+from dragoman.data.sentencepiece_check import Parts
+from dragoman.errors import BundleError, ConfigError, not_installed
+from dragoman.model.weights import read_weights
+from dragoman.toolkits.huggingface.write import EPSILON, order, parameters
+from dragoman.toolkits.import_ import Imported, facts_of, order_of_sinusoids, read_bytes, read_object
+from dragoman.toolkits.subwords import (
+    SPECIAL,
+    Vocabulary,
+    check_belongs,
+    needed,
+    numbered,
+    read_model,
+    tokenizers,
+    vocabulary,
+)
+
+logger = logging.getLogger(__name__)
+
+ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
+DROPOUTS = ("dropout", "attention_dropout", "activation_dropout")
+SIDES = ("encoder", "decoder")
+WANTED = "a Marian model of Hugging Face has it"
+FILES = ("*.json", "*.spm", "model.safetensors", "model.bin", "*.spm.model", "sentencepiece.model", "*_vocabulary.txt")
+"""What is downloaded, of this form and of CTranslate2's; ``pytorch_model.bin`` only where there are neither weights."""
+
+
+def download(name: str, revision: str | None = None) -> tuple[Path, str]:
+    """A model by its name, from Hugging Face or from its cache on this machine; of this form or CTranslate2's.
+
+    Args:
+        revision: A branch, tag or commit; None: the newest.
+
+    Returns:
+        Its folder, and ``NAME@COMMIT``.
+
+    Raises:
+        ConfigError: There is no such folder or model, no network, or the package is missing.
+    """
+    if name.count("/") != 1 or name.startswith((".", "/")):
+        raise ConfigError(f"{name}: no such folder, and no name of a model such as Helsinki-NLP/opus-mt-en-de")
+    try:
+        from huggingface_hub import errors, snapshot_download
+    except ImportError:
+        raise ConfigError(not_installed(f"downloading {name}", "huggingface_hub")) from None
+    try:
+        folder = Path(snapshot_download(name, revision=revision, allow_patterns=list(FILES)))
+        if not any((folder / weights).exists() for weights in ("model.safetensors", "model.bin")):
+            more = [*FILES, "pytorch_model.bin"]
+            folder = Path(snapshot_download(name, revision=revision, allow_patterns=more))
+    except errors.LocalEntryNotFoundError:
+        raise ConfigError(
+            f"{name}: is not in the cache of this machine, and Hugging Face cannot be reached from here; give a folder"
+        ) from None
+    except errors.RevisionNotFoundError:
+        raise ConfigError(f"{name}: has no revision {revision!r}; give a branch, tag or commit that it has") from None
+    except errors.RepositoryNotFoundError:
+        raise ConfigError(
+            f"{name}: Hugging Face has no such model, or it is private (then log in with `hf auth login`)"
+        ) from None
+    except Exception as error:  # of many kinds, its own and those of the network
+        said = " ".join(str(error).split())
+        raise ConfigError(
+            f"{name}: cannot be downloaded ({type(error).__name__}: {said[:200]}); give a folder"
+        ) from None
+    return folder, f"{name}@{folder.name}"  # the cache calls it by its commit
+
+
+def read(folder: Path, name: str, texts: Sequence[str] | None, languages: tuple[str | None, str | None]) -> Imported:
+    """Read a folder; see ``imported.import_model``.
+
+    Raises:
+        BundleError: A file is missing or damaged, or the model is of a kind that cannot be held exactly.
+    """
+    theirs = read_object(folder / "config.json", WANTED)
+    _refuse_what_is_not_held(theirs, folder)
+    paths = [folder / f"{side}.spm" for side in ("source", "target")]
+    models = [read_model(read_bytes(path, WANTED), str(path)) for path in paths]
+    first = folder / "vocab.json"
+    second = folder / "target_vocab.json"
+    lists = [_listed(first)] if not second.is_file() else [_listed(first), _listed(second)]
+    for path, of, listed in zip(paths, models, (lists[0], lists[-1]), strict=True):
+        check_belongs(of, listed, str(path))
+    kept = None if texts is None else needed(models, texts)
+    vocabularies = _vocabularies(theirs, lists, models, kept, folder)
+    src, tgt = tokenizers(models, vocabularies, str(folder))
+    raw, digest = _weights(folder)
+    tables = _tables(theirs, lists)
+    _refuse_other_tables(tables, raw, folder)
+    bias = vocabularies[-1].bias(_bias(raw), f"{folder}: final_logits_bias")
+    config = _config(folder, theirs, raw, len(lists) == 1, bias is not None, languages)
+    model = ModelConfig(**config.model.model_dump(), src_vocab_size=src.vocab_size, tgt_vocab_size=tgt.vocab_size)
+    if rest := sorted(raw.keys() - {one.theirs for one in parameters(model)} - tables.keys()):
+        more = f" and {len(rest) - 3} more" if len(rest) > 3 else ""
+        raise BundleError(f"{folder}: the weights have {', '.join(rest[:3])}{more}, which its configuration has not")
+    weights = _ours(model, raw, vocabularies, folder)
+    if bias is not None:
+        weights["generator.bias"] = bias
+    return Imported(config, model, weights, src, tgt, facts_of(name, theirs["model_type"], digest, models))
+
+
+def _refuse_what_is_not_held(theirs: Mapping[str, Any], folder: Path) -> None:
+    """Refuse by name each setting that our model does not have."""
+    kind = theirs.get("model_type")
+    if kind not in ("marian", "pegasus"):
+        raise BundleError(f"{folder}: its model_type is {str(kind)[:40]!r}; only marian and pegasus can be imported")
+    whole = ("d_model", "vocab_size", "encoder_layers", "decoder_layers", "encoder_attention_heads", "encoder_ffn_dim",
+             "decoder_attention_heads", "decoder_ffn_dim", "pad_token_id", "eos_token_id", "decoder_start_token_id",
+             "max_position_embeddings")  # fmt: skip
+    for name in whole:
+        if type(theirs.get(name)) is not int or theirs[name] < 0:
+            raise BundleError(f"{folder}/config.json: {name} = {str(theirs.get(name))[:40]} should be a whole number")
+    for name in ("normalize_embedding", "normalize_before", "add_final_layer_norm", "add_bias_logits"):
+        if theirs.get(name) and kind == "marian":
+            raise BundleError(f"{folder}/config.json: {name} = true cannot be held here")
+    if theirs.get("static_position_embeddings") is False:
+        raise BundleError(f"{folder}/config.json: static_position_embeddings = false cannot be held here")
+    for name in ("attention_heads", "ffn_dim"):
+        both = theirs[f"encoder_{name}"], theirs[f"decoder_{name}"]
+        if both[0] != both[1]:
+            raise BundleError(f"{folder}/config.json: {name} of encoder and decoder differ ({both[0]} and {both[1]})")
+    for name in ("scale_embedding", "tie_word_embeddings", "share_encoder_decoder_embeddings"):
+        if type(theirs.get(name, True)) is not bool:
+            raise BundleError(f"{folder}/config.json: {name} = {str(theirs[name])[:40]!r} should be true or false")
+    if theirs.get("activation_function") not in ACTIVATIONS:
+        said = str(theirs.get("activation_function"))[:40]
+        raise BundleError(f"{folder}/config.json: activation_function = {said!r} is not known here")
+
+
+def _listed(path: Path) -> list[str]:
+    """The piece of each id."""
+    return numbered(read_object(path, WANTED), str(path))
+
+
+def _vocabularies(
+    theirs: Mapping[str, Any],
+    lists: Sequence[list[str]],
+    models: Sequence[Parts],
+    kept: frozenset[str] | None,
+    folder: Path,
+) -> list[Vocabulary]:
+    """One vocabulary for both sides, or one for each."""
+    sizes = (theirs["vocab_size"], theirs.get("decoder_vocab_size") or theirs["vocab_size"])
+    found = []
+    for i, listed in enumerate(lists):
+        if len(listed) != sizes[i]:
+            raise BundleError(
+                f"{folder}: its vocabulary has {len(listed):,} pieces, its configuration says {sizes[i]:,}"
+            )
+        unknown = SPECIAL[1][0]
+        if unknown not in listed:
+            raise BundleError(f"{folder}: its vocabulary has no {unknown}")
+        special = (
+            theirs["pad_token_id"],
+            listed.index(unknown),
+            theirs["decoder_start_token_id"],
+            theirs["eos_token_id"],
+        )
+        if max(special) >= len(listed):
+            raise BundleError(f"{folder}/config.json: a special id is {max(special):,}, beyond {len(listed):,} pieces")
+        of = models if len(lists) == 1 else [models[i]]
+        found.append(vocabulary(listed, special, of, kept))
+    return found
+
+
+def _weights(folder: Path) -> tuple[dict[str, Tensor], str]:
+    """All tensors in float32, and the SHA-256 of their file."""
+    path = folder / "model.safetensors"
+    if path.is_file():
+        found = read_weights(path)
+    else:
+        path = folder / "pytorch_model.bin"
+        if not path.is_file():
+            raise BundleError(f"{folder}: neither model.safetensors nor pytorch_model.bin is there")
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of other versions of pickle, said before it is refused
+                found = torch.load(path, map_location="cpu", weights_only=True)
+        except Exception as error:  # of many kinds, for the file may hold anything
+            raise BundleError(
+                f"{path}: cannot be read as weights alone ({type(error).__name__}); whatever else it holds is not read"
+            ) from None
+        if not isinstance(found, dict) or not all(
+            isinstance(name, str) and isinstance(one, Tensor) for name, one in found.items()
+        ):
+            raise BundleError(f"{path}: holds something other than tensors")
+    for name, tensor in found.items():
+        if not tensor.is_floating_point() or tensor.layout != torch.strided:
+            raise BundleError(f"{path}: {name[:60]} is no array of floats ({tensor.dtype}, {tensor.layout})")
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {name: tensor.float() for name, tensor in found.items()}, digest
+
+
+def _refuse_other_tables(tables: Mapping[str, tuple[int, int]], raw: Mapping[str, Tensor], folder: Path) -> None:
+    """Refuse tables of other sizes than there are pieces, positions and channels."""
+    for name, size in tables.items():
+        if name in raw and tuple(raw[name].shape) != size:
+            raise BundleError(
+                f"{folder}: {name} is {tuple(raw[name].shape)}, but its vocabulary and configuration say {size}"
+            )
+
+
+def _tables(theirs: Mapping[str, Any], lists: Sequence[Sequence[str]]) -> dict[str, tuple[int, int]]:
+    """The tensors beside the two stacks and their sizes; a file may have each of those that are tied."""
+    src, tgt, width, rows = len(lists[0]), len(lists[-1]), theirs["d_model"], theirs["max_position_embeddings"]
+    return {
+        "model.shared.weight": (src, width), "lm_head.weight": (tgt, width), "final_logits_bias": (1, tgt),
+        "model.encoder.embed_tokens.weight": (src, width), "model.decoder.embed_tokens.weight": (tgt, width),
+        **{f"model.{side}.embed_positions.weight": (rows, width) for side in SIDES},
+    }  # fmt: skip
+
+
+def _config(
+    folder: Path, theirs: Mapping[str, Any], raw: Mapping[str, Tensor], one_list: bool, biased: bool,
+    languages: tuple[str | None, str | None],
+) -> Config:  # fmt: skip
+    """The configuration of the run."""
+    is_marian = theirs["model_type"] == "marian"
+    about, search = (
+        read_object(folder / f"{what}_config.json", WANTED) if (folder / f"{what}_config.json").is_file() else {}
+        for what in ("tokenizer", "generation")
+    )
+    shared = (
+        theirs.get("share_encoder_decoder_embeddings", True) if is_marian else theirs.get("tie_word_embeddings", True)
+    )
+    tied = theirs.get("tie_word_embeddings", True)
+    decoder = raw.get("model.decoder.embed_tokens.weight")
+    head = raw.get("lm_head.weight")
+    own = {"lm_head.weight": not tied, **{f"model.{side}.embed_tokens.weight": not shared for side in SIDES}}
+    if lacking := [name for name, is_own in own.items() if is_own and name not in raw]:
+        raise BundleError(f"{folder}: the weights lack {lacking[0]}, and its configuration ties it to no other")
+    if not (one_list and shared):
+        shared = False
+        tied = tied and (head is None or (decoder is not None and torch.equal(head, decoder)))
+    limit = theirs["max_position_embeddings"]
+    share = "all" if shared and tied else "decoder" if tied else "none"
+    given = [
+        given or about.get(f"{side}_lang") or None for given, side in zip(languages, ("source", "target"), strict=True)
+    ]
+    beams = search.get("num_beams", theirs.get("num_beams", 4))
+    penalty = search.get("length_penalty", theirs.get("length_penalty", 1.0))
+    return Config.from_mapping(
+        {
+            "model": dict(
+                d_model=theirs["d_model"], d_ff=theirs["encoder_ffn_dim"], n_heads=theirs["encoder_attention_heads"],
+                n_encoder_layers=theirs["encoder_layers"], n_decoder_layers=theirs["decoder_layers"],
+                norm="post" if is_marian else "pre", activation=ACTIVATIONS[theirs["activation_function"]],
+                positions=_positions(raw), max_len=limit, share_embeddings=share, norm_eps=EPSILON,
+                scale_embeddings=bool(theirs.get("scale_embedding", False)), generator_bias=biased,
+                **{name: theirs[name] for name in DROPOUTS if name in theirs},
+            ),
+            "data": dict(
+                train={"src": "imported.src", "tgt": "imported.tgt"}, src_lang=given[0], tgt_lang=given[1],
+                max_tokens=max(1, min(256, limit - 1)), tokenizer=dict(joint=one_list),
+            ),
+            "decode": dict(
+                beam_size=beams if type(beams) is int and 1 <= beams <= 1000 else 4,
+                length_penalty=penalty if type(penalty) in (int, float) and 0 <= penalty <= 10 else 1.0,
+                length_penalty_form="power",
+            ),
+        },
+        f"{folder}/config.json",
+    )  # fmt: skip
+
+
+def _positions(raw: Mapping[str, Tensor]) -> str:
+    """Sinusoidal, unless a table is there that does not hold sinusoids."""
+    tables = [raw.get(f"model.{side}.embed_positions.weight") for side in SIDES]
+    hold = [table is None or order_of_sinusoids(table) is not None for table in tables]
+    return "sinusoidal" if all(hold) else "learned"
+
+
+def _bias(raw: Mapping[str, Tensor]) -> Tensor | None:
+    """The generator's bias, if it has one."""
+    bias = raw.get("final_logits_bias")
+    return bias.flatten() if bias is not None and bool(bias.any()) else None
+
+
+def _ours(
+    model: ModelConfig,
+    raw: Mapping[str, Tensor],
+    vocabularies: Sequence[Vocabulary],
+    folder: Path,
+) -> dict[str, Tensor]:
+    """Their tensors under our names, channels and rows in our order."""
+    back = order(model).argsort()
+
+    def tensor(*names: str) -> Tensor:
+        found = next((raw[name] for name in names if name in raw), None)
+        if found is None:
+            raise BundleError(f"{folder}: the weights lack {names[0]}; copy it again")
+        return found
+
+    def put(given: Tensor, axis: int, what: str) -> Tensor:
+        if given.dim() <= axis or given.size(axis) != model.d_model:
+            raise BundleError(
+                f"{folder}: {what} is {tuple(given.shape)}, but its configuration says d_model = {model.d_model}"
+            )
+        return given.index_select(axis, back)
+
+    ours = {}
+    for one in parameters(model):
+        given = tensor(one.theirs)
+        given = put(given, 0, one.theirs) if one.rows else given
+        ours[one.ours] = (put(given, 1, one.theirs) if one.columns else given).contiguous()
+    shared = "model.shared.weight"
+    src, tgt = ("model.encoder.embed_tokens.weight", shared), ("model.decoder.embed_tokens.weight", shared)
+    names = {"src_embed": src, "tgt_embed": tgt, "generator": ("lm_head.weight", *tgt)}
+    kept = {"all": ("src_embed",), "decoder": ("src_embed", "tgt_embed"), "none": tuple(names)}[model.share_embeddings]
+    for name in kept:
+        of = vocabularies[0 if name == "src_embed" else -1]
+        table = put(tensor(*names[name]), 1, names[name][0])
+        ours[f"{name}.weight"] = of.take(table, f"{folder}: {names[name][0]}")
+    if model.positions == "learned":
+        for side, letters in (("encoder", "src"), ("decoder", "tgt")):
+            ours[f"{letters}_positions.weight"] = tensor(f"model.{side}.embed_positions.weight").contiguous()
+    return ours

@@ -1,0 +1,132 @@
+"""The search of transformers on a model that ``formats.huggingface`` wrote: ids in, ids out, to compare it with ours.
+
+It is no engine to translate with, for ours is faster: an export is compared by it. The same are the model, the ids, the
+limit of a sentence, where eos must come. Its beam search divides by n ** p, keeps 2 x ``beam_size`` extensions as
+ours does, and with ``early_stopping="never"`` goes on until no better hypothesis is possible at the limit.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
+from dragoman.decoding.batches import most_tokens
+from dragoman.decoding.search import Hypothesis, penalised
+from dragoman.errors import ConfigError, not_installed
+from dragoman.toolkits.engine import Alive, Found, Models, Needs, Progress, SearchSettings, Segment, beyond_plain_search
+from dragoman.toolkits.huggingface.write import power
+
+BATCH = 32  # sentences of one length
+
+
+class HuggingFace:
+    """A model that transformers has loaded."""
+
+    name: ClassVar[str] = "huggingface"
+
+    def __init__(self, folder: Path, device: torch.device) -> None:
+        """Load a folder that ``formats.huggingface.write`` filled.
+
+        Raises:
+            ConfigError: The package is not installed.
+        """
+        self.transformers = installed()
+        load = self.transformers.AutoModelForSeq2SeqLM.from_pretrained
+        self.model = load(folder, local_files_only=True).eval().to(device)
+        self.model.generation_config = self.transformers.GenerationConfig()  # each search has its own
+        self.tokenizer = self.transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        self.device = device
+
+    @classmethod
+    def obstacle(cls, models: Models, needs: Needs) -> str:
+        """See ``Searcher``."""
+        return beyond_plain_search(models, needs)
+
+    def n_cut_differently(self, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> int:
+        """How many texts its own tokenizer cuts otherwise than ours does."""
+        pairs = zip(texts, ids, strict=True)
+        return sum(self.tokenizer(text)["input_ids"] != [*row, EOS_ID] for text, row in pairs)
+
+    def search(
+        self, segments: Sequence[Segment], settings: SearchSettings, alive: Alive | None = None,
+        progress: Progress | None = None,
+    ) -> Found:  # fmt: skip
+        """See ``Searcher``. Sentences of the same length are searched for together, without padding."""
+        decode = settings.decode
+        by_length: dict[int, list[int]] = defaultdict(list)
+        for i, segment in enumerate(segments):
+            by_length[len(segment.ids)].append(i)
+        found: list[list[Hypothesis]] = [[] for _ in segments]
+        done = 0
+        for length, members in sorted(by_length.items()):
+            limit = most_tokens(length, None, decode, None)
+            for start in range(0, len(members), BATCH):
+                batch = members[start : start + BATCH]
+                src = torch.tensor([[*segments[i].ids, EOS_ID] for i in batch], device=self.device)
+                with torch.inference_mode():
+                    rows = self.model.generate(
+                        src, attention_mask=torch.ones_like(src), generation_config=self._how(settings, limit)
+                    ).tolist()
+                ids = [row[1 : [*row[1:], EOS_ID].index(EOS_ID) + 1] for row in rows]
+                sources = [segments[i].ids for i in batch for _ in range(settings.n_best)]
+                log_probs = map(sum, self.read(list(zip(sources, ids, strict=True))))
+                hypotheses = [
+                    Hypothesis(row, penalised(log_p, len(row) + 1, decode.penalty), log_p)
+                    for row, log_p in zip(ids, log_probs, strict=True)
+                ]
+                for place, i in enumerate(batch):
+                    found[i] = hypotheses[place * settings.n_best : (place + 1) * settings.n_best]
+                done += len(batch)
+                if progress is not None:
+                    progress(done, len(segments), "sentences translated")
+        return Found(found)
+
+    def _how(self, settings: SearchSettings, limit: int) -> Any:
+        decode = settings.decode
+        beam: dict[str, Any] = {}
+        if decode.beam_size > 1:
+            beam = dict(length_penalty=power(decode), early_stopping="never" if decode.patience is None else True)
+        return self.transformers.GenerationConfig(
+            num_beams=decode.beam_size, num_return_sequences=settings.n_best, do_sample=False, max_new_tokens=limit,
+            pad_token_id=PAD_ID, bos_token_id=BOS_ID, eos_token_id=EOS_ID, decoder_start_token_id=BOS_ID,
+            forced_eos_token_id=EOS_ID, suppress_tokens=[PAD_ID, BOS_ID], **beam,
+        )  # fmt: skip
+
+    def read(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[list[float]]:
+        """The log-probability of each token of given translations, in nats, eos last; ids without bos and eos."""
+        found: list[list[float]] = []
+        for start in range(0, len(pairs), BATCH):
+            batch = pairs[start : start + BATCH]
+            src = self._padded([[*src, EOS_ID] for src, _ in batch])
+            tgt_in = self._padded([[BOS_ID, *tgt] for _, tgt in batch])
+            tgt_out = self._padded([[*tgt, EOS_ID] for _, tgt in batch])
+            with torch.inference_mode():
+                logits = self.model(
+                    input_ids=src, attention_mask=(src != PAD_ID).long(), decoder_input_ids=tgt_in
+                ).logits.float()  # (B, T, V)
+            log_p = logits.log_softmax(-1).gather(2, tgt_out[:, :, None])[:, :, 0].tolist()
+            found += [row[: len(tgt) + 1] for row, (_, tgt) in zip(log_p, batch, strict=True)]
+        return found
+
+    def _padded(self, rows: Sequence[list[int]]) -> Tensor:
+        longest = max(map(len, rows))
+        return torch.tensor([row + [PAD_ID] * (longest - len(row)) for row in rows], device=self.device)
+
+
+def installed() -> Any:
+    """The package transformers.
+
+    Raises:
+        ConfigError: It is not installed.
+    """
+    try:
+        return import_module("transformers")
+    except ImportError:
+        raise ConfigError(not_installed("comparing an export for Hugging Face", "transformers")) from None

@@ -1,0 +1,227 @@
+"""Hugging Face's format: a folder that ``AutoModelForSeq2SeqLM`` and ``AutoTokenizer`` of transformers load.
+
+  config.json, generation_config.json      the model's class and sizes; how it searches
+  model.safetensors                        weights, of tied ones one
+  source.spm, target.spm                   the subwords, for MarianTokenizer
+  vocab.json [target_vocab.json]           the id of each piece
+  tokenizer_config.json [tokenizer.json]   the latter where both sides have the same subwords
+  README.md                                the model card
+
+A post-norm model is a Marian there, a pre-norm one a Pegasus: Marian with the norms before the sub-layers. Both
+have the paper's sinusoids with all sines first, then all cosines; ours alternate. So each axis of a tensor that is
+the residual stream is reordered: even channels, then odd ones. The order of the channels changes no result.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from dragoman.bundle import Bundle
+from dragoman.config import DecodeConfig, ModelConfig, unknown
+from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
+from dragoman.model.embedding import sinusoids
+from dragoman.model.weights import save_weights
+from dragoman.toolkits.huggingface.model_card import model_card
+from dragoman.toolkits.huggingface.tokenizer_json import tokenizer_json
+from dragoman.toolkits.toolkit import n_positions, weights_of
+
+TITLE = "Hugging Face"
+FILE = ""
+PACKAGES = ()
+QUANTIZATIONS = ("float32", "float16", "bfloat16")
+
+ACTIVATIONS = ("relu", "gelu", "swish")
+EPSILON = 1e-5  # of its norms; it has no setting for it
+CLASSES = {"post": ("marian", "MarianMTModel"), "pre": ("pegasus", "PegasusForConditionalGeneration")}
+"""Model type and class of post-norm and pre-norm models."""
+
+
+class Parameter(NamedTuple):
+    """A tensor of ours, its name there, and which of its axes are the residual stream."""
+
+    ours: str
+    theirs: str
+    rows: bool  # of a vector its only axis
+    columns: bool = False
+
+
+def why_not(config: ModelConfig) -> str:
+    """What of a model its classes cannot hold exactly; nothing if they hold it."""
+    if config.architecture != "transformer":
+        return f"it has Transformers only, and here model.architecture is {config.architecture}"
+    for side in ("encoder", "decoder"):
+        if not getattr(config, f"n_{side}_layers"):
+            return f"it has no model without {side} (model.n_{side}_layers = 0)"
+    if {config.head_d_k * config.n_heads, config.head_d_v * config.n_heads} != {config.d_model}:
+        return f"its heads are d_model / n_heads wide, not model.d_k = {config.head_d_k}, model.d_v = {config.head_d_v}"
+    if config.activation not in ACTIVATIONS:
+        return f"its Marian and Pegasus have no activation {config.activation} (model.activation)"
+    if config.positions not in ("sinusoidal", "learned"):
+        return f"its Marian and Pegasus have no {config.positions} positions (model.positions)"
+    if config.positions == "learned" and config.norm == "post":
+        return "its Marian loses learned positions when it is saved again (model.positions, with model.norm: post)"
+    if not config.src_eos:
+        return "its tokenizers end each source with eos, which this model does not read (model.src_eos = false)"
+    if config.norm_eps != EPSILON:
+        return f"the epsilon of its norms is {EPSILON:g}, and here model.norm_eps is {config.norm_eps:g}"
+    if config.norm == "pre" and config.src_vocab_size != config.tgt_vocab_size:
+        return "its Pegasus has one size of vocabulary, and here source and target have two"
+    if config.norm not in CLASSES:
+        return f"it has no model.norm = {config.norm!r}"
+    return ""
+
+
+def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
+    """Write the folder; see the module's head.
+
+    Raises:
+        BundleError: A weight is not finite.
+        OSError: A file cannot be written.
+    """
+    config, dtype = bundle.model.config, getattr(torch, quantization)
+    weights = foreign_weights(config, weights_of(bundle), n_positions(bundle))
+    save_weights(folder / "model.safetensors", {name: one.to(dtype) for name, one in weights.items()}, {"format": "pt"})
+    _write_json(folder / "config.json", foreign_config(config, n_positions(bundle), quantization))
+    _write_json(folder / "generation_config.json", _generation(bundle))
+    sides = (
+        ("source.spm", "vocab.json", bundle.src_tokenizer),
+        ("target.spm", "target_vocab.json", bundle.tgt_tokenizer),
+    )
+    is_joint = bundle.src_tokenizer == bundle.tgt_tokenizer
+    for model, vocabulary, tokenizer in sides:
+        tokenizer.save(folder / model)
+        if vocabulary == "vocab.json" or not is_joint:
+            pieces = tokenizer.pieces(range(tokenizer.vocab_size))
+            _write_json(folder / vocabulary, {piece: i for i, piece in enumerate(pieces)})
+    data = bundle.config.data
+    _write_json(
+        folder / "tokenizer_config.json",
+        dict(
+            tokenizer_class="MarianTokenizer", source_lang=data.src_lang or "", target_lang=data.tgt_lang or "",
+            separate_vocabs=not is_joint, model_max_length=n_positions(bundle),
+            unk_token="<unk>", pad_token="<pad>", eos_token="</s>", clean_up_tokenization_spaces=False,
+        ),
+    )  # fmt: skip
+    if is_joint:
+        _write_json(folder / "tokenizer.json", tokenizer_json(bundle.src_tokenizer))
+    (folder / "README.md").write_text(model_card(bundle, quantization), encoding="utf-8")
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def foreign_config(config: ModelConfig, positions: int, dtype: str) -> dict[str, Any]:
+    """What ``config.json`` says of a model."""
+    kind, name = CLASSES[config.norm]
+    sizes: dict[str, Any] = dict(
+        vocab_size=config.src_vocab_size, d_model=config.d_model, max_position_embeddings=positions,
+        encoder_layers=config.n_encoder_layers, decoder_layers=config.n_decoder_layers,
+        encoder_attention_heads=config.n_heads, decoder_attention_heads=config.n_heads,
+        encoder_ffn_dim=config.d_ff, decoder_ffn_dim=config.d_ff, num_hidden_layers=config.n_encoder_layers,
+        activation_function=config.activation, scale_embedding=config.scale_embeddings,
+        dropout=config.dropout, attention_dropout=config.attention_dropout,
+        activation_dropout=config.activation_dropout,
+    )  # fmt: skip
+    if kind == "marian":
+        sizes |= dict(
+            decoder_vocab_size=config.tgt_vocab_size,
+            share_encoder_decoder_embeddings=config.share_embeddings == "all",
+            tie_word_embeddings=config.share_embeddings != "none",
+        )
+    else:
+        sizes |= dict(tie_word_embeddings=config.share_embeddings == "all")
+    return {
+        "architectures": [name], "model_type": kind, "is_encoder_decoder": True, "dtype": dtype, **sizes,
+        "pad_token_id": PAD_ID, "bos_token_id": BOS_ID, "eos_token_id": EOS_ID, "decoder_start_token_id": BOS_ID,
+        "forced_eos_token_id": None,
+    }  # fmt: skip
+
+
+def power(decode: DecodeConfig) -> float:
+    """The p of its length penalty n ** p; with 3/4 alpha it grows at 15 tokens as ((5 + n) / 6) ** alpha does."""
+    if decode.length_penalty_form == "gnmt":
+        return 0.75 * decode.length_penalty
+    if decode.length_penalty_form == "power":
+        return decode.length_penalty
+    raise unknown("decode.length_penalty_form", decode.length_penalty_form)
+
+
+def _generation(bundle: Bundle) -> dict[str, Any]:
+    """How ``generate`` searches: as we do, but for its length penalty."""
+    decode = bundle.config.decode
+    is_beam = decode.beam_size > 1
+    return {
+        "pad_token_id": PAD_ID, "bos_token_id": BOS_ID, "eos_token_id": EOS_ID, "decoder_start_token_id": BOS_ID,
+        "suppress_tokens": [PAD_ID, BOS_ID], "num_beams": decode.beam_size,
+        **({"length_penalty": power(decode), "early_stopping": "never"} if is_beam else {}),
+        "max_length": bundle.config.data.max_tokens + decode.max_extra_tokens,
+    }  # fmt: skip
+
+
+def parameters(config: ModelConfig) -> Iterator[Parameter]:
+    """Each tensor of the two stacks, biases and norms included; not embeddings, generator and positions."""
+    attentions = {"self_attn": "self_attn", "cross_attn": "encoder_attn"}
+    for side, n_layers in (("encoder", config.n_encoder_layers), ("decoder", config.n_decoder_layers)):
+        kinds = list(attentions)[: 1 if side == "encoder" else 2]
+        for i in range(n_layers):
+            ours, theirs = f"{side}.layers.{i}", f"model.{side}.layers.{i}"
+            for kind in kinds:
+                for letter, projection in zip("qkvo", ("q_proj", "k_proj", "v_proj", "out_proj"), strict=True):
+                    names = f"{ours}.{kind}.w_{letter}", f"{theirs}.{attentions[kind]}.{projection}"
+                    yield from _linear(*names, rows=letter == "o")
+            yield from _linear(f"{ours}.feed_forward.w_1", f"{theirs}.fc1", rows=False)
+            yield from _linear(f"{ours}.feed_forward.w_2", f"{theirs}.fc2", rows=True)
+            norms = [*(f"{attentions[kind]}_layer_norm" for kind in kinds), "final_layer_norm"]
+            for n, norm in enumerate(norms, 1):
+                for what in ("weight", "bias"):
+                    yield Parameter(f"{ours}.norm{n}.{what}", f"{theirs}.{norm}.{what}", rows=True)
+        if config.norm == "pre":
+            for what in ("weight", "bias"):
+                yield Parameter(f"{side}.norm.{what}", f"model.{side}.layer_norm.{what}", rows=True)
+
+
+def _linear(ours: str, theirs: str, rows: bool) -> Iterator[Parameter]:
+    """A projection into the residual stream (its rows), or out of it (its columns)."""
+    yield Parameter(f"{ours}.weight", f"{theirs}.weight", rows, not rows)
+    yield Parameter(f"{ours}.bias", f"{theirs}.bias", rows)
+
+
+def order(config: ModelConfig) -> Tensor:
+    """Which channel of ours each channel there is, ``(d_model,)``: even ones first, unless positions are learned."""
+    channels = torch.arange(config.d_model)
+    return channels if config.positions == "learned" else torch.cat((channels[0::2], channels[1::2]))
+
+
+def foreign_weights(config: ModelConfig, ours: Mapping[str, Tensor], positions: int) -> dict[str, Tensor]:
+    """A state dict of ours as one of theirs; of tied tensors the one that the others are made of when it is loaded."""
+    channels = order(config)
+    theirs = {}
+    for one in parameters(config):
+        tensor = ours.get(one.ours)
+        if tensor is None:  # a projection without bias
+            tensor = torch.zeros(ours[one.ours.replace(".bias", ".weight")].size(0))
+        tensor = tensor[channels] if one.rows else tensor
+        theirs[one.theirs] = tensor[:, channels] if one.columns else tensor
+    src, tgt, generator = (ours[f"{name}.weight"][:, channels] for name in ("src_embed", "tgt_embed", "generator"))
+    if config.share_embeddings == "all":
+        theirs["model.shared.weight"] = src
+    else:
+        theirs["model.encoder.embed_tokens.weight"], theirs["model.decoder.embed_tokens.weight"] = src, tgt
+        if config.norm == "pre":
+            theirs["model.shared.weight"] = src.clone()  # which it has, and then does not use
+        if config.norm == "pre" or config.share_embeddings == "none":
+            theirs["lm_head.weight"] = generator.clone()
+    theirs["final_logits_bias"] = ours.get("generator.bias", torch.zeros(len(generator)))[None]
+    if config.norm == "pre":
+        table = sinusoids(0, positions, config.d_model).float()[:, channels]
+        for side, letters in (("encoder", "src"), ("decoder", "tgt")):
+            learned = ours.get(f"{letters}_positions.weight")
+            theirs[f"model.{side}.embed_positions.weight"] = table.clone() if learned is None else learned
+    return theirs

@@ -1,0 +1,1 @@
+"""Marian: its models, read."""

@@ -1,0 +1,1 @@
+"""ONNX: graphs for onnxruntime and transformers.js, and our search on them."""

@@ -1,0 +1,1 @@
+"""Our own search: greedy and beam search in torch, with every option."""

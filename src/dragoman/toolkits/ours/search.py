@@ -1,0 +1,107 @@
+"""Our own search: every option, on the optimised implementation of the model where it has one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, ClassVar, Self
+
+import torch
+
+from dragoman.decoding.batches import Hooks, Shortlisted, balanced, search_all
+from dragoman.decoding.constraints import Rules
+from dragoman.decoding.ensemble import Ensemble, Mean
+from dragoman.decoding.search import Model
+from dragoman.device import check_precision, resolve_precision
+from dragoman.errors import ConfigError
+from dragoman.fast.step import FastTransformer
+from dragoman.model.transformer import Transformer
+from dragoman.toolkits.engine import Alive, Found, Models, Needs, Progress, SearchSettings, Segment
+
+logger = logging.getLogger(__name__)
+
+
+class Torch:
+    """Searches with the weights themselves."""
+
+    name: ClassVar[str] = "torch"
+    loads_workers: ClassVar[bool] = False
+
+    def __init__(self, models: Models, precision: str, fast: Sequence[FastTransformer] | None) -> None:
+        """``fast``: the members' optimised implementations; None where a model has none."""
+        self._models, self._precision, self._fast = models, precision, fast
+
+    @classmethod
+    def obstacle(cls, models: Models, needs: Needs) -> str:
+        """See ``Engine``: it can do all, but a shortlist with a Transformer alone."""
+        narrow = all(isinstance(member, Transformer) for member in _members(models))
+        return "a shortlist (the model is no Transformer)" if needs.shortlist and not narrow else ""
+
+    @classmethod
+    def load(cls, models: Models, precision: str, workers: int) -> Self:
+        """See ``Engine``; a model that is no Transformer searches itself, which is logged."""
+        device, members = models.device, _members(models)
+        has_fast = all(isinstance(member, Transformer) for member in members)
+        if precision == "int8" and not has_fast:
+            raise ConfigError("precision = 'int8' needs a Transformer, which this model is not: use fp32 or bf16")
+        check_precision(precision, device)
+        if not has_fast:
+            logger.info("no optimised decoder for this model (not a Transformer): using the reference implementation")
+            return cls(models, precision, None)
+        resolve_precision("fp32" if precision == "int8" else precision, device)
+        return cls(models, precision, [FastTransformer(member, precision) for member in members])
+
+    def is_of(self, models: Models) -> bool:
+        """See ``Engine``."""
+        members = _members(models)
+        return self._fast is None or all(one.is_of(each) for one, each in zip(self._fast, members, strict=True))
+
+    def search(
+        self, segments: Sequence[Segment], settings: SearchSettings, alive: Alive | None = None,
+        progress: Progress | None = None,
+    ) -> Found:  # fmt: skip
+        """See ``Engine``; segments that are no longer alive leave at the next step."""
+        constrained = [segment.rules for segment in segments if segment.rules is not None]
+        free = Rules(constrained[0].spelling) if constrained else None
+        rules = [segment.rules or free for segment in segments] if free else None
+        sampling = settings.sampling and settings.sampling._replace(keys=[segment.key for segment in segments])
+        workers = settings.workers if self._fast is not None else 1  # autocast is one thread's
+        src_ids, decode, lost = [segment.ids for segment in segments], settings.decode, list[int]()
+        if settings.balance and workers > 1:
+            decode = balanced(decode, src_ids, workers)
+        with autocast(self._precision if self._fast is None else "fp32", self._models.device):
+            found = search_all(
+                self._searcher(settings.shortlist), src_ids, decode, self._models.device, settings.n_best,
+                rules=rules, sampling=sampling, longest=self._models.longest, workers=workers,
+                processes=self._models.device.type == "cpu",
+                hooks=Hooks(progress=progress, failed=lost.append, alive=alive),
+            )  # fmt: skip
+        return Found(found, lost)
+
+    def close(self) -> None:
+        """Nothing was written."""
+
+    def _searcher(self, shortlisted: bool) -> Model | Shortlisted:
+        if self._fast is None:
+            return self._models.model
+        fast = self._fast[0] if len(self._fast) == 1 else Mean(tuple(self._fast))
+        shortlist = self._models.shortlist
+        return Shortlisted(fast, shortlist) if shortlisted and shortlist is not None else fast
+
+
+def _members(models: Models) -> list[Any]:
+    return list(models.model.members) if isinstance(models.model, Ensemble) else [models.model]
+
+
+def autocast(precision: str, device: torch.device) -> AbstractContextManager[Any]:
+    """Run what follows in ``fp32`` or ``bf16``; weights, norms and probabilities stay fp32 in either.
+
+    Raises:
+        ConfigError: The precision is unknown, or the device lacks it.
+    """
+    if precision not in ("fp32", "bf16"):
+        raise ConfigError(f"precision = {precision!r} is unknown: use fp32 or bf16")
+    if resolve_precision(precision, device) == "fp32":
+        return nullcontext()
+    return torch.autocast(device.type, torch.bfloat16)

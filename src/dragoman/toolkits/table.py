@@ -1,0 +1,88 @@
+"""Which variant of the model goes into which format: the answers of ``why_not``, as a table.
+
+The site puts the same table into docs/reference/formats.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from dragoman.config import ModelConfig
+from dragoman.toolkits import FORMATS
+from dragoman.toolkits.toolkit import format_of
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "the paper's: post-norm, ReLU, sinusoidal positions": {},
+    "pre-norm": dict(norm="pre"),
+    "GELU": dict(activation="gelu"),
+    "Swish": dict(activation="swish"),
+    "SwiGLU": dict(activation="swiglu"),
+    "learned positions, post-norm": dict(positions="learned"),
+    "learned positions, pre-norm": dict(positions="learned", norm="pre"),
+    "rotary positions": dict(positions="rotary"),
+    "`share_embeddings: decoder`": dict(share_embeddings="decoder"),
+    "`share_embeddings: none`": dict(share_embeddings="none"),
+    "two vocabularies, post-norm": dict(share_embeddings="decoder", tgt_vocab_size=9000),
+    "two vocabularies, pre-norm": dict(share_embeddings="decoder", tgt_vocab_size=9000, norm="pre"),
+    "`scale_embeddings: false`": dict(scale_embeddings=False),
+    "`src_eos: false`": dict(src_eos=False),
+    "`attention_bias: false`": dict(attention_bias=False),
+    "`generator_bias: true`": dict(generator_bias=True),
+    "`norm_eps: 1e-6`": dict(norm_eps=1e-6),
+    "heads of another width (d_k = d_v)": dict(d_k=32, d_v=32),
+    "heads with d_k ≠ d_v": dict(d_k=32, d_v=64),
+    "no encoder (a language model)": dict(n_encoder_layers=0),
+    "no decoder": dict(n_decoder_layers=0),
+    "RNN, GRU, LSTM": dict(architecture="gru"),
+    "convolutions": dict(architecture="conv"),
+}
+"""What is changed of the paper's base model, in the words of the table."""
+
+
+class Answers(NamedTuple):
+    """Which model goes into which format."""
+
+    rows: dict[str, list[int]]  # of each model: for each format 0 for exact, or the number of the reason why not
+    reasons: list[str]
+    quantizations: dict[str, tuple[str, ...]]  # of each format
+
+
+def answers(models: Mapping[str, ModelConfig] | None = None) -> Answers:
+    """Ask each format about each model.
+
+    Args:
+        models: What stands in the first column, and the model that it is of. None: ``VARIANTS``.
+    """
+    if models is None:
+        sizes = dict(src_vocab_size=8000, tgt_vocab_size=8000)
+        models = {variant: ModelConfig(**{**sizes, **changes}) for variant, changes in VARIANTS.items()}
+    forms = [format_of(name) for name in FORMATS]
+    given: dict[str, list[str]] = {}  # each reason, and the formats that give it
+    rows: dict[str, list[int]] = {}
+    for model, config in models.items():
+        rows[model] = []
+        for form in forms:
+            if reason := form.why_not(config):
+                titles = given.setdefault(reason, [])
+                if form.TITLE not in titles:
+                    titles.append(form.TITLE)
+            rows[model].append(list(given).index(reason) + 1 if reason else 0)
+    reasons = [f"{', '.join(titles)}: {reason}" for reason, titles in given.items()]
+    return Answers(rows, reasons, {name: form.QUANTIZATIONS for name, form in zip(FORMATS, forms, strict=True)})
+
+
+def table(models: Mapping[str, ModelConfig] | None = None) -> str:
+    """The answers in Markdown: for each model and format ``exact``, or the number of the reason why not.
+
+    Args:
+        models: As ``answers``.
+    """
+    found = answers(models)
+    rows = [["", *FORMATS], ["---"] * (1 + len(FORMATS))]
+    rows += [[model, *(f"no ({n})" if n else "exact" for n in numbers)] for model, numbers in found.rows.items()]
+    rows.append(["`--quantization`", *(", ".join(names) for names in found.quantizations.values())])
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(
+        [*lines, *([""] if found.reasons else []), *(f"{n}. {one}" for n, one in enumerate(found.reasons, 1))]
+    )

@@ -1,0 +1,120 @@
+"""What a format is: one Protocol for all that a model can be written in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol, cast
+
+from torch import Tensor
+
+from dragoman.bundle import Bundle
+from dragoman.config import ModelConfig
+from dragoman.errors import BundleError, ConfigError, not_installed
+from dragoman.toolkits import FORMATS
+
+
+class Format(Protocol):
+    """A module of this package that writes models in one foreign format."""
+
+    TITLE: str
+    """What its own people call it."""
+    QUANTIZATIONS: tuple[str, ...]
+    """How numbers can be rounded; the first, ``float32``, leaves them as they are."""
+    PACKAGES: tuple[str, ...]
+    """What must be installed to write it; each is imported by the name that it is installed by."""
+    FILE: str
+    """The ending of the one file it is, such as ``.html``; nothing if it is a folder."""
+
+    def why_not(self, config: ModelConfig) -> str:
+        """What of a model the format cannot hold exactly, with the setting's value; nothing if it holds all of it."""
+        ...
+
+    def write(self, bundle: Bundle, folder: Path, quantization: str) -> None:
+        """Write the model and its subwords into ``folder``, which is there and empty, after ``check``.
+
+        Raises:
+            BundleError: The model is damaged.
+            ConfigError: What is not in the configuration cannot be held: the subwords, for example.
+            OSError: A file cannot be written.
+        """
+        ...
+
+
+def format_of(name: str) -> Format:
+    """The format of this name.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    if name not in FORMATS:
+        raise ConfigError(f"--to {name!r} is unknown: use {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+    return cast(Format, import_module(f"dragoman.toolkits.{name}.write"))
+
+
+def check(name: str, config: ModelConfig, quantization: str) -> Format:
+    """The format of this name, if it holds such a model and can be written here; asked before there is a folder.
+
+    Raises:
+        ConfigError: There is no such format, the quantization is unknown, the format cannot hold the model (which one
+            can is said), or a package is missing.
+    """
+    form = format_of(name)
+    if quantization not in form.QUANTIZATIONS:
+        raise ConfigError(f"quantization = {quantization!r} is unknown: use one of {', '.join(form.QUANTIZATIONS)}")
+    if reason := form.why_not(config):
+        able = [other for other in FORMATS if not format_of(other).why_not(config)]
+        instead = f"; it can be exported --to {' or '.join(able)}" if able else ""
+        raise ConfigError(f"this model cannot be written for {form.TITLE}: {reason}{instead}")
+    for package in form.PACKAGES:
+        try:
+            import_module(package)
+        except ImportError:
+            raise ConfigError(not_installed(f"writing the format of {form.TITLE}", package)) from None
+    return form
+
+
+def not_held(config: ModelConfig, activations: Collection[str], positions: Collection[str]) -> str:
+    """What of a model a format of Transformers lacks that has these variants; nothing if it lacks nothing of them.
+
+    A variant that is new in the configuration is refused by each format that does not name it.
+    """
+    if config.architecture != "transformer":
+        return f"it has Transformers only, and here model.architecture is {config.architecture}"
+    for side in ("encoder", "decoder"):
+        if not getattr(config, f"n_{side}_layers"):
+            return f"it has no model without {side} (model.n_{side}_layers = 0)"
+    if config.activation not in activations:
+        return f"it has no activation {config.activation} (model.activation)"
+    if config.positions not in positions:
+        return f"it has no {config.positions} positions (model.positions)"
+    if config.norm not in NORMS:
+        return f"it has no {config.norm}-norm (model.norm)"
+    return ""
+
+
+LEAST_POSITIONS = 1024
+NORMS = ("post", "pre")
+
+
+def weights_of(bundle: Bundle) -> dict[str, Tensor]:
+    """A copy of the state dict in float32, on the CPU.
+
+    Raises:
+        BundleError: A value is not finite.
+    """
+    weights = {name: tensor.detach().cpu().float().clone() for name, tensor in bundle.model.state_dict().items()}
+    for name, tensor in weights.items():
+        if not bool(tensor.isfinite().all()):
+            raise BundleError(f"{name} holds values that are not finite (NaN or infinite): the model is damaged")
+    return weights
+
+
+def n_positions(bundle: Bundle) -> int:
+    """Rows of a table of positions: as many as the run's settings can ask for, at least 1,024."""
+    config = bundle.model.config
+    if config.n_positions is not None:
+        return config.n_positions
+    data, decode = bundle.config.data, bundle.config.decode
+    return max(LEAST_POSITIONS, data.max_tokens + decode.max_extra_tokens + 1)

@@ -1,0 +1,308 @@
+"""Cuts spans out of a text, and puts them into its translation with the spaces that a careful typist would set.
+
+A span is put into the gap between two words of the translation that, by the word alignment of both, corresponds to the
+one it was cut out of (as "detag and project" for markup, https://aclanthology.org/2020.wmt-1.138). It touches what it
+touched in the source, where that is there again: the same unit or mark, or any word if it is a tag. Else spaces part
+it from words; none comes after an opening bracket or quotation mark, nor before a closing one or a full stop. Which
+way a straight quotation mark points is seen by the spaces around it. Nothing here knows a model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from dragoman.decoding.alignment import Links, word_spans
+from dragoman.languages.words import in_word
+from dragoman.translation.keeping.protected import Span
+
+_PAIRS = {
+    "(": ")", "[": "]", "{": "}", '"': '"', "'": "'", "“": '”"', "„": '“”"', "‘": "’", "‚": "‘’", "«": "»", "»": "«",
+    "‹": "›", "›": "‹", "「": "」", "『": "』", "《": "》", "〈": "〉", "【": "】", "（": "）", "［": "］",
+}  # fmt: skip
+_OPENING = "([{¿¡„‚「『《〈【（［"
+_CLOSING = ".,;:!?…)]}。，、；：！？」』》〉】）］"
+_EITHER = "\"'“”‘’«»‹›"  # as the spaces around them say, or the language
+_BEFORE_WORD = re.compile(rf"[{re.escape(_OPENING + _EITHER)}]*")
+_AFTER_WORD = re.compile(rf"[{re.escape(_CLOSING + _EITHER)}]*$")
+_LIST_MARK = re.compile(r"[.)]\s")
+_HYPHENED = re.compile(r"-(?=[^\W\d_])")
+_BEFORE_HYPHEN = re.compile(r"(?=.*[^\W\d_])(?:\w+-)+")  # "mid-" of "mid-1990s", "2-for-" of "2-for-1"
+_AND_HYPHEN = re.compile(r"[^\W\d_]+-\w")  # what follows the number in "18th-century"
+_BETWEEN_BLOCKS = re.compile(r"</?(?:br|p|div|li|[uod]l|d[td]|t[dhr]|h[1-6]|hr|option)\b", re.IGNORECASE)
+_OPENS, _CLOSES = "(", ")"  # what ``_touching`` says of any mark that opens, or closes
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A part that was cut out of a text: spans, what stands between them, and the brackets right around them."""
+
+    text: str
+    kind: str
+    place: int  # where it was, in characters of the text without it
+    before: str  # what it touched: a word, a mark as ``_touching`` names it, or nothing
+    after: str  # or "-year", of a number that a hyphen joins to that word
+
+
+def without(text: str, spans: Sequence[Span]) -> tuple[str, list[Cut]]:
+    """``text`` without ``spans``, which are in order, nor the spaces and brackets they leave; and what was cut out."""
+    bare, cuts, last = "", [], 0
+    for start, end, kind in _parts(text, spans):
+        while last < start and text[start - 1] in _PAIRS and text[end : end + 1] in [*_PAIRS[text[start - 1]]]:
+            start, end = start - 1, end + 1
+        bare += text[last:start]
+        if (not bare.strip() and _LIST_MARK.match(text, end)) or (kind == "number" and _is_unit(text, end)):
+            end += 1  # "1. Go.", '5"': the mark is the number's
+        last, before, after = end, _touching(text, start, -1), _touching(text, end, 1)
+        if kind == "number" and _HYPHENED.match(text, end):  # "21-year-old": "year-old" is left
+            last, after = end + 1, "-" + _touching(text, end + 1, 1)
+        follows = text[last : last + 1]
+        if not bare.strip():
+            bare, last = "", len(text) - len(text[last:].lstrip())
+        elif bare[-1].isspace() and (not follows or follows.isspace() or _touching(text, last, 1) == _CLOSES):
+            bare = bare[:-1]
+        elif before == _OPENS and follows.isspace():
+            last += 1
+        elif kind == "markup" and in_word(bare[-1]) and in_word(follows) and _BETWEEN_BLOCKS.match(text, start):
+            bare += " "
+        cuts.append(Cut(text[start:end], kind, len(bare.rstrip()), before, after))
+    return (bare + text[last:]).rstrip(), cuts
+
+
+def _parts(text: str, spans: Sequence[Span]) -> Iterator[tuple[int, int, str]]:
+    """Spans with only marks between them, as of "4, 12, 17", are one part; beside a tag, only what touches it."""
+    start, end, kind = 0, 0, ""
+    for span in spans:
+        first, last = _whole_word(text, span) if span.kind == "number" else (span.start, span.end)
+        if kind:
+            between = text[end:first]
+            marks_only = "markup" not in (kind, span.kind) and not any(map(str.isalnum, between))
+            if between and not marks_only:
+                yield start, end, kind
+                kind = ""
+        start, end, kind = start if kind else first, last, span.kind
+    if kind:
+        yield start, end, kind
+
+
+def _whole_word(text: str, number: Span) -> tuple[int, int]:
+    """Where a number starts and ends, or the word that hyphens make of it, of which nothing would be left to read.
+
+    So it is with "mid-1990s", "post-2008" and "18th-century", but not with "21-year-old".
+    """
+    start, end = number.start, number.end
+    while _in_hyphened(text[start - 1 : start]):
+        start -= 1
+    while _in_hyphened(text[end : end + 1]):
+        end += 1
+    end -= len(text[:end]) - len(text[:end].rstrip("-"))
+    is_one = _BEFORE_HYPHEN.fullmatch(text, start, number.start) or _AND_HYPHEN.match(text, number.end, end)
+    return (start, end) if is_one else (number.start, number.end)
+
+
+def _in_hyphened(character: str) -> bool:
+    return character == "-" or in_word(character)
+
+
+def _is_unit(text: str, end: int) -> bool:
+    """Whether the mark after a number is that of inches, feet or minutes, and closes no quotation."""
+    mark = text[end : end + 1]
+    if mark not in ('"', "'") or in_word(text[end + 1 : end + 2]):
+        return mark in ("″", "′")
+    opened = re.findall(rf"(?<![^\s(\[]){mark}(?=\S)", text[:end])
+    closed = re.findall(rf"(?<=\S){mark}(?!\w)", text[:end])
+    return len(opened) <= len(closed)
+
+
+def _touching(text: str, place: int, step: int) -> str:
+    """What stands right before a place of a text (``step`` -1) or right after it (1), without a space between.
+
+    Returns:
+        A word, or a mark; "(" for any mark that opens, ")" for any that closes what is before it; nothing where there
+        is a space or an end.
+    """
+    near = text[:place][::-1] if step < 0 else text[place:]
+    if not near or near[0].isspace():
+        return ""
+    mark = near[0]
+    if in_word(mark):
+        n = next((i for i, character in enumerate(near) if not in_word(character)), len(near))
+        return near[:n][::step]
+    if mark in _EITHER:
+        beyond = near.lstrip(_OPENING + _CLOSING + _EITHER)[:1]
+        if beyond.isalnum() and not in_word(beyond):  # no space says it
+            mark = _OPENS if mark in "“‘«‹" else _CLOSES if mark in "”’»›" else mark
+        else:  # before a word it opens, behind one it closes
+            opens = (not beyond or beyond.isspace()) == (step < 0)
+            mark = _OPENS if opens else _CLOSES
+    elif mark in _OPENING:
+        mark = _OPENS
+    elif mark in _CLOSING:
+        mark = _CLOSES
+    return near[0] if mark == _CLOSES and step < 0 else mark
+
+
+def put_back(src: str, cuts: Sequence[Cut], tgt: str, links: Links, unspaced: tuple[bool, bool], first: int = 0) -> str:
+    """The translation ``tgt`` of ``src`` with what was cut out of the latter, each in its place.
+
+    Args:
+        links: Between the words of both.
+        unspaced: Whether the source language, and the target language, puts no spaces between words.
+        first: Nothing is put before this character of the translation: its prefix.
+    """
+    src_words, tgt_words = (word_spans(text, how) for text, how in zip((src, tgt), unspaced, strict=True))
+    gaps, places, parts = [], [], []
+    for cut in cuts:
+        before = sum(start < cut.place for start, _ in src_words)  # words of the source before it
+        inside = before > 0 and cut.place < src_words[before - 1][1]
+        rest = src[cut.place : src_words[before - 1][1]] if inside else ""
+        if cut.before == _OPENS and any(map(str.isalnum, rest)):  # only the marks that open the word are before it
+            before -= 1
+        following = [there for here, there in links if here == before] if _is_of_next(cut, unspaced[0]) else []
+        gap = min(following) if following else _gap(before, links, len(src_words), len(tgt_words))
+        gaps.append(gap)
+        same = _inside_same(src, src_words, cut.place, tgt, tgt_words, gap) if inside else None
+        if same is not None:
+            places.append(same)
+        else:
+            place_in = _place_between_characters if unspaced[1] else _place
+            places.append(place_in(src, cut, tgt, tgt_words, gap, bool(following)))
+            if inside and in_word(cut.before[-1:]) and in_word(cut.after[:1]):  # in a word that is not there
+                cut = replace(cut, before="", after="")
+        parts.append(cut)
+    for k in range(len(cuts) - 1, 0, -1):  # those of one gap keep their order
+        if gaps[k - 1] == gaps[k]:
+            places[k - 1] = min(places[k - 1], places[k])
+    by_place: dict[int, list[Cut]] = {}
+    for place, cut in zip(places, parts, strict=True):
+        by_place.setdefault(_not_before(first, tgt, place), []).append(cut)
+    for place in sorted(by_place, reverse=True):
+        tgt = _set_in(tgt, place, by_place[place], unspaced)
+    return tgt
+
+
+def _is_of_next(cut: Cut, unspaced: bool) -> bool:
+    """Whether a part belongs to the word that follows, as a number does, and is put before that one if it is known."""
+    return cut.kind == "number" and cut.after != _CLOSES and (unspaced or cut.before in ("", _OPENS))
+
+
+def _gap(before: int, links: Links, n_src: int, n_tgt: int) -> int:
+    """How many words of the translation come before the gap that corresponds to that after ``before`` source words.
+
+    Each link that would cross from one side to the other costs the more the nearer its source word is to the gap.
+    """
+    costs = [0.0] * (n_tgt + 1)
+    for src, tgt in links:
+        weight = 0.5 ** (before - 1 - src if src < before else src - before)
+        for gap in range(tgt + 1) if src < before else range(tgt + 1, n_tgt + 1):
+            costs[gap] += weight
+    usual = before * n_tgt / max(1, n_src)
+    return min(range(n_tgt + 1), key=lambda gap: (round(costs[gap], 9), abs(gap - usual)))
+
+
+Words = Sequence[tuple[int, int]]
+
+
+def _inside_same(src: str, src_words: Words, place: int, tgt: str, tgt_words: Words, gap: int) -> int | None:
+    """The place inside the word before the gap if it was inside this very word, as "5" in "US$5m"."""
+    start, end = next(span for span in src_words if span[0] < place < span[1])
+    tgt_start, tgt_end = tgt_words[gap - 1] if gap else (0, 0)
+    return tgt_start + place - start if src[start:end] == tgt[tgt_start:tgt_end] else None
+
+
+def _place(src: str, cut: Cut, tgt: str, words: Words, gap: int, of_next: bool) -> int:
+    """The character of a gap: behind the marks that open a word or before those that end one, if it was so in ``src``.
+
+    Args:
+        of_next: It belongs to the word that follows.
+    """
+    if cut.before == _OPENS and gap < len(words):
+        start, end = words[gap]
+        opening = _BEFORE_WORD.match(tgt, start, end)
+        if opening is not None and start < opening.end() < end:
+            before = src[: cut.place]
+            n_open = len(before) - len(before.rstrip(_OPENING + _EITHER))
+            return min(opening.end(), start + n_open)
+    if gap == 0:
+        return 0
+    start, end = words[gap - 1]
+    closing = _AFTER_WORD.search(tgt, start, end)
+    if of_next or closing is None or closing.start() == start:
+        return end
+    return _among(closing[0], closing.start(), src, cut)
+
+
+def _place_between_characters(src: str, cut: Cut, tgt: str, words: Words, gap: int, of_next: bool) -> int:
+    """The same where no spaces part words, and each mark counts as one."""
+    if cut.before == _OPENS and gap < len(words):
+        opening = re.compile(rf"[{re.escape(_OPENING)}“‘«‹]*").match(tgt, words[gap][0])
+        return opening.end() if opening is not None else words[gap][0]
+    end = words[gap - 1][1] if gap else 0
+    closing = re.compile(rf"[{re.escape(_CLOSING)}”’»›]*$").search(tgt, 0, end)
+    if of_next or closing is None or closing.start() == 0:
+        return end
+    return _among(closing[0], closing.start(), src, cut)
+
+
+def _among(marks: str, start: int, src: str, cut: Cut) -> int:
+    """The place among the marks that end a word of the translation: behind such a one as is before it in the source."""
+    before = src[: cut.place].rstrip()[-1:]
+    if cut.before == _OPENS or not before:
+        return start
+    alike = [k + 1 for k, mark in enumerate(marks) if mark == before or (mark in _EITHER and before in _EITHER)]
+    at_the_end = before in _CLOSING and not src[cut.place :].strip()
+    return start + (len(marks) if at_the_end else max(alike, default=0))
+
+
+def _not_before(first: int, tgt: str, place: int) -> int:
+    """The place, or behind the word that the prefix ends in."""
+    place = max(first, place)
+    while place == first > 0 and in_word(tgt[place - 1]) and in_word(tgt[place : place + 1]):
+        place = first = place + 1
+    return place
+
+
+def _set_in(tgt: str, place: int, cuts: Sequence[Cut], unspaced: tuple[bool, bool]) -> str:
+    """The translation with parts at a place, and the spaces that belong around them."""
+    left, right = tgt[:place].rstrip(), tgt[place:].lstrip()
+    there = tgt[len(left) : len(tgt) - len(right)] if left and right else ""
+    parts: list[str | Cut] = [*filter(None, [left]), *cuts, *filter(None, [right])]
+    text = ""
+    for i, part in enumerate(parts):
+        one = part if isinstance(part, str) else part.text
+        if i:
+            text += _space(parts[i - 1], part, there, unspaced)
+        text += one
+    return text
+
+
+def _space(one: str | Cut, other: str | Cut, there: str, unspaced: tuple[bool, bool]) -> str:
+    """What stands between two neighbours, at least one of which is put in.
+
+    Args:
+        there: White space at this place of the translation.
+    """
+    left, right = (part if isinstance(part, str) else part.text for part in (one, other))
+    before, after = _touching(left, len(left), -1), _touching(right, 0, 1)
+    if (isinstance(one, str) and before == _OPENS) or (isinstance(other, str) and after == _CLOSES):
+        return there
+    if isinstance(other, Cut) and _touches(other.kind, other.before, before, _OPENS, unspaced[0]):
+        return ""
+    if isinstance(one, Cut) and _touches(one.kind, one.after, after, _CLOSES, unspaced[0]):
+        return ""
+    if isinstance(one, Cut) and one.after == f"-{after}":
+        return "-"
+    if unspaced[1]:
+        return there or (" " if in_word(left[-1]) and in_word(right[0]) else "")
+    return " " if isinstance(one, str) else there or " "
+
+
+def _touches(kind: str, in_src: str, in_tgt: str, holder: str, unspaced: bool) -> bool:
+    """Whether a part touches its neighbour as it did in the source.
+
+    Args:
+        holder: The mark that holds it in the source and no word does: "(" before it, ")" behind it.
+    """
+    like_a_tag = kind == "markup" or (kind == "emoji" and not unspaced)
+    return bool(in_src) and (in_src == in_tgt or (like_a_tag and in_src != holder))

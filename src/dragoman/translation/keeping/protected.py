@@ -1,0 +1,298 @@
+"""What must arrive unchanged in a translation: numbers, addresses, placeholders, markup, emoji, codes.
+
+``find`` says where such spans stand in a text, by one table of patterns; ``missing`` which of them a translation does
+not have. All but numbers must be there character by character. A number may be written as its reader writes it: with
+other separators ("1,000.5" and "1.000,5"), in words ("2" and "zwei", "2:30" and "halb drei": ``number_words``), with
+another unit of ten ("20 million" and "2000万"), a decade by two digits or four, a date in another order or with the
+name of its month. Nothing here knows a model.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from dragoman.languages.numbers import Words, has_words
+
+_CJK = "\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef"  # ideographs and their punctuation, which no space parts from a URL
+_URL_INSIDE = rf"""(?:[^\s<>"'()\[\]{{}}{_CJK}]|\([^\s()<>{_CJK}]*\))"""
+_URL_LAST = rf"""(?:[^\s<>"'()\[\]{{}}.,;:!?…{_CJK}]|\([^\s()<>{_CJK}]*\))"""
+_NO_LETTER = rf"(?<![^\W_{_CJK}])"  # before a number: "iPhone15" is a name
+_DOMAINS = "com|org|net|edu|gov|io|info|dev|app|eu|de|at|ch|fr|uk|cn|jp"
+_FILES = (
+    "txt|pdf|csv|tsv|json|ya?ml|toml|xml|html?|css|js|ts|py|c|h|cpp|rs|go|java|sh|md|rst|log|ini|cfg|docx?|xlsx?|pptx?|odt|"
+    "zip|tar|gz|zst|png|jpe?g|gif|svg|webp|mp3|mp4|wav|srt|vtt|po|tmx|xliff?|exe|dll|so|db|sql"
+)
+_EMOJI = "[\u203c\u2049\u2190-\u21ff\u231a-\u23ff\u25a0-\u27bf\u2934\u2935\u2b00-\u2bff\U0001f000-\U0001faff]"
+_EMOJI_UNIT = rf"{_EMOJI}[\ufe0e\ufe0f]?[\U0001f3fb-\U0001f3ff]?[\U000e0020-\U000e007f]*"
+_SEPARATOR = "[.,:/'’\\-\u2013\u00a0\u202f]"
+
+PATTERNS = {
+    "code": (
+        r"(?<!`)(?P<ticks>`+)(?!`)[^\n]{1,1000}?(?<!`)(?P=ticks)(?!`)",  # code in a sentence, as Markdown has it
+        r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b",
+    ),
+    "markup": (
+        r"<!--.{0,2000}?-->",
+        r"</?[A-Za-z][\w:.-]*(?:\s[^<>]{0,1000})?/?>",
+        r"&(?:#\d{1,7}|#x[0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});",
+    ),
+    "url": (
+        rf"(?<![A-Za-z0-9])(?:https?|ftp|file)://{_URL_INSIDE}*{_URL_LAST}",
+        rf"(?<![A-Za-z0-9@.])www\.{_URL_INSIDE}*{_URL_LAST}",
+    ),
+    "e-mail address": (
+        r"(?<![A-Za-z0-9.+_%-])[A-Za-z0-9.+_%-]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,}",
+    ),
+    "domain": (
+        rf"(?<![\w.@/-])(?:[A-Za-z0-9-]{{2,63}}\.)+(?:{_DOMAINS})(?![\w-])(?:/(?:{_URL_INSIDE}*{_URL_LAST})?)?",
+    ),
+    "placeholder": (
+        r"\$?\{\{\s*[\w.|:-]{0,64}\s*\}\}",
+        r"[$#%@]?\{[^{}\s]{0,64}\}",  # {name}, {0}, {}, ${NAME}, #{name}
+        r"\{\w+,\s*(?:plural|select|selectordinal|number|date|time)\b(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}",  # ICU
+        r"(?<![\d%])%\(\w+\)[#0+-]*\d*(?:\.\d+)?[diouxXeEfFgGcrsa]",
+        r"(?<![\d%])%(?:\d+\$)?[#0+-]*\d*(?:\.\d+)?(?:hh?|ll?|[jzt])?[diouxXeEfFgGcrsap@](?![A-Za-z0-9])",
+        r"(?<![\w%])%[A-Z][A-Z0-9_]+%",
+        r"(?<![\w$])\$[A-Za-z_]\w*",
+        r"\[[A-Z0-9_]+\]",
+        r"(?<!\w)__[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*__(?!\w)",
+    ),
+    "emoji": (
+        r"[0-9#*]\ufe0f?\u20e3",  # keycaps
+        "[\U0001f1e6-\U0001f1ff]{2}",  # flags
+        rf"{_EMOJI_UNIT}(?:\u200d{_EMOJI_UNIT})*",
+        r"(?<![\w:]):[a-z][a-z0-9_+-]{1,40}:(?![\w:])",
+        r"(?<![^\s(])(?:[:;=][-'^]?[)(\]\[DPpOo*|/\\]|<3|\^_?\^|[xX]D)(?![\w:/])",
+    ),
+    "name": (
+        r"(?<![\w&#/])#[^\W\d]\w*",  # hashtags
+        r"(?<![\w@.])@[A-Za-z0-9_](?:[\w.-]*\w)?",  # accounts
+    ),
+    "path": (
+        r"(?<![\w/.~])(?:~|\.{1,2})?/(?:[\w.+-]+/)+[\w.+-]*(?<![.,;:])",
+        r"(?<!\w)[A-Za-z]:\\[^\s\"<>|]*[^\s\"<>|.,;:!?]",
+        rf"(?<![\w.-])[\w-]+(?:\.[\w-]+)*\.(?:{_FILES})(?![\w-])",
+    ),
+    "identifier": (
+        r"(?<![\w.])[A-Za-z]\w*(?:\.\w+)*\(\)",
+        r"(?<![\w.])[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+(?!\w)",
+        r"(?<![\w.])v\d+(?:\.\d+)+(?:-[A-Za-z0-9.]*[A-Za-z0-9])?(?!\w)",  # versions
+        r"(?<![\w-])[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*\d[A-Z0-9]*(?:-[A-Z0-9]+)*(?!\w)",  # A4, COVID-19, XK-2041-B
+        r"(?<!\w)(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}(?!\w)",  # hashes
+    ),
+    "number": (
+        r"(?<![\w+])(?:\+|00)\d{1,3}(?:[ ()./-]{0,3}\d){6,14}(?!\d)",  # telephone
+        r"(?<!\w)\(\d{2,5}\)[ -]?\d(?:[ -]?\d){4,9}(?!\d)",
+        rf"{_NO_LETTER}\d{{1,3}}(?: \d{{3}})+(?!\d)",  # 1 000 000
+        rf"{_NO_LETTER}\d+(?:{_SEPARATOR}\d+)*",
+    ),
+}  # fmt: skip
+"""What is carried over, by kind. Where several match, the one that begins first is taken, of these the one above."""
+
+_ALL = re.compile(
+    "|".join(f"(?P<k{i}>{'|'.join(patterns)})" for i, patterns in enumerate(PATTERNS.values())), re.DOTALL
+)
+_KINDS = {f"k{i}": kind for i, kind in enumerate(PATTERNS)}
+_MAY_HAVE_ONE = re.compile(r"[\d<>&@/\\{}%$\[\]#_`:;=^\u203c-\u2bff\U0001f000-\U0001faff]|www\.|\.\w|[xX]D\b")
+
+
+class Span(NamedTuple):
+    """A part of a text that must arrive unchanged."""
+
+    kind: str  # one of ``PATTERNS``
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        """Where it ends."""
+        return self.start + len(self.text)
+
+    @property
+    def note(self) -> str:
+        """The kind of the note about one that is missing: number or placeholder."""
+        return "number" if self.kind == "number" else "placeholder"
+
+
+def find(text: str) -> list[Span]:
+    """The spans of ``text`` that must arrive unchanged, in order; they do not overlap."""
+    if not _MAY_HAVE_ONE.search(text):  # nearly always
+        return []
+    return [Span(_KINDS[match.lastgroup or ""], match[0], match.start()) for match in _ALL.finditer(text)]
+
+
+def missing(spans: Sequence[Span], translation: str, src: str, tgt_lang: str | None) -> list[Span]:
+    """Those of the ``spans`` of a text that its translation does not have, as often as they stand in the text.
+
+    Args:
+        spans: As ``find`` gives them.
+        translation: On one line.
+        src: The text, which says what stands after a number ("million").
+        tgt_lang: In whose words small numbers may be written; where it is not known, those up to ``MOST_AS_WORD`` may.
+    """
+    lost, rest = [], translation
+    for span in sorted(spans, key=lambda span: -len(span.text)):  # what holds another one is looked for before it
+        if span.kind == "number":
+            continue
+        before, there, after = rest.partition(span.text)
+        if there:
+            rest = f"{before}\n{after}"
+        else:
+            lost.append(span)
+    numbers = [span for span in spans if span.kind == "number"]
+    if numbers:
+        lost += _missing_numbers(numbers, rest, src, tgt_lang)
+    return sorted(lost, key=lambda span: span.start)
+
+
+MOST_AS_WORD = 12
+"""Where the words of a language are not known, a smaller number that is not there may have become a word."""
+
+_SCALE = re.compile(
+    "\\s?(?:[十百千万亿萬億만억]|(?:hundred|thousand|million|billion|trillion|tausend|Million|Milliarde|mille|milliard|mil|"
+    "milione|miliard|тысяч|миллион)s?)", re.IGNORECASE,
+)  # fmt: skip
+_DECADE = re.compile(r"(?<=0)(?:['’]?s\b|er|年代)")  # behind "1990"
+
+
+def _missing_numbers(numbers: Sequence[Span], translation: str, src: str, tgt_lang: str | None) -> list[Span]:
+    there = list(_numbers(translation))
+    lost = []
+    for number in sorted(numbers, key=lambda span: -len(span.text)):
+        found = (
+            next((one for one in there if _same(number.text, one[0])), None)
+            or next((one for one in there if _same_scaled(number, src, *one)), None)
+            or next((one for one in there if _same_decade(number, src, one[0])), None)
+        )
+        if found is not None:
+            there.remove(found)
+        else:
+            lost.append(number)
+    left = Counter(group for text, _ in there for group in _groups(text))
+    words = Words(translation, tgt_lang) if has_words(tgt_lang) else None
+    return [
+        number for number in lost if not _as_word(number.text, left, words) and not _in_parts(number.text, left, words)
+    ]
+
+
+def _numbers(text: str) -> Iterable[tuple[str, str]]:
+    """The numbers of a text, and what stands after each."""
+    for match in _ALL.finditer(text):
+        if _KINDS[match.lastgroup or ""] == "number":
+            yield match[0], text[match.end() : match.end() + 12]
+        else:  # such as "21-D"; a number all the same
+            for inner in re.finditer(r"\d+(?:[.,]\d+)*", match[0]):
+                yield inner[0], ""
+
+
+def _groups(text: str) -> tuple[int, ...]:
+    """The runs of digits as numbers: (1, 0, 5) of "1,000.5"."""
+    return tuple(int(digits) for digits in re.findall(r"\d{1,4000}", text))  # Python reads no more than 4,300 at a time
+
+
+def _same(one: str, other: str) -> bool:
+    """Are these one number, whatever its separators are? In "1,000" and "1.000" they may be missing."""
+    if _groups(one) == _groups(other):
+        return len(re.findall(r"\d", one)) == len(re.findall(r"\d", other)) or len(_groups(one)) == 3  # 05.01.2024
+    return _digits(_without_grouping(one)) == _digits(_without_grouping(other)) or _same_time(one, other)
+
+
+def _without_grouping(text: str) -> str:
+    """Without the separators of thousands: 1000.5 of "1,000.5"."""
+    return re.sub(r"(?<=\d)[.,'’\u00a0\u202f ](?=\d{3}(?!\d))", "", text)
+
+
+def _digits(text: str) -> list[str]:
+    return re.findall(r"\d+", "".join(str(unicodedata.decimal(each, each)) for each in text))
+
+
+def _same_time(one: str, other: str) -> bool:
+    """Is it 3:30 and 15.30?"""
+    times = [re.fullmatch(r"(\d{1,2})[:.](\d\d)", each) for each in (one, other)]
+    if None in times:
+        return False
+    (hour, minute), (other_hour, other_minute) = (map(int, time.groups()) for time in times if time)
+    return minute == other_minute and (hour - other_hour) % 12 == 0
+
+
+def _same_scaled(number: Span, src: str, other: str, after: str) -> bool:
+    """Is it 20 million and 2000万: the same digits, with another word for how many zeros follow?"""
+    one, two = ("".join(_digits(each)) for each in (number.text, other))
+    written_out = len(two) > len(one) + 1 and _SCALE.match(src[number.end : number.end + 12]) is not None
+    return (written_out or _SCALE.match(after) is not None) and one.strip("0") == two.strip("0")
+
+
+def _same_decade(number: Span, src: str, other: str) -> bool:
+    """Is it the 1990s and "les années 90", or the other way round?"""
+    short, long = sorted((number.text, other), key=len)
+    is_decade = _DECADE.match(src, number.end) is not None
+    return is_decade and len(short) == 2 and len(long) == 4 and long.isdigit() and long.endswith(short)
+
+
+def _in_parts(text: str, left: Counter[int], words: Words | None) -> bool:
+    """Does each group of its digits stand somewhere, as digits or as a word? Of a date the month may have a name."""
+    groups = _groups(text)
+    is_date = len(groups) == 3 and re.fullmatch(r"\d+([./-])\d+\1\d+", text) is not None
+    absent = []
+    for group in groups:
+        if left[group] > 0:
+            left[group] -= 1
+        elif words is None or not words.take(group):
+            absent.append(group)
+    if words is None and len(groups) == 1 and groups[0] <= MOST_AS_WORD:
+        return True
+    return not absent or (is_date and len(absent) == 1 and 1 <= absent[0] <= 12)
+
+
+def _as_word(text: str, left: Counter[int], words: Words | None) -> bool:
+    """Is it written out: "zehntausend"; or "halb drei" and "3 Uhr", times of which the minutes are no number?"""
+    plain = _without_grouping(text)
+    if plain.isdecimal():
+        return words is not None and len(plain) < 7 and words.take(int(plain))
+    time = re.fullmatch(r"(\d{1,2}):(00|30)", text)
+    if time is None or (time[2] == "30" and (words is None or not words.has_half)):
+        return False
+    hours = {int(time[1]), int(time[1]) % 12, int(time[1]) % 12 + 12}
+    hours |= {hour + 1 for hour in hours} if time[2] == "30" else set()  # "halb drei"
+    for hour in sorted(hours):
+        if left[hour] > 0:
+            left[hour] -= 1
+            return True
+        if words is not None and words.take(hour):
+            return True
+    return False
+
+
+_TIMES = re.compile(r"^\s*\d{1,2}:\d\d(?::\d\d)?[.,]\d{1,3}\s*-->")  # of SubRip and WebVTT
+_STATEMENT = re.compile(
+    r"^\s*(?:#include\s*[<\"]|@?import\b.*;\s*$|from\s+[\w.]+\s+import\b|(?:async\s+)?def\s+\w+\(|class\s+\w+\s*[({:]|function\b.*\(|"
+    r"(?:const|let|var|int|float|double|char|auto|public|private|static)\s+\w+.*[=({;]|(?:if|for|while|switch)\s*\(.*\)\s*\{|"
+    r"return\b.*;\s*$|\}|[\w.\[\]>-]+\s*(?:[-+*/|&]?=)\s*\S.*[;)\]}\"']\s*$|[\w.]+(?:->|::|\.)\w+\(.*\)\s*;?\s*$)"
+)
+_CODE = re.compile(r"[;{}()=]")
+
+
+def not_text(text: str) -> str:
+    """What a line plainly is instead of text, and what to do about it; nothing where it is text, or blank."""
+    if _TIMES.match(text):
+        return "subtitle times, not text: give only the lines of text between them"
+    if not _CODE.search(text) and "<" not in text:  # nearly always
+        return ""
+    if _STATEMENT.match(text) and "`" not in text:
+        return "code, not text: leave it out, or put it between backticks in a sentence"
+    spans = find(text)
+    only_markup = spans and all(span.kind == "markup" for span in spans)
+    if only_markup and not any(character.isalnum() for character in without_spans(text, spans)):
+        return "markup, not text: give only the text between the tags"
+    return ""
+
+
+def without_spans(text: str, spans: Sequence[Span]) -> str:
+    """The rest of a text."""
+    for span in reversed(spans):
+        text = text[: span.start] + " " + text[span.end :]
+    return text

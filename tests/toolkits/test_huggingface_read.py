@@ -1,0 +1,574 @@
+"""Models that transformers itself has made come in: the same ids, logits and translations, and an ordinary run."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import os
+import random
+import shutil
+from collections.abc import Callable
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sentencepiece
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+import dragoman
+from dragoman.bundle import load_bundle
+from dragoman.config import DecodeConfig
+from dragoman.decoding.batches import search_all
+from dragoman.decoding.scoring import read_all
+from dragoman.errors import BundleError, ConfigError
+from dragoman.serving.pairs import Pairs
+from dragoman.toolkits.page.search import Page
+from dragoman.toolkits.subwords import NEVER
+
+transformers = pytest.importorskip("transformers")
+transformers.logging.set_verbosity_error()
+transformers.logging.disable_progress_bar()
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning", "ignore::DeprecationWarning")
+
+Opus = Callable[..., Path]
+
+
+def learned(lines: list[str], kind: str, **options: Any) -> bytes:
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines), model_writer=model, model_type=kind, vocab_size=options.pop("size", 120),
+        hard_vocab_limit=kind == "bpe", minloglevel=2, num_threads=1, **options,
+    )  # fmt: skip
+    return model.getvalue()
+
+
+@pytest.fixture
+def opus(corpus: Any, tmp_path: Path) -> Opus:
+    """A function that makes a folder as those of OPUS-MT: random weights, two models of subwords, a shuffled list."""
+
+    def make(
+        kind: str = "unigram", seed: int = 0, drop: int = 4, separate: bool = False, marks: tuple[str, ...] = (),
+        **changes: Any,
+    ) -> Path:  # fmt: skip
+        folder = tmp_path / f"opus-{kind}-{seed}-{separate}"
+        folder.mkdir()
+        protos = [learned(path.read_text().splitlines(), kind) for path in (corpus.src, corpus.tgt)]
+        pieces = []
+        for name, proto in zip(("source.spm", "target.spm"), protos, strict=True):
+            (folder / name).write_bytes(proto)
+            one = sentencepiece.SentencePieceProcessor(model_proto=proto)
+            pieces.append([one.id_to_piece(i) for i in range(3, one.get_piece_size())])
+
+        def listed(own: list[str]) -> dict[str, int]:
+            own = sorted(set(own))
+            chance = random.Random(seed)
+            lacking = set(chance.sample([piece for piece in own if len(piece) > 2], drop))
+            own = [piece for piece in own if piece not in lacking]
+            own += marks
+            chance.shuffle(own)
+            whole = ["</s>", "<unk>", "<pad>", *own] if separate else ["</s>", "<unk>", *own, "<pad>"]
+            return {piece: i for i, piece in enumerate(whole)}
+
+        lists = [listed(pieces[0]), listed(pieces[1])] if separate else [listed(pieces[0] + pieces[1])]
+        for name, one in zip(("vocab.json", "target_vocab.json"), lists, strict=False):
+            (folder / name).write_text(json.dumps(one, ensure_ascii=False), encoding="utf-8")
+        pad = lists[0]["<pad>"]
+        torch.manual_seed(seed)
+        config = transformers.MarianConfig(**{
+            **dict(
+                vocab_size=len(lists[0]), decoder_vocab_size=len(lists[-1]), d_model=32, encoder_layers=2,
+                decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=48,
+                decoder_ffn_dim=48, activation_function="swish", scale_embedding=True, max_position_embeddings=128,
+                pad_token_id=pad, eos_token_id=0, bos_token_id=0, decoder_start_token_id=pad, forced_eos_token_id=0,
+                share_encoder_decoder_embeddings=not separate,
+            ),
+            **changes,
+        })  # fmt: skip
+        model = transformers.MarianMTModel(config).eval()
+        with torch.no_grad():
+            for parameter_name, parameter in model.named_parameters():
+                if "embed_positions" in parameter_name:
+                    continue
+                if parameter.dim() == 1:
+                    parameter.normal_(1.0 if parameter_name.endswith("norm.weight") else 0.0, 0.3)
+                else:
+                    parameter.normal_(0.0, 0.25)
+            for table in (model.get_encoder().embed_tokens, model.get_decoder().embed_tokens):
+                table.weight[pad] = 0
+            model.final_logits_bias.normal_(0.0, 0.5)
+            model.final_logits_bias[0, lists[-1]["<pad>"]] = 0
+        model.generation_config = transformers.GenerationConfig(
+            pad_token_id=pad, eos_token_id=0, decoder_start_token_id=pad, num_beams=4,
+            bad_words_ids=[[lists[-1]["<pad>"]]],
+        )  # fmt: skip
+        model.save_pretrained(folder)
+        about = dict(tokenizer_class="MarianTokenizer", source_lang="en", target_lang="de", separate_vocabs=separate)
+        (folder / "tokenizer_config.json").write_text(json.dumps(about), encoding="utf-8")
+        return folder
+
+    return make
+
+
+def texts_of(corpus: Any) -> list[str]:
+    odd = ["émigré 日本 ½ ﬁ", "  two  spaces ", "Ａ ① x", "", "UPPER", "a\u00a0b"]
+    return [*corpus.valid_src.read_text().splitlines(), *corpus.src.read_text().splitlines()[:300], *odd]
+
+
+@pytest.mark.parametrize(("kind", "separate"), [("unigram", False), ("bpe", False), ("unigram", True)])
+def test_it_computes_and_translates_the_same(
+    opus: Opus, tmp_path: Path, corpus: Any, kind: str, separate: bool
+) -> None:
+    folder = opus(kind, separate=separate)
+    run = dragoman.import_model(folder, tmp_path / "run")
+    bundle = load_bundle(run)
+    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    texts = texts_of(corpus)
+    # the same pieces; what their list lacks is unknown there, and here has a row of its own that is the same
+    src_listed = {i: piece for piece, i in json.loads((folder / "vocab.json").read_text(encoding="utf-8")).items()}
+    unknown = set(bundle.src_tokenizer.pieces(range(bundle.src_tokenizer.vocab_size))) - set(src_listed.values())
+    ours = bundle.src_tokenizer.encode(texts)
+    for text, ids in zip(texts, ours, strict=True):
+        theirs = [src_listed[i] for i in tokenizer(text)["input_ids"]][:-1]
+        assert ["<unk>" if p in unknown else p for p in bundle.src_tokenizer.pieces(ids)] == theirs
+    tgt_ids = {piece: i for i, piece in enumerate(bundle.tgt_tokenizer.pieces(range(bundle.tgt_tokenizer.vocab_size)))}
+    listed = json.loads((folder / ("target_vocab.json" if separate else "vocab.json")).read_text(encoding="utf-8"))
+    there = {tgt_ids[piece]: i for piece, i in listed.items() if piece != "<pad>"}  # their id of each of ours
+    here = {i: ours for ours, i in there.items()}
+    for text, ids in list(zip(texts, ours, strict=True))[:20]:
+        batch = tokenizer(text, return_tensors="pt")
+        tgt = torch.randint(3, 30, (1, 6), generator=torch.Generator().manual_seed(1))
+        tgt_in = torch.tensor([[2, *(here[i] for i in tgt[0].tolist())]])
+        start = torch.full((1, 1), model.config.decoder_start_token_id)
+        with torch.inference_mode():
+            mine = bundle.model(torch.tensor([[*ids, 3]]), tgt_in)[0][:, list(there)]
+            theirs = model(**batch, decoder_input_ids=torch.cat((start, tgt), 1)).logits[0][:, list(there.values())]
+            assert (mine - theirs).abs().max() < 1e-4  # logits of about 30
+            best = model.generate(**batch, num_beams=1, max_new_tokens=len(ids) + 20)[0, 1:].tolist()
+        greedy = DecodeConfig(beam_size=1, max_extra_tokens=20)
+        found = search_all(bundle.model, [ids], greedy, torch.device("cpu"))[0][0].ids
+        assert [there[i] for i in found] == best[: len(found)]
+        if 1 not in found:  # which SentencePiece shows as a mark
+            assert bundle.tgt_tokenizer.decode([found])[0] == tokenizer.decode([there[i] for i in found])
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_a_character_that_only_the_other_side_knows_is_no_unknown(
+    opus: Opus, tmp_path: Path, corpus: Any, kind: str
+) -> None:
+    folder = opus(kind, drop=0)
+    bundle = load_bundle(dragoman.import_model(folder, tmp_path / "run"))
+    known = [
+        {model.id_to_piece(i) for i in range(model.get_piece_size())}
+        for model in (
+            sentencepiece.SentencePieceProcessor(model_file=str(folder / f"{side}.spm"))
+            for side in ("source", "target")
+        )
+    ]
+    only = sorted(piece for piece in known[1] - known[0] if len(piece) == 1)
+    assert only
+    texts = [text for letter in only for text in (f"a {letter} dog", f"the{letter}re", letter, f"{letter} 日 {letter}")]
+    theirs = transformers.AutoTokenizer.from_pretrained(folder)
+    for text in texts:
+        want = theirs.convert_ids_to_tokens(theirs(text)["input_ids"][:-1])
+        got = bundle.src_tokenizer.pieces(bundle.src_tokenizer.encode([text])[0])
+        assert got == want
+        assert only[texts.index(text) // 4] in got
+
+
+def test_pads_and_lacking_pieces_are_never_chosen(opus: Opus, tmp_path: Path) -> None:
+    bundle = load_bundle(dragoman.import_model(opus(), tmp_path / "run"))
+    bias = bundle.model.generator.bias
+    assert [bias[i].item() for i in (0, 2, -1, -2)] == [NEVER] * 4
+    assert not bundle.src_tokenizer.is_exact
+    assert bundle.manifest["imported"]["normalises_text"] == ["nmt_nfkc"]
+
+
+def test_an_imported_run_is_an_ordinary_run(opus: Opus, tmp_path: Path, corpus: Any) -> None:
+    run = dragoman.import_model(opus(), tmp_path / "run")
+    text = corpus.valid_src.read_text().splitlines()[0]
+    translator = dragoman.Translator.load(run, "cpu")
+    assert translator.score([text], ["x y"])[0].n_tokens > 0
+    translator.translate([text], alignments=True, beam_size=2)
+    assert dragoman.explain(translator, text).steps
+    found = dragoman.evaluate(run, src=corpus.valid_src, ref=corpus.valid_tgt, quiet=True, guard=False, device="cpu")
+    assert found.scores
+    there = dragoman.export(run, "ctranslate2", tmp_path / "ct2")
+    assert dragoman.certify(run, there, src=corpus.valid_src, quiet=True, device="cpu").most_nats < 1e-3
+    again = dragoman.import_model(dragoman.export(run, "huggingface", tmp_path / "hf"), tmp_path / "again")
+    one, other = load_bundle(run), load_bundle(again)
+    assert one.src_tokenizer.encode([text]) == other.src_tokenizer.encode([text])
+    src, tgt = one.src_tokenizer.encode([text])[0], [5, 6, 7]
+    read = [read_all(bundle.model, [(src, tgt)], torch.device("cpu"))[0] for bundle in (one, other)]
+    assert read[0] is not None
+    assert read[1] is not None
+    assert read[1].log_probs == pytest.approx(read[0].log_probs, abs=1e-5)
+
+
+def test_fine_tuning_goes_on_improving(opus: Opus, tmp_path: Path, corpus: Any) -> None:
+    run = dragoman.import_model(opus(), tmp_path / "run")
+    dragoman.train(
+        None, src=corpus.src, tgt=corpus.tgt, valid=(corpus.valid_src, corpus.valid_tgt), out=tmp_path / "tuned",
+        from_run=run, quiet=True, overrides=("train.max_steps=60", "train.validate_every=60", "train.save_every=60",
+        "train.batch_tokens=400", "train.schedule=inverse_sqrt", "train.lr=0.003", "train.warmup_steps=10"),
+    )  # fmt: skip
+    events = [json.loads(line) for line in (tmp_path / "tuned/log.jsonl").read_text().splitlines()]
+    parent = next(one["loss"] for one in events if one["event"] == "parent")
+    assert load_bundle(tmp_path / "tuned").manifest["validation"]["loss"] < parent - 0.5
+
+
+def test_our_own_export_comes_back_as_it_was(tiny_run: Path, tmp_path: Path) -> None:
+    run = dragoman.import_model(dragoman.export(tiny_run, "huggingface", tmp_path / "hf"), tmp_path / "run")
+    one, other = load_bundle(tiny_run), load_bundle(run)
+    ours, theirs = one.model.state_dict(), other.model.state_dict()
+    assert {name: tensor for name, tensor in theirs.items() if not torch.equal(tensor, ours[name])} == {}
+    assert other.src_tokenizer.encode(["a dog 日本"]) == one.src_tokenizer.encode(["a dog 日本"])
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_a_trimmed_model_cuts_its_texts_as_before(opus: Opus, tmp_path: Path, corpus: Any, kind: str) -> None:
+    folder = opus(kind, drop=0)
+    (tmp_path / "text").write_text("\n".join(corpus.valid_src.read_text().splitlines()[:3]) + "\n", encoding="utf-8")
+    whole = load_bundle(dragoman.import_model(folder, tmp_path / "whole"))
+    small = load_bundle(dragoman.import_model(folder, tmp_path / "small", keep_pieces_of=[tmp_path / "text"]))
+    assert small.src_tokenizer.vocab_size < 0.8 * whole.src_tokenizer.vocab_size
+    texts = (tmp_path / "text").read_text().splitlines()
+    for one, other in zip(whole.src_tokenizer.encode(texts), small.src_tokenizer.encode(texts), strict=True):
+        assert whole.src_tokenizer.pieces(one) == small.src_tokenizer.pieces(other)
+        with torch.inference_mode():
+            memories = [b.model.encode(torch.tensor([[*ids, 3]])) for b, ids in ((whole, one), (small, other))]
+        assert torch.allclose(*memories, atol=1e-6)
+
+
+def test_a_bin_is_read_by_its_weights_alone(opus: Opus, tmp_path: Path) -> None:
+    folder = opus()
+    from safetensors.torch import load_file
+
+    weights = load_file(folder / "model.safetensors")
+    whole = dragoman.import_model(folder, tmp_path / "one")
+    (folder / "model.safetensors").unlink()
+    torch.save(weights, folder / "pytorch_model.bin")
+    other = dragoman.import_model(folder, tmp_path / "two")
+    assert (whole / "bundle/model.safetensors").read_bytes() == (other / "bundle/model.safetensors").read_bytes()
+
+    class Bad:
+        def __reduce__(self) -> Any:
+            return (Path.touch, (tmp_path / "touched",))
+
+    torch.save({"x": Bad()}, folder / "pytorch_model.bin")
+    with pytest.raises(BundleError, match="cannot be read as weights alone"):
+        dragoman.import_model(folder, tmp_path / "three")
+    assert not (tmp_path / "touched").exists()
+    assert not (tmp_path / "three").exists()
+
+
+def reweighted(folder: Path, **tensors: Tensor) -> None:
+    """Other tensors in the place of some, or more; ``__`` stands for the dot of a name."""
+    content = load_file(folder / "model.safetensors")
+    content |= {name.replace("__", "."): tensor for name, tensor in tensors.items()}
+    save_file(content, folder / "model.safetensors")
+
+
+def greek() -> list[str]:
+    """Lines of random letters that no text of the corpus has."""
+    chance = random.Random(1)
+    return ["".join(chance.choices("αβγδεζηθικλ ", k=60)) for _ in range(300)]
+
+
+def respelled(folder: Path, piece: str) -> None:
+    """Another piece in the place of one."""
+    listed = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
+    listed[piece] = listed.pop(next(name for name, i in listed.items() if i == 20))
+    (folder / "vocab.json").write_text(json.dumps(listed), encoding="utf-8")
+
+
+def changed(folder: Path, name: str, **values: Any) -> None:
+    content = json.loads((folder / name).read_text(encoding="utf-8"))
+    (folder / name).write_text(json.dumps({**content, **values}), encoding="utf-8")
+
+
+BAD: dict[str, tuple[Callable[[Path], object], str]] = {
+    "another model": (lambda f: changed(f, "config.json", model_type="bert"), "model_type is 'bert'"),
+    "an activation": (lambda f: changed(f, "config.json", activation_function="tanh"), "activation_function = 'tanh'"),
+    "embedding norm": (lambda f: changed(f, "config.json", normalize_embedding=True), "normalize_embedding = true"),
+    "sides differ": (lambda f: changed(f, "config.json", decoder_ffn_dim=64), "ffn_dim of encoder and decoder differ"),
+    "a width": (
+        lambda f: changed(f, "config.json", d_model=64),
+        r"is \(60, 32\), but its vocabulary and configuration say \(60, 64\)",
+    ),
+    "fewer layers": (
+        lambda f: changed(f, "config.json", encoder_layers=1),
+        "have model.encoder.layers.1.fc1.bias, .* and 13 more, which",
+    ),
+    "more layers": (lambda f: changed(f, "config.json", encoder_layers=3), "lack model.encoder.layers.2"),
+    "no number": (lambda f: changed(f, "config.json", d_model="64"), "d_model = 64 should be a whole number"),
+    "no JSON": (lambda f: (f / "config.json").write_text("{"), "config.json: not JSON"),
+    "no config": (
+        lambda f: (f / "config.json").unlink(),
+        "holds no model that can be imported: give a package of Argos",
+    ),
+    "no weights": (lambda f: (f / "model.safetensors").unlink(), "neither model.safetensors nor pytorch_model.bin"),
+    "cut weights": (lambda f: (f / "model.safetensors").write_bytes(b"123"), "model.safetensors: "),
+    "a bias": (lambda f: reweighted(f, final_logits_bias=torch.ones(1, 7)), r"final_logits_bias is \(1, 7\), but its"),
+    "more rows": (
+        lambda f: reweighted(f, model__shared__weight=torch.ones(900, 32)),
+        r"model.shared.weight is \(900, 32\), but its",
+    ),
+    "positions": (
+        lambda f: reweighted(f, model__encoder__embed_positions__weight=torch.ones(128, 16)),
+        "embed_positions.weight is",
+    ),
+    "whole numbers": (
+        lambda f: reweighted(f, final_logits_bias=torch.ones(1, 7, dtype=torch.int64)),
+        "no array of floats",
+    ),
+    "a tensor more": (
+        lambda f: reweighted(f, model__encoder__layernorm_embedding__weight=torch.ones(32)),
+        "have model.encoder.layernorm_embedding.weight, which its configuration has not",
+    ),
+    "not finite": (
+        lambda f: reweighted(f, model__encoder__layers__0__fc1__bias=torch.full((48,), torch.nan)),
+        "not finite",
+    ),
+    "untied without a head": (
+        lambda f: changed(f, "config.json", tie_word_embeddings=False),
+        "lack lm_head.weight",
+    ),
+    "unshared without tables": (
+        lambda f: changed(f, "config.json", share_encoder_decoder_embeddings=False),
+        "lack model.encoder.embed_tokens",
+    ),
+    "a piece that is no text": (lambda f: respelled(f, "\ud800"), "which no text can hold"),
+    "a piece that ends a line": (lambda f: respelled(f, "a\nb"), "which no text can hold"),
+    "another's subwords": (
+        lambda f: (f / "source.spm").write_bytes(learned(greek(), "bpe")),
+        "source.spm: .* pieces are not in the vocabulary; it belongs to another model",
+    ),
+    "no truth": (lambda f: changed(f, "config.json", scale_embedding="no"), "'no' should be true or false"),
+    "no subwords": (lambda f: (f / "target.spm").unlink(), "target.spm: cannot be read"),
+    "bad subwords": (lambda f: (f / "target.spm").write_bytes(b"\x0a\xff"), "not a SentencePiece model"),
+    "an id twice": (lambda f: changed(f, "vocab.json", **{"<pad>": 0}), "should give the"),
+    "a short list": (lambda f: changed(f, "config.json", vocab_size=7), "its configuration says 7"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_cannot_be_imported_is_refused_in_one_line(
+    opus: Opus, tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    spoil, says = BAD[name]
+    folder = opus()
+    spoil(folder)
+    caplog.set_level("INFO")
+    with pytest.raises(BundleError, match=says) as refused:
+        dragoman.import_model(folder, tmp_path / "run")
+    assert "\n" not in str(refused.value)
+    assert caplog.text == ""
+    assert not (tmp_path / "run").exists()
+
+
+def test_other_refusals(opus: Opus, tmp_path: Path, command: Callable[..., Any]) -> None:
+    folder = opus()
+    with pytest.raises(ConfigError, match="no such folder, and no name of a model"):
+        dragoman.import_model(tmp_path / "nowhere", tmp_path / "run")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(BundleError, match="holds no model that can be imported"):
+        dragoman.import_model(tmp_path / "pipe", tmp_path / "run")
+    done = command("import", folder, "--out", tmp_path / "run")
+    assert (done.status, done.out.decode().strip()) == (0, str(tmp_path / "run"))
+    with pytest.raises(ConfigError, match="already exists; choose another --out"):
+        dragoman.import_model(folder, tmp_path / "run")
+
+
+def test_a_name_without_network_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub = pytest.importorskip("huggingface_hub")
+
+    def offline(*_: Any, **__: Any) -> str:
+        raise ConnectionError("no route\nto host")
+
+    monkeypatch.setattr(hub, "snapshot_download", offline)
+    with pytest.raises(ConfigError, match=r"some/model: cannot be downloaded \(ConnectionError: no route to host\)"):
+        dragoman.import_model("some/model", tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (
+            "LocalEntryNotFoundError",
+            "some/model: is not in the cache of this machine, and Hugging Face cannot be reached",
+        ),
+        ("RevisionNotFoundError", "some/model: has no revision 'v9'"),
+        ("RepositoryNotFoundError", "some/model: Hugging Face has no such model, or it is private"),
+    ],
+)
+def test_what_hugging_face_answers_is_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: str, says: str
+) -> None:
+    hub = pytest.importorskip("huggingface_hub")
+    kind = getattr(hub.errors, error)
+
+    def refused(name: str, *, revision: str | None, allow_patterns: list[str]) -> str:
+        raise kind.__new__(kind)
+
+    monkeypatch.setattr(hub, "snapshot_download", refused)
+    with pytest.raises(ConfigError, match=says):
+        dragoman.import_model("some/model", tmp_path / "run", revision="v9")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("form", ["huggingface", "ctranslate2"])
+def test_a_name_is_downloaded_and_its_commit_noted(
+    tmp_path: Path, tiny_run: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    hub = pytest.importorskip("huggingface_hub")
+    snapshot = dragoman.export(tiny_run, form, tmp_path / "abc123")
+    seen = []
+
+    def found(name: str, *, revision: str | None, allow_patterns: list[str]) -> str:
+        seen.append((name, revision))
+        for path in snapshot.iterdir():  # as the patterns choose
+            if not any(fnmatch(path.name, pattern) for pattern in allow_patterns):
+                path.unlink()
+        return str(snapshot)
+
+    monkeypatch.setattr(hub, "snapshot_download", found)
+    run = dragoman.import_model("some/model", tmp_path / "run", revision="v1")
+    assert seen == [("some/model", "v1")]
+    assert load_bundle(run).manifest["imported"]["from"] == "some/model@abc123"
+    with pytest.raises(ConfigError, match="revision = 'v1' is for a model that is downloaded"):
+        dragoman.import_model(snapshot, tmp_path / "other", revision="v1")
+
+
+def test_a_normaliser_is_said(opus: Opus, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "dragoman"):
+        dragoman.import_model(opus(), tmp_path / "run")
+    assert "its subwords normalise text (nmt_nfkc)" in caplog.text
+
+
+# --- several target languages ----------------------------------------------------------------------------------------
+
+MARKS = (">>fra<<", ">>spa<<", ">>cmn_Hans<<")
+
+
+def test_a_target_language_is_chosen_by_an_option(opus: Opus, tmp_path: Path, corpus: Any) -> None:
+    folder = opus(marks=MARKS, drop=0)
+    run = dragoman.import_model(folder, tmp_path / "run")
+    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    translator = dragoman.Translator.load(run, "cpu")
+    assert translator.manifest["imported"]["targets"] == ["cmn_Hans", "fra", "spa"]
+    assert sorted(translator.src_tokenizer.targets) == ["cmn_Hans", "fra", "spa"]
+    listed = {
+        piece: i for i, piece in enumerate(translator.src_tokenizer.pieces(range(translator.src_tokenizer.vocab_size)))
+    }
+    text = corpus.valid_src.read_text().splitlines()[0]
+    found = set()
+    for to in ("fra", "spa", "cmn_Hans"):
+        batch = tokenizer(f">>{to}<< {text}", return_tensors="pt")
+        ids = translator.src_tokenizer.towards(to).encode([text, ""])
+        theirs = [tokenizer.convert_ids_to_tokens(i) for i in batch["input_ids"][0].tolist()][:-1]
+        assert translator.src_tokenizer.pieces(ids[0]) == theirs
+        assert ids[1] == []
+        best = model.generate(**batch, num_beams=1, max_new_tokens=12)[0, 1:].tolist()
+        ours = [listed[tokenizer.convert_ids_to_tokens(i)] for i in best if i]
+        greedy = translator.translate([text], to=to, beam_size=1, guard=False, protect=False)[0]
+        theirs_text = translator.tgt_tokenizer.decode([ours])[0]
+        assert greedy.text[: len(theirs_text)] == theirs_text or theirs_text.startswith(greedy.text)
+        score = translator.score([text], ["x y"], to=to)[0]
+        found.add(round(score.log_prob, 4))
+        one = translator.score([text], ["x y"], to=to, alignments=True)[0].alignment
+        assert one is not None
+        assert all(0 <= src < len(text.split()) for src, _ in one)
+    assert len(found) == 3  # the mark is read
+    trace = dragoman.explain(translator, text, to="fra")
+    assert trace.src.tokens[0] == ">>fra<<"
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_an_imported_model_translates_in_a_page(opus: Opus, tmp_path: Path, corpus: Any, kind: str) -> None:
+    run = dragoman.import_model(opus(kind), tmp_path / "run")
+    (tmp_path / "odd").write_text("\n".join(texts_of(corpus)), encoding="utf-8")
+    page = dragoman.export(run, "page", tmp_path / "page.html")
+    found = dragoman.certify(run, page, src=tmp_path / "odd", quiet=True, device="cpu")
+    assert found.most_nats < 1e-4
+    assert (found.n_identical, found.n_cut_differently) == (found.n_lines, 0)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_a_page_has_a_choice_of_target_languages(opus: Opus, tmp_path: Path, corpus: Any) -> None:
+    run = dragoman.import_model(opus(marks=MARKS, drop=0), tmp_path / "run")
+    translator, text = dragoman.Translator.load(run, "cpu"), corpus.valid_src.read_text().splitlines()[0]
+    page, said = Page(dragoman.export(run, "page", tmp_path / "page.html")), set()
+    for to in ("cmn_Hans", "fra", "spa"):
+        asked: dict[str, Any] = {"text": text, "to": to}
+        (found,), (trace,) = (
+            page.answers([{"task": "translate", **asked}]),
+            page.answers([{"task": "trace", "prefix": [], **asked}]),
+        )
+        assert found == translator.translate([text], to=to, guard=False, protect=False)[0].text
+        ours = dragoman.explain(translator, text, to=to)
+        assert tuple(trace["views"][1]["kinds"]["encoder"]["rows"]) == ours.src.tokens
+        assert tuple(trace["views"][0]["kinds"]["encoder"]["rows"]) == ours.src.words
+        assert trace["steps"][0]["probability"] == pytest.approx(ours.steps[0].probability, abs=1e-5)
+        said.add(round(trace["steps"][0]["probability"], 7))
+    assert len(said) == 3  # the mark is read
+
+
+def test_target_languages_are_refused_by_name(opus: Opus, tmp_path: Path, corpus: Any, tiny_run: Path) -> None:
+    run = dragoman.import_model(opus(marks=MARKS), tmp_path / "run")
+    translator = dragoman.Translator.load(run, "cpu")
+    with pytest.raises(ConfigError, match=r"translates into 3 languages: say which with to \(cmn_Hans, fra, spa\)"):
+        translator.translate(["x"])
+    with pytest.raises(ConfigError, match="to = 'deu' is unknown: use one of cmn_Hans, fra, spa"):
+        translator.score(["x"], ["y"], to="deu")
+    with pytest.raises(ConfigError, match="to = 'fra' is unknown: this model has one target language; leave it out"):
+        dragoman.Translator.load(tiny_run, "cpu").translate(["x"], to="fra")
+    with pytest.raises(ConfigError, match="say which with to"):
+        dragoman.explain(translator, "x")
+    with pytest.raises(
+        ConfigError, match=r"translates into cmn_Hans, fra, spa, and the target language of data\.train is de"
+    ):
+        dragoman.train(
+            None, src=corpus.src, tgt=corpus.tgt, valid=(corpus.valid_src, corpus.valid_tgt), out=tmp_path / "tuned",
+            from_run=run, quiet=True,
+        )  # fmt: skip
+    assert not (tmp_path / "tuned").exists()
+
+
+def test_a_model_of_several_targets_is_tuned_for_one_and_serves_all(opus: Opus, tmp_path: Path, corpus: Any) -> None:
+    run = dragoman.import_model(opus(marks=MARKS), tmp_path / "run", src_lang="en")
+    dragoman.train(
+        None, src=corpus.src, tgt=corpus.tgt, valid=(corpus.valid_src, corpus.valid_tgt), out=tmp_path / "tuned",
+        from_run=run, quiet=True, overrides=("data.tgt_lang=fra", "train.max_steps=40", "train.validate_every=40",
+        "train.save_every=40", "train.batch_tokens=400", "train.schedule=inverse_sqrt", "train.lr=0.003",
+        "train.warmup_steps=10"),
+    )  # fmt: skip
+    before, after = (
+        sum(one.log_prob for one in dragoman.Translator.load(each, "cpu").score(
+            corpus.valid_src.read_text().splitlines(), corpus.valid_tgt.read_text().splitlines(), to="fra"))
+        for each in (run, tmp_path / "tuned")
+    )  # fmt: skip
+    assert after > before + 10
+    served = Pairs([dragoman.Translator.load(tmp_path / "tuned", "cpu")])
+    assert sorted(served.targets_of("en")) == ["cmn_Hans", "fra", "spa"]
+
+
+def test_marks_survive_trimming_export_and_evaluation(
+    opus: Opus, tmp_path: Path, corpus: Any, command: Callable[..., Any]
+) -> None:
+    (tmp_path / "text").write_text(corpus.valid_src.read_text().splitlines()[0] + "\n", encoding="utf-8")
+    run = dragoman.import_model(opus(seed=3, marks=MARKS, drop=0), tmp_path / "run", keep_pieces_of=[corpus.valid_src])
+    again = dragoman.import_model(dragoman.export(run, "ctranslate2", tmp_path / "ct2"), tmp_path / "again")
+    assert sorted(load_bundle(again).src_tokenizer.targets) == ["cmn_Hans", "fra", "spa"]
+    found = dragoman.certify(run, tmp_path / "ct2", src=corpus.valid_src, quiet=True, device="cpu", to="fra")
+    assert found.most_nats < 1e-3
+    assert dragoman.evaluate(run, src=corpus.valid_src, ref=corpus.valid_tgt, quiet=True, device="cpu", to="fra").scores
+    done = command("translate", run, "--to", "fra", tmp_path / "text")
+    assert (done.status, len(done.out.splitlines())) == (0, 1)
+    assert command("translate", run, tmp_path / "text").status == 2

@@ -1,0 +1,348 @@
+"""Marian's own files come in: as CTranslate2's converter reads them, but with Marian's positions and epsilon."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import random
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ctranslate2
+import numpy as np
+import pytest
+import sentencepiece
+import torch
+import yaml
+
+import dragoman
+from dragoman.bundle import load_bundle
+from dragoman.config import DecodeConfig
+from dragoman.decoding.batches import search_all
+from dragoman.decoding.scoring import read_all
+from dragoman.errors import BundleError
+from dragoman.model.transformer import Transformer
+from dragoman.toolkits.marian.read import _lines, positions
+from dragoman.toolkits.subwords import NEVER
+
+CPU = torch.device("cpu")
+D, FF, HEADS, DEPTH = 32, 48, 4, 2
+Make = Callable[..., Path]
+
+
+def arrays(n_pieces: tuple[int, int], pre: bool, tied: str, learned: bool = False) -> dict[str, np.ndarray[Any, Any]]:
+    """Random arrays under Marian's names, nothing 0 or 1."""
+    rng = np.random.default_rng(3)
+
+    def drawn(*shape: int, mean: float = 0.0, spread: float = 0.25) -> np.ndarray[Any, Any]:
+        return rng.normal(mean, spread, shape).astype(np.float32)
+
+    found = {}
+    if tied == "all":
+        found["Wemb"] = drawn(n_pieces[0], D)
+    else:
+        found["encoder_Wemb"], found["decoder_Wemb"] = drawn(n_pieces[0], D), drawn(n_pieces[1], D)
+        if tied == "none":
+            found["decoder_ff_logit_out_W"] = drawn(D, n_pieces[1])
+    found["decoder_ff_logit_out_b"] = drawn(1, n_pieces[1], spread=0.5)
+    ending = "_pre" if pre else ""
+
+    def norm(name: str, end: str) -> None:
+        found[f"{name}_ln_scale{end}"], found[f"{name}_ln_bias{end}"] = drawn(1, D, mean=1.0), drawn(1, D)
+
+    for side in ("encoder", "decoder"):
+        for i in range(1, DEPTH + 1):
+            for attention in ("self", "context")[: 1 if side == "encoder" else 2]:
+                for letter in "qkvo":
+                    found[f"{side}_l{i}_{attention}_W{letter}"] = drawn(D, D)
+                    found[f"{side}_l{i}_{attention}_b{letter}"] = drawn(1, D)
+                norm(f"{side}_l{i}_{attention}_Wo", ending)
+            found[f"{side}_l{i}_ffn_W1"], found[f"{side}_l{i}_ffn_b1"] = drawn(D, FF), drawn(1, FF)
+            found[f"{side}_l{i}_ffn_W2"], found[f"{side}_l{i}_ffn_b2"] = drawn(FF, D), drawn(1, D)
+            norm(f"{side}_l{i}_ffn_ffn", ending)
+        if pre:
+            norm(f"{side}_top", "")
+    if learned:
+        found["Wpos"] = drawn(60, D)
+    return found
+
+
+@pytest.fixture
+def marian(corpus: Any, tmp_path: Path) -> Make:
+    """A function that makes a folder as OPUS-MT's: arrays, two models of subwords, vocab.yml, decoder.yml."""
+
+    def make(pre: bool = False, tied: str = "all", learned: bool = False, options: Any = None, **more: Any) -> Path:
+        folder = tmp_path / "marian"
+        folder.mkdir()
+        pieces = []
+        for name, path in (("source", corpus.src), ("target", corpus.tgt)):
+            model = io.BytesIO()
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(path.read_text().splitlines()), model_writer=model, vocab_size=120,
+                hard_vocab_limit=False, minloglevel=2,
+            )  # fmt: skip
+            (folder / f"{name}.spm").write_bytes(model.getvalue())
+            one = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+            pieces.append({one.id_to_piece(i) for i in range(3, one.get_piece_size())})
+        joint = tied == "all"
+        lists = []
+        for own in [pieces[0] | pieces[1]] if joint else pieces:
+            listed = sorted({*own, "yes", "1_0", '"', "\\", "'", ":", "~"})  # which YAML takes for something else
+            random.Random(1).shuffle(listed)
+            lists.append(["</s>", "<unk>", *listed])
+        names = ["joint.vocab.yml"] * 2 if joint else ["src.vocab.yml", "tgt.vocab.yml"]
+        for name, listed in zip(names, lists, strict=False):
+            lines = [f"{json.dumps(piece, ensure_ascii=False)}: {i}" for i, piece in enumerate(listed)]
+            (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        sizes = len(lists[0]), len(lists[-1])
+        about = {
+            "type": "transformer", "transformer-decoder-autoreg": "self-attention", "transformer-no-projection": False,
+            "transformer-ffn-activation": "swish", "transformer-preprocess": "n" if pre else "",
+            "transformer-postprocess": "da" if pre else "dan", "transformer-postprocess-top": "n" if pre else "",
+            "transformer-postprocess-emb": "d", "transformer-guided-alignment-layer": "last", "enc-depth": DEPTH,
+            "dec-depth": DEPTH, "transformer-heads": HEADS, "dim-emb": D, "transformer-ffn-depth": 2,
+            "transformer-dim-ffn": FF, "dim-vocabs": list(sizes), "transformer-train-positions": learned,
+            **(options or {}),
+        }  # fmt: skip
+        found = {**arrays(sizes, pre, tied, learned), **more}
+        found["special:model.yml"] = np.frombuffer(yaml.safe_dump(about).encode() + b"\0", np.int8)
+        np.savez(folder / "model.npz", **found)
+        search = {"models": ["model.npz"], "vocabs": names, "beam-size": 6, "normalize": 1}
+        (folder / "decoder.yml").write_text(yaml.safe_dump(search), encoding="utf-8")
+        return folder
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("pre", "tied", "learned"),
+    [
+        (False, "all", False),
+        (True, "all", False),
+        (False, "decoder", False),
+        (False, "none", False),
+        (True, "all", True),
+    ],
+)
+def test_it_computes_what_another_reader_of_marian_computes(
+    marian: Make, tmp_path: Path, corpus: Any, pre: bool, tied: str, learned: bool
+) -> None:
+    """CTranslate2's converter, an independent reader: with its positions and epsilon put in, all else is the same.
+
+    With trained positions it scales embeddings too, which Marian does not.
+    """
+    folder = marian(pre, tied, learned)
+    bundle = load_bundle(dragoman.import_model(folder, tmp_path / "run"))
+    from ctranslate2.converters import OpusMTConverter
+
+    OpusMTConverter(str(folder)).convert(str(tmp_path / "there"))
+    there = ctranslate2.Translator(str(tmp_path / "there"), compute_type="float32", intra_threads=1)
+    config = bundle.model.config.model_copy(update={"norm_eps": 1e-5, "scale_embeddings": True})
+    model = Transformer(config).eval()
+    model.load_state_dict(bundle.model.state_dict())
+    if not learned:
+        places = np.arange(1024)[:, None] / 10000 ** (np.arange(0, D, 2) / D)
+        table = torch.tensor(np.concatenate((np.sin(places), np.cos(places)), 1), dtype=torch.float32)
+        for one in (model.src_positions, model.tgt_positions):
+            one.weight.data.copy_(table)
+    known = {piece for name in folder.glob("*.vocab.yml") for piece in _lines(name.read_text(encoding="utf-8"))}
+    lines = [corpus.valid_src.read_text().splitlines()[:12], corpus.valid_tgt.read_text().splitlines()[:12]]
+    pairs = [
+        (src, tgt[:9])
+        for src, tgt in zip(bundle.src_tokenizer.encode(lines[0]), bundle.tgt_tokenizer.encode(lines[1]), strict=True)
+        if known.issuperset(bundle.src_tokenizer.pieces(src) + bundle.tgt_tokenizer.pieces(tgt))
+    ]
+    assert len(pairs) > 5
+    theirs = there.score_batch(*(
+        [tokenizer.pieces(pair[i]) for pair in pairs]
+        for i, tokenizer in enumerate((bundle.src_tokenizer, bundle.tgt_tokenizer))
+    ))  # fmt: skip
+    for one, other in zip(read_all(model, pairs, CPU), theirs, strict=True):
+        assert one is not None
+        assert other.log_probs == pytest.approx(one.log_probs, abs=2e-4)
+    found = there.translate_batch(
+        [bundle.src_tokenizer.pieces(src) for src, _ in pairs], beam_size=1, max_decoding_length=12
+    )
+    greedy = search_all(model, [src for src, _ in pairs], DecodeConfig(beam_size=1, max_extra_tokens=30), CPU)
+    for hypotheses, other in zip(greedy, found, strict=True):
+        assert bundle.tgt_tokenizer.pieces(hypotheses[0].ids)[:12] == other.hypotheses[0][:12]
+
+
+def test_positions_and_epsilon_are_those_of_marian(marian: Make, tmp_path: Path) -> None:
+    """``src/tensors/cpu/tensor_operators.cpp``, line by line."""
+    bundle = load_bundle(dragoman.import_model(marian(), tmp_path / "run"))
+    table = bundle.model.src_positions.weight.detach()
+    assert table.shape == (1024, D)
+    increment = math.log(10000) / (D / 2 - 1)
+    for j in (0, 1, 50, 1023):
+        for i in range(D):
+            v = j * math.exp((i % (D // 2)) * -increment)
+            assert float(table[j, i]) == pytest.approx(math.sin(v) if i < D // 2 else math.cos(v), abs=1e-6)
+    assert torch.equal(table, bundle.model.tgt_positions.weight.detach())
+    assert bundle.model.config.norm_eps == 1e-6
+    assert bundle.model.config.scale_embeddings
+    assert not bool(bundle.model.tgt_embed.weight[2].any())  # a translation begins with zeros
+    assert bundle.model.generator.bias[2].item() == bundle.model.generator.bias[0].item() == NEVER
+    assert positions(3, 2).shape == (3, 2)
+
+
+def test_an_imported_run_is_an_ordinary_run(marian: Make, tmp_path: Path, corpus: Any) -> None:
+    run = dragoman.import_model(marian(), tmp_path / "run", src_lang="en", tgt_lang="de")
+    bundle = load_bundle(run)
+    decode = bundle.config.decode
+    assert (decode.beam_size, decode.length_penalty, decode.length_penalty_form) == (6, 1.0, "power")
+    translator = dragoman.Translator.load(run, "cpu")
+    text = corpus.valid_src.read_text().splitlines()[0]
+    assert translator.score([text], ["x y"])[0].n_tokens > 0
+    assert dragoman.explain(translator, text).steps
+    there = dragoman.export(run, "ctranslate2", tmp_path / "ct2")
+    assert dragoman.certify(run, there, src=corpus.valid_src, quiet=True, device="cpu").most_nats < 1e-3
+    again = dragoman.import_model(there, tmp_path / "again")
+    assert torch.equal(load_bundle(again).model.src_positions.weight, bundle.model.src_positions.weight)
+
+
+def test_a_file_by_itself_and_a_vocabulary_of_sentencepiece(marian: Make, tmp_path: Path) -> None:
+    folder = marian()
+    one = dragoman.import_model(folder / "model.npz", tmp_path / "one")
+    other = dragoman.import_model(folder, tmp_path / "other")
+    assert (one / "bundle/model.safetensors").read_bytes() == (other / "bundle/model.safetensors").read_bytes()
+    model = io.BytesIO()  # as Marian trains one
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["a dog runs", "a cat sits", "dogs and cats"] * 9), model_writer=model, vocab_size=40,
+        hard_vocab_limit=False, minloglevel=2, bos_id=-1, eos_id=0, unk_id=1, pad_id=-1,
+    )  # fmt: skip
+    (folder / "vocab.spm").write_bytes(model.getvalue())
+    (folder / "decoder.yml").write_text("{models: [model.npz], vocabs: [vocab.spm, vocab.spm]}", encoding="utf-8")
+    bundle = load_bundle(dragoman.import_model(folder, tmp_path / "spm"))
+    there = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    ours = bundle.src_tokenizer.pieces(bundle.src_tokenizer.encode(["a dog sits"])[0])
+    assert ours == there.encode("a dog sits", out_type=str)
+    table = np.load(folder / "model.npz")["Wemb"]
+    place = bundle.src_tokenizer.encode(["a"])[0][0]
+    row = there.piece_to_id(bundle.src_tokenizer.pieces([place])[0])
+    np.testing.assert_array_equal(bundle.model.src_embed.weight[place].detach(), table[row])
+
+
+def test_lines_of_a_vocabulary() -> None:
+    text = '"a": 0\n\'it\'\'s\': 1\nyes: 2\n? "b\\"c"\n: 3\n"\\u2581x": 4\n"\\x41": 5\n":": 6\n"\\\\": 7\r\n\n::: 8\n'
+    assert _lines(text) == {"a": 0, "it's": 1, "yes": 2, 'b"c': 3, "▁x": 4, "A": 5, ":": 6, "\\": 7, "::": 8}
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "another model": ({"type": "s2s"}, "option type = 's2s'"),
+    "a student": ({"transformer-decoder-autoreg": "rnn"}, "option transformer-decoder-autoreg = 'rnn'"),
+    "no projection": ({"transformer-no-projection": True}, "option transformer-no-projection = 'True'"),
+    "an activation": ({"transformer-ffn-activation": "gelu"}, "option transformer-ffn-activation = 'gelu'"),
+    "a norm of embeddings": ({"transformer-postprocess-emb": "nd"}, "option transformer-postprocess-emb = 'nd'"),
+    "rms": ({"transformer-postprocess": "dar"}, "transformer-postprocess = 'dar'"),
+    "depth": ({"transformer-ffn-depth": 3}, "option transformer-ffn-depth = '3'"),
+    "tied layers": ({"transformer-tied-layers": [1, 1]}, r"option transformer-tied-layers = '\[1, 1\]'"),
+    "backwards": ({"right-left": True}, "option right-left = 'True'"),
+    "factors": ({"lemma-dim-emb": -1}, "option lemma-dim-emb = '-1'"),
+    "no depth": ({"enc-depth": "6"}, "option enc-depth = 6 should be a whole number"),
+    "more layers": ({"dec-depth": 3}, "lacks decoder_l3_self_Wq"),
+    "fewer layers": ({"dec-depth": 1}, "has decoder_l2_context_Wk, .* more, which cannot be held here"),
+    "heads": ({"transformer-heads": 5}, "n_heads"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_options_that_are_not_held_are_refused_by_name(marian: Make, tmp_path: Path, name: str) -> None:
+    options, says = REFUSED[name]
+    with pytest.raises(dragoman.errors.DragomanError, match=says) as refused:
+        dragoman.import_model(marian(options=options), tmp_path / "run")
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "run").exists()
+
+
+def rewritten(folder: Path, **changes: Any) -> None:
+    with np.load(folder / "model.npz") as file:
+        content = {name: file[name] for name in file.files}
+    content |= changes
+    np.savez(folder / "model.npz", **{name: value for name, value in content.items() if value is not None})
+
+
+def pickled(folder: Path) -> None:
+    class Bad:
+        def __reduce__(self) -> Any:
+            return (Path.touch, (folder / "touched",))
+
+    rewritten(folder, Wemb=np.array([Bad()], dtype=object))
+
+
+def cut(folder: Path) -> None:
+    body = (folder / "model.npz").read_bytes()
+    (folder / "model.npz").write_bytes(body[:-3000])
+
+
+def boasting(folder: Path) -> None:
+    """An array that says it is larger than any memory."""
+    head = io.BytesIO()
+    shape = {"descr": "<f4", "fortran_order": False, "shape": (2**40, 2**18)}
+    np.lib.format.write_array_header_1_0(head, shape)
+    with zipfile.ZipFile(folder / "model.npz", "w") as package:
+        package.writestr("Wemb.npy", head.getvalue())
+
+
+def emptied(folder: Path, name: str) -> None:
+    with zipfile.ZipFile(folder / "model.npz", "w") as package:
+        package.writestr(name, b"x")
+
+
+BAD: dict[str, tuple[Callable[[Path], object], str]] = {
+    "pickled": (pickled, "cannot be read as arrays of numbers"),
+    "cut": (cut, "cannot be read as arrays|holds no model"),
+    "larger than memory": (boasting, "says that its arrays are larger than memory"),
+    "another's subwords": (
+        lambda f: (f / "joint.vocab.yml").write_text("\n".join(f"{x}: {i}" for i, x in enumerate(
+            ["<unk>", "</s>", *(f"x{i}" for i in range(50))]))), "it belongs to another model",
+    ),
+    "no arrays": (lambda f: emptied(f, "special:model.yml.npy"), "should hold options"),
+    "a shape": (lambda f: rewritten(f, encoder_l1_self_Wq=np.ones((D, 7), np.float32)), "configuration says"),
+    "a type": (lambda f: rewritten(f, Wemb=np.ones((200, D), np.int64)), "Wemb is int64"),
+    "no number": (
+        lambda f: rewritten(f, encoder_l1_self_bq=np.full((1, D), np.nan, np.float32)), "values that are not finite",
+    ),
+    "options": (
+        lambda f: rewritten(f, **{"special:model.yml": np.frombuffer(b"[1]\0", np.int8)}), "should hold options",
+    ),
+    "no options": (lambda f: rewritten(f, **{"special:model.yml": None}), "holds no special:model.yml"),
+    "no vocabulary": (lambda f: (f / "joint.vocab.yml").unlink(), "has no vocabulary"),
+    "a damaged vocabulary": (lambda f: (f / "joint.vocab.yml").write_text("x"), "not a vocabulary of Marian"),
+    "an id twice": (lambda f: (f / "joint.vocab.yml").write_text("a: 0\nb: 0\n"), "the ids 0 to 1, once each"),
+    "no end": (lambda f: (f / "joint.vocab.yml").write_text("<unk>: 0\n"), "has no </s>"),
+    "a long vocabulary": (
+        lambda f: (f / "joint.vocab.yml").write_text("\n".join(f"{x}: {i}" for i, x in enumerate(
+            [*_lines((f / "joint.vocab.yml").read_text()), *(f"x{i}" for i in range(9000))]))),
+        "rows, its vocabulary more",
+    ),
+    "no subwords": (lambda f: (f / "source.spm").unlink(), "source.spm: cannot be read"),
+    "an ensemble": (
+        lambda f: (f / "decoder.yml").write_text("models: [model.npz, b.npz]"), "has 2 models; give the .npz of one",
+    ),
+    "no YAML": (lambda f: (f / "decoder.yml").write_text("a: [", encoding="utf-8"), "decoder.yml: not YAML"),
+    "one that leads out": (
+        lambda f: (f / "decoder.yml").write_text("{models: [../other/model2.npz]}"), "model2.npz: cannot be read",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_damaged_and_hostile_files_are_refused_in_one_line(marian: Make, tmp_path: Path, name: str) -> None:
+    spoil, says = BAD[name]
+    folder = marian()
+    spoil(folder)
+    with pytest.raises(dragoman.errors.DragomanError, match=says) as refused:
+        dragoman.import_model(folder, tmp_path / "run")
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "run").exists()
+    assert not (folder / "touched").exists()
+
+
+def test_another_zip_is_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "other.npz", a=np.ones(3))
+    with pytest.raises(BundleError, match="holds no model that can be imported"):
+        dragoman.import_model(tmp_path / "other.npz", tmp_path / "run")

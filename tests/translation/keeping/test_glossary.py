@@ -1,0 +1,82 @@
+"""Glossaries: which terms are found in a text, and what is wrong with a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dragoman.errors import DataError
+from dragoman.translation.keeping.glossary import Glossary, Match
+
+TERMS = Glossary(
+    [
+        ("dog", "Hund"),
+        ("big dog", "Grosshund"),
+        ("GPU", None),
+        ("Apple", "Apple Inc."),
+        ("狗", "dog"),
+        ("e.g.", "z. B."),
+    ]
+)
+
+
+def found(text: str) -> list[tuple[str, str]]:
+    return [(match.source, match.target) for match in TERMS.find(text)]
+
+
+def test_terms_are_found_where_they_stand_by_themselves_the_longest_first() -> None:
+    assert found("a dog, a big dog.") == [("dog", "Hund"), ("big dog", "Grosshund")]
+    assert found("dogma hotdog dogs dog-house") == [("dog", "Hund")]
+    assert found("小狗跑") == [("狗", "dog")]
+    assert found("cats, e.g. lions") == [("e.g.", "z. B.")]
+    assert found("") == found("a cat") == []
+    assert found("dog dog") == [("dog", "Hund")] * 2
+
+
+def test_a_term_without_capitals_is_found_in_any_case_and_one_with_them_as_it_is_written() -> None:
+    assert found("Dog DOG dOg") == [("Dog", "Hund"), ("DOG", "Hund"), ("dOg", "Hund")]
+    assert found("GPU gpu Gpu") == [("GPU", "GPU")]
+    assert found("an apple, an Apple") == [("Apple", "Apple Inc.")]
+    assert Glossary([("mr", None)]).find("Mr X") == [Match("Mr", "Mr")]  # copied as it stands there
+
+
+def test_a_file_has_two_columns_or_one(tmp_path: Path) -> None:
+    path = tmp_path / "terms.tsv"
+    path.write_bytes("dog\tHund\r\n\n GPU \n# x\t狗\ndog\tHund\n".encode())
+    glossary = Glossary.load(path)
+    assert len(glossary) == 3
+    assert [match.target for match in glossary.find("dog GPU # x")] == ["Hund", "GPU", "狗"]
+    assert repr(glossary) == repr(Glossary([("# x", "狗"), ("GPU", None), ("dog", "Hund")]))
+    assert repr(glossary) != repr(TERMS)
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "why"),
+    [
+        (b"a\tb\tc\n", 1, "3 columns"),
+        (b"a\tb\n\tb\n", 2, "a term is blank"),
+        (b"a\tb\nc\t\n", 2, "remove the tab to copy"),
+        (b"a\tb\nc\td\na\te\n", 3, "'a' is to be 'e', and further up it is 'b'"),
+        (b"a\tb\na\n", 2, "'a' is to be None, and further up it is 'b'"),
+        (b"a\tb\n\xff\tc\n", 2, "not UTF-8"),
+    ],
+)
+def test_a_broken_line_is_named(tmp_path: Path, content: bytes, line: int, why: str) -> None:
+    path = tmp_path / "terms.tsv"
+    path.write_bytes(content)
+    with pytest.raises(DataError) as refused:
+        Glossary.load(path)
+    assert str(refused.value).startswith(f"{path}:{line}")
+    assert why in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_that_is_not_there_or_empty_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"terms\.tsv"):
+        Glossary.load(tmp_path / "terms.tsv")
+    (tmp_path / "empty.tsv").touch()
+    with pytest.raises(DataError, match=r"empty\.tsv"):
+        Glossary.load(tmp_path / "empty.tsv")
+    with pytest.raises(DataError, match="glossary entry 1"):
+        Glossary([(" ", "x")])

@@ -1,0 +1,203 @@
+"""What must arrive unchanged: found in any text, not found in ordinary words, and missed where it is missing."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from dragoman.translation.keeping.protected import find, missing, not_text
+
+
+def spans(text: str) -> list[str]:
+    return [span.text for span in find(text)]
+
+
+def kinds(text: str) -> list[str]:
+    return [span.kind for span in find(text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A dog runs on the beach, and it is happy!",
+        "The U.S. team, e.g. Mr. Smith, won... didn't it? (Yes/no.)",
+        "He said: \"no\" - I don't; we'll see [sic] a < b and c > d & e.",
+        "Wait!?! It's 'fine'. Either/or, km/h; self-made, twenty-one.",
+        "don't do a:(b) or x=(y). AT&T and R&D",
+        "Das Hündchen läuft: ein Mann, eine Frau – „schön“!",
+        "一只狗在海滩上跑。他说：“好！”",
+        "Собака бежит по пляжу.",
+    ],
+)  # fmt: skip
+def test_ordinary_text_has_nothing_to_protect(text: str) -> None:
+    assert spans(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("3.5 and 1,000 on 2024-05-01 or 5/1/2024 at 10:30.", ["3.5", "1,000", "2024-05-01", "5/1/2024", "10:30"]),
+        ("1 000 000 or 1'000'000", ["1 000 000", "1'000'000"]),
+        ("Call +49 30 1234567, +1 (555) 123-4567 or (030) 12 34 56.",
+         ["+49 30 1234567", "+1 (555) 123-4567", "(030) 12 34 56"]),
+        ("v3.11.2-rc1 and 3.11.2, not iPhone15.", ["v3.11.2-rc1", "3.11.2"]),
+        ("#tag, @some.name, #1 :-) <3 xD ;) :smile:", ["#tag", "@some.name", "1", ":-)", "<3", "xD", ";)", ":smile:"]),
+        ("👨‍👩‍👧‍👦🇩🇪 1️⃣ 👍🏽 ❤️ ok", ["👨‍👩‍👧‍👦", "🇩🇪", "1️⃣", "👍🏽", "❤️"]),
+        ("{a{b}c} {{x}} {{ x.y }} {0} {} ${HOME} $name",
+         ["{b}", "{{x}}", "{{ x.y }}", "{0}", "{}", "${HOME}", "$name"]),
+        ("{n, plural, one {# dog} other {# {x} dogs}} here", ["{n, plural, one {# dog} other {# {x} dogs}}"]),
+        ("%s %(name)d %1$s %-5.2f %d%% 100% sure, 5 % dear", ["%s", "%(name)d", "%1$s", "%-5.2f", "%d", "100", "5"]),
+        ('[X7X] [1] __init__ <x id="7"/> <b>bold</b> <br> &amp; &#39;',
+         ["[X7X]", "[1]", "__init__", '<x id="7"/>', "<b>", "</b>", "<br>", "&amp;", "&#39;"]),
+        ("See https://a.org/x_(y)?q=1&b=2. (http://b.de/c) www.c.com/, e.org/f!",
+         ["https://a.org/x_(y)?q=1&b=2", "http://b.de/c", "www.c.com/"]),
+        ("Mail info@example.org, or a.b+c@d-e.co.uk.", ["info@example.org", "a.b+c@d-e.co.uk"]),
+        ("Visit example.org/news or docs.example.com.", ["example.org/news", "docs.example.com"]),
+        ("21-year-old on the 2nd in the 1980s, 5km, 20%, $7.50", ["21", "2", "1980", "5", "20", "7.50"]),
+        ("COVID-19, A4, XK-2041-B, B2B", ["COVID-19", "A4", "XK-2041-B", "B2B"]),
+        ("/usr/bin/x, C:\\x\\y, file.txt, foo_bar, f(), `x y`",
+         ["/usr/bin/x", "C:\\x\\y", "file.txt", "foo_bar", "f()", "`x y`"]),
+        ("见https://a.org/x的网页，邮箱info@example.org，共3个。", ["https://a.org/x", "info@example.org", "3"]),
+    ],
+)  # fmt: skip
+def test_what_must_arrive_is_found_where_it_stands(text: str, expected: list[str]) -> None:
+    assert spans(text) == expected
+    assert all(text[span.start : span.end] == span.text for span in find(text))
+
+
+def test_each_kind_is_named() -> None:
+    assert kinds("3 x@y.org http://a.b/c %s 🙂 <b> A4 /a/b/c #x `c` ab.org") == [
+        "number", "e-mail address", "url", "placeholder", "emoji", "markup", "identifier", "path", "name", "code",
+        "domain",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["aaaa" * 25_000, "<a " * 20_000, "{" * 50_000, "http://" + "(" * 50_000, "1." * 50_000, "a." * 50_000,
+     "+1" * 40_000, "ab-" * 30_000 + ".", "`" * 9_999,
+     "{a,plural " * 5_000, ":a" * 30_000, "00 1 " * 20_000, "a_" * 40_000, "@" * 20_000],
+)  # fmt: skip
+def test_no_text_takes_long(text: str) -> None:
+    start = time.perf_counter()
+    find(text)
+    assert time.perf_counter() - start < 5  # a pattern that backtracks takes minutes
+
+
+def lost(src: str, translation: str, lang: str | None = "de") -> list[str]:
+    return [span.text for span in missing(find(src), translation, src, lang)]
+
+
+@pytest.mark.parametrize(
+    ("src", "translation"),
+    [
+        ("2 dogs and 12 cats", "Zwei Hunde und zwölf Katzen"),
+        ("the 1st of 3", "der erste von drei"),
+        ("1,000.5 m and 3.5 l", "1.000,5 m und 3,5 l"),
+        ("1,000 people", "1000 Menschen"),
+        ("10,000", "10 000"),
+        ("on 5/1/2024", "am 1.5.2024"),
+        ("on 2024-05-01", "am 01.05.2024"),
+        ("on 2024-05-01", "am 1. Mai 2024"),
+        ("at 10:30", "um 10.30 Uhr"),
+        ("at 3:30 pm", "um 15:30 Uhr"),
+        ("20 million people", "20 Millionen Menschen"),
+        ("3-4 dogs", "drei bis vier Hunde"),
+        ("in the 1960s", "in den 60er-Jahren"),
+        ("30 or 45 dogs, 10,000 cats", "dreißig oder fünfundvierzig Hunde, zehntausend Katzen"),
+        ("at 2:30", "um halb drei"),
+        ("at 12:30", "um halb eins"),
+        ("at 7:00", "um sieben"),
+        ("at 7:00 p.m.", "um 7 Uhr abends"),
+        ("in den 60er Jahren", "in the 1960s"),
+        ("1,500 thousand", "1,5 Millionen"),
+        ("Press %s to {action}.", "{action} mit %s."),
+        ("A4 and 4", "A4 und vier"),
+        ("ten dogs", "Hunde"),  # no digits, nothing to check
+    ],
+)
+def test_a_number_may_be_written_as_its_reader_does(src: str, translation: str) -> None:
+    assert lost(src, translation) == []
+
+
+def test_chinese_numbers() -> None:
+    assert lost("20 million people and 10,000 dogs", "2000万人和1万只狗", "zh") == []
+    assert lost("2 dogs", "两只狗", "zh") == []
+    assert lost("at 7:30, 30 dogs", "七点半，三十只狗", "zh") == []
+    assert lost("in the mid-1990s", "在20世纪90年代中期", "zh") == []
+    assert lost("2 dogs", "一只狗", "zh") == ["2"]
+
+
+@pytest.mark.parametrize(
+    ("src", "translation", "expected"),
+    [
+        ("2 dogs", "Ein Hund", ["2"]),
+        ("47 dogs", "Hunde", ["47"]),
+        ("3.5 l", "35 l", ["3.5"]),
+        ("1,000 m", "100 m", ["1,000"]),
+        ("at 10:30", "um 10:45", ["10:30"]),
+        ("in the 1960s", "in den 70er-Jahren", ["1960"]),
+        ("in 1960", "60 Jahre", ["1960"]),
+        ("30 dogs", "dreiundzwanzig Hunde", ["30"]),
+        ("30 dogs, 30 cats", "dreißig Hunde", ["30"]),
+        ("at 7:45", "um sieben", ["7:45"]),
+        ("at 7:30", "um sieben", ["7:30"]),
+        ("at 7:30", "um halb neun", ["7:30"]),
+        ("1965s", "65er", ["1965"]),
+        ("2 dogs, 2 cats", "zwei Hunde", ["2"]),
+        ("Press %s to {action}.", "Drücke % s.", ["%s", "{action}"]),
+        ("%s and %s", "%s", ["%s"]),
+        ("see https://a.org/x2 and 2", "siehe https://a.org/x2", ["2"]),
+        ("🙂 and 👍🏽", "👍", ["🙂", "👍🏽"]),
+        ("20 million", "200 Hunde", ["20"]),
+    ],
+)
+def test_what_is_missing_is_named_as_often_as_it_is_missing(src: str, translation: str, expected: list[str]) -> None:
+    assert lost(src, translation) == expected
+
+
+def test_a_number_of_thousands_of_digits_is_one_too() -> None:
+    long = "1" * 5000
+    assert lost(f"a {long}", "ein Hund") == [long]
+    assert lost(f"a {long}", f"ein {long}") == []
+
+
+def test_where_the_words_of_a_language_are_unknown_small_numbers_are_taken_on_trust() -> None:
+    assert lost("2 dogs", "Két kutya", "hu") == []
+    assert lost("47 dogs", "Kutyák", "hu") == ["47"]
+    assert lost("at 7:00", "7 órakor", "hu") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("00:00:01,000 --> 00:00:03,500", "subtitle times"),
+        ("01:02.300 --> 01:04.000 align:start", "subtitle times"),
+        ("<p>", "markup"),
+        ('<div class="a"><br/></div>', "markup"),
+        ("&nbsp;&nbsp;<hr>", "markup"),
+        ("for (int i = 0; i < n; i++) {", "code"),
+        ("x = model.forward(batch);", "code"),
+        ("def translate(self, texts):", "code"),
+        ("import os, sys;", "code"),
+        ("#include <stdio.h>", "code"),
+        ("}", "code"),
+        ("self->run(argc, argv);", "code"),
+        ("return x + 1;", "code"),
+    ],
+)
+def test_what_is_plainly_no_text_is_named(line: str, what: str) -> None:
+    assert not_text(line).startswith(f"{what}, not text: ")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "", "A dog runs (on the beach); it is happy.", "<p>A dog runs.</p>", "for (say) ten dogs", "Price = 5 euros.",
+        "If (and only if) it rains, we stay;", "From Monday to Friday:", "Use `x = f(y);` here.", "return to sender",
+        "It runs from 10:30 to 11:00.", "Class 5: dogs", "import taxes (high)", "😀 (hello) {name}", "7 + 5 = 12",
+    ],
+)  # fmt: skip
+def test_text_is_not_taken_for_something_else(line: str) -> None:
+    assert not_text(line) == ""
