@@ -19,29 +19,26 @@ from dragoman import __version__
 from dragoman.errors import DragomanError
 from dragoman.serving import explaining, pages
 from dragoman.serving.apis import deepl, deepl_glossaries, deepl_v3, libretranslate, native
-from dragoman.serving.batcher import TURN_ON_CPU, Batcher, BusyError
+from dragoman.serving.apis.api import Api, error_of
+from dragoman.serving.batcher import TURN_ON_CPU, Batcher
 from dragoman.serving.documents import Documents
-from dragoman.serving.glossaries import Glossaries, UnknownError
-from dragoman.serving.http import DeniedError, MalformedError, State, check_key, no_json, state_of
+from dragoman.serving.glossaries import Glossaries
+from dragoman.serving.http import check_key, no_json, state_of
 from dragoman.serving.keys import Keys
-from dragoman.serving.limits import Limits, TooMuchError
+from dragoman.serving.limits import Limits
 from dragoman.serving.metrics import Metrics
 from dragoman.serving.options import LOOPBACK, ServeOptions
-from dragoman.serving.pairs import Pairs, UnservedError
+from dragoman.serving.pairs import Pairs
+from dragoman.serving.refusals import BusyError, ClientLeft, DeniedError, RefusalError
 from dragoman.serving.service import Service
-from dragoman.serving.transport import ClientLeft, Envelope, Gate, Shed, error_body, retry_after
+from dragoman.serving.state import State
+from dragoman.serving.transport import Envelope, ErrorBody, Gate, Shed
 from dragoman.translation.options import TranslateOptions
 
 logger = logging.getLogger("dragoman.serving")
 
-STATUS: dict[type[Exception], int] = {
-    UnservedError: 400,
-    MalformedError: 400,
-    TooMuchError: 413,
-    UnknownError: 404,
-    BusyError: 429,
-}
-"""What errors of ours are answered with; the rest of ``DragomanError`` is the request's fault: 400."""
+APIS: list[Api] = [native.API, libretranslate.API, deepl.API, deepl_glossaries.API, deepl_v3.API]
+"""The APIs that a server offers: another one is another module of ``apis`` and an entry here."""
 
 
 def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, State]:
@@ -67,21 +64,21 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
     state = State(service, Metrics(batcher), keys, stored, Documents(service, options.documents))
     app = FastAPI(
         title="dragoman", docs_url=None, redoc_url=None, openapi_url="/spec", lifespan=_lifespan,
-        description="Translation by a Transformer: dragoman's own API, LibreTranslate's and DeepL's v2.",
+        description="Translation by a Transformer: dragoman's own API, LibreTranslate's, and DeepL's v2 and v3.",
     )  # fmt: skip
     app.state.dragoman, app.state.turns = state, explaining.Turns()
-    apis = native, libretranslate, deepl, deepl_glossaries, deepl_v3, explaining, pages
-    for router in (api.router for api in apis):
+    error, queued = error_of(APIS), [path for api in APIS for path in api.queued]
+    for router in (*(api.router for api in APIS), explaining.router, pages.router):
         app.include_router(router)
     _operations(app)
-    _errors(app)
-    app.openapi = lambda: described(app, pairs)  # type: ignore[method-assign]
-    app.add_middleware(Shed, queued=QUEUED, busy_for_s=lambda: batcher.busy_for_s)
+    _errors(app, error)
+    app.openapi = lambda: described(app, pairs, error)  # type: ignore[method-assign]
+    app.add_middleware(Shed, error=error, queued=queued, busy_for_s=lambda: batcher.busy_for_s)
     hosts = [*LOOPBACK, options.host, *options.allow_host]
     if options.host in ("0.0.0.0", "::") and not options.allow_host:
         hosts = ["*"]
-    sizes = dict.fromkeys(UPLOADS, options.max_document)
-    outer: Any = Gate(app, most_bytes=options.max_body, of_path=sizes, hosts=hosts)
+    sizes = {path: options.max_document for api in APIS for path in api.uploads}
+    outer: Any = Gate(app, error, most_bytes=options.max_body, of_path=sizes, hosts=hosts)
     if options.cors_origin:  # outside of all that refuses: a page may read why
         outer = CORSMiddleware(
             outer, allow_origins=list(options.cors_origin), allow_methods=["GET", "POST"],
@@ -113,22 +110,19 @@ def _operations(app: FastAPI) -> None:
         return Response(state_of(request).metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-def _errors(app: FastAPI) -> None:
-    """Each error as the API that was asked would say it; nothing of ours in any but the log."""
+def _errors(app: FastAPI, error_body: ErrorBody) -> None:
+    """Answer every error in the shape of the request's API; tracebacks go to the log alone."""
 
     def answer(request: Request, status: int, message: str, headers: Any = None) -> JSONResponse:
         return JSONResponse(error_body(request.url.path, message), status_code=status, headers=headers)
 
     @app.exception_handler(DragomanError)
     async def ours(request: Request, error: DragomanError) -> JSONResponse:
-        if isinstance(error, DeniedError):
-            return answer(request, error.status, str(error))
-        if isinstance(error, BusyError):
-            return answer(request, 429, str(error), retry_after(error.retry_after_s))
-        if not state_of(request).service.ready:
+        # while the server starts or stops, its other errors would be puzzling consequences of that
+        if not state_of(request).service.ready and not isinstance(error, DeniedError | BusyError):
             return answer(request, 503, "the server is starting or shutting down: try again later")
-        status = next((status for kind, status in STATUS.items() if isinstance(error, kind)), 400)
-        return answer(request, status, str(error))
+        status = error.status if isinstance(error, RefusalError) else RefusalError.status
+        return answer(request, status, str(error), error.headers if isinstance(error, BusyError) else None)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
@@ -165,12 +159,6 @@ def _said(problem: Any) -> str:
     return f"{'.'.join(str(part) for part in problem['loc'] if part != 'body') or 'body'}: {problem['msg']}"
 
 
-UPLOADS = ("/v2/document", "/translate_file")
-"""Routes whose body is a document."""
-
-QUEUED = ("/v1/translate", "/translate", "/v2/translate")
-"""Routes whose texts wait in the queue of all requests."""
-
 REFUSALS = {
     400: "The request cannot be met; the message says why.", 401: "An API key is missing.",
     403: "The API key is missing or not known.", 404: "There is no such thing.",
@@ -181,8 +169,8 @@ REFUSALS = {
 """What else than success an answer may be."""
 
 
-def described(app: FastAPI, pairs: Pairs) -> dict[str, Any]:
-    """The OpenAPI document: FastAPI's, with the languages that are served and every refusal in its API's shape."""
+def described(app: FastAPI, pairs: Pairs, error_body: ErrorBody) -> dict[str, Any]:
+    """Return FastAPI's OpenAPI document with the languages that are served and every refusal in its API's shape."""
     if app.openapi_schema is None:
         spec = get_openapi(title=app.title, version=__version__, description=app.description, routes=app.routes)
         for path, operations in spec["paths"].items():
@@ -198,12 +186,13 @@ def described(app: FastAPI, pairs: Pairs) -> dict[str, Any]:
 
 
 def _shape(example: Any) -> dict[str, Any]:
-    """The schema of an error like ``example``."""
-    if isinstance(example, str):
-        return {"type": "string"}
-    return {
-        "type": "object", "required": list(example), "properties": {name: _shape(v) for name, v in example.items()}
-    }  # fmt: skip
+    """Return the JSON schema of an error like ``example``."""
+    if isinstance(example, dict):
+        properties = {name: _shape(value) for name, value in example.items()}
+        return {"type": "object", "required": list(example), "properties": properties}
+    if isinstance(example, list):
+        return {"type": "array", "items": _shape(example[0])}
+    return {"type": "string"}
 
 
 def _name_languages(node: Any, pairs: Pairs) -> None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from dragoman.errors import ServeError
+from dragoman.serving.refusals import BusyError
 from dragoman.translation.notes import Events
 from dragoman.translation.plan import Plan
 from dragoman.translation.segment_search import translate_segments
@@ -36,14 +37,6 @@ will be searched in full ones."""
 TURN_ON_CPU = 1024
 """Tokens that an owner takes at a time on a CPU: a sentence of a larger batch costs no less, but all who come meanwhile
 wait for its end, and its beams need the memory."""
-
-
-class BusyError(ServeError):
-    """The queue is full: try again after ``retry_after_s`` seconds."""
-
-    def __init__(self, retry_after_s: float) -> None:
-        super().__init__("the server is busy: try again later")
-        self.retry_after_s = retry_after_s
 
 
 class Ticket:

@@ -27,10 +27,8 @@ from dragoman.documents.document import Asked
 from dragoman.documents.translate import Opened, open_document
 from dragoman.errors import DragomanError
 from dragoman.files import explained, write_bytes, write_text
-from dragoman.serving.batcher import BusyError
-from dragoman.serving.glossaries import UnknownError
-from dragoman.serving.http import MalformedError
 from dragoman.serving.pairs import Pair
+from dragoman.serving.refusals import BusyError, MalformedError, UnknownError
 from dragoman.serving.service import Service
 from dragoman.translation.assemble import Translation
 from dragoman.translation.options import TranslateOptions

@@ -11,15 +11,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from dragoman.errors import ConfigError, ServeError
+from dragoman.errors import ConfigError
 from dragoman.files import explained, write_text
+from dragoman.serving.refusals import UnknownError
 
 MOST = 1000
 """Glossaries in one folder."""
-
-
-class UnknownError(ServeError):
-    """There is no glossary of that name: HTTP 404."""
 
 
 @dataclass(frozen=True)

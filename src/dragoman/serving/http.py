@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl
 
 from fastapi import Request
@@ -14,40 +13,12 @@ from starlette.datastructures import FormData
 
 from dragoman.documents import markup
 from dragoman.documents.units import Translations, units_of, write
-from dragoman.errors import ServeError
 from dragoman.languages.codes import UNSPACED, primary
-from dragoman.serving.glossaries import Glossaries
-from dragoman.serving.keys import Keys
-from dragoman.serving.metrics import Metrics
 from dragoman.serving.pairs import Pair
+from dragoman.serving.refusals import DeniedError, MalformedError
 from dragoman.serving.service import Answer, Service
+from dragoman.serving.state import State
 from dragoman.translation.options import TranslateOptions
-
-if TYPE_CHECKING:
-    from dragoman.serving.documents import Documents
-
-
-@dataclass(frozen=True)
-class State:
-    """The parts of a running server."""
-
-    service: Service
-    metrics: Metrics
-    keys: Keys | None
-    glossaries: Glossaries | None
-    documents: Documents
-
-
-class MalformedError(ServeError):
-    """A request that cannot be read: HTTP 400."""
-
-
-class DeniedError(ServeError):
-    """No key, or one that is not known."""
-
-    def __init__(self, message: str, status: int) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 def state_of(request: Request) -> State:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dragoman.errors import ConfigError, ServeError
+from dragoman.errors import ConfigError
+from dragoman.serving.refusals import TooMuchError
 from dragoman.translation.options import TranslateOptions
 
 EXPLAINED = 400
@@ -17,10 +18,6 @@ EXPLAINED_TOKENS = 256
 
 SHORT = 10
 """Characters of a short sentence: a request may have as many sentences as there is room for such, or texts."""
-
-
-class TooMuchError(ServeError):
-    """A request is beyond a limit: HTTP 413."""
 
 
 MOST_INCLUDED = 400

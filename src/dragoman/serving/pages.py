@@ -12,9 +12,10 @@ from dragoman.documents import SUFFIXES
 from dragoman.languages.codes import UNSPACED
 from dragoman.pages.colours import scale
 from dragoman.pages.render import checksum, render
-from dragoman.serving.http import State, state_of
+from dragoman.serving.http import state_of
 from dragoman.serving.limits import EXPLAINED
 from dragoman.serving.pairs import name_of
+from dragoman.serving.state import State
 
 router = APIRouter(tags=["pages"], default_response_class=HTMLResponse)
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from dragoman.errors import ConfigError, ServeError
+from dragoman.errors import ConfigError
 from dragoman.languages.codes import primary
 from dragoman.languages.stopwords import language_scores
+from dragoman.serving.refusals import UnservedError
 
 _NAMES = (
     "af Afrikaans|ar Arabic|az Azerbaijani|be Belarusian|bg Bulgarian|bn Bengali|bs Bosnian|ca Catalan|cs Czech|"
@@ -39,10 +40,6 @@ class Detected(NamedTuple):
 
     code: str
     confidence: float  # 0 to 1
-
-
-class UnservedError(ServeError):
-    """A language or a pair is not served."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 from dragoman.errors import ConfigError
 from dragoman.serving.batcher import Batcher, Ticket
 from dragoman.serving.limits import Limits
-from dragoman.serving.pairs import Pair, Pairs, UnservedError, match
+from dragoman.serving.pairs import Pair, Pairs, match
+from dragoman.serving.refusals import UnservedError
 from dragoman.translation.assemble import Translation, assemble
 from dragoman.translation.notes import Events, Note
 from dragoman.translation.options import TranslateOptions

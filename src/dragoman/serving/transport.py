@@ -15,8 +15,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMap
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from dragoman.serving.batcher import BusyError
 from dragoman.serving.metrics import Metrics
+from dragoman.serving.refusals import BusyError, ClientLeft
 
 logger = logging.getLogger("dragoman.serving")
 
@@ -45,13 +45,8 @@ HEADERS = {
 """Of every answer; a page brings a content security policy of its own."""
 
 
-def error_body(path: str, message: str) -> dict[str, Any]:
-    """An error as the clients of each API expect it."""
-    if path.startswith(("/v2/", "/v3/")):
-        return {"message": message}
-    if path.startswith("/v1/"):
-        return {"error": {"message": message}}
-    return {"error": message}
+ErrorBody = Callable[[str, str], Any]
+"""Makes the JSON body of an error from the path of the request and the message; see ``apis.api.error_of``."""
 
 
 class Envelope:
@@ -90,9 +85,11 @@ class Envelope:
 class Gate:
     """Before all routes: nothing passes that is too long, too slow, or for another host."""
 
-    def __init__(self, app: App, *, most_bytes: int, of_path: Mapping[str, int], hosts: Sequence[str]) -> None:
-        """``most_bytes`` of a body; ``of_path``: of those routes."""
-        self.app, self.most_bytes, self.of_path = app, most_bytes, of_path
+    def __init__(
+        self, app: App, error: ErrorBody, *, most_bytes: int, of_path: Mapping[str, int], hosts: Sequence[str]
+    ) -> None:
+        """Take the largest body in bytes: ``most_bytes``, or that of the path in ``of_path``; and the Host names."""
+        self.app, self.error, self.most_bytes, self.of_path = app, error, most_bytes, of_path
         self.hosts = frozenset(host.lower() for host in hosts)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -100,29 +97,33 @@ class Gate:
             await self.app(scope, receive, send)
             return
         headers = {name.lower(): value for name, value in scope["headers"]}
+
+        async def refused(status: int, message: str, unread: Receive | None = receive) -> None:
+            await refuse(send, status, self.error(scope["path"], message), unread=unread)
+
         if not self._is_for_us(headers.get(b"host", b"").decode("latin-1")):
-            await refuse(scope, send, 421, "this server is not known by that name: see --allow-host", unread=receive)
+            await refused(421, "this server is not known by that name: see --allow-host")
             return
         try:
             unquote_to_bytes(scope["query_string"]).decode("utf-8")
         except UnicodeDecodeError:
-            await refuse(scope, send, 400, "the query is not UTF-8", unread=receive)
+            await refused(400, "the query is not UTF-8")
             return
         most = self.of_path.get(scope["path"], self.most_bytes)
         seconds = DOCUMENT_S if scope["path"] in self.of_path else BODY_S
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > most:
-            await refuse(scope, send, 413, f"the body is longer than {most:,} bytes", unread=receive)
+            await refused(413, f"the body is longer than {most:,} bytes")
             return
         try:
             body = await asyncio.wait_for(self._body(receive, most), seconds)
         except ClientLeft:
             return
         except TimeoutError:
-            await refuse(scope, send, 408, f"the body did not come within {seconds:.0f} seconds")
+            await refused(408, f"the body did not come within {seconds:.0f} seconds", None)
             return
         if body is None:
-            await refuse(scope, send, 413, f"the body is longer than {most:,} bytes", unread=receive)
+            await refused(413, f"the body is longer than {most:,} bytes")
             return
         given = False
 
@@ -160,43 +161,41 @@ class Shed:
     An overload is mostly refusals, and the time that each takes is taken from the requests that were let in.
     """
 
-    def __init__(self, app: App, queued: Collection[str], busy_for_s: Callable[[], float | None]) -> None:
-        """``queued``: the routes whose texts wait; ``busy_for_s``: seconds until there is room, or None: there is."""
-        self.app, self.queued, self.busy_for_s = app, frozenset(queued), busy_for_s
+    def __init__(
+        self, app: App, error: ErrorBody, queued: Collection[str], busy_for_s: Callable[[], float | None]
+    ) -> None:
+        """Take the paths whose texts wait, and a function that returns the seconds until there is room, or None."""
+        self.app, self.error, self.queued, self.busy_for_s = app, error, frozenset(queued), busy_for_s
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "POST" and scope["path"] in self.queued:
             again_after_s = self.busy_for_s()
             if again_after_s is not None:
                 scope["shed"] = scope["path"]  # it never comes to its route, whose name the metrics want
-                await refuse(scope, send, 429, str(BusyError(again_after_s)), retry_after(again_after_s))
+                busy = BusyError(again_after_s)
+                await refuse(send, busy.status, self.error(scope["path"], str(busy)), busy.headers)
                 return
         await self.app(scope, receive, send)
 
 
-def retry_after(seconds: float) -> dict[str, str]:
-    """The header that says when to come again, in whole seconds."""
-    return {"retry-after": str(round(seconds + 0.5))}
-
-
 async def refuse(
-    scope: Message, send: Send, status: int, message: str, headers: Mapping[str, str] | None = None,
-    unread: Receive | None = None,
-) -> None:  # fmt: skip
-    """Answer with an error, in the shape of the API that was asked; the connection is closed if the body may be unread.
+    send: Send, status: int, error: Any, headers: Mapping[str, str] | None = None, unread: Receive | None = None
+) -> None:
+    """Answer with an error; the connection is closed if the body of the request may be unread.
 
     Args:
-        headers: Further ones, of a request that was read.
+        error: JSON body in the shape of the API.
+        headers: Further headers of a request that was read to its end.
         unread: The rest of a body that may still be coming. It is taken for ``LINGER_S``: a connection that is closed
             over unread bytes is reset, and then the client may lose the answer.
     """
-    body = json.dumps(error_body(scope["path"], message)).encode()
-    said = {
+    body = json.dumps(error).encode()
+    all_headers = {
         "content-type": "application/json",
         "content-length": str(len(body)),
         **(headers or {"connection": "close"}),
     }
-    encoded = [(name.encode(), value.encode()) for name, value in said.items()]
+    encoded = [(name.encode(), value.encode()) for name, value in all_headers.items()]
     await send({"type": "http.response.start", "status": status, "headers": encoded})
     await send({"type": "http.response.body", "body": body, "more_body": True})
     if unread is not None:
@@ -205,10 +204,6 @@ async def refuse(
                 while (await unread()).get("more_body"):
                     await asyncio.sleep(0.005)  # others have their turn
     await send({"type": "http.response.body", "body": b""})
-
-
-class ClientLeft(Exception):  # noqa: N818  (no error of ours or of anybody)
-    """The client closed the connection; nobody reads an answer."""
 
 
 async def unless_gone(receive: Receive, work: Awaitable[Any]) -> Any:

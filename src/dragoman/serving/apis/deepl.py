@@ -12,11 +12,11 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, JSONResponse
 from pydantic import BaseModel, Field
 
-from dragoman.serving.apis.deepl_glossaries import checked, chosen
+from dragoman.serving.apis.api import Api
+from dragoman.serving.apis.deepl_glossaries import checked, chosen, error_body
 from dragoman.serving.documents import Job, state_of_job
 from dragoman.serving.http import (
     COLUMN,
-    MalformedError,
     body_of,
     check_key,
     columns_of,
@@ -29,6 +29,7 @@ from dragoman.serving.http import (
     upload_of,
 )
 from dragoman.serving.pairs import name_of
+from dragoman.serving.refusals import MalformedError
 from dragoman.serving.transport import unless_gone
 
 router = APIRouter(prefix="/v2", tags=["DeepL"])
@@ -201,3 +202,6 @@ async def document_result(document_id: str, request: Request) -> Any:
 async def _job(document_id: str, request: Request) -> Job:
     fields = await checked(request)
     return state_of(request).documents.get(document_id, one_text(fields, "document_key"))
+
+
+API = Api(router, "/v2/", error_body, queued=["/v2/translate"], uploads=["/v2/document"])

@@ -15,9 +15,11 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from pydantic import BaseModel, Field
 
 from dragoman.languages.codes import primary
-from dragoman.serving.glossaries import Dictionary, Glossaries, Stored, UnknownError
-from dragoman.serving.http import MalformedError, body_of, check_key, fields_of, one_text, state_of
+from dragoman.serving.apis.api import Api
+from dragoman.serving.glossaries import Dictionary, Glossaries, Stored
+from dragoman.serving.http import body_of, check_key, fields_of, one_text, state_of
 from dragoman.serving.pairs import Pair, match
+from dragoman.serving.refusals import MalformedError, UnknownError
 
 router = APIRouter(prefix="/v2", tags=["DeepL"])
 
@@ -30,6 +32,11 @@ class GlossaryRequest(BaseModel):
     target_lang: str
     entries: str = Field(min_length=1, description="A term a line: source, tab, target; or as CSV.")
     entries_format: Literal["tsv", "csv"] = "tsv"
+
+
+def error_body(message: str) -> dict[str, str]:
+    """Return an error as clients of DeepL read it."""
+    return {"message": message}
 
 
 async def checked(request: Request) -> dict[str, Any]:
@@ -169,3 +176,6 @@ def chosen(stored: Glossaries | None, id_: str, pair: Pair, source: str) -> Mapp
             return {"glossary": dict(each.entries)}
     has = ", ".join(f"{each.src} to {each.tgt}" for each in one.dictionaries)
     raise MalformedError(f"the glossary is for {has}, not for {pair.src} to {pair.tgt}")
+
+
+API = Api(router, "/v2/", error_body)

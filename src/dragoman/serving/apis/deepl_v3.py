@@ -16,9 +16,11 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
 from dragoman.languages.codes import primary
-from dragoman.serving.apis.deepl_glossaries import checked, stored_in, terms_of, tsv
+from dragoman.serving.apis.api import Api
+from dragoman.serving.apis.deepl_glossaries import checked, error_body, stored_in, terms_of, tsv
 from dragoman.serving.glossaries import Dictionary, Stored
-from dragoman.serving.http import MalformedError, body_of, one_text, state_of
+from dragoman.serving.http import body_of, one_text, state_of
+from dragoman.serving.refusals import MalformedError
 
 router = APIRouter(prefix="/v3/glossaries", tags=["DeepL"])
 
@@ -168,3 +170,6 @@ def _shown(one: Stored) -> dict[str, Any]:
         "glossary_id": one.id, "name": one.name, "creation_time": one.created,
         "dictionaries": [_counted(each) for each in one.dictionaries],
     }  # fmt: skip
+
+
+API = Api(router, "/v3/", error_body)

@@ -13,10 +13,9 @@ from fastapi.responses import FileResponse, JSONResponse
 from pydantic import BaseModel, Field
 
 from dragoman.documents import SUFFIXES
-from dragoman.serving.glossaries import UnknownError
+from dragoman.serving.apis.api import Api
 from dragoman.serving.http import (
     COLUMN,
-    MalformedError,
     body_of,
     check_key,
     columns_of,
@@ -30,7 +29,8 @@ from dragoman.serving.http import (
     upload_of,
 )
 from dragoman.serving.pairs import Detected, name_of
-from dragoman.serving.transport import ClientLeft, unless_gone
+from dragoman.serving.refusals import ClientLeft, MalformedError, UnknownError
+from dragoman.serving.transport import unless_gone
 
 router = APIRouter(tags=["LibreTranslate"])
 
@@ -194,3 +194,6 @@ async def settings(request: Request) -> dict[str, Any]:
 async def health() -> dict[str, str]:
     """Always the same, as long as there is an answer."""
     return {"status": "ok"}
+
+
+API = Api(router, "/", lambda message: {"error": message}, queued=["/translate"], uploads=["/translate_file"])

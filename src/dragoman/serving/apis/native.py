@@ -14,6 +14,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
 from dragoman.errors import ConfigError
+from dragoman.serving.apis.api import Api
 from dragoman.serving.http import check_key, state_of, text_list
 from dragoman.serving.pairs import Pair, name_of
 from dragoman.serving.service import Answer, Service, request_options
@@ -165,3 +166,6 @@ async def _events(stream: AsyncIterator[Any], pair: Pair, options: TranslateOpti
 
 def _event(name: str, data: dict[str, Any]) -> str:
     return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
+
+
+API = Api(router, "/v1/", lambda message: {"error": {"message": message}}, queued=["/v1/translate"])

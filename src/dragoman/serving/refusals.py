@@ -1,0 +1,58 @@
+"""The reasons why the server refuses a request, each with the HTTP status of the answer."""
+
+from __future__ import annotations
+
+from dragoman.errors import ServeError
+
+
+class RefusalError(ServeError):
+    """The request cannot be met."""
+
+    status = 400
+
+
+class MalformedError(RefusalError):
+    """A field or a body of the request cannot be read."""
+
+
+class UnservedError(RefusalError):
+    """The server has no model for a language or a pair of languages."""
+
+
+class DeniedError(RefusalError):
+    """The API key is missing or not known; each API has its own status for that."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class UnknownError(RefusalError):
+    """The server has no glossary or document of that name."""
+
+    status = 404
+
+
+class TooMuchError(RefusalError):
+    """The request is beyond a limit of the server."""
+
+    status = 413
+
+
+class BusyError(RefusalError):
+    """The queue is full: try again after ``retry_after_s`` seconds."""
+
+    status = 429
+
+    def __init__(self, retry_after_s: float) -> None:
+        super().__init__("the server is busy: try again later")
+        self.retry_after_s = retry_after_s
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The header that says when to try again, in whole seconds."""
+        return {"retry-after": str(round(self.retry_after_s + 0.5))}
+
+
+class ClientLeft(Exception):  # noqa: N818  (neither our fault nor the client's)
+    """The client closed the connection; an answer would reach nobody."""
