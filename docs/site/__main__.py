@@ -1,7 +1,8 @@
 """``python -m docs.site``: build both languages into docs/_build/html, offline; a problem ends it with its place.
 
 ``numbers`` writes the numbers of the results into the pages again, ``stamp PAGE...`` notes that Chinese pages have been
-brought up to their English ones, ``record RUN`` runs the examples of the commands and keeps what they print.
+brought up to their English ones, ``modules`` writes the tree of modules into the architecture page again, ``record RUN``
+runs the examples of the commands and keeps what they print.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sys
 from collections.abc import Collection
 from pathlib import Path
 
-from docs.site import numbers, questions, translator
+from docs.site import modules, numbers, questions, translator
 from docs.site.gather import DOCS, LANGUAGES, ROOT, Gatherer, fingerprint, front_matter, sources
 from docs.site.problems import BrokenDocsError
 
@@ -82,7 +83,7 @@ def stamp(pages: list[Path]) -> None:
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m docs.site", description=re.sub("`", "", __doc__ or ""))
-    parser.add_argument("do", nargs="?", default="build", choices=["build", "numbers", "stamp", "record"])
+    parser.add_argument("do", nargs="?", default="build", choices=["build", "numbers", "stamp", "modules", "record"])
     parser.add_argument(
         "given",
         nargs="*",
@@ -97,6 +98,8 @@ def main() -> None:
             renew_numbers()
         elif args.do == "stamp":
             stamp(args.given)
+        elif args.do == "modules":
+            modules.write()
         else:
             from docs.site.record import record
 

@@ -1,14 +1,16 @@
-"""Languages read off file names."""
+"""Codes of languages, what is known of each, and a language that is added."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from dragoman.languages.codes import _TWO_LETTERS, UNSPACED, language_of, primary
-from dragoman.languages.scripts import _SCRIPTS_OF
-from dragoman.languages.stopwords import profiles
+from dragoman.languages.codes import language_of, primary
+from dragoman.languages.known import LANGUAGES, is_known, known
+from dragoman.languages.scripts import SCRIPTS
 
 
 @pytest.mark.parametrize(
@@ -35,6 +37,40 @@ def test_codes_of_three_letters_mean_the_same_languages(lang: str, short: str) -
     assert primary(lang) == short
 
 
-def test_each_language_of_which_something_is_known_has_its_code_of_three_letters() -> None:
-    known = {lang for lang in (*UNSPACED, *profiles(), *_SCRIPTS_OF) if len(lang) == 2 and lang != "iw"}
-    assert known <= set(_TWO_LETTERS.values())
+def test_every_language_of_the_list_has_a_code_and_a_name_of_its_own() -> None:
+    codes = [code for language in LANGUAGES for code in (language.code, *language.dialects)]
+    assert len(set(codes)) == len(codes)
+    for language in LANGUAGES:
+        assert (primary(language.code), bool(language.name)) == (language.code, True)
+        assert set(language.scripts) <= set(SCRIPTS)
+        assert known(f"{language.code}-XX") is language
+
+
+def test_of_an_unknown_language_nothing_is_known_but_its_code() -> None:
+    assert (known("gsw-CH").code, known("gsw-CH").spaces, known(None).code) == ("gsw", True, "")
+    assert not is_known("gsw")
+
+
+def test_a_language_is_added_by_one_entry() -> None:
+    """In a process of its own, for the words of all languages are compared once."""
+    script = """
+from dragoman.languages.known import LANGUAGES, known, is_unspaced, unspaced_codes
+from dragoman.languages.language import Language, NumberWords
+LANGUAGES.append(Language(
+    code="tlh", name="Klingon", scripts=("latin",), spaces=False, family="sci-fi", stop_words="jih soh ghah",
+    no_abbreviations="Qap", continues=lambda tail, piece: piece.startswith("je"),
+    numbers=NumberWords(stems="pagh wa cha wej los vagh jav soch chorgh hut mah mahwa mahcha", half="bid"),
+))
+from dragoman.evaluation.metrics import bleu_tokenizer
+from dragoman.languages import numbers, scripts, sentences, stopwords
+from dragoman.serving.pairs import name_of
+from dragoman.translation.faults import differ
+assert name_of("tlh-KX") == "Klingon" and is_unspaced("tlh") and "tlh" in unspaced_codes()
+assert stopwords.language_scores("jih soh the") == {"tlh": 2.0, "en": 1.0}
+assert stopwords.another_language(["jih", "soh"], "en") == "tlh"
+assert numbers.Words("loS targh", "tlh").take(4) and not numbers.Words("loS", "tlh").take(5)
+assert sentences.sentences("Qap. Mach. je Hegh.", "tlh") == ["Qap. ", "Mach. je Hegh."]
+assert scripts.scripts_of("tlh", None) == ("latin",)
+assert bleu_tokenizer("tlh") == "char" and differ("tlh", "en")
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)

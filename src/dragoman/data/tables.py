@@ -14,7 +14,8 @@ from pathlib import Path
 
 from dragoman.data.corpus import read_lines
 from dragoman.errors import DataError
-from dragoman.languages.codes import is_known, primary
+from dragoman.languages.codes import primary
+from dragoman.languages.known import is_known
 
 SIDES = ({"src", "source"}, {"tgt", "target", "trg"})
 """Headings of the two columns that are no languages."""

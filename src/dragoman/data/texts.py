@@ -14,7 +14,8 @@ from dragoman.data.corpus import read_pairs
 from dragoman.data.tables import read_table, table_languages
 from dragoman.data.tmx import read_tmx, tmx_languages
 from dragoman.errors import ConfigError
-from dragoman.languages.codes import is_known, language_of, primary
+from dragoman.languages.codes import language_of, primary
+from dragoman.languages.known import is_known
 
 FORMS = (
     "two text files (train.en train.de), their common beginning (train, or train en de), a table (.tsv, .csv) or a "

@@ -15,7 +15,7 @@ from dragoman.doctor.repeats import overlap
 from dragoman.doctor.run_checks import diagnose
 from dragoman.doctor.text_checks import Examination, examine, quantiles, summary
 from dragoman.errors import ConfigError
-from dragoman.languages.codes import UNSPACED, primary
+from dragoman.languages.known import is_unspaced
 from dragoman.pages.render import framed
 from dragoman.progress import Ticker
 from dragoman.training.defaults import choose_sizes, with_languages
@@ -214,7 +214,7 @@ def _longest_subwords(config: Config, found: Examination) -> int:
     longest = 0.0
     for side in (0, 1):
         langs = {pair[side] for pair in config.data.pairs}
-        factor = 1.0 if all(primary(lang) in UNSPACED for lang in langs) else SUBWORDS_A_WORD
+        factor = 1.0 if all(is_unspaced(lang) for lang in langs) else SUBWORDS_A_WORD
         longest = max(longest, factor * int(found.words[:, side].max(initial=0)))
     return max(1, round(longest))
 

@@ -13,7 +13,7 @@ from dragoman.documents.document import Asked, Document, Format, Left
 from dragoman.documents.units import Translations, says_something, units_of, write
 from dragoman.errors import ConfigError, DataError, DecodeError
 from dragoman.files import explained, refuse_an_input, write_bytes
-from dragoman.languages.codes import UNSPACED, primary
+from dragoman.languages.known import is_unspaced
 from dragoman.translation.assemble import Translation
 from dragoman.translation.notes import QUIET, Events, Note
 from dragoman.translation.options import TranslateOptions, takes
@@ -76,7 +76,7 @@ class Opened:
         missing = {text: _why_missing(one) for text, one in found.items() if _why_missing(one)}
         made = Translations(
             {text: one for text, one in found.items() if text not in missing},
-            primary(self.asked.src_lang) in UNSPACED, primary(self.asked.tgt_lang) in UNSPACED,
+            is_unspaced(self.asked.src_lang), is_unspaced(self.asked.tgt_lang),
         )  # fmt: skip
         missing |= dict.fromkeys(self.document.reject(made), "its translation would change the markup")
         made = replace(made, of={text: one for text, one in made.of.items() if text not in missing})

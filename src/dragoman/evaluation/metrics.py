@@ -16,7 +16,8 @@ from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import _bootstrap_resample
 
 from dragoman.errors import ConfigError, DataError, not_installed
-from dragoman.languages.codes import CHINESE, UNSPACED, primary
+from dragoman.languages.codes import primary
+from dragoman.languages.known import is_unspaced, known
 
 BOOTSTRAP_SAMPLES = 1000
 OLD_STYLE = "old-style BLEU (lower-cased Moses tokens)"
@@ -57,7 +58,7 @@ def chrf_metric() -> CHRF:
 
 def ter_metric(tgt_lang: str | None) -> TER:
     """sacreBLEU's TER as ``ter`` uses it; it knows the characters of Chinese and Japanese, but not those of Thai."""
-    by_characters = primary(tgt_lang) in UNSPACED
+    by_characters = is_unspaced(tgt_lang)
     return TER(asian_support=by_characters, normalized=by_characters)
 
 
@@ -72,9 +73,9 @@ def bleu_tokenizer(lang: str | None) -> str:
     Chinese by characters but for what is written in Latin letters (``zh``); other languages without spaces, such as
     Japanese and Thai, by characters (``char``: 13a would make one word of a sentence); all others as WMT does (13a).
     """
-    if primary(lang) in CHINESE:
+    if known(lang).code == "zh":
         return "zh"
-    return "char" if primary(lang) in UNSPACED else "13a"
+    return "char" if is_unspaced(lang) else "13a"
 
 
 def bleu(

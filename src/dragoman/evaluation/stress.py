@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from dragoman.data.noise import with_insert, with_typos, without_final_mark, words_of
 from dragoman.evaluation.metrics import bleu, chrf
-from dragoman.languages.codes import UNSPACED, primary
+from dragoman.languages.known import is_unspaced
 from dragoman.translation.assemble import Translation
 from dragoman.translation.faults import FAULTS, faults
 
@@ -80,7 +80,7 @@ def variants(
 
 
 def _a_word(text: str, lang: str | None, chance: random.Random) -> str:
-    if primary(lang) in UNSPACED:
+    if is_unspaced(lang):
         start = int(chance.random() * max(1, len(text) - UNSPACED_WORD + 1))
         return text[start : start + UNSPACED_WORD]
     words = words_of(text) or [text.strip()]
@@ -102,13 +102,13 @@ def long_lines(
         size += n_words(src, src_lang)
     if size < LONG_LINE and len(lines) > 1:
         lines.pop()
-    between = ["" if primary(lang) in UNSPACED else " " for lang in (src_lang, tgt_lang)]
+    between = ["" if is_unspaced(lang) else " " for lang in (src_lang, tgt_lang)]
     return [(between[0].join(src), between[1].join(ref)) for src, ref in lines]
 
 
 def n_words(text: str, lang: str | None) -> int:
     """Words between spaces, or characters where the language has no spaces."""
-    return len("".join(text.split())) if primary(lang) in UNSPACED else len(text.split())
+    return len("".join(text.split())) if is_unspaced(lang) else len(text.split())
 
 
 def measure(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.languages.codes import CHINESE, primary
+from dragoman.languages.known import known
 
 SCRIPTS = (
     "latin", "cyrillic", "greek", "han", "kana", "hangul", "arabic", "hebrew", "devanagari", "thai", "other script",
@@ -33,18 +33,6 @@ _RANGES = {
     "devanagari": [(0x900, 0x980)],
     "thai": [(0xE00, 0xE80)],
 }
-_SCRIPTS_OF = {
-    **dict.fromkeys(CHINESE, ("han",)), "ja": ("kana", "han"), "ko": ("hangul",), "el": ("greek",),
-    "he": ("hebrew",), "iw": ("hebrew",), "th": ("thai",),
-    **dict.fromkeys(("ru", "uk", "bg", "be", "mk", "kk", "ky", "mn"), ("cyrillic",)),
-    **dict.fromkeys(("ar", "fa", "ur", "ps", "ug"), ("arabic",)),
-    **dict.fromkeys(("hi", "mr", "ne", "sa"), ("devanagari",)),
-    **dict.fromkeys(
-        ("en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "no", "nb", "nn", "fi", "et", "lv", "lt", "pl", "cs",
-         "sk", "sl", "hr", "hu", "ro", "tr", "vi", "id", "ms", "eu", "ca", "gl", "ga", "cy", "is", "sq", "mt", "la"),
-        ("latin",),
-    ),
-}  # fmt: skip
 
 
 @functools.cache
@@ -88,7 +76,7 @@ def scripts_of(lang: str | None, counts: NDArray[np.int64]) -> tuple[str, ...]:
     Args:
         counts: Characters of each class in a sample, ``(N_CLASSES,)``.
     """
-    return _SCRIPTS_OF.get(primary(lang)) or (SCRIPTS[int(counts[: len(SCRIPTS)].argmax())],)
+    return known(lang).scripts or (SCRIPTS[int(counts[: len(SCRIPTS)].argmax())],)
 
 
 def in_another_script(counts: NDArray[np.int64], scripts: tuple[str, ...]) -> NDArray[np.bool_]:

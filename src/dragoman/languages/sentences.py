@@ -12,21 +12,14 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from dragoman.languages.codes import primary
+from dragoman.languages.known import known
+from dragoman.languages.language import Language
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ITEM = re.compile(r"(?:^|[:;])\W*(?:\d+|[IVXLC]+|[ivxlc]+|[^\W\d_])[.)]\s*$")  # "1. ", "II. ", "a) "; also "M. "
 _CLOSED = re.compile(r"\s*[(\[][^()\[\]]*[.!?…][)\]]\s+(?=\S)")  # a sentence within brackets, and what comes after it
-_ORDINAL = re.compile(r"\b(?:im|am|vom|zu[mr]|beim|d(?:er|ie|as|en|em|es)|[smd]ein\w*) \d+\.\s+$", re.IGNORECASE)
 _VOLUME = re.compile(r"\b(?:vol|ch|chap|sect?|eq|ca|approx|bd|abs|kap)\.\s+$", re.IGNORECASE)
 TAIL = 80  # characters of a sentence that tell whether it goes on: it may be as long as a line
-_WORDS = {
-    "cs": "kol|hod",
-    "de": "[Mm]ich|mag|Bart|Art|OK",
-    "en": "art|[Mm]e|OK|[Nn]o|ill|[Mm]ay|ID|sec|miss|fed|op|LA",
-    "fr": "art|vol|sec",
-}
-"""Words that sentencex takes for abbreviations; a capital after them begins a sentence all the same."""
 _UNSPACED_ENDS = frozenset("。！？｡｢｣」』…။។।")
 
 
@@ -37,12 +30,12 @@ def sentences(text: str, lang: str | None) -> list[str]:
         text: Any text; one without an end of a sentence is one sentence, and ``""`` has none.
         lang: Its language; None: not known.
     """
-    lang = primary(lang)
+    language = known(lang)
     ends: list[int] = []  # where each sentence found so far ends
     begun = end = 0
     spoken = False  # are there letters in the last one?
-    for piece in _pieces(text, lang or "en"):
-        if ends and not _continues(text[max(begun, end - TAIL) : end], spoken, piece, lang):
+    for piece in _pieces(text, language):
+        if ends and not _continues(text[max(begun, end - TAIL) : end], spoken, piece, language):
             begun, spoken = end, False
             ends.append(end)
         elif not ends:
@@ -55,28 +48,28 @@ def sentences(text: str, lang: str | None) -> list[str]:
     return [text[start:stop] for start, stop in pairwise([0, *ends])]
 
 
-def _pieces(text: str, lang: str) -> list[str]:
+def _pieces(text: str, language: Language) -> list[str]:
     """What sentencex makes of it, and sentences in brackets by themselves."""
     shown = _SURROGATE.sub("\ufffd", text)  # half a character cannot be handed over
-    cut = _segmenter().segment(lang, shown)
+    cut = _segmenter().segment(language.code or "en", shown)
     if "".join(cut) != shown:  # it promises to lose nothing, and a translation must not hang on that
         return [text]
     pieces, start = [], 0
     for length in map(len, cut):
         piece = text[start : start + length]
         closed = _CLOSED.match(piece)
-        ends = [0, *([] if closed is None else [closed.end()]), *_ends_of_words(piece, lang), length]
+        ends = [0, *([] if closed is None else [closed.end()]), *_ends_of_words(piece, language), length]
         pieces += [piece[one:other] for one, other in pairwise(sorted(set(ends)))]
         start += length
     return pieces
 
 
-def _ends_of_words(piece: str, lang: str) -> list[int]:
-    """Where sentences end within a piece because a word is none of the abbreviations."""
-    if lang not in _WORDS:
+def _ends_of_words(piece: str, language: Language) -> list[int]:
+    """Return where sentences end within a piece because their last word is no abbreviation."""
+    if not language.no_abbreviations:
         return []
-    found = re.finditer(rf"\b(?:{_WORDS[lang]})[.]\s+(?=[^\W\d_])", piece)
-    return [match.end() for match in found if piece[match.end()].isupper()]
+    words = re.finditer(rf"\b(?:{language.no_abbreviations})[.]\s+(?=[^\W\d_])", piece)
+    return [word.end() for word in words if piece[word.end()].isupper()]
 
 
 @cache
@@ -86,17 +79,20 @@ def _segmenter() -> Any:
     return sentencex
 
 
-def _continues(tail: str, spoken: bool, piece: str, lang: str) -> bool:
-    """Does ``piece`` belong to the sentence before it, of which ``tail`` is the end, and which may have letters?"""
+def _continues(tail: str, spoken: bool, piece: str, language: Language) -> bool:
+    """True if ``piece`` belongs to the sentence before it.
+
+    Args:
+        tail: The end of that sentence.
+        spoken: True if that sentence has letters.
+    """
     if not _has_letter(piece) and not any(map(str.isdigit, piece)):  # a bracket, dots, a smile
         return True
     if not spoken or _ITEM.search(tail) or (_VOLUME.search(tail) and piece[0].isdigit()):
         return True
     if not tail[-1].isspace() and not _UNSPACED_ENDS & set(tail[-3:]):  # an address, a file name
         return True
-    if lang == "ja" and tail.rstrip()[-1:] in "」』" and piece.startswith(("と", "って")):  # so he said
-        return True
-    return lang == "de" and _ORDINAL.search(tail) is not None
+    return language.continues(tail, piece)
 
 
 def _has_letter(text: str) -> bool:

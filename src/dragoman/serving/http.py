@@ -13,7 +13,7 @@ from starlette.datastructures import FormData
 
 from dragoman.documents import markup
 from dragoman.documents.units import Translations, units_of, write
-from dragoman.languages.codes import UNSPACED, primary
+from dragoman.languages.known import is_unspaced
 from dragoman.serving.pairs import Pair
 from dragoman.serving.refusals import DeniedError, MalformedError
 from dragoman.serving.service import Answer, Service
@@ -185,7 +185,7 @@ async def translate_markup(
     answers = await service.translate(plain, pair, options)
     found = Translations(
         {text: answer.lines[0] for text, answer in zip(plain, answers, strict=True)},
-        primary(pair.src) in UNSPACED, primary(pair.tgt) in UNSPACED,
+        is_unspaced(pair.src), is_unspaced(pair.tgt),
     )  # fmt: skip
     in_order = iter(answers)
     return [(write(parts, found), [next(in_order) for _ in own]) for parts, own in zip(documents, units, strict=True)]

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from dragoman.documents import SUFFIXES
-from dragoman.languages.codes import UNSPACED
+from dragoman.languages.known import unspaced_codes
 from dragoman.pages.colours import scale
 from dragoman.pages.render import checksum, render
 from dragoman.serving.http import state_of
@@ -34,7 +34,7 @@ def _index(state: State) -> str:
         "pairs": [[pair.src, pair.tgt] for pair in pairs],
         "sources": state.service.pairs.sources,
         "names": [[code, name_of(code)] for code in codes],
-        "unspaced": list(UNSPACED),
+        "unspaced": unspaced_codes(),
         "most": state.service.limits.chars,
         "beam": min(pair.translator.config.decode.beam_size for pair in pairs),
         "explained": EXPLAINED,

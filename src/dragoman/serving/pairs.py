@@ -8,21 +8,9 @@ from typing import Any, NamedTuple
 
 from dragoman.errors import ConfigError
 from dragoman.languages.codes import primary
+from dragoman.languages.known import known
 from dragoman.languages.stopwords import language_scores
 from dragoman.serving.refusals import UnservedError
-
-_NAMES = (
-    "af Afrikaans|ar Arabic|az Azerbaijani|be Belarusian|bg Bulgarian|bn Bengali|bs Bosnian|ca Catalan|cs Czech|"
-    "cy Welsh|da Danish|de German|el Greek|en English|eo Esperanto|es Spanish|et Estonian|eu Basque|fa Persian|"
-    "fi Finnish|fr French|ga Irish|gl Galician|gu Gujarati|he Hebrew|hi Hindi|hr Croatian|hu Hungarian|hy Armenian|"
-    "id Indonesian|is Icelandic|it Italian|ja Japanese|ka Georgian|kk Kazakh|km Khmer|kn Kannada|ko Korean|ky Kyrgyz|"
-    "la Latin|lo Lao|lt Lithuanian|lv Latvian|mk Macedonian|ml Malayalam|mn Mongolian|mr Marathi|ms Malay|mt Maltese|"
-    "my Burmese|nb Norwegian Bokmål|ne Nepali|nl Dutch|nn Norwegian Nynorsk|no Norwegian|pa Punjabi|pl Polish|"
-    "ps Pashto|pt Portuguese|ro Romanian|ru Russian|sk Slovak|sl Slovenian|sq Albanian|sr Serbian|sv Swedish|"
-    "sw Swahili|ta Tamil|te Telugu|th Thai|tl Tagalog|tr Turkish|uk Ukrainian|ur Urdu|uz Uzbek|vi Vietnamese|zh Chinese"
-)
-NAMES: Mapping[str, str] = {code: name for code, _, name in (each.partition(" ") for each in _NAMES.split("|"))}
-"""English names of languages by their primary code."""
 
 ALIASES: Mapping[str, str] = {
     "iw": "he", "in": "id", "ji": "yi", "nb": "no", "nn": "no", "no": "nb", "pb": "pt-br", "zt": "zh-hant", "cn": "zh"
@@ -31,8 +19,8 @@ ALIASES: Mapping[str, str] = {
 
 
 def name_of(code: str) -> str:
-    """``German`` of ``de``; the code itself where no name is known."""
-    return NAMES.get(primary(code), code)
+    """Return ``German`` for ``de``; the code itself where no name is known."""
+    return known(code).name
 
 
 class Detected(NamedTuple):

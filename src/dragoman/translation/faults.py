@@ -15,7 +15,7 @@ from itertools import pairwise
 from operator import eq
 from typing import NamedTuple
 
-from dragoman.languages.codes import primary
+from dragoman.languages.known import known
 
 LOOP_PERIOD = 12
 LOOP_REPEATS = 3
@@ -44,12 +44,6 @@ attention to this many subwords of its source in a row."""
 
 FAULTS = ("empty", "loop", "long", "short", "copy")
 """What may be wrong, in the order in which it is named."""
-
-_NEAR = (
-    {"da", "nb", "nn", "no", "sv"}, {"bs", "hr", "sr", "sh", "me"}, {"cs", "sk"}, {"id", "ms"}, {"mk", "bg"},
-    {"es", "pt", "gl", "ca", "ast"}, {"zh", "cmn", "yue", "ja", "wuu"}, {"af", "nl"}, {"ru", "uk", "be"},
-)  # fmt: skip
-"""Languages so near each other that a sentence may well be the same in both."""
 
 _IDEOGRAPHS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # a unit each: no spaces part them
 _IDEOGRAPH = re.compile(f"[{_IDEOGRAPHS}]")
@@ -208,9 +202,10 @@ def neighbours(text: str) -> tuple[str, ...]:
 
 
 def differ(src_lang: str | None, tgt_lang: str | None) -> bool:
-    """Are the languages known, and so different that a sentence is not the same in both?"""
-    src, tgt = primary(src_lang), primary(tgt_lang)
-    return bool(src and tgt) and src != tgt and not any({src, tgt} <= near for near in _NEAR)
+    """True if both languages are given, and so different that a sentence is not the same in both."""
+    src, tgt = known(src_lang), known(tgt_lang)
+    related = src.code == tgt.code or (src.family == tgt.family != "")
+    return bool(src.code and tgt.code) and not related
 
 
 def without_runs(src: str, output: str) -> str:

@@ -15,7 +15,7 @@ from dragoman.decoding.alignment import Links, links, longest_unread, token_word
 from dragoman.decoding.batches import OUT_OF_MEMORY
 from dragoman.decoding.scoring import Read, Reader, attend_all, read_all
 from dragoman.decoding.search import penalised
-from dragoman.languages.codes import UNSPACED, primary
+from dragoman.languages.known import is_unspaced
 from dragoman.languages.sentences import sentences
 from dragoman.toolkits.ours.search import autocast
 from dragoman.translation.notes import Note
@@ -63,12 +63,12 @@ class PairReader:
     @property
     def src_unspaced(self) -> bool:
         """Whether the source language puts no spaces between words: each character is one."""
-        return primary(self.src_lang) in UNSPACED
+        return is_unspaced(self.src_lang)
 
     @property
     def tgt_unspaced(self) -> bool:
         """The same of the target language."""
-        return primary(self.tgt_lang) in UNSPACED
+        return is_unspaced(self.tgt_lang)
 
     def score(
         self,

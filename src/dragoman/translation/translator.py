@@ -27,7 +27,8 @@ from dragoman.decoding.sampling import Sampling
 from dragoman.device import resolve_device
 from dragoman.errors import BundleError, ConfigError, DecodeError
 from dragoman.fast.step import weight_versions
-from dragoman.languages.codes import UNSPACED, primary
+from dragoman.languages.codes import primary
+from dragoman.languages.known import is_unspaced
 from dragoman.model.build import EncoderDecoder
 from dragoman.progress import Ticker
 from dragoman.toolkits.choice import Engines
@@ -181,7 +182,7 @@ class Translator:
             raise ConfigError("shortlist: this run has none (`dragoman distill` makes one): leave it out")
         src_tokenizer = self.src_tokenizer.towards(options.to)
         src_lang, tgt_lang = self._direction(options)
-        encoder, zero_shot = self._encoders[primary(tgt_lang) in UNSPACED], self.languages.zero_shot(src_lang, tgt_lang)
+        encoder, zero_shot = self._encoders[is_unspaced(tgt_lang)], self.languages.zero_shot(src_lang, tgt_lang)
         encoder.check(options)
         if zero_shot is not None:
             logger.warning("%s", zero_shot)

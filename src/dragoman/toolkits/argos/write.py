@@ -26,6 +26,7 @@ from dragoman.bundle import Bundle
 from dragoman.config import ModelConfig
 from dragoman.errors import ConfigError
 from dragoman.languages.codes import primary
+from dragoman.languages.known import known
 from dragoman.toolkits.ctranslate2 import write as ctranslate2
 
 TITLE = "Argos Translate"
@@ -33,11 +34,6 @@ FILE = ".argosmodel"
 PACKAGES = ("ctranslate2", "onnx")
 QUANTIZATIONS = ctranslate2.QUANTIZATIONS
 
-NAMES = {"ar": "Arabic", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English", "es": "Spanish",
-         "fi": "Finnish", "fr": "French", "hi": "Hindi", "hu": "Hungarian", "it": "Italian", "ja": "Japanese",
-         "ko": "Korean", "nl": "Dutch", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian",
-         "sv": "Swedish", "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese", "zh": "Chinese"}  # fmt: skip
-"""How Argos shows a language; another one is shown by its code."""
 MARKS = ".!?。！？"
 LABELS = 5  # of the splitter: nothing, a token's end, a sentence's end, and two more
 ARGOS_VERSION = "1.9"
@@ -77,8 +73,8 @@ def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
         )
     name = f"translate-{codes[0]}_{codes[1]}-1_0"
     about = dict(
-        package_version="1.0", argos_version=ARGOS_VERSION, from_code=codes[0], from_name=NAMES.get(codes[0], codes[0]),
-        to_code=codes[1], to_name=NAMES.get(codes[1], codes[1]),
+        package_version="1.0", argos_version=ARGOS_VERSION, from_code=codes[0], from_name=known(codes[0]).name,
+        to_code=codes[1], to_name=known(codes[1]).name,
     )  # fmt: skip
     readme = f"{about['from_name']} to {about['to_name']}, {quantization}, made with dragoman {__version__}.\n"
     with tempfile.TemporaryDirectory() as aside, zipfile.ZipFile(folder / f"{name}{FILE}", "w") as package:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dragoman.bundle import Bundle
-from dragoman.languages.codes import primary
-from dragoman.toolkits.argos.write import NAMES
+from dragoman.languages.known import known
 
 TEMPLATE = """---
 language: [{languages}]
@@ -93,4 +92,4 @@ SCORES = {"loss": "nats per token", "bleu": "BLEU, greedy", "chrf": "chrF, greed
 
 
 def _in_words(codes: Sequence[str]) -> str:
-    return ", ".join(NAMES.get(primary(code), code) for code in codes if code)
+    return ", ".join(known(code).name for code in codes if code)

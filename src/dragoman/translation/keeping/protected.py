@@ -173,7 +173,7 @@ def _missing_numbers(numbers: Sequence[Span], translation: str, src: str, tgt_la
         else:
             lost.append(number)
     left = Counter(group for text, _ in there for group in _groups(text))
-    words = Words(translation, tgt_lang) if has_words(tgt_lang) else None
+    words = Words(translation, tgt_lang) if tgt_lang and has_words(tgt_lang) else None
     return [
         number for number in lost if not _as_word(number.text, left, words) and not _in_parts(number.text, left, words)
     ]

@@ -1,0 +1,54 @@
+"""German."""
+
+from __future__ import annotations
+
+import re
+
+from dragoman.languages.language import Language, NumberWords
+
+_0_TO_16 = "null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn"
+_17_TO_90 = "siebzehn achtzehn neunzehn zwanzig drei(?:ß|ss)ig vierzig fünfzig sechzig siebzig achtzig neunzig"
+_WORDS = [*_0_TO_16.split(), *_17_TO_90.split()]
+LONGER = f"(?:und)?(?:{'|'.join(_WORDS)}|hundert|tausend)"
+_ORDINAL = re.compile(r"\b(?:im|am|vom|zu[mr]|beim|d(?:er|ie|as|en|em|es)|[smd]ein\w*) \d+\.\s+$", re.IGNORECASE)
+
+
+def is_ordinal(tail: str, piece: str) -> bool:
+    """True if the text so far ends in an ordinal number, such as ``am 3. ``, and not in a sentence's last number."""
+    return _ORDINAL.search(tail) is not None
+
+
+def spelled(n: int) -> str:
+    """Return the pattern of a number below a million in words, such as ``einundzwanzig``."""
+    if n < 20:
+        return _WORDS[n]
+    if n < 100:
+        return (f"{_WORDS[n % 10]}und" if n % 10 else "") + _WORDS[18 + n // 10]
+    if 1100 <= n < 2000:  # years: neunzehnhundertvierundsechzig
+        return f"(?:{_by(n, 100)}|{_by(n, 1000)})"
+    return _by(n, 100 if n < 1000 else 1000)
+
+
+def _by(n: int, size: int) -> str:
+    """Return the pattern of a number as so many hundreds or thousands and the remainder."""
+    count = "(?:ein)?" if n // size == 1 else spelled(n // size)
+    return count + {100: "hundert", 1000: "tausend"}[size] + (f"(?:und)?{spelled(n % size)}" if n % size else "")
+
+
+LANGUAGE = Language(
+    code="de",
+    name="German",
+    scripts=("latin",),
+    stop_words=(
+        "der das und ist nicht ich sie ein eine zu mit den auf für von dem sich es wir dass auch er wie einen einem "
+        "einer haben wird sind aus nach bei mein ihr im zum zur kann wenn nur oder über du bist da um was hat"
+    ),
+    no_abbreviations="[Mm]ich|mag|Bart|Art|OK",
+    continues=is_ordinal,
+    numbers=NumberWords(
+        stems="null ein|erst zwei|beid|zwo drei|dritt vier fünf sech sieb acht neun zehn elf zwölf",
+        half="halb",
+        spelled=spelled,
+        longer=LONGER,
+    ),
+)

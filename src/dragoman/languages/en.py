@@ -1,0 +1,42 @@
+"""English."""
+
+from __future__ import annotations
+
+from dragoman.languages.language import Language, NumberWords
+
+_0_TO_16 = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+_17_TO_90 = "seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety"
+_WORDS = [*_0_TO_16.split(), *_17_TO_90.split()]
+LONGER = rf",?(?: and)?[- ](?:{'|'.join(_WORDS)}|hundred|thousand)\b"
+
+
+def spelled(n: int) -> str:
+    """Return the pattern of a number below a million in words, such as ``twenty[- ]?one``."""
+    if n < 20:
+        return _WORDS[n]
+    if n < 100:
+        return _WORDS[18 + n // 10] + (f"[- ]?{_WORDS[n % 10]}" if n % 10 else "")
+    size, name = (100, "hundred") if n < 1000 else (1000, "thousand")
+    count = "(?:one|a)" if n // size == 1 else spelled(n // size)
+    return f"{count}[- ]{name}" + (f",?(?: and)?[- ]{spelled(n % size)}" if n % size else "")
+
+
+LANGUAGE = Language(
+    code="en",
+    name="English",
+    scripts=("latin",),
+    stop_words=(
+        "the and of to is that it for you with are this have not be at they from what he she his her which their we "
+        "your there would been has had my how when who i do did don by or all an about"
+    ),
+    no_abbreviations="art|[Mm]e|OK|[Nn]o|ill|[Mm]ay|ID|sec|miss|fed|op|LA",
+    numbers=NumberWords(
+        stems=(
+            "zero one|first two|second|twice three|third four five|fifth six seven eight nine|ninth ten eleven "
+            "twelve|twelfth"
+        ),
+        half="half|thirty",
+        spelled=spelled,
+        longer=LONGER,
+    ),
+)

@@ -1,0 +1,28 @@
+"""Japanese."""
+
+from __future__ import annotations
+
+from dragoman.languages.language import Language, NumberWords
+from dragoman.languages.zh import LONGER, spelled
+
+
+def is_quoted(tail: str, piece: str) -> bool:
+    """True if a quotation ends the text so far and the next piece says that it was said (と, って)."""
+    return tail.rstrip()[-1:] in "」』" and piece.startswith(("と", "って"))
+
+
+LANGUAGE = Language(
+    code="ja",
+    name="Japanese",
+    scripts=("kana", "han"),
+    spaces=False,
+    family="han",
+    letters="\u3040-\u30ff",
+    continues=is_quoted,
+    numbers=NumberWords(
+        stems="零 一|初 二|両 三 四 五 六 七 八 九 十 十一 十二",
+        half="半",
+        spelled=spelled,
+        longer=LONGER,
+    ),
+)

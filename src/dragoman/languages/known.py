@@ -1,0 +1,111 @@
+"""All languages of which something is known: those with a file of their own, and the others in a line each.
+
+    from dragoman.languages.known import known
+    known("de-AT").name    # "German"
+
+A new language is a line below, or a file like ``de.py`` and its ``LANGUAGE`` in the list.
+"""
+
+from __future__ import annotations
+
+from dragoman.languages import cs, de, en, es, fr, it, ja, nl, pl, pt, sv, tr, zh
+from dragoman.languages.codes import primary
+from dragoman.languages.language import Language
+
+LANGUAGES: list[Language] = [
+    *(module.LANGUAGE for module in (cs, de, en, es, fr, it, ja, nl, pl, pt, sv, tr, zh)),
+    Language(code="af", name="Afrikaans", family="dutch"),
+    Language(code="ar", name="Arabic", scripts=("arabic",), letters="\u0600-\u06ff"),
+    Language(code="as", name="Assamese"),
+    Language(code="ast", name="Asturian", family="ibero-romance"),
+    Language(code="az", name="Azerbaijani"),
+    Language(code="be", name="Belarusian", scripts=("cyrillic",), family="east slavic"),
+    Language(code="bg", name="Bulgarian", scripts=("cyrillic",), family="bulgarian"),
+    Language(code="bn", name="Bengali"),
+    Language(code="bs", name="Bosnian", family="serbo-croatian"),
+    Language(code="ca", name="Catalan", scripts=("latin",), family="ibero-romance"),
+    Language(code="cy", name="Welsh", scripts=("latin",)),
+    Language(code="da", name="Danish", scripts=("latin",), family="scandinavian"),
+    Language(code="el", name="Greek", scripts=("greek",), letters="\u0370-\u03ff"),
+    Language(code="eo", name="Esperanto"),
+    Language(code="et", name="Estonian", scripts=("latin",)),
+    Language(code="eu", name="Basque", scripts=("latin",)),
+    Language(code="fa", name="Persian", scripts=("arabic",)),
+    Language(code="fi", name="Finnish", scripts=("latin",)),
+    Language(code="fil", name="Filipino"),
+    Language(code="ga", name="Irish", scripts=("latin",)),
+    Language(code="gl", name="Galician", scripts=("latin",), family="ibero-romance"),
+    Language(code="gu", name="Gujarati"),
+    Language(code="he", name="Hebrew", scripts=("hebrew",), letters="\u0590-\u05ff"),
+    Language(code="hi", name="Hindi", scripts=("devanagari",), letters="\u0900-\u097f"),
+    Language(code="hr", name="Croatian", scripts=("latin",), family="serbo-croatian"),
+    Language(code="hu", name="Hungarian", scripts=("latin",)),
+    Language(code="hy", name="Armenian", letters="\u0530-\u058f"),
+    Language(code="id", name="Indonesian", scripts=("latin",), family="malay"),
+    Language(code="is", name="Icelandic", scripts=("latin",)),
+    Language(code="ka", name="Georgian", letters="\u10a0-\u10ff"),
+    Language(code="kk", name="Kazakh", scripts=("cyrillic",)),
+    Language(code="km", name="Khmer", spaces=False),
+    Language(code="kn", name="Kannada"),
+    Language(code="ko", name="Korean", scripts=("hangul",), letters="\uac00-\ud7af"),
+    Language(code="ky", name="Kyrgyz", scripts=("cyrillic",)),
+    Language(code="la", name="Latin", scripts=("latin",)),
+    Language(code="lo", name="Lao", spaces=False),
+    Language(code="lt", name="Lithuanian", scripts=("latin",)),
+    Language(code="lv", name="Latvian", scripts=("latin",)),
+    Language(code="mk", name="Macedonian", scripts=("cyrillic",), family="bulgarian"),
+    Language(code="ml", name="Malayalam"),
+    Language(code="mn", name="Mongolian", scripts=("cyrillic",)),
+    Language(code="mr", name="Marathi", scripts=("devanagari",)),
+    Language(code="ms", name="Malay", scripts=("latin",), family="malay"),
+    Language(code="mt", name="Maltese", scripts=("latin",)),
+    Language(code="my", name="Burmese", spaces=False),
+    Language(code="nb", name="Norwegian Bokmål", scripts=("latin",), family="scandinavian"),
+    Language(code="ne", name="Nepali", scripts=("devanagari",)),
+    Language(code="nn", name="Norwegian Nynorsk", scripts=("latin",), family="scandinavian"),
+    Language(code="no", name="Norwegian", scripts=("latin",), family="scandinavian"),
+    Language(code="or", name="Odia"),
+    Language(code="pa", name="Punjabi"),
+    Language(code="ps", name="Pashto", scripts=("arabic",)),
+    Language(code="ro", name="Romanian", scripts=("latin",)),
+    Language(code="ru", name="Russian", scripts=("cyrillic",), family="east slavic", letters="\u0400-\u04ff"),
+    Language(code="sa", name="Sanskrit", scripts=("devanagari",)),
+    Language(code="sk", name="Slovak", scripts=("latin",), family="czecho-slovak"),
+    Language(code="sl", name="Slovenian", scripts=("latin",)),
+    Language(code="sq", name="Albanian", scripts=("latin",)),
+    Language(code="sr", name="Serbian", family="serbo-croatian", dialects=("sh", "me")),
+    Language(code="sw", name="Swahili"),
+    Language(code="ta", name="Tamil"),
+    Language(code="te", name="Telugu"),
+    Language(code="th", name="Thai", scripts=("thai",), spaces=False, letters="\u0e00-\u0e7f"),
+    Language(code="ug", name="Uyghur", scripts=("arabic",)),
+    Language(code="uk", name="Ukrainian", scripts=("cyrillic",), family="east slavic"),
+    Language(code="ur", name="Urdu", scripts=("arabic",)),
+    Language(code="uz", name="Uzbek"),
+    Language(code="vi", name="Vietnamese", scripts=("latin",)),
+    Language(code="yi", name="Yiddish"),
+]
+
+
+def known(lang: str | None) -> Language:
+    """Return what is known of the language of a code such as ``de-AT``; of another one nothing but its code."""
+    code = primary(lang)
+    for language in LANGUAGES:
+        if code == language.code or code in language.dialects:
+            return language
+    return Language(code=code, name=lang or "")
+
+
+def is_known(lang: str) -> bool:
+    """True if a code such as ``en``, ``deu`` or ``zh-CN`` is that of a language in the list."""
+    return known(lang) in LANGUAGES
+
+
+def is_unspaced(lang: str | None) -> bool:
+    """True if the language is written without spaces between words."""
+    return not known(lang).spaces
+
+
+def unspaced_codes() -> list[str]:
+    """Return the codes of all languages that are written without spaces between words."""
+    return [code for language in LANGUAGES if not language.spaces for code in (language.code, *language.dialects)]

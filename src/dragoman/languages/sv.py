@@ -1,0 +1,13 @@
+"""Swedish."""
+
+from __future__ import annotations
+
+from dragoman.languages.language import Language
+
+LANGUAGE = Language(
+    code="sv",
+    name="Swedish",
+    scripts=("latin",),
+    family="scandinavian",
+    stop_words="och är att det inte jag som på ett för med han till vi har av från hon kan din",
+)

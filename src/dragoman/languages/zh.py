@@ -1,0 +1,42 @@
+"""Chinese."""
+
+from __future__ import annotations
+
+from dragoman.languages.language import Language, NumberWords
+
+DIGITS = "零〇一二三四五六七八九十百千万萬两兩"
+LONGER = f"[{DIGITS}]"
+
+
+def spelled(n: int) -> str:
+    """Return the pattern of a number below a million in Chinese characters, by places or digit by digit."""
+    digits = "零一二三四五六七八九"
+    one_by_one = "".join("[零〇]" if digit == "0" else digits[int(digit)] for digit in str(n))
+    by_places = ""
+    for size, name in ((10_000, "[万萬]"), (1000, "千"), (100, "百"), (10, "十"), (1, "")):
+        count, remainder = n // size, n % size
+        if count:
+            word = spelled(count) if count > 9 else digits[count]
+            word = "[二两兩]" if word == "二" and size > 10 else "(?:一)?" if word == "一" and size >= 10 else word
+            by_places += word + name
+            # a zero is spoken where a place is empty: 一百零一
+            by_places += "[零〇]?" if remainder and remainder < size // 10 else ""
+        n = remainder
+    return f"(?:{by_places}|{one_by_one})"
+
+
+LANGUAGE = Language(
+    code="zh",
+    name="Chinese",
+    scripts=("han",),
+    dialects=("yue", "wuu", "lzh"),  # Cantonese, Wu, literary Chinese
+    spaces=False,
+    family="han",
+    letters="\u3400-\u9fff",
+    numbers=NumberWords(
+        stems="零|〇 一|首|第一 二|两|兩|双 三 四 五 六 七 八 九 十 十一 十二",
+        half="半",
+        spelled=spelled,
+        longer=LONGER,
+    ),
+)
