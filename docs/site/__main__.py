@@ -1,7 +1,7 @@
 """``python -m docs.site``: build both languages into docs/_build/html, offline; a problem ends it with its place.
 
 ``numbers`` writes the numbers of the results into the pages again, ``stamp PAGE...`` notes that Chinese pages have been
-brought up to their English ones, ``modules`` writes the tree of modules into the architecture page again, ``record RUN``
+brought up to their English ones, ``modules`` writes the tree of modules into the architecture page, ``record RUN``
 runs the examples of the commands and keeps what they print.
 """
 
