@@ -6,11 +6,13 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
+import dragoman
 from benchmarks.harness.environments import ROOT
 from dragoman import ModelConfig, Transformer, reference
 from dragoman.model import attention, embedding, feed_forward, masks
@@ -18,6 +20,7 @@ from dragoman.model.layers import EncoderLayer
 from dragoman.training.loss import label_smoothed_loss
 
 PAGE = ROOT / "docs/understand/code-tour.md"
+PACKAGE = Path(dragoman.__file__).parent
 Pair = tuple[Any, Any]
 
 
@@ -160,9 +163,8 @@ def page() -> str:
 
 
 def _link(function: Callable[..., Any]) -> str:
-    path = inspect.getsourcefile(function) or ""
-    inside = path[path.index("dragoman/") :]
-    return f"[{inside.removeprefix('dragoman/')}](../../src/{inside})"
+    path = Path(inspect.getsourcefile(function) or "").relative_to(PACKAGE).as_posix()
+    return f"[{path}](../../src/dragoman/{path})"
 
 
 HEAD = """# The code, NumPy and torch side by side
