@@ -51,7 +51,7 @@ test-browser: .venv/ready
 test-node: .venv/ready
 	command -v node npm >/dev/null || { apt-get update -qq && apt-get install -qq -y nodejs npm; }
 	npm install --silent --no-save --ignore-scripts --prefix .bench/node deepl-node@1.28.0
-	DEEPL_NODE=$(CURDIR)/.bench/node/ $(BIN)/pytest tests/serving -m node
+	DEEPL_NODE='$(CURDIR)/.bench/node/' $(BIN)/pytest tests/serving -m node
 
 # a cluster of two workers on this machine
 test-ray: .venv/ready

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -144,7 +145,7 @@ def test_out_of_memory_is_told_in_one_line_and_nothing_else_is_taken_for_it(
 
 def test_what_is_said_does_not_go_to_stdout_where_stderr_is_closed(tiny_run: Path, tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(b"a dog\n\xff\n")
-    shell = f"{sys.executable} -m dragoman translate {tiny_run} {tmp_path / 'text'}"
+    shell = shlex.join([sys.executable, "-m", "dragoman", "translate", str(tiny_run), str(tmp_path / "text")])
     said = subprocess.run(["bash", "-c", shell], capture_output=True, check=True)
     quiet = subprocess.run(["bash", "-c", f"{shell} 2>&-"], capture_output=True, check=True)
     assert b"not UTF-8" in said.stderr
@@ -154,9 +155,9 @@ def test_what_is_said_does_not_go_to_stdout_where_stderr_is_closed(tiny_run: Pat
     assert (refused.returncode, refused.stdout) == (2, b"")
 
 
-@pytest.mark.parametrize("option", ["", "-i"])
-def test_a_closed_stdin_is_refused_where_it_is_wanted(tiny_run: Path, option: str) -> None:
-    shell = f"{sys.executable} -m dragoman translate {tiny_run} {option} <&-"
+@pytest.mark.parametrize("option", [[], ["-i"]])
+def test_a_closed_stdin_is_refused_where_it_is_wanted(tiny_run: Path, option: list[str]) -> None:
+    shell = f"{shlex.join([sys.executable, '-m', 'dragoman', 'translate', str(tiny_run), *option])} <&-"
     done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.endswith("error: stdin is closed: give a FILE, or redirect input to stdin\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -300,7 +301,8 @@ def test_X6_a_full_disk_or_a_closed_pipe_is_an_error_and_no_traceback(
     n: int, tiny_run: Path, text_file: Callable[[int], Path], figure: Figure
 ) -> None:
     src = text_file(6000)
-    dragoman = f"{sys.executable} -m dragoman translate {tiny_run} {src} --beam-size 1 --no-guard"
+    arguments = ["translate", str(tiny_run), str(src), "--beam-size", "1", "--no-guard"]
+    dragoman = shlex.join([sys.executable, "-m", "dragoman", *arguments])
     for _ in range(n):
         for script, status in (
             (f"{dragoman} > /dev/full", 2),
