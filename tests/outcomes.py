@@ -14,6 +14,7 @@ import yaml
 from dragoman.cli import main
 from dragoman.training import loop
 from dragoman.training.checkpoint import latest_checkpoint
+from limits import wait_until
 from processes import Forked
 
 
@@ -72,10 +73,11 @@ def assert_nothing_twice(run: Path) -> None:
 
 def wait_for_step(run: Path, step: int, process: subprocess.Popen[bytes] | Forked) -> None:
     """Wait until the log tells of ``step``."""
-    for _ in range(3000):
-        log = run / "log.jsonl"
-        if log.is_file() and any(f'"step": {step},' in line for line in log.read_text(encoding="utf-8").split("\n")):
-            return
-        assert process.poll() is None, "ended too early"
-        time.sleep(0.01)
-    raise AssertionError("it does not train")
+    log = run / "log.jsonl"
+
+    def is_told() -> bool:
+        told = log.is_file() and f'"step": {step},' in log.read_text(encoding="utf-8")
+        assert told or process.poll() is None, "ended too early"
+        return told
+
+    wait_until(is_told)

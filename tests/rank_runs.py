@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from dragoman.model.weights import read_weights
 from dragoman.training.checkpoint import latest_checkpoint
+from limits import LONG_S
 from processes import Forked, start_script
 
 RANKS = Path(__file__).with_name("ranks.py")
@@ -58,7 +59,7 @@ def start(command: list[str], *args: Any, **environment: str) -> Process:
     return subprocess.Popen(words, env=os.environ | environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def ended(process: Process, timeout: float = 120) -> Ended:
+def ended(process: Process, timeout: float = LONG_S) -> Ended:
     out, err = (said.decode() for said in process.communicate(timeout=timeout))
     lines = out.split("\n")[:-1]
     told = [json.loads(line) for line in lines if line.startswith("[")]
@@ -67,7 +68,7 @@ def ended(process: Process, timeout: float = 120) -> Ended:
     return Ended(process.returncode, told[1] if len(told) == 2 else [], words, err)
 
 
-def train(command: list[str], *args: Any, timeout: float = 120, **environment: str) -> Ended:
+def train(command: list[str], *args: Any, timeout: float = LONG_S, **environment: str) -> Ended:
     return ended(start(command, "train", *args, **environment), timeout)
 
 

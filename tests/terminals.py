@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from dragoman.cli import main
+from limits import LONG_S, wait_until
 from processes import Forked
 
 ESCAPE = re.compile(r"\x1b\[([0-9;?]*)([A-Za-z])|\x1b.")
@@ -99,20 +100,22 @@ class Terminal:
         """Type on the keyboard."""
         os.write(self._master, text.encode())
 
-    def wait_for(self, found: str | Callable[[str], bool], seconds: float = 60) -> None:
+    def wait_for(self, found: str | Callable[[str], bool]) -> None:
         """Until something was said."""
-        deadline = time.monotonic() + seconds
-        while not (found in self.said if isinstance(found, str) else found(self.said)):
-            assert time.monotonic() < deadline, self.said
-            assert self.process.poll() is None, self.said
-            time.sleep(0.02)
 
-    def end(self, seconds: float = 120) -> int:
+        def is_there() -> bool:
+            there = found in self.said if isinstance(found, str) else found(self.said)
+            assert there or self.process.poll() is None, self.said
+            return there
+
+        wait_until(is_there)
+
+    def end(self) -> int:
         """Wait until the command has ended; its exit status."""
-        status = self.process.wait(seconds)
+        status = self.process.wait(LONG_S)
         time.sleep(0.05)
         os.close(self._slave)
-        self._reader.join(5)
+        self._reader.join(LONG_S)
         os.close(self._master)
         return status
 

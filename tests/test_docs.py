@@ -30,6 +30,7 @@ from dragoman.data import phrasebook
 from dragoman.training import budget
 from dragoman.training.defaults import choose_sizes
 from dragoman.training.folder import RESUMABLE
+from limits import LONG_S
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -73,7 +74,8 @@ def our_files() -> list[Path]:
     if listed.returncode == 0:
         paths = [ROOT / name for name in listed.stdout.split("\n") if name]
     else:
-        paths = [path for path in ROOT.rglob("*") if not {".venv", ".bench", "runs", "build", "dist"} & set(path.parts)]
+        made = {".venv", ".bench", "runs", "build", "dist"}
+        paths = [path for path in ROOT.rglob("*") if not made & set(path.relative_to(ROOT).parts)]
     return sorted(path for path in paths if path.is_file())
 
 
@@ -104,7 +106,7 @@ class Workplace(NamedTuple):
         environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
         environment["OMP_NUM_THREADS"] = "1"
         done = subprocess.run(
-            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=120, **options
+            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=LONG_S, **options
         )
         assert done.returncode == 0, f"{command}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done

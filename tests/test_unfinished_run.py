@@ -24,6 +24,7 @@ from dragoman.model.weights import read_weights, save_weights, untied
 from dragoman.training import validation
 from dragoman.training.checkpoint import latest_checkpoint
 from dragoman.training.run import train
+from limits import LONG_S, wait_until
 from processes import Forked
 
 Command = Callable[..., Any]
@@ -136,12 +137,10 @@ def test_a_run_stopped_before_its_first_validation_translates(tiny: Callable[...
     config = dragoman.Config.from_mapping(tiny(max_steps=100_000, validate_every=100_000, save_every=100_000))
     (tmp_path / "x.yaml").write_text(config.to_yaml(), encoding="utf-8")
     process = Forked(main, ["dragoman", "train", "x.yaml", "--out", "x"], cwd=tmp_path)
-    deadline = time.monotonic() + 120
-    while not (tmp_path / "x/log.jsonl").is_file() or '"train"' not in (tmp_path / "x/log.jsonl").read_text():
-        assert time.monotonic() < deadline, process.communicate()
-        time.sleep(0.05)
+    log = tmp_path / "x/log.jsonl"
+    wait_until(lambda: log.is_file() and '"train"' in log.read_text())
     process.send_signal(signal.SIGTERM)
-    assert process.wait(60) == 128 + signal.SIGTERM
+    assert process.wait(LONG_S) == 128 + signal.SIGTERM
     assert b"dragoman translate x -i" in process.communicate()[1]
     assert len(dragoman.Translator.load(tmp_path / "x").translate(["the dog"])) == 1
 

@@ -30,6 +30,7 @@ from dragoman.data.corpus import (
     read_pairs,
 )
 from dragoman.errors import DataError
+from limits import LONG_S
 
 NOT_LINE_ENDS = "a\rb\x0bc\x0cd\x1ce\x1df\x1eg\x85h\u2028i\u2029j"
 
@@ -330,7 +331,7 @@ def test_a_gibibyte_in_one_line_keeps_memory_small(tmp_path: Path, suffix: str) 
         with path.open("wb") as file, zstandard.ZstdCompressor().stream_writer(file) as writer:
             for _ in range(1024):
                 writer.write(block)
-    run = subprocess.run([sys.executable, "-c", BOMB, str(path)], capture_output=True, text=True, timeout=120)
+    run = subprocess.run([sys.executable, "-c", BOMB, str(path)], capture_output=True, text=True, timeout=LONG_S)
     assert run.returncode == 0, run.stderr
     assert int(run.stdout) < 150  # MiB
 

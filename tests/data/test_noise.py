@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import time
 from collections import Counter
 from collections.abc import Callable
 
@@ -30,6 +29,7 @@ from dragoman.data.noise import (
     without_final_mark,
     words_of,
 )
+from limits import cpu_limit
 
 SRC, TGT = "A man's dog Rex, 23 years old, runs over the bridge.", "Der Hund Rex eines Mannes, 23 Jahre alt, rennt."
 LEXICON = {"dog": "Hund", "bridge": "Brücke", "years": "Jahre"}
@@ -231,9 +231,8 @@ def test_the_fingerprint_knows_settings_and_words() -> None:
 
 def test_a_line_that_is_no_sentence_is_done_in_no_time() -> None:
     text = "a line of a megabyte " * 50_000
-    began = time.process_time()
-    found = with_typos(text, random.Random(1))
-    assert time.process_time() - began < 5  # each error was looked for in all of it: half an hour
+    with cpu_limit():  # each error was looked for in all of it: half an hour
+        found = with_typos(text, random.Random(1))
     assert found != text
     assert found.endswith(text[2500:])
 
@@ -241,9 +240,8 @@ def test_a_line_that_is_no_sentence_is_done_in_no_time() -> None:
 @pytest.mark.parametrize("filling", [" ", ".", " .", "-", "\u3000"])
 def test_a_run_of_spaces_or_marks_takes_no_longer_than_other_text(filling: str) -> None:
     text = "a" + filling * 100_000 + "b"
-    began = time.process_time()
-    assert without_final_mark(text) == text
-    assert other_punctuation(text, random.Random(1)).startswith(text)
-    assert words_of(text)[0][0] == "a"
-    assert text.startswith(without_final_mark(text[:-1]))
-    assert time.process_time() - began < 5  # a regular expression takes minutes
+    with cpu_limit():  # a regular expression takes minutes
+        assert without_final_mark(text) == text
+        assert other_punctuation(text, random.Random(1)).startswith(text)
+        assert words_of(text)[0][0] == "a"
+        assert text.startswith(without_final_mark(text[:-1]))

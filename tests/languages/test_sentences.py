@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dragoman.languages.sentences import sentences
+from limits import cpu_limit
 
 CUT = {
     "en": [
@@ -74,10 +73,5 @@ def test_nothing_is_lost(text: str, lang: str) -> None:
 
 @pytest.mark.parametrize("unit", ["a. ", '"Go. ', "1. ", "x:1. ", "(a.) ", "。", ":", "word "])
 def test_a_line_of_any_length_is_cut_in_time_that_grows_with_it(unit: str) -> None:
-    def seconds(n: int) -> float:
-        started = time.process_time()
-        sentences(unit * n, "en")
-        return time.process_time() - started
-
-    seconds(10)
-    assert seconds(40_000) < 0.2 + 40 * seconds(4_000)
+    with cpu_limit():
+        sentences(unit * 40_000, "en")

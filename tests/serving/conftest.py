@@ -21,6 +21,7 @@ from dragoman.serving.options import ServeOptions
 from dragoman.serving.pairs import Pairs
 from dragoman.serving.server import configured
 from dragoman.translation.translator import Translator
+from limits import LONG_S
 
 
 @pytest.fixture(scope="session")
@@ -62,7 +63,7 @@ class Served:
             headers.setdefault("content-type", "application/json")
         request = urllib.request.Request(self.url + path, body, headers, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=LONG_S) as answer:
                 return Reply(answer.status, answer.headers, answer.read())
         except urllib.error.HTTPError as error:
             with error:
@@ -81,9 +82,9 @@ def _start(served: Translator, **options: Any) -> tuple[Served, Callable[[], Non
 
     def stop() -> None:
         server.should_exit = True
-        thread.join(10)
+        thread.join(LONG_S)
         assert not thread.is_alive()
-        assert state.service.batcher.close(5)
+        assert state.service.batcher.close(LONG_S)
 
     return Served(f"http://127.0.0.1:{port}", state), stop
 

@@ -6,7 +6,6 @@ import http.client
 import json
 import re
 import socket
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from dragoman.serving.batcher import Batcher
 from dragoman.serving.keys import Keys, make_key
 from dragoman.serving.service import Service
 from dragoman.translation.translator import Translator
+from limits import cpu_limit
 
 Json = Any
 
@@ -310,10 +310,9 @@ def test_what_a_text_must_be_is_said_once(live: Any) -> None:
 
 
 def test_a_form_of_a_hundred_thousand_fields_is_refused_at_once(live: Any) -> None:
-    started = time.process_time()
-    answer = live("/v2/translate", form=[("target_lang", "DE"), *[("text", "a")] * 100_000])
+    with cpu_limit(8):  # 0.2 s; copying all fields for each took 10
+        answer = live("/v2/translate", form=[("target_lang", "DE"), *[("text", "a")] * 100_000])
     assert answer.status == 413
-    assert time.process_time() - started < 3  # 0.2 s; copying all fields for each took 10
 
 
 @pytest.mark.parametrize("text", ["\x00", "a\x00b", "\x1b[31m", "\u2028", "\u202e", "\U0010ffff", " ", "\t\n", "🙂"])

@@ -18,6 +18,7 @@ from dragoman.translation.plan import Plan
 from dragoman.translation.segment_search import translate_segments
 from dragoman.translation.segments import TextSegment, segment
 from dragoman.translation.translator import Translator
+from limits import LONG_S
 
 
 class Slow:
@@ -32,7 +33,7 @@ class Slow:
     def search(self, segments: Any, settings: Any, alive: Any = None, progress: Any = None) -> Found:
         self.batches.append([list(each.ids) for each in segments])
         self.entered.set()
-        assert self.go.wait(20)
+        assert self.go.wait(LONG_S)
         return self.inner.search(segments, settings, alive, progress)
 
 
@@ -40,7 +41,7 @@ class Slow:
 def batcher() -> Iterator[Batcher]:
     made = Batcher()
     yield made
-    made.close(10)
+    made.close(LONG_S)
 
 
 def submit(batcher: Batcher, texts: list[str], plan: Plan) -> Ticket:
@@ -64,7 +65,7 @@ def test_what_is_found_is_what_is_found_without_it(served: Translator, batcher: 
     texts = [f"the {noun} sees a {other}" for noun in ("dog", "cat", "man") for other in ("house", "tree", "woman")]
     alone = [translate_segments(sentences([text], plan), plan)[0].texts for text in texts]
     tickets = [submit(batcher, [text], plan) for text in texts]
-    assert [ticket.found.result(20)[0].texts for ticket in tickets] == alone
+    assert [ticket.found.result(LONG_S)[0].texts for ticket in tickets] == alone
     assert batcher.done.sentences == len(texts)
     assert batcher.done.batches < len(texts)
 
@@ -72,12 +73,12 @@ def test_what_is_found_is_what_is_found_without_it(served: Translator, batcher: 
 def test_requests_take_turns(served: Translator, batcher: Batcher) -> None:
     plan, engine = slow(served, batch_tokens=16)
     submit(batcher, ["the dog"], plan)  # keeps the owner busy
-    assert engine.entered.wait(10)
+    assert engine.entered.wait(LONG_S)
     long = submit(batcher, ["the cat sleeps"] * 12, plan)
     short = submit(batcher, ["a man runs"], plan)
     engine.go.set()
-    short.found.result(20)
-    assert len(long.found.result(20)) == 12
+    short.found.result(LONG_S)
+    assert len(long.found.result(LONG_S)) == 12
     wanted = plan.src_tokenizer.encode(["a man runs"])[0]
     assert wanted in engine.batches[1]  # the first batch after the one that ran, not after all twelve
 
@@ -85,13 +86,13 @@ def test_requests_take_turns(served: Translator, batcher: Batcher) -> None:
 def test_what_nobody_waits_for_leaves_the_queue_at_once(served: Translator, batcher: Batcher) -> None:
     plan, engine = slow(served)
     submit(batcher, ["the dog"], plan)
-    assert engine.entered.wait(10)
+    assert engine.entered.wait(LONG_S)
     ticket = submit(batcher, ["the cat sleeps"] * 5, plan)
     assert batcher.n_waiting == 5
     batcher.forget(ticket)
     assert batcher.n_waiting == 0
     engine.go.set()
-    submit(batcher, ["a man"], plan).found.result(20)
+    submit(batcher, ["a man"], plan).found.result(LONG_S)
     assert len(engine.batches) == 2  # and none of the five
     assert not ticket.found.done()
 
@@ -99,10 +100,10 @@ def test_what_nobody_waits_for_leaves_the_queue_at_once(served: Translator, batc
 def test_what_is_being_searched_for_stops_at_the_next_step(served: Translator, batcher: Batcher) -> None:
     plan, engine = slow(served)
     ticket = submit(batcher, ["the dog"], plan)
-    assert engine.entered.wait(10)
+    assert engine.entered.wait(LONG_S)
     batcher.forget(ticket)
     engine.go.set()
-    found = ticket.found.result(20)[0]
+    found = ticket.found.result(LONG_S)[0]
     assert found.hypotheses == ()
     assert found.note is not None
     assert found.note.kind == "dropped"
@@ -112,13 +113,13 @@ def test_a_full_queue_refuses_and_says_when_to_come_again(served: Translator) ->
     batcher = Batcher(most_waiting=3)
     plan, engine = slow(served)
     submit(batcher, ["the dog"], plan)
-    assert engine.entered.wait(10)
+    assert engine.entered.wait(LONG_S)
     submit(batcher, ["the cat"] * 3, plan)
     with pytest.raises(BusyError) as refused:
         submit(batcher, ["a man"], plan)
     assert refused.value.retry_after_s >= 1
     engine.go.set()
-    assert batcher.close(20)
+    assert batcher.close(LONG_S)
 
 
 def test_the_queue_is_bounded_by_the_time_it_takes(served: Translator) -> None:
@@ -126,25 +127,25 @@ def test_the_queue_is_bounded_by_the_time_it_takes(served: Translator) -> None:
     plan, engine = slow(served)
     batcher._tokens_per_s = 10.0
     submit(batcher, ["the dog"], plan)
-    assert engine.entered.wait(10)
+    assert engine.entered.wait(LONG_S)
     submit(batcher, ["the cat sleeps here"] * 8, plan)  # well over ten tokens: more than a second
     assert batcher.expected_wait_s > 1
     with pytest.raises(BusyError):
         submit(batcher, ["a man"], plan)
     engine.go.set()
-    assert batcher.close(20)
+    assert batcher.close(LONG_S)
 
 
 def test_an_owner_takes_no_more_than_its_turn(served: Translator) -> None:
     batcher = Batcher(turn=12)
     plan, engine = slow(served)
     submit(batcher, ["the dog"], plan)
-    assert engine.entered.wait(10)
+    assert engine.entered.wait(LONG_S)
     tickets = [submit(batcher, ["the cat"], plan) for _ in range(8)]
     engine.go.set()
     for ticket in tickets:
-        ticket.found.result(20)
-    assert batcher.close(20)
+        ticket.found.result(LONG_S)
+    assert batcher.close(LONG_S)
     assert batcher.done.batches > 2  # the plan's own batch would hold them all
     assert batcher.done.sentences == 9
 
@@ -166,35 +167,37 @@ def test_the_speed_is_told_by_batches_that_leave_nobody_out_or_are_large(served:
     assert batcher._tokens_per_s == known  # a lone request makes no queue look hopeless
     batcher._count(many, False, 100.0)
     assert batcher._tokens_per_s < known  # a full batch that was slow counts
-    assert batcher.close(20)
+    assert batcher.close(LONG_S)
 
 
 def test_many_that_come_at_once_after_a_lone_slow_request_are_let_in(served: Translator) -> None:
     batcher = Batcher(longest_wait_s=0.5)
     plan, engine = slow(served)
     first = submit(batcher, ["the dog"], plan)
-    assert engine.entered.wait(10)
+    assert engine.entered.wait(LONG_S)
     time.sleep(0.5)
     engine.go.set()
-    first.found.result(20)
+    first.found.result(LONG_S)
+    engine.go.clear()  # none of those that come is done before all have come
     tickets = [submit(batcher, ["the cat sleeps here"], plan) for _ in range(40)]
-    assert all(len(ticket.found.result(30)) == 1 for ticket in tickets)
-    assert batcher.close(20)
+    engine.go.set()
+    assert all(len(ticket.found.result(LONG_S)) == 1 for ticket in tickets)
+    assert batcher.close(LONG_S)
 
 
 def test_closing_finishes_what_was_taken_in_and_takes_nothing_more(served: Translator) -> None:
     batcher = Batcher()
     plan, engine = slow(served)
     tickets = [submit(batcher, ["the dog sees a cat"], plan) for _ in range(20)]
-    assert engine.entered.wait(10)
-    closing = threading.Thread(target=batcher.close, args=(20,))
+    assert engine.entered.wait(LONG_S)
+    closing = threading.Thread(target=batcher.close, args=(LONG_S,))
     closing.start()
     while not batcher._closing:
         time.sleep(0.001)
     with pytest.raises(ServeError, match="shutting down"):
         submit(batcher, ["a man"], plan)
     engine.go.set()
-    closing.join(20)
+    closing.join(LONG_S)
     assert all(ticket.found.result(0)[0].texts for ticket in tickets)
 
 
@@ -202,7 +205,7 @@ def test_what_was_not_finished_in_time_is_told_so(served: Translator) -> None:
     batcher = Batcher()
     plan, engine = slow(served)
     submit(batcher, ["the dog"], plan)
-    assert engine.entered.wait(10)
+    assert engine.entered.wait(LONG_S)
     left = submit(batcher, ["the cat"], plan)
     assert not batcher.close(0.1)
     with pytest.raises(ServeError, match="shut down"):
@@ -223,6 +226,6 @@ def test_an_error_of_a_batch_reaches_its_requests_and_the_owner_lives_on(
     monkeypatch.setattr(engine, "inner", type("Inner", (), {"search": staticmethod(fails)}))
     broken = submit(batcher, ["the dog"], plan)
     with pytest.raises(ZeroDivisionError):
-        broken.found.result(20)
+        broken.found.result(LONG_S)
     monkeypatch.setattr(engine, "inner", type("Inner", (), {"search": staticmethod(found)}))
-    assert submit(batcher, ["the dog"], plan).found.result(20)[0].texts
+    assert submit(batcher, ["the dog"], plan).found.result(LONG_S)[0].texts

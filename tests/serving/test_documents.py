@@ -6,7 +6,6 @@ import asyncio
 import io
 import json
 import os
-import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 
 from dragoman.serving import documents
 from dragoman.translation.translator import Translator
+from limits import wait_until
 
 PAGE = b"<title>the dog</title><p>a <b>red</b> cat</p>"
 
@@ -39,14 +39,15 @@ def upload(
 
 def done(server: Any, made: Any) -> Any:
     """The last status of a document."""
-    until = time.monotonic() + 30
-    while time.monotonic() < until:
-        status = server(f"/v2/document/{made['document_id']}", {"document_key": made["document_key"]}).json
-        if status["status"] in ("done", "error"):
-            return status
-        assert status["status"] in ("queued", "translating")
-        time.sleep(0.02)
-    raise AssertionError("the document was not translated in time")
+    status: dict[str, Any] = {}
+
+    def is_over() -> bool:
+        status.update(server(f"/v2/document/{made['document_id']}", {"document_key": made["document_key"]}).json)
+        assert status["status"] in ("queued", "translating", "done", "error")
+        return status["status"] in ("done", "error")
+
+    wait_until(is_over)
+    return status
 
 
 def test_deepls_three_steps(live: Any, served: Translator) -> None:

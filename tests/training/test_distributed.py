@@ -25,7 +25,7 @@ from dragoman.training.distributed import (
     total,
 )
 from dragoman.training.loop import seconds_left
-from dragoman.training.signals import StopRequest
+from dragoman.training.signals import SAME_REQUEST_S, StopRequest
 
 
 def test_one_process_is_a_world_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,14 +103,15 @@ def test_a_request_to_another_rank_is_not_the_first_of_two_to_this_one() -> None
 
 def test_under_torchrun_a_signal_that_comes_twice_is_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "job")
-    monkeypatch.setattr("dragoman.training.signals.SAME_REQUEST_S", 0.3)
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
     before = signal.getsignal(signal.SIGINT)
     try:
         with StopRequest() as stop:
             for _ in range(3):
                 os.kill(os.getpid(), signal.SIGINT)
             assert stop.signal == signal.SIGINT
-            time.sleep(0.4)
+            now += 1.01 * SAME_REQUEST_S
             with pytest.raises(KeyboardInterrupt):
                 os.kill(os.getpid(), signal.SIGINT)
         assert signal.getsignal(signal.SIGINT) is before

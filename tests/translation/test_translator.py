@@ -7,7 +7,6 @@ import io
 import pickle
 import random
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +28,7 @@ from dragoman.translation.segments import pack, split_text
 from dragoman.translation.streams import FIRST, windows
 from dragoman.translation.translator import Translation, Translator
 from echo import Echo
+from limits import LONG_S
 
 SENTENCES = ["the dog sees a cat", "a man finds the house today", "here", "the red tree sleeps", "a big dog runs"]
 
@@ -264,13 +264,21 @@ def test_sentences_are_packed_together_while_they_fit() -> None:
 
 
 def test_lines_are_handed_on_when_the_input_pauses() -> None:
-    def slowly() -> Iterator[Line]:
-        yield from (Line("a", None), Line("b", None))
-        time.sleep(0.5)
-        yield from (Line("c", None), Line("d", None), Line("e", None))
+    def grouped(size: int) -> list[list[str]]:
+        taken, found = threading.Event(), []
 
-    assert [[line.text for line in window] for window in windows(slowly(), 2)] == [["a", "b"], ["c", "d"], ["e"]]
-    assert [[line.text for line in window] for window in windows(slowly(), 9)] == [["a", "b"], ["c", "d", "e"]]
+        def pausing() -> Iterator[Line]:
+            yield from (Line("a", None), Line("b", None))
+            assert taken.wait(LONG_S)
+            yield from (Line("c", None), Line("d", None), Line("e", None))
+
+        for window in windows(pausing(), size, pause_s=1.0):
+            found.append([line.text for line in window])
+            taken.set()
+        return found
+
+    assert grouped(2) == [["a", "b"], ["c", "d"], ["e"]]
+    assert grouped(9) == [["a", "b"], ["c", "d", "e"]]
 
 
 def test_the_first_lines_come_soon_and_then_more_at_a_time() -> None:
@@ -351,18 +359,19 @@ def test_a_stream_that_is_left_lets_its_thread_end(echo: Translator) -> None:
         while True:
             yield Line("a", None)
 
+    before = threading.enumerate()  # those of other tests may be about to end
     grouped = windows(endless(), 4)
     assert len(next(grouped)) == 4
-    (thread,) = [one for one in threading.enumerate() if one.name == "read-ahead"]
+    (thread,) = [one for one in threading.enumerate() if one.name == "read-ahead" and one not in before]
     grouped.close()
-    thread.join(5)
+    thread.join(LONG_S)
     assert not thread.is_alive()
     for wrong in ({"n_best": 99}, {"beam_size": 0}):
         with pytest.raises(DragomanError):
             list(echo.translate_stream(io.BytesIO(b"a\n" * 20_000), "text", read_ahead=10, **wrong))
     for thread in threading.enumerate():
         if thread.name == "read-ahead":
-            thread.join(5)
+            thread.join(LONG_S)
             assert not thread.is_alive()
 
 
