@@ -44,7 +44,7 @@ class TableModel:
 
 
 def every_translation(model: TableModel, src: list[int], max_len: int, alpha: float) -> list[tuple[float, list[int]]]:
-    words = [1, 4, 5, 6]
+    words = [4, 5, 6]
     found = []
     for n in range(max_len):
         for ids in itertools.product(words, repeat=n):

@@ -15,7 +15,7 @@ from dragoman.decoding.constraints import Rules, Spelling
 from dragoman.decoding.search import beam_search
 
 SPELLING = Spelling([b"", b"?", b"", b"", b" a", b" b", b" c"])
-PHRASES = st.lists(st.lists(st.sampled_from([1, 4, 5, 6]), min_size=1, max_size=3).map(tuple), min_size=1, max_size=4)
+PHRASES = st.lists(st.lists(st.sampled_from([4, 5, 6]), min_size=1, max_size=3).map(tuple), min_size=1, max_size=4)
 
 
 def holds(ids: list[int], phrase: tuple[int, ...]) -> bool:
@@ -49,7 +49,7 @@ def test_the_phrases_stand_in_the_translation_however_unlikely_they_are(
     ids = found[0][0].ids
     assert not progress_of(ids, phrases).left
     assert all(holds(ids, phrase) for phrase in phrases)
-    assert all(ids.count(token) >= sum(phrase.count(token) for phrase in phrases) for token in (1, 4, 5, 6))
+    assert all(ids.count(token) >= sum(phrase.count(token) for phrase in phrases) for token in (4, 5, 6))
     assert found[0][0].log_prob == pytest.approx(model.log_prob([4, 5, EOS], ids))
     assert found[1] == search_all(model, [[6]], config, torch.device("cpu"))[0]  # its neighbour is as before
 

@@ -87,7 +87,7 @@ def test_scores_are_the_models_and_the_best_sample_comes_first() -> None:
 
 def test_rules_hold_in_sampling_too() -> None:
     spelling = Spelling([b"", b"?", b"", b"", b" a", b" b", b" c"])
-    rules = [Rules(spelling, prefix=b" b a", exclude=(b"c",), no_repeat_ngram=2)] * 50
+    rules = [Rules(spelling, prefix=b" b a", exclude=(b"c",), no_repeat_ngram=3)] * 50
     found = search_all(TableModel(3, 0.5), [[4, 5]] * 50, DecodeConfig(), CPU, rules=rules, sampling=Sampling())
     assert len({tuple(group[0].ids) for group in found}) > 10
     for group in found:

@@ -151,7 +151,7 @@ def test_more_hypotheses_than_beams_are_refused() -> None:
 def test_the_length_penalty_is_gnmts() -> None:
     assert length_penalty(1, 0.6) == 1.0
     assert length_penalty(7, 0.6) == pytest.approx(2**0.6)
-    assert Specials() == (0, 2, 3)
+    assert Specials() == (0, 2, 3, 1)
 
 
 def test_batches_hold_similar_lengths_and_keep_the_budget() -> None:

@@ -209,9 +209,11 @@ def padded(sentences: list[list[int]]) -> torch.Tensor:
 def test_greedy_search_equals_the_reference(seed: int, positions: str) -> None:
     model, params, config = talkative_pair(seed, positions=positions)
     max_lens = [len(ids) + 7 for ids in SENTENCES]
-    got = greedy_search(model, padded(SENTENCES), max_lens, 0.6, Specials(0, 2, 3))
+    got = greedy_search(model, padded(SENTENCES), max_lens, 0.6, Specials())
     for ids, max_len, hypothesis in zip(SENTENCES, max_lens, got, strict=True):
-        (want,) = ref.translate(params, config, ids, bos_id=2, eos_id=3, beam_size=1, alpha=0.6, max_len=max_len)
+        (want,) = ref.translate(
+            params, config, ids, bos_id=2, eos_id=3, unk_id=1, beam_size=1, alpha=0.6, max_len=max_len
+        )
         assert hypothesis.ids == want.ids
         assert hypothesis.score == pytest.approx(want.score, rel=1e-10)
 
@@ -221,7 +223,7 @@ def test_greedy_search_equals_the_reference(seed: int, positions: str) -> None:
 def test_beam_search_equals_the_reference(seed: int, beam_size: int, alpha: float, n_best: int) -> None:
     model, params, config = talkative_pair(seed, norm=["post", "pre"][seed % 2])
     max_lens = [len(ids) + 5 for ids in SENTENCES]
-    got = beam_search(model, padded(SENTENCES), max_lens, beam_size, alpha, n_best, Specials(0, 2, 3))
+    got = beam_search(model, padded(SENTENCES), max_lens, beam_size, alpha, n_best, Specials())
     for ids, max_len, hypotheses in zip(SENTENCES, max_lens, got, strict=True):
         want = ref.translate(
             params,
@@ -229,6 +231,7 @@ def test_beam_search_equals_the_reference(seed: int, beam_size: int, alpha: floa
             ids,
             bos_id=2,
             eos_id=3,
+            unk_id=1,
             beam_size=beam_size,
             alpha=alpha,
             n_best=n_best,
@@ -268,7 +271,7 @@ def test_search_equals_the_reference_on_random_languages(
     seed: int, beam_size: int, alpha: float, patience: float | None
 ) -> None:
     n_best = beam_size if patience is None else 1
-    model, specials = PrefixModel(seed), Specials(0, 2, 3)
+    model, specials = PrefixModel(seed), Specials()
     src, max_lens = torch.tensor([[5, 3], [7, 3], [4, 3], [9, 3], [6, 3]]), [1, 2, 5, 9, 13]
     if beam_size == 1:
         got = [[h] for h in greedy_search(model, src, max_lens, alpha, specials)]
@@ -279,7 +282,7 @@ def test_search_equals_the_reference_on_random_languages(
         def next_log_probs(ids: list[int], src_id: int = src_id) -> np.ndarray:
             return model.log_probs(src_id, ids)
 
-        common = dict(pad_id=0, bos_id=2, eos_id=3, max_len=max_len, alpha=alpha)
+        common = dict(pad_id=0, bos_id=2, eos_id=3, unk_id=1, max_len=max_len, alpha=alpha)
         if beam_size == 1:
             want = [ref.greedy_search(next_log_probs, **common)]
         else:

@@ -31,7 +31,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "SwiGLU": dict(activation="swiglu", share_embeddings="none", generator_bias=True),
     "heads of own width": dict(d_k=6, d_v=10),
 }
-FINDS_EOS = Specials(pad_id=0, bos_id=2, eos_id=1)
+FINDS_EOS = Specials(pad_id=0, bos_id=2, eos_id=1, unk_id=None)
 """The stand-in answers every question with 1: so that its searches end."""
 
 

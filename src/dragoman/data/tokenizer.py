@@ -197,6 +197,11 @@ class Tokenizer:
             raise _not_utf8(texts) or error from None
         return [self._begin + ids if ids else ids for ids in found] if self._begin else found
 
+    def unknown(self, text: str) -> list[str]:
+        """Return the parts of a text for which the vocabulary has no subword, in their order, each once."""
+        pieces = zip(self._processor.encode(text, out_type=str), self._processor.encode(text), strict=True)
+        return list(dict.fromkeys(piece.replace("\u2581", " ") for piece, i in pieces if i == UNK_ID))
+
     @cached_property
     def tags(self) -> dict[str, int]:
         """The tags of this vocabulary, target languages among them, with their ids; they spell nothing."""

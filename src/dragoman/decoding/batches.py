@@ -18,7 +18,7 @@ from dragoman.config import DecodeConfig
 from dragoman.data.shortlist import Shortlist
 from dragoman.decoding.constraints import Rules
 from dragoman.decoding.sampling import Sampling, sample_search
-from dragoman.decoding.search import DEFAULT, Hypothesis, Model, beam_search, greedy_search, on_device
+from dragoman.decoding.search import DEFAULT, WITH_UNK, Hypothesis, Model, beam_search, greedy_search, on_device
 from dragoman.decoding.workers import run_jobs
 from dragoman.device import is_out_of_memory
 from dragoman.errors import DecodeError
@@ -147,6 +147,7 @@ def search_all(
     rules: Sequence[Rules] | None = None,
     sampling: Sampling | None = None,
     longest: int | None = None,
+    allow_unk: bool = False,
     workers: int = 1,
     processes: bool = False,
     hooks: Hooks = NO_HOOKS,
@@ -162,6 +163,7 @@ def search_all(
             of at least ``CONSTRAINED_BEAM``, and of one more than their tokens.
         sampling: Sample translations instead of searching.
         longest: No translation may have more tokens, eos counted, whatever ``config`` and ``rules`` say.
+        allow_unk: True if the unknown subword may be chosen; its text is ``⁇``.
         workers: Number of batches decoded in parallel, with one core each; 1: by this thread, with as many cores as
             torch has been given.
         processes: Whether several are forked processes, where that is safe and nobody asks who is alive, and not
@@ -179,7 +181,7 @@ def search_all(
     _check(config, n_best, rules, sampling)
     search = _Search(
         model=model, src_ids=src_ids, config=config, device=device, n_best=n_best, rules=rules, sampling=sampling,
-        longest=longest, alive=hooks.alive,
+        longest=longest, allow_unk=allow_unk, alive=hooks.alive,
     )  # fmt: skip
     found: list[list[Hypothesis]] = [[] for _ in src_ids]
     batches = list(_batches(src_ids, config, rules, isinstance(model, Shortlisted) and sampling is None))
@@ -223,6 +225,7 @@ class _Search:
     rules: Sequence[Rules] | None
     sampling: Sampling | None
     longest: int | None
+    allow_unk: bool
     alive: Callable[[int], bool] | None
 
     def halving(
@@ -259,7 +262,8 @@ class _Search:
         self, model: Model, batch: list[int], beam_size: int, rules: Sequence[Rules] | None
     ) -> list[list[Hypothesis]]:
         """What the search that was asked for finds with a model for a batch."""
-        specials, alpha, alive, sampling = DEFAULT, self.config.penalty, self.alive, self.sampling
+        specials = WITH_UNK if self.allow_unk else DEFAULT
+        alpha, alive, sampling = self.config.penalty, self.alive, self.sampling
         wanted = None if alive is None else lambda row: alive(batch[row])
         src = padded([[*self.src_ids[i], specials.eos_id] for i in batch], specials.pad_id, self.device)
         max_lens = [

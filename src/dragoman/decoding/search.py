@@ -5,8 +5,8 @@ every token. Of the ``2 * beam_size`` best extensions those that end in eos are 
 ``beam_size``; the best ``beam_size`` of the others continue. A finished hypothesis of ``n`` tokens, eos counted, has
 the score ``log P / ((5 + n) / 6) ** alpha`` (GNMT, https://arxiv.org/abs/1609.08144, Eq. 14). A sentence is done when
 nothing unfinished can come to a better score any more, whatever it still adds; or sooner, if asked, with ``patience``
-times ``beam_size`` finished hypotheses (https://arxiv.org/abs/2204.05424). At ``max_len`` only eos is allowed. pad and
-bos are never chosen.
+times ``beam_size`` finished hypotheses (https://arxiv.org/abs/2204.05424). At ``max_len`` only eos is allowed. pad, bos
+and unk are never chosen; unk only if ``Specials`` allows it. The probabilities of the other tokens stay the model's.
 
 Constraints (``constraints``) take away tokens before the best are chosen; where words are prescribed,
 ``beam_allocation`` chooses.
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dragoman.config import LengthPenalty
-from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
+from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from dragoman.decoding.beam_allocation import share_out
 from dragoman.decoding.constraints import Rules, restrict
 from dragoman.errors import DecodeError
@@ -50,9 +50,16 @@ class Specials(NamedTuple):
     pad_id: int = PAD_ID
     bos_id: int = BOS_ID
     eos_id: int = EOS_ID
+    unk_id: int | None = UNK_ID  # None: unk may be chosen
+
+    @property
+    def never(self) -> tuple[int, ...]:
+        """Tokens that no search chooses."""
+        return (self.pad_id, self.bos_id) if self.unk_id is None else (self.pad_id, self.unk_id, self.bos_id)
 
 
 DEFAULT = Specials()
+WITH_UNK = Specials(unk_id=None)
 
 ROOM = 128
 """Initial capacity of greedy search in tokens; it doubles when full."""
@@ -294,12 +301,12 @@ def _ruled(
 
 
 def _best(logits: Tensor, scores: Tensor, n: int, specials: Specials) -> tuple[Tensor, Tensor]:
-    """As ``best_extensions``, which see; pad and bos are not chosen.
+    """As ``best_extensions``, which see; ``specials.never`` are not chosen.
 
     Raises:
         DecodeError: A logit is NaN or plus infinity.
     """
-    best, where, log_sum = best_extensions(logits, scores, n, (specials.pad_id, specials.bos_id))
+    best, where, log_sum = best_extensions(logits, scores, n, specials.never)
     if not math.isfinite(float(log_sum.sum())):
         raise DecodeError(NOT_FINITE)
     return best, where
@@ -348,7 +355,7 @@ def next_log_probs(logits: Tensor, at_limit: Tensor, specials: Specials) -> Tens
     if not bool(log_sum.isfinite().all()):
         raise DecodeError(NOT_FINITE)
     log_p = precise - log_sum[:, None]  # to the last bit what the fast path finds
-    for token in (specials.pad_id, specials.bos_id):
+    for token in specials.never:
         log_p[:, token] = -torch.inf
     if bool(at_limit.any()):
         eos = log_p[:, specials.eos_id].clone()

@@ -1,8 +1,9 @@
 """From probabilities to one sentence: greedy and beam search (section 6.1), the plain way.
 
 Both ask ``next_log_probs(ids)`` for the log-probabilities ``(V)`` of the token after ``ids`` (without bos) and count in
-``n`` the tokens of a hypothesis, eos among them. Padding and bos are never emitted: they are passed over after the
-log-softmax, so the other probabilities stay what they are. A hypothesis that reaches ``max_len`` tokens must end there.
+``n`` the tokens of a hypothesis, eos among them. Padding, bos and unk are never emitted: they are passed over after the
+log-softmax, so the other probabilities stay what they are; unk may be if ``unk_id`` is None. A hypothesis that reaches
+``max_len`` tokens must end there.
 """
 
 import math
@@ -43,14 +44,21 @@ def length_penalty(n: int, alpha: float) -> float:
 
 
 def greedy_search(
-    next_log_probs: NextLogProbs, *, pad_id: int, bos_id: int, eos_id: int, max_len: int, alpha: float = 0.6
+    next_log_probs: NextLogProbs,
+    *,
+    pad_id: int,
+    bos_id: int,
+    eos_id: int,
+    max_len: int,
+    unk_id: int | None = None,
+    alpha: float = 0.6,
 ) -> Hypothesis:
     """Take the likeliest token, the one of lower id between equals, until it is eos."""
     ids: list[int] = []
     total = 0.0
     for n in range(1, max_len + 1):
         log_probs = next_log_probs(ids)  # (V)
-        allowed = _allowed(len(log_probs), pad_id, bos_id, eos_id, must_end=n == max_len)
+        allowed = [eos_id] if n == max_len else _without(len(log_probs), pad_id, bos_id, unk_id)
         token = max(allowed, key=lambda token: (log_probs[token], -token))
         total += float(log_probs[token])
         if token == eos_id:
@@ -66,6 +74,7 @@ def beam_search(
     bos_id: int,
     eos_id: int,
     max_len: int,
+    unk_id: int | None = None,
     beam_size: int = 4,
     alpha: float = 0.6,
     n_best: int = 1,
@@ -86,7 +95,7 @@ def beam_search(
         candidates = []
         for hypothesis in alive:
             log_probs = next_log_probs(hypothesis.ids)  # (V)
-            for token in _allowed(len(log_probs), pad_id, bos_id, eos_id, must_end=n == max_len):
+            for token in [eos_id] if n == max_len else _without(len(log_probs), pad_id, bos_id, unk_id):
                 log_prob = hypothesis.log_prob + float(log_probs[token])
                 candidates.append(_Candidate(log_prob, hypothesis.ids, token))
         candidates.sort(key=lambda c: -c.log_prob)  # stable: equals stay in the order of hypothesis and id
@@ -104,11 +113,9 @@ def beam_search(
     return finished[:n_best]
 
 
-def _allowed(vocab_size: int, pad_id: int, bos_id: int, eos_id: int, must_end: bool) -> list[int]:
-    """The tokens that may come next, in the order of their ids."""
-    if must_end:
-        return [eos_id]
-    return [token for token in range(vocab_size) if token not in (pad_id, bos_id)]
+def _without(vocab_size: int, *never: int | None) -> list[int]:
+    """All tokens but those that are never emitted, in the order of their ids."""
+    return [token for token in range(vocab_size) if token not in never]
 
 
 def translate(
@@ -118,6 +125,7 @@ def translate(
     *,
     bos_id: int,
     eos_id: int,
+    unk_id: int | None = None,
     beam_size: int = 4,
     alpha: float = 0.6,
     n_best: int = 1,
@@ -132,6 +140,7 @@ def translate(
         src_ids: The source without eos.
         bos_id: Begins the target.
         eos_id: Ends source and target.
+        unk_id: Never emitted; None: it may be.
         beam_size: 1 is greedy.
         alpha: Of the length penalty.
         n_best: How many to return; greedy has one.
@@ -154,13 +163,22 @@ def translate(
         max_len = len(src_ids) + 50
     if beam_size == 1:
         return [
-            greedy_search(next_log_probs, pad_id=pad_id, bos_id=bos_id, eos_id=eos_id, max_len=max_len, alpha=alpha)
+            greedy_search(
+                next_log_probs,
+                pad_id=pad_id,
+                bos_id=bos_id,
+                eos_id=eos_id,
+                unk_id=unk_id,
+                max_len=max_len,
+                alpha=alpha,
+            )
         ]
     return beam_search(
         next_log_probs,
         pad_id=pad_id,
         bos_id=bos_id,
         eos_id=eos_id,
+        unk_id=unk_id,
         max_len=max_len,
         beam_size=beam_size,
         alpha=alpha,

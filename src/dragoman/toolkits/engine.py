@@ -48,6 +48,7 @@ class SearchSettings:
     workers: int = 1  # batches searched at a time
     balance: bool = False  # cut smaller batches than ``decode`` says, where that is faster
     shortlist: bool = False  # search the bundle's shortlist of each segment that has no constraints
+    allow_unk: bool = False  # the unknown subword may be chosen
 
 
 @dataclass(frozen=True, kw_only=True)

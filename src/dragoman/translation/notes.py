@@ -10,6 +10,7 @@ Kind = Literal[
     "not_text",  # subtitle times, markup or code
     "input",  # bytes that are not UTF-8, a line that is too long to read
     "split",  # a line was translated in parts
+    "unknown",  # the source contains characters that the vocabulary does not have
     "loop", "copy", "empty", "long", "short",  # what the guard saw; in its words what became of it
     "number", "placeholder",  # one that must arrive unchanged is missing: see ``protected``
     "constraint",  # a word is missing, or there although it is excluded

@@ -211,6 +211,9 @@ class TranslateOptions(Options):
             gt=0, le=1000,
         ),
     ] = None  # fmt: skip
+    allow_unk: Annotated[
+        bool, option("Search", "Allow the unknown subword in translations, as Marian's --allow-unk; its text is ⁇.")
+    ] = False
     to: Annotated[str | None, option("Output", "Target language, of a model with several, such as fr.")] = None
     from_lang: Annotated[
         str | None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from dragoman.data.tokenizer import UNK_ID
 from dragoman.decoding.batches import OUT_OF_MEMORY
 from dragoman.toolkits.engine import Alive, Progress
 from dragoman.translation.guard import guard
@@ -37,7 +38,16 @@ def translate_segments(segments: Sequence[TextSegment], plan: Plan, events: Even
     if plan.options.guard:
         results = guard(results, used, plan, _wanted(used, events))
     place_terms(results, used, plan, _wanted(used, events))
+    results = [_with_unknown(*each, plan) for each in zip(results, used, strict=True)]
     return put_in(results, segments, changed, plan) if plan.options.protect else results
+
+
+def _with_unknown(result: SegmentResult, segment: TextSegment, plan: Plan) -> SegmentResult:
+    """Add a note if the model read unknown subwords; a span that was carried over unchanged is not among them."""
+    if UNK_ID not in segment.search.ids:
+        return result
+    names = ", ".join(repr(part) for part in plan.src_tokenizer.unknown(segment.text))
+    return replace(result, unknown=Note("unknown", f"the model does not know {names} in the source"))
 
 
 def _search(segments: Sequence[TextSegment], plan: Plan, events: Events) -> list[SegmentResult]:

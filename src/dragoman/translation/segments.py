@@ -42,6 +42,7 @@ class SegmentResult:
     note: Note | None = None  # what the guard saw and did; or why there is nothing
     sound: bool = True  # no fault is left
     lost: Note | None = None  # what must have arrived unchanged, and did not
+    unknown: Note | None = None  # what the model could not read in the source
 
 
 def segment(texts: Sequence[str], plan: Plan, events: Events, first_number: int = 0) -> list[TextSegment]:

@@ -201,6 +201,7 @@ class Translator:
         search = SearchSettings(
             decode=decode, n_best=n_best, sampling=sampling, precision=options.precision, workers=workers,
             balance=options.batch_tokens is None and self.device.type == "cpu", shortlist=options.shortlist,
+            allow_unk=options.allow_unk,
         )  # fmt: skip
         second, second_precision = self._engines.constrained(name, needs)
         return Plan(
@@ -525,6 +526,8 @@ class Translator:
         """What a file of translations depends on, beside the input."""
         options = {each.name: getattr(plan.options, each.name) for each in fields(plan.options)}
         del options["workers"], options["fast"]  # the one changes but the rounding of scores, the other is resolved
+        if not options["allow_unk"]:
+            del options["allow_unk"]  # a journal from before this option was written without it
         options["engine"] = plan.engine.name  # auto may find another in the process that resumes
         models = [bundle.manifest.get("sha256") for bundle in self._bundles]
         return {"models": models, "device": self.device.type, "form": form, **options}

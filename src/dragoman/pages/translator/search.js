@@ -3,7 +3,7 @@
 //
 // Both are generators that pause after each step, so that whoever asks can do other things, or give up. They return
 // finished hypotheses, best first: { ids, score, logProb }, ids without bos and eos.
-// how: { beamSize, alpha, form, patience, nBest, maxLen }; special: { pad, bos, eos }; prefix: ids to begin with.
+// how: { beamSize, alpha, form, patience, nBest, maxLen, allowUnk }; special: { pad, unk, bos, eos }; prefix: ids to begin with.
 
 class NotFinite extends Error {}
 
@@ -14,7 +14,7 @@ function lengthPenalty(n, { alpha, form }) {
   throw new Error(`unknown length penalty: ${form}`);
 }
 
-/** Log-probabilities of V logits; -Infinity for what may not follow as token n (from 1). */
+/** Log-probabilities of V logits; -Infinity for what may not follow as token n (from 1): pad, bos, and unk. */
 function nextLogProbs(logits, n, how, special, prefix) {
   let peak = -Infinity, total = 0;
   for (const logit of logits) peak = Math.max(peak, logit);
@@ -22,10 +22,13 @@ function nextLogProbs(logits, n, how, special, prefix) {
   const logSum = peak + Math.log(total);
   if (!Number.isFinite(logSum)) throw new NotFinite("the model's scores are not finite: its weights are damaged");
   const only = n <= prefix.length ? prefix[n - 1] : n === how.maxLen ? special.eos : null;
-  const found = new Float64Array(logits.length).fill(-Infinity);
-  for (let token = 0; token < logits.length; token++)
-    if (only === null ? token !== special.pad && token !== special.bos : token === only) found[token] = logits[token] - logSum;
-  return found;
+  const logProbs = new Float64Array(logits.length).fill(-Infinity);
+  if (only !== null) logProbs[only] = logits[only] - logSum;
+  else {
+    for (let token = 0; token < logits.length; token++) logProbs[token] = logits[token] - logSum;
+    for (const token of [special.pad, special.bos, ...(how.allowUnk ? [] : [special.unk])]) logProbs[token] = -Infinity;
+  }
+  return logProbs;
 }
 
 /** Take the likeliest token at each step. */

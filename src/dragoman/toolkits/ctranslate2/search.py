@@ -24,7 +24,7 @@ import torch
 
 from dragoman.bundle import Bundle
 from dragoman.config import LengthPenalty
-from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer
+from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Tokenizer
 from dragoman.decoding.batches import length_batches, most_tokens, report_lost, run_halving
 from dragoman.decoding.search import NOT_FINITE, Hypothesis, penalised
 from dragoman.device import is_out_of_memory
@@ -34,7 +34,6 @@ from dragoman.toolkits.ctranslate2.write import why_not
 from dragoman.toolkits.engine import Alive, Found, Models, Needs, Progress, SearchSettings, Segment
 from dragoman.toolkits.export import Kept, kept
 
-NEVER = (PAD_ID, BOS_ID)  # as in ``search``
 PRECISIONS = {"fp32": "float32", "int8": "int8"}
 """Ours, and what CTranslate2 calls them."""
 
@@ -212,6 +211,7 @@ class _Search:
     def __init__(self, engine: CTranslate2, segments: Sequence[Segment], settings: SearchSettings) -> None:
         self.engine, self.segments, self.settings = engine, segments, settings
         self.found: list[list[Hypothesis]] = [[] for _ in segments]
+        self._never = (PAD_ID, BOS_ID) if settings.allow_unk else (PAD_ID, UNK_ID, BOS_ID)  # as in ``search``
         config, n_best = settings.decode, settings.n_best
         self._limits = [most_tokens(len(segment.ids), None, config, engine.longest) for segment in segments]
         # a sentence is done with so many finished hypotheses, which are all returned
@@ -221,7 +221,7 @@ class _Search:
         """Hand over one batch; returns what will be the result of each of its sources.
 
         Args:
-            suppress: Take away pad and bos before the softmax. Without it they hardly ever come, and the probabilities
+            suppress: Take away pad, bos and unk before the softmax. Without it they seldom come, and the probabilities
                 are the model's.
         """
         engine, config = self.engine, self.settings.decode
@@ -233,7 +233,7 @@ class _Search:
                 patience=self._n_finished / config.beam_size, length_penalty=config.length_penalty,
                 return_scores=True, return_end_token=True, max_input_length=0,
                 min_decoding_length=0, max_decoding_length=max(1, most - 1),  # then eos must come
-                suppress_sequences=[[engine.tgt_pieces[i]] for i in NEVER] if suppress else None,
+                suppress_sequences=[[engine.tgt_pieces[i]] for i in self._never] if suppress else None,
                 use_vmap=self.settings.shortlist,  # the union of a batch's shortlists
             )
         )  # fmt: skip
@@ -254,9 +254,17 @@ class _Search:
             self.found[i] = hypotheses[: self.settings.n_best]
         for limit in sorted({self._limits[i] for i in late}):
             self.settle([i for i in late if self._limits[i] == limit], suppress=suppress)
-        nothing = [i for i in good if not self.found[i]]
-        if nothing and not suppress:  # all that was found held pad or bos
-            self.settle(nothing, suppress=True)
+        if not suppress:
+            self.settle([i for i in good if self._spoiled(results[i], self.found[i])], suppress=True)
+
+    def _spoiled(self, result: Any, hypotheses: Sequence[Hypothesis]) -> bool:
+        """True if a sentence must be searched again without the special subwords.
+
+        That is so if unk stands in any hypothesis, as the beam that it took could have held a better one; or if all
+        hypotheses hold pad or bos, which a trained model hardly ever predicts.
+        """
+        unk = None if self.settings.allow_unk else self.engine.tgt_pieces[UNK_ID]
+        return not hypotheses or any(unk in pieces for pieces in result.hypotheses)
 
     def _finish(self, good: list[int], results: dict[int, Any], suppress: bool) -> list[list[Hypothesis]]:
         """Make hypotheses with our scores, best first, of what CTranslate2 found for each.
@@ -274,7 +282,7 @@ class _Search:
                     raise DecodeError(NOT_FINITE)
                 ids = tuple(engine.tgt_ids[piece] for piece in pieces)
                 ended = bool(ids) and ids[-1] == EOS_ID
-                if any(each in NEVER for each in ids):
+                if any(each in self._never for each in ids):
                     continue
                 if ended and not suppress:
                     found[row][ids[:-1]] = score * len(ids) ** decode.length_penalty

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
+from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from dragoman.decoding.batches import most_tokens
 from dragoman.decoding.search import Hypothesis, penalised
 from dragoman.errors import ConfigError, not_installed
@@ -91,12 +91,13 @@ class HuggingFace:
     def _how(self, settings: SearchSettings, limit: int) -> Any:
         decode = settings.decode
         beam: dict[str, Any] = {}
+        never = [PAD_ID, BOS_ID] if settings.allow_unk else [PAD_ID, UNK_ID, BOS_ID]
         if decode.beam_size > 1:
             beam = dict(length_penalty=power(decode), early_stopping="never" if decode.patience is None else True)
         return self.transformers.GenerationConfig(
             num_beams=decode.beam_size, num_return_sequences=settings.n_best, do_sample=False, max_new_tokens=limit,
             pad_token_id=PAD_ID, bos_token_id=BOS_ID, eos_token_id=EOS_ID, decoder_start_token_id=BOS_ID,
-            forced_eos_token_id=EOS_ID, suppress_tokens=[PAD_ID, BOS_ID], **beam,
+            forced_eos_token_id=EOS_ID, suppress_tokens=never, **beam,
         )  # fmt: skip
 
     def read(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[list[float]]:

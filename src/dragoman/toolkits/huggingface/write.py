@@ -24,7 +24,7 @@ from torch import Tensor
 
 from dragoman.bundle import Bundle
 from dragoman.config import DecodeConfig, ModelConfig, unknown
-from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
+from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from dragoman.model.embedding import sinusoids
 from dragoman.model.weights import save_weights
 from dragoman.toolkits.huggingface.model_card import model_card
@@ -159,7 +159,7 @@ def _generation(bundle: Bundle) -> dict[str, Any]:
     is_beam = decode.beam_size > 1
     return {
         "pad_token_id": PAD_ID, "bos_token_id": BOS_ID, "eos_token_id": EOS_ID, "decoder_start_token_id": BOS_ID,
-        "suppress_tokens": [PAD_ID, BOS_ID], "num_beams": decode.beam_size,
+        "suppress_tokens": [PAD_ID, UNK_ID, BOS_ID], "num_beams": decode.beam_size,
         **({"length_penalty": power(decode), "early_stopping": "never"} if is_beam else {}),
         "max_length": bundle.config.data.max_tokens + decode.max_extra_tokens,
     }  # fmt: skip

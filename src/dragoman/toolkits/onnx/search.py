@@ -87,7 +87,7 @@ class Onnx:
         """See ``Searcher``."""
         found = search_all(
             self, [segment.ids for segment in segments], settings.decode, CPU, settings.n_best, longest=self._longest,
-            workers=settings.workers, hooks=Hooks(progress=progress, alive=alive),
+            allow_unk=settings.allow_unk, workers=settings.workers, hooks=Hooks(progress=progress, alive=alive),
         )  # fmt: skip
         return Found(found)
 

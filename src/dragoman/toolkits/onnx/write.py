@@ -17,7 +17,7 @@ from typing import Any
 
 from dragoman.bundle import Bundle
 from dragoman.config import ModelConfig
-from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
+from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from dragoman.toolkits.huggingface.tokenizer_json import tokenizer_json
 from dragoman.toolkits.toolkit import n_positions, not_held, weights_of
 
@@ -60,7 +60,7 @@ def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
         (folder / f"{name}{ENDINGS[quantization]}.onnx").write_bytes(model.SerializeToString())
     _write_json(folder / "config.json", _config(config, most))
     _write_json(folder / "generation_config.json", {
-        **SPECIAL, "bad_words_ids": [[PAD_ID], [BOS_ID]], "num_beams": 1,
+        **SPECIAL, "bad_words_ids": [[PAD_ID], [UNK_ID], [BOS_ID]], "num_beams": 1,
         "max_length": bundle.config.data.max_tokens + bundle.config.decode.max_extra_tokens,
     })  # fmt: skip
     if bundle.src_tokenizer == bundle.tgt_tokenizer:

@@ -73,7 +73,8 @@ class Torch:
         with autocast(self._precision if self._fast is None else "fp32", self._models.device):
             found = search_all(
                 self._searcher(settings.shortlist), src_ids, decode, self._models.device, settings.n_best,
-                rules=rules, sampling=sampling, longest=self._models.longest, workers=workers,
+                rules=rules, sampling=sampling, longest=self._models.longest,
+                allow_unk=settings.allow_unk, workers=workers,
                 processes=self._models.device.type == "cpu",
                 hooks=Hooks(progress=progress, failed=lost.append, alive=alive),
             )  # fmt: skip

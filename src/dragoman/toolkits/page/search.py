@@ -49,6 +49,7 @@ class Page:
         how = {
             "beamSize": decode.beam_size, "alpha": decode.length_penalty, "form": decode.length_penalty_form,
             "patience": decode.patience, "nBest": settings.n_best,
+            "allowUnk": settings.allow_unk,
         }  # fmt: skip
         asked = ({"task": "search", "src": list(segment.ids), "how": how} for segment in segments)
         found = []
