@@ -226,6 +226,124 @@ def test_a_file_by_itself_and_a_vocabulary_of_sentencepiece(marian: Make, tmp_pa
     np.testing.assert_array_equal(bundle.model.src_embed.weight[place].detach(), table[row])
 
 
+@pytest.fixture
+def trained(tmp_path: Path) -> Callable[..., Path]:
+    """A function that makes a folder as ``marian train --model work/m/model.npz --keep-best`` leaves it."""
+
+    def make(vocabularies: tuple[str, ...], relative: bool = False, **search: Any) -> Path:
+        work = tmp_path / "work"
+        folder = work / "m"
+        folder.mkdir(parents=True)
+        n_pieces = 0
+        for i, name in enumerate(dict.fromkeys(vocabularies)):
+            model = io.BytesIO()
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter([f"a dog runs {i}", "a cat sits", "dogs and cats"] * 9), model_writer=model,
+                vocab_size=40, hard_vocab_limit=False, minloglevel=2, bos_id=-1, eos_id=0, unk_id=1, pad_id=-1,
+            )  # fmt: skip
+            path = (folder if relative else work) / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(model.getvalue())
+            n_pieces = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue()).get_piece_size()
+        is_one = len(set(vocabularies)) == 1
+        options = {"type": "transformer", "transformer-heads": HEADS, "enc-depth": DEPTH, "dec-depth": DEPTH,
+                   "transformer-postprocess": "dan", "transformer-ffn-activation": "relu"}  # fmt: skip
+        steps = ["model.iter20.npz", "model.iter40.npz", "model.npz.best-bleu.npz", "model.npz"]
+        for n, step in enumerate(steps):
+            found = arrays((n_pieces, n_pieces), pre=False, tied="all" if is_one else "decoder")
+            found = {name: array + n for name, array in found.items()}
+            found["special:model.yml"] = np.frombuffer(yaml.safe_dump(options).encode() + b"\0", np.int8)
+            np.savez(folder / step, **found)
+            settings = {"relative-paths": relative, "models": [step if relative else f"m/{step}"],
+                        "vocabs": list(vocabularies), "beam-size": 7, "normalize": 0.6, "word-penalty": 0,
+                        **search}  # fmt: skip
+            (folder / f"{step}.decoder.yml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+        np.savez(folder / "model.npz.optimizer.npz", adam_mt=np.ones(7, np.float32), adam_vt=np.ones(7, np.float32))
+        (folder / "model.npz.progress.yml").write_text("epochs: 1\nwarmup-start: 0u\n", encoding="utf-8")
+        training = {**options, "model": "model.npz" if relative else "m/model.npz", "vocabs": list(vocabularies),
+                    "beam-size": 12, "normalize": 0}  # fmt: skip
+        (folder / "model.npz.yml").write_text(yaml.safe_dump(training), encoding="utf-8")
+        return folder
+
+    return make
+
+
+def bias_of(run: Path) -> float:
+    """A number of the model, from which the step is known that it was read from."""
+    return float(load_bundle(run).model.encoder.layers[0].norm1.bias[0].detach())
+
+
+@pytest.mark.parametrize(
+    ("vocabularies", "relative"),
+    [
+        (("m/v.spm", "m/v.spm"), False),
+        (("text/en.spm", "text/de.spm"), False),
+        (("v.spm", "v.spm"), True),
+        (("../text/en.spm", "../text/de.spm"), True),
+    ],
+)
+def test_the_folder_of_a_training_is_imported_as_it_lies_there(
+    trained: Callable[..., Path], tmp_path: Path, vocabularies: tuple[str, str], relative: bool,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    folder = trained(vocabularies, relative)
+    with caplog.at_level("INFO"):
+        run = dragoman.import_model(folder, tmp_path / "run")
+    others = "model.iter20.npz or model.iter40.npz or model.npz.best-bleu.npz"
+    assert f"model.npz is imported; to import another step, give {others}" in caplog.text
+    decode = load_bundle(run).config.decode
+    assert (decode.beam_size, decode.length_penalty, decode.length_penalty_form) == (7, 0.6, "power")
+    for n, step in enumerate(("model.iter20.npz", "model.iter40.npz", "model.npz.best-bleu.npz", "model.npz")):
+        one = dragoman.import_model(folder / step, tmp_path / step)
+        assert bias_of(one) == pytest.approx(bias_of(run) - 3 + n, abs=1e-5)
+
+
+def test_a_folder_of_a_training_may_be_copied_with_its_vocabulary(
+    trained: Callable[..., Path], tmp_path: Path
+) -> None:
+    folder = trained(("text/en.spm", "text/de.spm"))
+    there = tmp_path / "elsewhere"
+    (folder.parent / "text").rename(tmp_path / "moved")
+    folder.rename(there)
+    with pytest.raises(BundleError, match=r"its vocabulary text/en.spm is not there; put en.spm beside the model"):
+        dragoman.import_model(there, tmp_path / "run")
+    for name in ("en.spm", "de.spm"):
+        (tmp_path / "moved" / name).rename(there / name)
+    assert dragoman.import_model(there, tmp_path / "run").is_dir()
+
+
+def test_a_training_vocabulary_may_be_named_by_its_whole_path(trained: Callable[..., Path], tmp_path: Path) -> None:
+    folder = trained((str(tmp_path / "voc/v.spm"),) * 2)
+    (folder / "model.npz.decoder.yml").unlink()  # the options of the training name it too
+    run = dragoman.import_model(folder, tmp_path / "run")
+    assert load_bundle(run).config.decode.beam_size == 12
+
+
+def test_steps_without_the_last_one_are_not_chosen_between(trained: Callable[..., Path], tmp_path: Path) -> None:
+    folder = trained(("m/v.spm", "m/v.spm"))
+    (folder / "model.npz").unlink()
+    says = r"has 3 models \(model.iter20.npz, model.iter40.npz, model.npz.best-bleu.npz\); give the .npz of one"
+    with pytest.raises(BundleError, match=says):
+        dragoman.import_model(folder, tmp_path / "run")
+    for step in ("model.iter20.npz", "model.iter40.npz"):
+        (folder / step).unlink()
+    assert dragoman.import_model(folder, tmp_path / "run").is_dir()
+
+
+def test_a_word_penalty_is_refused_by_name(trained: Callable[..., Path], tmp_path: Path) -> None:
+    folder = trained(("m/v.spm", "m/v.spm"), **{"word-penalty": 0.3})
+    with pytest.raises(BundleError, match=r"word-penalty = 0\.3, which a run cannot hold"):
+        dragoman.import_model(folder, tmp_path / "run")
+
+
+@pytest.mark.parametrize("name", ["", "/", "..", "x" * 5000, "a\0b", "/dev/zero"])
+def test_a_name_that_is_no_file_is_no_vocabulary(trained: Callable[..., Path], tmp_path: Path, name: str) -> None:
+    folder = trained(("m/v.spm", "m/v.spm"))
+    (folder / "model.npz.decoder.yml").write_text(yaml.safe_dump({"vocabs": [name, name]}), encoding="utf-8")
+    with pytest.raises(BundleError, match="its vocabulary .* is not there"):
+        dragoman.import_model(folder, tmp_path / "run")
+
+
 def test_lines_of_a_vocabulary() -> None:
     text = '"a": 0\n\'it\'\'s\': 1\nyes: 2\n? "b\\"c"\n: 3\n"\\u2581x": 4\n"\\x41": 5\n":": 6\n"\\\\": 7\r\n\n::: 8\n'
     assert _lines(text) == {"a": 0, "it's": 1, "yes": 2, 'b"c': 3, "▁x": 4, "A": 5, ":": 6, "\\": 7, "::": 8}
@@ -310,7 +428,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda f: rewritten(f, **{"special:model.yml": np.frombuffer(b"[1]\0", np.int8)}), "should hold options",
     ),
     "no options": (lambda f: rewritten(f, **{"special:model.yml": None}), "holds no special:model.yml"),
-    "no vocabulary": (lambda f: (f / "joint.vocab.yml").unlink(), "has no vocabulary"),
+    "no vocabulary": (lambda f: (f / "joint.vocab.yml").unlink(), "its vocabulary joint.vocab.yml is not there"),
     "a damaged vocabulary": (lambda f: (f / "joint.vocab.yml").write_text("x"), "not a vocabulary of Marian"),
     "an id twice": (lambda f: (f / "joint.vocab.yml").write_text("a: 0\nb: 0\n"), "the ids 0 to 1, once each"),
     "no end": (lambda f: (f / "joint.vocab.yml").write_text("<unk>: 0\n"), "has no </s>"),
@@ -321,7 +439,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "no subwords": (lambda f: (f / "source.spm").unlink(), "source.spm: cannot be read"),
     "an ensemble": (
-        lambda f: (f / "decoder.yml").write_text("models: [model.npz, b.npz]"), "has 2 models; give the .npz of one",
+        lambda f: (f / "decoder.yml").write_text("models: [model.npz, b.npz]"), r"has 2 models \(model.npz, b.npz\); give the .npz of one",
     ),
     "no YAML": (lambda f: (f / "decoder.yml").write_text("a: [", encoding="utf-8"), "decoder.yml: not YAML"),
     "one that leads out": (

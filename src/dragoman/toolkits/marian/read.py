@@ -1,8 +1,9 @@
 """Models of Marian read: a ``.npz`` as https://github.com/marian-nmt/marian-dev writes it, such as OPUS-MT's originals.
 
   model.npz                  matrices ``(in, out)``, vectors ``(1, n)``, and the options that it was made with
-  decoder.yml                which files belong together, how to search
-  vocab.yml, vocab.json      the id of each piece; or the SentencePiece model itself, ``vocab.spm``
+  model.npz.decoder.yml      which files belong together, how to search; OPUS-MT calls it ``decoder.yml``
+  model.npz.yml              the options of its training, which name the vocabularies too
+  vocab.yml, vocab.json      the id of each piece; or the SentencePiece model itself, such as ``vocab.spm``
   source.spm, target.spm     the subwords, where the vocabulary is not one
 
 Marian's sinusoids are not the paper's: their frequencies are ``10000^(-i / (d_model / 2 - 1))``, the sines come first.
@@ -15,6 +16,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
+import os
 import re
 import zipfile
 import zlib
@@ -32,6 +35,8 @@ from dragoman.data.sentencepiece_check import Parts
 from dragoman.errors import BundleError
 from dragoman.toolkits.import_ import Imported, facts_of, read_bytes
 from dragoman.toolkits.subwords import Vocabulary, check_belongs, needed, numbered, read_model, tokenizers, vocabulary
+
+logger = logging.getLogger(__name__)
 
 OPTIONS = "special:model.yml"
 WANTED = "a model of Marian has it"
@@ -63,13 +68,14 @@ def read(
     source: Path, name: str, texts: Sequence[str] | None, languages: tuple[str | None, str | None]
 ) -> Imported:  # fmt: skip
     """Read a folder or a ``.npz``; see ``imported.Reader``."""
-    folder = source if source.is_dir() else source.parent
-    about = _yaml(folder / "decoder.yml") if (folder / "decoder.yml").is_file() else {}
-    file = _file(source, about)
+    file = _model_file(source) if source.is_dir() else source
+    folder = file.parent
+    about = _settings(file)
     arrays = Arrays(file)
     options = arrays.options
     norm = _refuse_what_is_not_held(options, file)
-    paths = _vocabulary_paths(folder, about, options)
+    _refuse_other_searches(about, file)
+    paths = _vocabulary_paths(file, about)
     lists, models = _lists(paths, folder)
     kept = None if texts is None else needed(models, texts)
     vocabularies = [
@@ -178,20 +184,45 @@ class Arrays:
             raise BundleError(f"{self.path}: has {', '.join(rest[:3])}{more}, which cannot be held here")
 
 
-def _file(source: Path, about: Mapping[str, Any]) -> Path:
-    """The one file of arrays."""
-    if not source.is_dir():
-        return source
-    listed = about.get("models")
-    there = sorted(source.glob("*.npz"))
-    if isinstance(listed, list):
-        there = [source / Path(str(one)).name for one in listed]
-    if len(there) != 1:
-        raise BundleError(f"{source}: has {len(there)} models; give the .npz of one")
-    return there[0]
+def _model_file(folder: Path) -> Path:
+    """Return the one model of a folder: the one that its ``decoder.yml`` names, or else the one that training ends with.
+
+    Marian also writes its optimiser, earlier steps and the best steps of a validation; a log line names those.
+
+    Raises:
+        BundleError: There is none, or several.
+    """
+    settings = _yaml(folder / "decoder.yml")
+    names = sorted(path.name for path in folder.glob("*.npz"))
+    if isinstance(listed := settings.get("models"), list):
+        models = [Path(str(path)).name for path in listed]
+    else:
+        steps = [name for name in names if not name.endswith(".optimizer.npz")]
+        models = [name for name in steps if not any(_is_a_step_of(name, other) for other in steps)]
+    if len(models) != 1:
+        several = f" ({', '.join(models[:4])})" if models else ""
+        raise BundleError(f"{folder}: has {len(models)} models{several}; give the .npz of one")
+    if others := [name for name in names if _is_a_step_of(name, models[0]) and not name.endswith(".optimizer.npz")]:
+        logger.info("%s: %s is imported; to import another step, give %s", folder, models[0], " or ".join(others))
+    return folder / models[0]
+
+
+def _is_a_step_of(name: str, model: str) -> bool:
+    """True if Marian wrote ``name`` beside ``model``, such as model.iter100.npz, model.npz.best-bleu.npz."""
+    is_earlier = re.fullmatch(re.escape(model.removesuffix(".npz")) + r"\.iter[0-9]+\.npz", name)
+    return name.startswith(f"{model}.") or is_earlier is not None
+
+
+def _settings(file: Path) -> dict[str, Any]:
+    """Return the settings that lie beside a model; where two files have one, the file that is nearer to the model wins."""
+    nearest_last = ("decoder.yml", f"{file.name}.yml", f"{file.name}.decoder.yml")
+    return {name: value for yml in nearest_last for name, value in _yaml(file.with_name(yml)).items()}
 
 
 def _yaml(path: Path) -> dict[str, Any]:
+    """Return the settings of a file, or none if it is not there."""
+    if not path.is_file():
+        return {}
     try:
         found = yaml.safe_load(read_bytes(path, WANTED))
     except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError):
@@ -217,14 +248,49 @@ def _refuse_what_is_not_held(options: Mapping[str, Any], file: Path) -> str:
     return LAYERS[given]
 
 
-def _vocabulary_paths(folder: Path, about: Mapping[str, Any], options: Mapping[str, Any]) -> list[Path]:
-    """The file of each side's vocabulary: as decoder.yml says, else as the model was made with, else the usual name."""
-    for given in (about.get("vocabs"), options.get("vocabs"), ["vocab.yml"], ["vocab.spm"]):
-        if isinstance(given, list) and given:
-            paths = [folder / Path(str(one)).name for one in given]
-            if all(path.is_file() for path in paths):
+def _refuse_other_searches(about: Mapping[str, Any], file: Path) -> None:
+    """Refuse by name each setting of the search that gives other translations and cannot be kept in a run."""
+    if penalty := about.get("word-penalty"):
+        raise BundleError(
+            f"{file}: its decoder.yml says word-penalty = {str(penalty)[:40]}, which a run cannot hold, only 0; "
+            "set it to 0 there to import the model without it"
+        )
+
+
+def _vocabulary_paths(file: Path, about: Mapping[str, Any]) -> list[Path]:
+    """Return the file of each side's vocabulary: the one that the settings name, or else the one with the usual name.
+
+    Raises:
+        BundleError: There is none.
+    """
+    named = about.get("vocabs")
+    for names in (named, ["vocab.yml"], ["vocab.spm"]):
+        if isinstance(names, list) and names:
+            paths = [_vocabulary_path(file, str(name), about) for name in names]
+            if all(os.path.isfile(path) for path in paths):  # of a name that no file can have, Path raises
                 return paths
-    raise BundleError(f"{folder}: has no vocabulary: decoder.yml or vocab.yml is missing; copy the whole folder")
+    if isinstance(named, list) and named:
+        raise BundleError(
+            f"{file}: its vocabulary {str(named[0])[:80]} is not there; put {Path(str(named[0])).name} beside the model"
+        )
+    raise BundleError(f"{file.parent}: has no vocabulary: decoder.yml or vocab.yml is missing; copy the whole folder")
+
+
+def _vocabulary_path(file: Path, name: str, about: Mapping[str, Any]) -> Path:
+    """Return the file that a setting names: beside the model, as it says, or from where the training was started.
+
+    Marian notes the names of model and vocabularies as they were given to it. So a model ``runs/m/model.npz`` was
+    trained two folders above the file.
+    """
+    beside = file.parent / Path(name).name
+    if os.path.isfile(beside):
+        return beside
+    models = about.get("models")
+    model = Path(str(models[0] if isinstance(models, list) and models else about.get("model", file.name)))
+    above = file.absolute().parents
+    start = above[0] if model.is_absolute() else above[min(len(model.parts), len(above)) - 1]
+    as_noted = file.parent / name
+    return as_noted if os.path.isfile(as_noted) else start / name
 
 
 def _lists(paths: Sequence[Path], folder: Path) -> tuple[list[list[str]], list[Parts]]:
