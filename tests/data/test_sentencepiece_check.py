@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import random
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import pytest
+import sentencepiece
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.config import TokenizerConfig
-from dragoman.data.sentencepiece_check import check_model
+from dragoman.data.sentencepiece_check import check_model, fields, keeps_texts, normalizer_map, normalizer_name
 from dragoman.data.tokenizer import Tokenizer
+from dragoman.errors import BundleError
 
 LINES = [f"hello wörld {i} 日本 abc" for i in range(200)]
 PROTO = Tokenizer.learn(LINES, TokenizerConfig(vocab_size=320)).proto
@@ -52,7 +61,8 @@ def test_what_is_learned_here_passes(kind: str, byte_fallback: bool) -> None:
         (PROTO + b"\x0b", "wire type 3"),
         (PROTO + b"\x0a", "it ends inside a number"),
         (PROTO + b"\xff" * 11, "a number of more than ten bytes"),
-        (PROTO.replace(b"identity", b"nmt_nfkc"), "it changes the text before it cuts it"),
+        (PROTO + b"\x0a\x08\x0a\x02x1\x0a\x02x2", "piece 313: field 1 appears twice"),
+        (NO_BYTES + b"\x1a\x00", "2 normalisers"),
     ],
 )
 def test_what_is_wrong_is_said(proto: bytes, says: str) -> None:
@@ -77,3 +87,159 @@ def test_any_bytes_are_refused_by_a_value_error_alone(content: bytes) -> None:
     for start in (b"", PROTO[:200]):
         with pytest.raises(ValueError, match=r"."):
             check_model(start + content)
+
+
+# --- what may be left out, and normalisers -------------------------------------------------------------------------
+
+
+def message(number: int, *parts: bytes) -> bytes:
+    """A field of bytes, of any length."""
+    body, size = b"".join(parts), b""
+    n = len(body)
+    while n > 0x7F:
+        size, n = size + bytes([n & 0x7F | 0x80]), n >> 7
+    return bytes([number << 3 | 2]) + size + bytes([n]) + body
+
+
+def rebuilt(proto: bytes, piece: Any = bytes, trainer: Any = bytes, normalizer: Any = bytes) -> bytes:
+    """A model of which each message was changed; None leaves it out."""
+    changed = [(n, (piece, trainer, normalizer)[n - 1](value)) for n, _, value in fields(proto)]
+    return b"".join(message(n, value) for n, value in changed if value is not None)
+
+
+def without(*numbers: int) -> Any:
+    """A function that leaves fields out of a message, if they are 0."""
+
+    def change(body: bytes) -> bytes:
+        kept = b""
+        for number, wire, value in fields(body):
+            if number in numbers and (not value or not any(value)):
+                continue
+            kept += (
+                bytes([number << 3]) + bytes([value]) if isinstance(value, int)
+                else message(number, value) if wire == 2 else bytes([number << 3 | wire]) + value
+            )  # fmt: skip
+        return kept
+
+    return change
+
+
+def learned(rule: str = "nmt_nfkc", table: Path | None = None) -> bytes:
+    """A model as others learn it; with a table of rules it normalises by these."""
+    model = io.BytesIO()
+    rules = {"normalization_rule_tsv": str(table)} if table else {"normalization_rule_name": rule}
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["a dog runs", "cats and dogs"] * 20), model_writer=model, vocab_size=24,
+        hard_vocab_limit=False, pad_id=0, unk_id=1, bos_id=2, eos_id=3, minloglevel=2, **rules,
+    )  # fmt: skip
+    return model.getvalue()
+
+
+def test_a_score_that_is_left_out_is_zero() -> None:
+    """``optional float score = 2``: SentencePiece's own test models leave it out where it is 0."""
+    proto = learned("identity")
+    bare = rebuilt(proto, piece=without(2))
+    assert len(bare) < len(proto)
+    tokenizer = Tokenizer(bare)
+    assert tokenizer.scores == Tokenizer(proto).scores
+    assert tokenizer.encode(["a dog runs", "dogs"]) == Tokenizer(proto).encode(["a dog runs", "dogs"])
+
+
+def test_a_normaliser_that_is_left_out_changes_nothing_but_spaces() -> None:
+    """``optional NormalizerSpec normalizer_spec = 3``: no map, and its switches are true."""
+    proto = rebuilt(learned("identity"), normalizer=lambda body: None)
+    there = sentencepiece.SentencePieceProcessor(model_proto=proto)
+    tokenizer = Tokenizer(proto)
+    assert tokenizer.encode(["a  dog"]) == [there.encode("a  dog")]
+    assert not tokenizer.is_exact  # two spaces become one
+
+
+def test_a_name_without_a_map_is_the_identity() -> None:
+    assert normalizer_name(b"\x0a\x08nmt_nfkc") == "identity"
+    assert normalizer_name(b"") == "identity"
+    assert Tokenizer(PROTO.replace(b"identity", b"nmt_nfkc")).is_exact
+    assert keeps_texts(PROTO)
+    assert not keeps_texts(learned())
+
+
+def test_the_map_of_another_unicode_is_read_as_it_is(tmp_path: Path) -> None:
+    """SentencePiece's maps grow with Unicode: the map in the model counts, not the map of the wheel."""
+    (tmp_path / "rules.tsv").write_text("41\t61\nFF21\t61\nFB01\t66 69\n", encoding="utf-8")
+    proto = learned(table=tmp_path / "rules.tsv")
+    (body,) = (value for number, _, value in fields(proto) if number == 3)
+    named = rebuilt(proto, normalizer=lambda _: message(1, b"nfkc") + message(2, normalizer_map(body)))
+    for model in (proto, named):
+        tokenizer = Tokenizer(model)
+        there = sentencepiece.SentencePieceProcessor(model_proto=model)
+        texts = ["A dog runs", "Ａ dog", "ﬁ", "①"]
+        assert tokenizer.encode(texts) == there.encode(texts)
+        assert tokenizer.encode(["A"]) == tokenizer.encode(["a"])
+        assert not tokenizer.is_exact
+
+
+def with_map(content: bytes) -> bytes:
+    return rebuilt(learned(), normalizer=lambda _: message(1, b"nmt_nfkc") + message(2, content))
+
+
+A = 256 ^ ord("a")
+
+
+def trie(texts: bytes = b"b\0", **units: int) -> bytes:
+    """A map with a trie by hand: ``a`` is replaced by the first text. ``units`` are other ones, by their place."""
+    of = (np.arange(512, dtype="<u4") ^ 1) & 255  # bytes that lead here from bases that nobody has
+    of[0] = 256 << 10  # the base of the first byte is 256
+    of[A] = ord("a") | 1 << 8 | (A ^ 128) << 10  # its base is 128, and its value stands there
+    of[128] = 1 << 31
+    for place, unit in units.items():
+        of[int(place.removeprefix("at"))] = unit
+    return struct.pack("<I", of.nbytes) + of.tobytes() + texts
+
+
+MAPS = {
+    "cut off": (trie()[:-600], "the map of its normaliser is cut off"),
+    "a size that is no trie": (b"\x03\0\0\0abcd\0", "the map of its normaliser is cut off"),
+    "an end that is missing": (trie(b"b"), "the map of its normaliser is cut off"),
+    "no UTF-8": (trie(b"\xff\0"), "can't decode byte 0xff"),
+    "a long text": (trie(b"b" * 257 + b"\0"), "puts in a text of more than 256 bytes"),
+    "a base far away": (trie(at0=(2**21 - 1) << 10 | 1 << 9), "leads out of its memory"),
+    "a text far away": (trie(at128=1 << 31 | 5000), "leads to no text"),
+    "the middle of a text": (trie(b"bc\0", at128=1 << 31 | 1), "leads to no text"),
+    "no text": (trie(at128=7), "leads to no text"),
+    "a circle": (trie(**{f"at{A}": ord("a") | (A ^ 256) << 10}), "replaces texts of more than 32 bytes"),
+}
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_a_map_that_leads_astray_is_refused(name: str) -> None:
+    content, says = MAPS[name]
+    with pytest.raises(ValueError, match=says):
+        check_model(with_map(content))
+
+
+def test_a_map_by_hand_passes_and_does_what_it_says() -> None:
+    tokenizer = Tokenizer(with_map(trie()))
+    assert tokenizer.encode(["aba"]) == tokenizer.encode(["bbb"])
+
+
+@pytest.mark.parametrize("name", ["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf"])
+def test_the_maps_of_sentencepiece_pass(name: str) -> None:
+    check_model(learned(name))
+
+
+def test_damaged_maps_are_refused_or_harmless() -> None:
+    proto = learned()
+    (body,) = (value for number, _, value in fields(proto) if number == 3)
+    content = normalizer_map(body)
+    at, chance = proto.index(content), random.Random(7)
+    n_refused = 0
+    for _ in range(60):
+        damaged = bytearray(content)
+        for _ in range(chance.choice([1, 50])):
+            damaged[chance.randrange(chance.choice([400, len(damaged)]))] = chance.randrange(256)
+        try:
+            tokenizer = Tokenizer(proto[:at] + bytes(damaged) + proto[at + len(content) :])
+        except BundleError:
+            n_refused += 1
+        else:
+            tokenizer.encode(["①ﬁ ｶﾞ Å　 a", "".join(map(chr, range(0x20, 0x2000)))])
+    assert 30 < n_refused < 60

@@ -298,9 +298,7 @@ def test_the_folder_of_a_training_is_imported_as_it_lies_there(
         assert bias_of(one) == pytest.approx(bias_of(run) - 3 + n, abs=1e-5)
 
 
-def test_a_folder_of_a_training_may_be_copied_with_its_vocabulary(
-    trained: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_a_folder_of_a_training_may_be_copied_with_its_vocabulary(trained: Callable[..., Path], tmp_path: Path) -> None:
     folder = trained(("text/en.spm", "text/de.spm"))
     there = tmp_path / "elsewhere"
     (folder.parent / "text").rename(tmp_path / "moved")
@@ -340,7 +338,7 @@ def test_a_word_penalty_is_refused_by_name(trained: Callable[..., Path], tmp_pat
 def test_a_name_that_is_no_file_is_no_vocabulary(trained: Callable[..., Path], tmp_path: Path, name: str) -> None:
     folder = trained(("m/v.spm", "m/v.spm"))
     (folder / "model.npz.decoder.yml").write_text(yaml.safe_dump({"vocabs": [name, name]}), encoding="utf-8")
-    with pytest.raises(BundleError, match="its vocabulary .* is not there"):
+    with pytest.raises(BundleError, match=r"its vocabulary .* is not there"):
         dragoman.import_model(folder, tmp_path / "run")
 
 
@@ -439,7 +437,8 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "no subwords": (lambda f: (f / "source.spm").unlink(), "source.spm: cannot be read"),
     "an ensemble": (
-        lambda f: (f / "decoder.yml").write_text("models: [model.npz, b.npz]"), r"has 2 models \(model.npz, b.npz\); give the .npz of one",
+        lambda f: (f / "decoder.yml").write_text("models: [model.npz, b.npz]"),
+        r"has 2 models \(model.npz, b.npz\); give the .npz of one",
     ),
     "no YAML": (lambda f: (f / "decoder.yml").write_text("a: [", encoding="utf-8"), "decoder.yml: not YAML"),
     "one that leads out": (

@@ -1,22 +1,22 @@
 """Is this a SentencePiece model of the kind that dragoman uses? Asked before SentencePiece sees the bytes.
 
 SentencePiece trusts its model: one piece of 100 kB can end the process
-(https://github.com/google/sentencepiece/issues/1263), and a normalisation map is read as it is. So the wire format of
-its ModelProto (https://github.com/google/sentencepiece/blob/master/src/sentencepiece_model.proto) is read here first:
-the pieces (field 1, each with text, score and type), the trainer's settings (2) and the normaliser (3), nothing else.
-The normaliser is the identity, or, in an imported model, one of those that SentencePiece has built in, byte for byte.
+(https://github.com/google/sentencepiece/issues/1263), and a damaged normalisation map is followed out of its memory. So
+the wire format of its ModelProto
+(https://github.com/google/sentencepiece/blob/master/src/sentencepiece_model.proto) is read here first: the pieces
+(field 1, each with text, score and type), the trainer's settings (2) and the normaliser (3), nothing else. A field that
+is not there has its default, as in every reader of protocol buffers.
 """
 
 from __future__ import annotations
 
-import io
 import math
 import struct
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-import sentencepiece
+import numpy as np
 
 MAX_PIECES = 1_000_000
 MAX_PIECE_BYTES = 4096
@@ -25,8 +25,12 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types
 NORMAL, UNKNOWN, CONTROL, UNUSED, BYTE = 1, 2, 3, 5, 6
 """SentencePiece.Type. No text is cut into what is control (after the first four: tags) or unused; of these two only the
 unused is decoded. 4, defined by a user, is not known here."""
-NORMALIZERS = ("identity", "nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf")
-"""What SentencePiece can do to a text before it is cut, by its names."""
+IDENTITY = "identity"
+"""Name of the normaliser that leaves a text as it is."""
+MAX_REPLACED_BYTES = 32
+"""Longest text that a normaliser may replace, in bytes; SentencePiece has room for 32 matches at one place."""
+MAX_REPLACEMENT_BYTES = 256
+"""Longest text that it may put there, in bytes; 33 is the longest in Unicode."""
 
 _ALL_BYTES = {f"<0x{value:02X}>".encode() for value in range(256)}
 _FIRST_TYPES = [CONTROL, UNKNOWN, CONTROL, CONTROL]  # pad, unk, bos, eos
@@ -79,9 +83,9 @@ def parts(proto: bytes, also: tuple[int, ...] = ()) -> Parts:
             raise ValueError(f"field {number} does not belong there")
         found[number - 1].append(value)
     pieces, trainer, normalizer = found
-    if not 4 < len(pieces) <= MAX_PIECES or len(trainer) != 1 or len(normalizer) != 1:
+    if not 4 < len(pieces) <= MAX_PIECES or len(trainer) > 1 or len(normalizer) > 1:
         raise ValueError(f"it has {len(pieces):,} pieces, {len(trainer)} trainers, {len(normalizer)} normalisers")
-    return Parts([_piece(piece, i) for i, piece in enumerate(pieces)], trainer[0], normalizer[0])
+    return Parts([_piece(piece, i) for i, piece in enumerate(pieces)], b"".join(trainer), b"".join(normalizer))
 
 
 def _check_pieces(pieces: list[Piece]) -> None:
@@ -98,16 +102,20 @@ def _check_pieces(pieces: list[Piece]) -> None:
 
 
 def _piece(body: bytes, i: int) -> Piece:
-    text, score, kind = b"", math.nan, NORMAL
+    text, score, kind = b"", 0.0, NORMAL  # the defaults of the three
+    seen = set()
     for number, wire, value in fields(body):
-        if (number, wire) == (1, _BYTES) and isinstance(value, bytes) and not text:
+        if (number, wire) == (1, _BYTES) and isinstance(value, bytes):
             text = value
-        elif (number, wire) == (2, _FIXED32) and isinstance(value, bytes) and math.isnan(score):
+        elif (number, wire) == (2, _FIXED32) and isinstance(value, bytes):
             (score,) = struct.unpack("<f", value)
         elif (number, wire) == (3, _VARINT) and isinstance(value, int):
             kind = value
         else:
             raise ValueError(f"piece {i}: field {number} does not belong there")
+        if number in seen:
+            raise ValueError(f"piece {i}: field {number} appears twice")
+        seen.add(number)
     if not 0 < len(text) <= MAX_PIECE_BYTES:
         raise ValueError(f"piece {i} has {len(text):,} bytes (1 to {MAX_PIECE_BYTES:,} are possible)")
     if not math.isfinite(score):
@@ -119,43 +127,76 @@ def _piece(body: bytes, i: int) -> Piece:
 
 
 def _check_normalizer(body: bytes) -> None:
-    """Its name (1) and its map (2) must be one of SentencePiece's own; there are three switches beside (3 to 5)."""
+    """Refuse a normaliser with other fields than name (1), map (2), three switches (3 to 5), file of its rules (6)."""
     for number, wire, _ in fields(body):
-        if (number, wire) not in ((1, _BYTES), (2, _BYTES), (3, _VARINT), (4, _VARINT), (5, _VARINT)):
+        if (number, wire) not in ((1, _BYTES), (2, _BYTES), (3, _VARINT), (4, _VARINT), (5, _VARINT), (6, _BYTES)):
             raise ValueError(f"field {number} does not belong into its normaliser")
-    name = normalizer_name(body)
-    if name not in NORMALIZERS:
-        raise ValueError(f"it changes the text before it cuts it, in a way of its own ({name[:40]!r})")
-    maps = [value for number, _, value in fields(body) if number == 2]
-    if (maps or [b""]) != [built_in(name)]:
-        raise ValueError(
-            "it changes the text before it cuts it, and not as SentencePiece does; it is another program's"
-        )
+    if content := normalizer_map(body):
+        _check_map(content)
+
+
+@lru_cache(8)  # the same map comes with both sides, and with every load
+def _check_map(content: bytes) -> None:
+    """Refuse a map that SentencePiece or our page could follow out of its memory, or without end.
+
+    The map has the size of a trie in bytes, the trie, and the texts to put in, each ended by NUL. The trie is a double
+    array (https://github.com/s-yata/darts-clone) of units of 32 bits: bits 0 to 7 are the byte that leads here, bit 8
+    says that a value stands at the unit's base, bits 9 to 30 tell that base, and bit 31 marks a value: where its text
+    begins. From a unit with base ``b`` the byte ``c`` leads to unit ``b ^ c``, if that unit has the byte ``c``.
+    """
+    size = int.from_bytes(content[:4], "little")
+    trie, texts = content[4 : 4 + size], content[4 + size :]
+    if not size or size % 4 or len(trie) != size or texts[-1:] != b"\0":
+        raise ValueError("the map of its normaliser is cut off")
+    texts.decode("utf-8")
+    if max(map(len, texts.split(b"\0"))) > MAX_REPLACEMENT_BYTES:
+        raise ValueError(f"its normaliser puts in a text of more than {MAX_REPLACEMENT_BYTES} bytes")
+
+    units = np.frombuffer(trie, "<u4").astype(np.int64)
+    places = np.arange(len(units))
+    is_value = units >> 31 == 1
+    bases = places ^ (units >> 10 << ((units & 512) >> 6))
+    if ((bases[~is_value] | 255) >= len(units)).any():
+        raise ValueError("the map of its normaliser leads out of its memory")
+    values = units[bases[~is_value & (units >> 8 & 1 == 1)]]
+    begins = np.flatnonzero(np.frombuffer(b"\0" + texts[:-1], np.uint8) == 0)
+    if not (values >> 31 == 1).all() or not np.isin(values & 0x7FFFFFFF, begins).all():
+        raise ValueError("the map of its normaliser leads to no text")
+
+    # A byte leads from a base to each unit whose place, with its own byte taken off, is that base. All units are
+    # followed at once, byte by byte: after the longest text that may be replaced there must be none left.
+    came_from = np.where(is_value, -1, places ^ (units & 255))
+    reached = places[:1]
+    for _ in range(MAX_REPLACED_BYTES + 1):
+        reached = np.flatnonzero(np.isin(came_from, bases[reached]))
+    if len(reached):
+        raise ValueError(f"its normaliser replaces texts of more than {MAX_REPLACED_BYTES} bytes")
+
+
+def normalizer_map(body: bytes) -> bytes:
+    """Return the map of a normaliser; empty: it replaces nothing."""
+    maps = [value for number, _, value in fields(body) if number == 2 and isinstance(value, bytes)]
+    return maps[-1] if maps else b""
 
 
 def normalizer_name(body: bytes) -> str:
-    """What the normaliser of a model is called; nothing said is SentencePiece's default."""
+    """Return the name of a normaliser, or ``identity`` if it replaces nothing, whatever its name."""
+    if not normalizer_map(body):
+        return IDENTITY
     names = [value for number, _, value in fields(body) if number == 1 and isinstance(value, bytes)]
-    return names[-1].decode("utf-8", "replace") if names else "nmt_nfkc"
+    return names[-1].decode("utf-8", "replace")[:40] if names else "unnamed"
 
 
-@lru_cache(len(NORMALIZERS))
-def built_in(name: str) -> bytes:
-    """The map of one of ``NORMALIZERS``, as the SentencePiece that is installed writes it."""
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(["a b"]), model_writer=model, model_type="char", vocab_size=6, hard_vocab_limit=False,
-        normalization_rule_name=name, minloglevel=2,
-    )  # fmt: skip
-    (normalizer,) = (value for number, _, value in fields(model.getvalue()) if number == 3 and isinstance(value, bytes))
-    return b"".join(value for number, _, value in fields(normalizer) if number == 2 and isinstance(value, bytes))
+def keeps_texts(proto: bytes) -> bool:
+    """True if a model that ``check_model`` lets pass takes texts as they are, double spaces too."""
+    body = _message(proto, 3)
+    removes_spaces = [value for number, _, value in fields(body) if number == 4] or [1]  # the default is true
+    return not normalizer_map(body) and not removes_spaces[-1]
 
 
-def normalizer_of(proto: bytes) -> str:
-    """Which of ``NORMALIZERS`` a model has that ``check_model`` lets pass."""
-    return next(
-        normalizer_name(value) for number, _, value in fields(proto) if number == 3 and isinstance(value, bytes)
-    )
+def _message(proto: bytes, number: int) -> bytes:
+    """Return one of the messages of a model; empty: it is not there, and all its fields have their defaults."""
+    return b"".join(value for field, _, value in fields(proto) if field == number and isinstance(value, bytes))
 
 
 def _check_trainer(body: bytes) -> None:
@@ -183,8 +224,7 @@ def is_of_words(proto: bytes) -> bool:
 
 
 def _kind(proto: bytes) -> int:
-    trainer = next(value for number, _, value in fields(proto) if number == 2 and isinstance(value, bytes))
-    kinds = [value for number, _, value in fields(trainer) if number == 3 and isinstance(value, int)]
+    kinds = [value for number, _, value in fields(_message(proto, 2)) if number == 3 and isinstance(value, int)]
     return kinds[-1] if kinds else 1
 
 

@@ -34,6 +34,8 @@ import sentencepiece
 
 from dragoman.config import TokenizerConfig
 from dragoman.data.sentencepiece_check import check_model, is_of_words, is_unigram, normalizer_of
+from dragoman.languages.codes import primary
+from dragoman.data.sentencepiece_check import check_model, is_of_words, is_unigram, keeps_texts
 from dragoman.data.subword_sampling import Sampler, Vocabulary
 from dragoman.errors import BundleError, ConfigError, DataError
 from dragoman.languages.codes import primary
@@ -174,8 +176,8 @@ class Tokenizer:
 
     @property
     def is_exact(self) -> bool:
-        """Whether texts are taken as they are; an imported tokenizer may normalise them first, as NFKC does."""
-        return normalizer_of(self.proto) == "identity"
+        """True if texts are taken as they are; an imported tokenizer may normalise them first, as NFKC does."""
+        return keeps_texts(self.proto)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -23,7 +23,7 @@ from torch import Tensor
 from dragoman.bundle import save_bundle
 from dragoman.config import Config, ModelConfig
 from dragoman.data.corpus import read_lines
-from dragoman.data.sentencepiece_check import NORMALIZERS, Parts, normalizer_name
+from dragoman.data.sentencepiece_check import IDENTITY, Parts, normalizer_name
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError, ConfigError
 from dragoman.files import explained, one_at_a_time
@@ -227,7 +227,7 @@ def facts_of(name: str, form: str, digest: str, models: Sequence[Parts], **more:
         models: Its subwords.
     """
     facts = {"from": name, "format": form, "weights_sha256": digest, **more}
-    if normalizers := sorted({normalizer_name(one.normalizer) for one in models} - {NORMALIZERS[0]}):
+    if normalizers := sorted({normalizer_name(one.normalizer) for one in models} - {IDENTITY}):
         facts["normalises_text"] = normalizers
     return {"weights": f"imported from {name}", "imported": facts}
 

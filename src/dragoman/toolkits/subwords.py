@@ -18,13 +18,12 @@ from dragoman.data.sentencepiece_check import (
     BYTE,
     CONTROL,
     NORMAL,
-    NORMALIZERS,
     UNKNOWN,
     UNUSED,
     Parts,
     Piece,
-    built_in,
     fields,
+    normalizer_map,
     normalizer_name,
     parts,
 )  # fmt: skip
@@ -118,7 +117,7 @@ def read_model(proto: bytes, name: str) -> Parts:
     try:
         model = parts(proto, LEFT_OUT)
         settings = {number: value for number, _, value in fields(model.trainer)}
-        kind, normalizer = settings.get(_MODEL_TYPE, 1), normalizer_name(model.normalizer)
+        kind = settings.get(_MODEL_TYPE, 1)
         strange = sorted({piece.kind for piece in model.pieces} - {NORMAL, UNKNOWN, CONTROL, UNUSED, BYTE})
     except ValueError as error:
         raise BundleError(f"{name}: not a SentencePiece model, or damaged ({error}); copy it again") from None
@@ -130,10 +129,6 @@ def read_model(proto: bytes, name: str) -> Parts:
         raise BundleError(f"{name}: writes spaces at the end of words, which cannot be imported")
     if strange:
         raise BundleError(f"{name}: has pieces of type {strange[0]} (defined by a user), which cannot be imported")
-    if normalizer not in NORMALIZERS:
-        raise BundleError(
-            f"{name}: normalises text in a way of its own ({normalizer[:40]!r}), which cannot be imported"
-        )
     return model
 
 
@@ -212,8 +207,6 @@ def rewritten(model: Parts, vocabulary: Vocabulary) -> bytes:
     A single character is the exception. SentencePiece cuts one that it does not know as a piece of its own, and Marian
     and its heirs look that up in the list for both sides, where the other side's model may have put it. So it is cut
     here too, at the price of an unknown one. (Of several in a row they look up all of them as one piece.)
-
-    The normaliser's map is that of the SentencePiece installed: versions differ in characters hardly ever seen.
     """
     known = {piece.text.decode(): piece for piece in model.pieces if piece.kind in (NORMAL, BYTE, UNUSED)}
     lowest = min(piece.score for piece in model.pieces) - 1
@@ -227,9 +220,8 @@ def rewritten(model: Parts, vocabulary: Vocabulary) -> bytes:
     settings = {number: value for number, _, value in fields(model.trainer)}
     trainer = [(_MODEL_TYPE, settings.get(_MODEL_TYPE, 1)), (4, len(pieces)), (_BYTE_FALLBACK, int(has_bytes))]
     trainer += [(40, UNK_ID), (41, BOS_ID), (42, EOS_ID), (43, PAD_ID)]
-    name = normalizer_name(model.normalizer)
     switches = {number: value for number, _, value in fields(model.normalizer) if isinstance(value, int)}
-    normalizer = _string(1, name.encode()) + _string(2, built_in(name))
+    normalizer = _string(1, normalizer_name(model.normalizer).encode()) + _string(2, normalizer_map(model.normalizer))
     return (
         b"".join(_string(1, _written(piece)) for piece in pieces)
         + _string(2, b"".join(_number(field, value) for field, value in trainer if isinstance(value, int)))

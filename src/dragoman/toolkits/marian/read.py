@@ -17,7 +17,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import re
 import zipfile
 import zlib
@@ -185,7 +184,7 @@ class Arrays:
 
 
 def _model_file(folder: Path) -> Path:
-    """Return the one model of a folder: the one that its ``decoder.yml`` names, or else the one that training ends with.
+    """Return the one model of a folder: the one that ``decoder.yml`` names, or else the one that training ends with.
 
     Marian also writes its optimiser, earlier steps and the best steps of a validation; a log line names those.
 
@@ -214,7 +213,7 @@ def _is_a_step_of(name: str, model: str) -> bool:
 
 
 def _settings(file: Path) -> dict[str, Any]:
-    """Return the settings that lie beside a model; where two files have one, the file that is nearer to the model wins."""
+    """Return the settings that lie beside a model; where two files differ, the one that names the model wins."""
     nearest_last = ("decoder.yml", f"{file.name}.yml", f"{file.name}.decoder.yml")
     return {name: value for yml in nearest_last for name, value in _yaml(file.with_name(yml)).items()}
 
@@ -267,7 +266,7 @@ def _vocabulary_paths(file: Path, about: Mapping[str, Any]) -> list[Path]:
     for names in (named, ["vocab.yml"], ["vocab.spm"]):
         if isinstance(names, list) and names:
             paths = [_vocabulary_path(file, str(name), about) for name in names]
-            if all(os.path.isfile(path) for path in paths):  # of a name that no file can have, Path raises
+            if all(_is_file(path) for path in paths):
                 return paths
     if isinstance(named, list) and named:
         raise BundleError(
@@ -283,14 +282,22 @@ def _vocabulary_path(file: Path, name: str, about: Mapping[str, Any]) -> Path:
     trained two folders above the file.
     """
     beside = file.parent / Path(name).name
-    if os.path.isfile(beside):
+    if _is_file(beside):
         return beside
     models = about.get("models")
     model = Path(str(models[0] if isinstance(models, list) and models else about.get("model", file.name)))
     above = file.absolute().parents
     start = above[0] if model.is_absolute() else above[min(len(model.parts), len(above)) - 1]
     as_noted = file.parent / name
-    return as_noted if os.path.isfile(as_noted) else start / name
+    return as_noted if _is_file(as_noted) else start / name
+
+
+def _is_file(path: Path) -> bool:
+    """True if a file is there; False too for a name that no file can have."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def _lists(paths: Sequence[Path], folder: Path) -> tuple[list[list[str]], list[Parts]]:
