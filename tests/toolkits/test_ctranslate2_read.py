@@ -114,6 +114,7 @@ def test_int16_is_multiplied_out(make_run: MakeRun, tmp_path: Path) -> None:
     (tmp_path / "int16").mkdir()
     spec.save(str(tmp_path / "int16"))
     shutil.copy(tmp_path / "int16/model.bin", folder)
+    (folder / "manifest.json").unlink()
     again = dragoman.import_model(folder, tmp_path / "again")
     ours, theirs = weights_of(run), weights_of(again)
     step = max(float(one.abs().max()) for one in ours.values()) / 2**10  # of the whole matrix, there queries to values
@@ -243,9 +244,10 @@ def test_sources_without_eos_come_in_and_leave_again(make_run: MakeRun, tmp_path
     run = make_run(norm="pre", generator_bias=True)
     folder = dragoman.export(run, "ctranslate2", tmp_path / "there")
     configured(folder, add_source_eos=False)
+    (folder / "manifest.json").unlink()
     with pytest.raises(AssertionError):  # the run reads the eos
         the_same_there(run, folder)
-    again = dragoman.import_model(folder, tmp_path / "again")
+    again = dragoman.import_model(folder, tmp_path / "again", src_lang="en", tgt_lang="de")
     assert load_bundle(again).config.model.src_eos is False
     the_same_there(again, folder)
     for to in ("ctranslate2", "argos"):
@@ -307,7 +309,8 @@ def as_of_2020(body: bytes) -> bytes:
 def test_files_of_before_there_was_a_config_come_in(make_run: MakeRun, tmp_path: Path, quantization: str) -> None:
     folder = dragoman.export(make_run(norm="pre"), "ctranslate2", tmp_path / "there", quantization)
     (folder / "model.bin").write_bytes(as_of_2020((folder / "model.bin").read_bytes()))
-    (folder / "config.json").unlink()
+    for name in ("config.json", "manifest.json"):
+        (folder / name).unlink()
     pieces = json.loads((folder / "shared_vocabulary.json").read_text())
     (folder / "shared_vocabulary.json").unlink()
     (folder / "shared_vocabulary.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
@@ -406,11 +409,46 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
 def test_what_cannot_be_imported_is_refused_in_one_line(make_run: MakeRun, tmp_path: Path, name: str) -> None:
     spoil, says = BAD[name]
     folder = dragoman.export(make_run(), "ctranslate2", tmp_path / "there")
+    (folder / "manifest.json").unlink()
     spoil(folder)
     with pytest.raises(dragoman.errors.DragomanError, match=says) as refused:
         dragoman.import_model(folder, tmp_path / "run")
     assert "\n" not in str(refused.value)
     assert not (tmp_path / "run").exists()
+
+
+def flipped(path: Path) -> None:
+    body = bytearray(path.read_bytes())
+    body[len(body) // 2] ^= 1
+    path.write_bytes(body)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda f: flipped(f / "model.bin"), r"model.bin: damaged \(its SHA-256 is not the manifest's\)"),
+        (lambda f: configured(f, unk_token="<s>"), r"config.json: damaged .*; if it was changed on purpose, remove"),
+        (lambda f: (f / "joint.spm").unlink(), r"joint.spm: missing from this export"),
+        (lambda f: flipped(f / "manifest.json"), r"manifest.json: (the manifest is damaged|not JSON)"),
+        (lambda f: (f / "manifest.json").write_text("{"), r"manifest.json: not JSON"),
+    ],
+    ids=["a bit of the weights", "a setting", "a file less", "a bit of the manifest", "no manifest any more"],
+)
+def test_an_export_of_ours_that_was_damaged_is_refused(
+    make_run: MakeRun, tmp_path: Path, spoil: Callable[[Path], object], says: str
+) -> None:
+    folder = dragoman.export(make_run(), "ctranslate2", tmp_path / "there")
+    assert dragoman.import_model(folder, tmp_path / "whole").is_dir()
+    spoil(folder)
+    with pytest.raises(dragoman.errors.BundleError, match=says):
+        dragoman.import_model(folder, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_manifest_of_another_program_is_left_alone(make_run: MakeRun, tmp_path: Path) -> None:
+    folder = dragoman.export(make_run(), "ctranslate2", tmp_path / "there")
+    (folder / "manifest.json").write_text('{"name": "a page", "icons": []}', encoding="utf-8")
+    assert dragoman.import_model(folder, tmp_path / "run").is_dir()
 
 
 def repacked(package: Path, change: Callable[[dict[str, bytes]], object]) -> None:

@@ -26,7 +26,7 @@ from dragoman.data.corpus import read_lines
 from dragoman.data.sentencepiece_check import IDENTITY, Parts, normalizer_name
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError, ConfigError
-from dragoman.files import explained, one_at_a_time
+from dragoman.files import MANIFEST, check_sealed, explained, one_at_a_time
 from dragoman.model.embedding import sinusoids
 from dragoman.model.weights import shapes
 
@@ -109,6 +109,7 @@ def import_model(
         raise ConfigError(
             f"revision = {revision!r} is for a model that is downloaded, and {source} is a file or folder: leave it out"
         )
+    _check_sums(folder)
     texts = [line for path in keep_pieces_of for line in read_lines(path)]
     found = reader(folder).read(folder, name, texts if keep_pieces_of else None, (src_lang, tgt_lang))
     _check(found, folder)
@@ -128,6 +129,20 @@ def import_model(
                 found.facts,
             )  # fmt: skip
     return run
+
+
+def _check_sums(folder: Path) -> None:
+    """Refuse an export of ours that was damaged or changed since, by the sums of the manifest in its folder.
+
+    Raises:
+        BundleError: A file is not the one that the manifest lists, or the manifest itself is damaged.
+    """
+    path = folder / MANIFEST
+    if path.is_file() and {"export", "files", "sha256"} & read_object(path, "an export of dragoman has it").keys():
+        try:
+            check_sealed(folder, "export")
+        except BundleError as error:
+            raise BundleError(f"{error}; if it was changed on purpose, remove {path.name} beside it") from None
 
 
 def _check(found: Imported, folder: Path) -> None:
