@@ -266,6 +266,163 @@ def test_a_bin_is_read_by_its_weights_alone(opus: Opus, tmp_path: Path) -> None:
     assert not (tmp_path / "three").exists()
 
 
+# --- weights in several files ----------------------------------------------------------------------------------------
+
+
+def in_parts(folder: Path, form: str = "safetensors") -> dict[str, str]:
+    """The weights in three files with an index, as transformers writes large ones; returns the index's map."""
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    stem, ending, write = {
+        "safetensors": ("model", "safetensors", save_file), "bin": ("pytorch_model", "bin", torch.save),
+    }[form]  # fmt: skip
+    placed = {name: f"{stem}-{i % 3 + 1:05}-of-00003.{ending}" for i, name in enumerate(weights)}
+    for part in set(placed.values()):
+        write({name: weights[name] for name in weights if placed[name] == part}, folder / part)
+    index = {"metadata": {"total_size": 1}, "weight_map": placed}
+    (folder / f"{stem}.{ending}.index.json").write_text(json.dumps(index), encoding="utf-8")
+    return placed
+
+
+@pytest.mark.parametrize("form", ["safetensors", "bin"])
+def test_weights_in_parts_are_found_by_their_index(opus: Opus, tmp_path: Path, form: str) -> None:
+    folder = opus()
+    whole = dragoman.import_model(folder, tmp_path / "whole")
+    in_parts(folder, form)
+    run = dragoman.import_model(folder, tmp_path / "run")
+    assert (whole / "bundle/model.safetensors").read_bytes() == (run / "bundle/model.safetensors").read_bytes()
+
+
+def test_what_transformers_itself_writes_in_parts_is_read(opus: Opus, tmp_path: Path) -> None:
+    folder = opus()
+    whole = dragoman.import_model(folder, tmp_path / "whole")
+    model = transformers.MarianMTModel.from_pretrained(folder)
+    (folder / "model.safetensors").unlink()
+    model.save_pretrained(folder, max_shard_size="20KB")
+    assert len(list(folder.glob("model-*-of-*.safetensors"))) > 2
+    run = dragoman.import_model(folder, tmp_path / "run")
+    assert (whole / "bundle/model.safetensors").read_bytes() == (run / "bundle/model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda f: (f / "model-00002-of-00003.safetensors").unlink(), r"model-00002-of-00003.safetensors: "),
+        (
+            lambda f: shutil.copy(f / "model-00002-of-00003.safetensors", f / "model-00001-of-00003.safetensors"),
+            r"is in another file of the weights too",
+        ),
+        (lambda f: changed(f, INDEX, weight_map={"x": "../x.safetensors"}), r"should name a file in this folder"),
+        (lambda f: changed(f, INDEX, weight_map=[]), r"should name a file in this folder"),
+        (lambda f: changed(f, INDEX, weight_map={"x": 7}), r"should name a file in this folder"),
+        (lambda f: (f / INDEX).write_text("{"), r"index.json: not JSON"),
+        (lambda f: (f / INDEX).unlink(), r"neither model.safetensors nor pytorch_model.bin is there, and no index"),
+    ],
+)
+def test_bad_parts_are_refused_in_one_line(
+    opus: Opus, tmp_path: Path, spoil: Callable[[Path], object], says: str
+) -> None:
+    folder = opus()
+    in_parts(folder)
+    spoil(folder)
+    with pytest.raises(BundleError, match=says):
+        dragoman.import_model(folder, tmp_path / "run")
+
+
+INDEX = "model.safetensors.index.json"
+
+
+# --- the search that it orders ---------------------------------------------------------------------------------------
+
+
+ORDERED: dict[str, tuple[dict[str, Any], str]] = {
+    "n-grams": (dict(no_repeat_ngram_size=3), "no_repeat_ngram_size = 3 .*, and give --no-repeat-ngram 3 to translate"),
+    "n-grams of the source": (dict(encoder_no_repeat_ngram_size=2), "encoder_no_repeat_ngram_size = 2"),
+    "repetition": (dict(repetition_penalty=1.2), "repetition_penalty = 1.2 orders a search that a run cannot hold"),
+    "a first token": (dict(forced_bos_token_id=7), "forced_bos_token_id = 7 orders .*, only null"),
+    "a last token": (dict(forced_eos_token_id=7), "forced_eos_token_id = 7 orders .*, only eos, which is 0"),
+    "a length": (dict(min_length=10), "min_length = 10 .*, only 0 or 1"),
+    "new tokens": (dict(min_new_tokens=2), "min_new_tokens = 2"),
+    "a word": (dict(bad_words_ids=[[9]]), r"bad_words_ids = \[\[9\]\] .*, only tokens that are never chosen"),
+    "a phrase": (dict(bad_words_ids=[[1, 1]]), r"bad_words_ids = \[\[1, 1\]\]"),
+    "no list": (dict(bad_words_ids="x"), "bad_words_ids = x"),
+    "a token": (dict(suppress_tokens=[1, 9]), r"suppress_tokens = \[1, 9\]"),
+    "a first word": (dict(begin_suppress_tokens=[5]), r"begin_suppress_tokens = \[5\]"),
+    "sampling": (dict(do_sample=True), "do_sample = True"),
+    "groups": (dict(num_beam_groups=2), "num_beam_groups = 2"),
+    "many beams": (dict(num_beams=5000), "num_beams = 5000 .*, only 1 to 1000"),
+    "beams in words": (dict(num_beams="four"), "num_beams = four"),
+    "a negative penalty": (dict(length_penalty=-1.0), "length_penalty = -1.0 .*, only 0 to 10"),
+    "a stop": (dict(early_stopping="soon"), "early_stopping = soon"),
+    "another end": (dict(eos_token_id=[0, 5]), r"eos_token_id = \[0, 5\] .*, only the 0 of config.json"),
+    "what nobody knows": (dict(a_new_penalty=0.5), "a_new_penalty = 0.5 .*, only settings that are known here"),
+}
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_a_search_that_a_run_cannot_hold_is_refused_by_name(opus: Opus, tmp_path: Path, name: str) -> None:
+    values, says = ORDERED[name]
+    folder = opus()
+    changed(folder, "generation_config.json", **values)
+    with pytest.raises(BundleError, match=f"generation_config.json: {says}") as refused:
+        dragoman.import_model(folder, tmp_path / "run")
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_older_model_orders_its_search_in_its_configuration(opus: Opus, tmp_path: Path) -> None:
+    folder = opus()
+    (folder / "generation_config.json").unlink()
+    changed(folder, "config.json", num_beams=6, length_penalty=0.8)
+    decode = load_bundle(dragoman.import_model(folder, tmp_path / "run")).config.decode
+    assert (decode.beam_size, decode.length_penalty) == (6, 0.8)
+    changed(folder, "config.json", no_repeat_ngram_size=3)
+    with pytest.raises(BundleError, match=r"/config.json: no_repeat_ngram_size = 3"):
+        dragoman.import_model(folder, tmp_path / "other")
+
+
+@pytest.mark.parametrize(("given", "patience"), [(True, 1.0), (False, None), ("never", None), (None, None)])
+def test_the_stopping_rule_is_kept(opus: Opus, tmp_path: Path, given: Any, patience: float | None) -> None:
+    folder = opus()
+    changed(folder, "generation_config.json", early_stopping=given, num_beams=3, length_penalty=0.4)
+    decode = load_bundle(dragoman.import_model(folder, tmp_path / "run")).config.decode
+    assert (decode.patience, decode.beam_size, decode.length_penalty) == (patience, 3, 0.4)
+
+
+def test_neutral_values_and_those_of_every_marian_model_pass(
+    opus: Opus, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As Helsinki-NLP/opus-mt-en-de has them, and every default of transformers written out."""
+    folder = opus()
+    pad = json.loads((folder / "config.json").read_text(encoding="utf-8"))["pad_token_id"]
+    defaults = dict(
+        max_length=20, min_length=0, do_sample=False, use_cache=True, early_stopping=False, num_beams=1, top_k=50,
+        typical_p=1.0, repetition_penalty=1.0, length_penalty=1.0, no_repeat_ngram_size=0, output_scores=False,
+        encoder_no_repeat_ngram_size=0, num_return_sequences=1, forced_bos_token_id=None, epsilon_cutoff=0.0,
+        encoder_repetition_penalty=1.0, num_beam_groups=1, diversity_penalty=0.0, remove_invalid_values=False,
+    )  # fmt: skip
+    changed(
+        folder, "generation_config.json",
+        **{
+            **defaults, "num_beams": 6, "max_length": 512, "bad_words_ids": [[pad]], "suppress_tokens": [1, pad],
+            "forced_eos_token_id": 0, "bos_token_id": 0, "renormalize_logits": True, "_from_model_config": True,
+            "transformers_version": "4.32.0.dev0", "temperature": 0.7,
+        },
+    )  # fmt: skip
+    with caplog.at_level("INFO"):
+        decode = load_bundle(dragoman.import_model(folder, tmp_path / "run")).config.decode
+    assert (decode.beam_size, decode.length_penalty, decode.patience) == (6, 1.0, None)
+    assert "max_length = 512 is not kept; the length of the source limits a translation here" in caplog.text
+
+
+def test_every_setting_of_transformers_is_known() -> None:
+    """A new version may order new things: each belongs to one of the lists."""
+    from dragoman.formats.generation import KNOWN
+
+    names = {name for name in transformers.GenerationConfig().to_dict() if not name.startswith("_")}
+    assert names <= KNOWN
+
+
 def reweighted(folder: Path, **tensors: Tensor) -> None:
     """Other tensors in the place of some, or more; ``__`` stands for the dot of a name."""
     content = load_file(folder / "model.safetensors")

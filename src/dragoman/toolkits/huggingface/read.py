@@ -24,6 +24,7 @@ from dragoman.model.weights import read_weights
 from dragoman.toolkits.huggingface.write import EPSILON, order, parameters
 from dragoman.toolkits.import_ import Imported, facts_of, order_of_sinusoids, read_bytes, read_object
 from dragoman.toolkits.subwords import (
+from dragoman.formats.generation import ordered_search
     SPECIAL,
     Vocabulary,
     check_belongs,
@@ -39,8 +40,10 @@ logger = logging.getLogger(__name__)
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
 DROPOUTS = ("dropout", "attention_dropout", "activation_dropout")
 SIDES = ("encoder", "decoder")
+UNKNOWN = SPECIAL[1][0]
 WANTED = "a Marian model of Hugging Face has it"
-FILES = ("*.json", "*.spm", "model.safetensors", "model.bin", "*.spm.model", "sentencepiece.model", "*_vocabulary.txt")
+WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+FILES = ("*.json", "*.spm", "model*.safetensors", "model.bin", "*.spm.model", "sentencepiece.model", "*_vocabulary.txt")
 """What is downloaded, of this form and of CTranslate2's; ``pytorch_model.bin`` only where there are neither weights."""
 
 
@@ -64,8 +67,10 @@ def download(name: str, revision: str | None = None) -> tuple[Path, str]:
         raise ConfigError(not_installed(f"downloading {name}", "huggingface_hub")) from None
     try:
         folder = Path(snapshot_download(name, revision=revision, allow_patterns=list(FILES)))
-        if not any((folder / weights).exists() for weights in ("model.safetensors", "model.bin")):
-            more = [*FILES, "pytorch_model.bin"]
+        if not any(
+            (folder / name).exists() for name in ("model.safetensors", index_of("model.safetensors"), "model.bin")
+        ):
+            more = [*FILES, "pytorch_model*.bin"]
             folder = Path(snapshot_download(name, revision=revision, allow_patterns=more))
     except errors.LocalEntryNotFoundError:
         raise ConfigError(
@@ -107,7 +112,9 @@ def read(folder: Path, name: str, texts: Sequence[str] | None, languages: tuple[
     tables = _tables(theirs, lists)
     _refuse_other_tables(tables, raw, folder)
     bias = vocabularies[-1].bias(_bias(raw), f"{folder}: final_logits_bias")
-    config = _config(folder, theirs, raw, len(lists) == 1, bias is not None, languages)
+    unk = lists[-1].index(UNKNOWN)
+    search = ordered_search(folder, theirs, (theirs["pad_token_id"], theirs["decoder_start_token_id"], unk), WANTED)
+    config = _config(folder, theirs, raw, len(lists) == 1, bias is not None, languages, search)
     model = ModelConfig(**config.model.model_dump(), src_vocab_size=src.vocab_size, tgt_vocab_size=tgt.vocab_size)
     if rest := sorted(raw.keys() - {one.theirs for one in parameters(model)} - tables.keys()):
         more = f" and {len(rest) - 3} more" if len(rest) > 3 else ""
@@ -166,12 +173,11 @@ def _vocabularies(
             raise BundleError(
                 f"{folder}: its vocabulary has {len(listed):,} pieces, its configuration says {sizes[i]:,}"
             )
-        unknown = SPECIAL[1][0]
-        if unknown not in listed:
-            raise BundleError(f"{folder}: its vocabulary has no {unknown}")
+        if UNKNOWN not in listed:
+            raise BundleError(f"{folder}: its vocabulary has no {UNKNOWN}")
         special = (
             theirs["pad_token_id"],
-            listed.index(unknown),
+            listed.index(UNKNOWN),
             theirs["decoder_start_token_id"],
             theirs["eos_token_id"],
         )
@@ -183,32 +189,57 @@ def _vocabularies(
 
 
 def _weights(folder: Path) -> tuple[dict[str, Tensor], str]:
-    """All tensors in float32, and the SHA-256 of their file."""
-    path = folder / "model.safetensors"
-    if path.is_file():
-        found = read_weights(path)
-    else:
-        path = folder / "pytorch_model.bin"
-        if not path.is_file():
-            raise BundleError(f"{folder}: neither model.safetensors nor pytorch_model.bin is there")
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of other versions of pickle, said before it is refused
-                found = torch.load(path, map_location="cpu", weights_only=True)
-        except Exception as error:  # of many kinds, for the file may hold anything
-            raise BundleError(
-                f"{path}: cannot be read as weights alone ({type(error).__name__}); whatever else it holds is not read"
-            ) from None
-        if not isinstance(found, dict) or not all(
-            isinstance(name, str) and isinstance(one, Tensor) for name, one in found.items()
-        ):
-            raise BundleError(f"{path}: holds something other than tensors")
-    for name, tensor in found.items():
-        if not tensor.is_floating_point() or tensor.layout != torch.strided:
-            raise BundleError(f"{path}: {name[:60]} is no array of floats ({tensor.dtype}, {tensor.layout})")
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {name: tensor.float() for name, tensor in found.items()}, digest
+    """Return all tensors in float32, and the SHA-256 of their file, or of their files one after the other."""
+    tensors: dict[str, Tensor] = {}
+    digest = hashlib.sha256()
+    for path in _weight_files(folder):
+        of_file = read_weights(path) if path.suffix == ".safetensors" else _unpickled(path)
+        for name, tensor in of_file.items():
+            if not tensor.is_floating_point() or tensor.layout != torch.strided:
+                raise BundleError(f"{path}: {name[:60]} is no array of floats ({tensor.dtype}, {tensor.layout})")
+            if name in tensors:
+                raise BundleError(f"{path}: {name[:60]} is in another file of the weights too")
+            tensors[name] = tensor.float()
+        with path.open("rb") as file:
+            hashlib.file_digest(file, lambda: digest)
+    return tensors, digest.hexdigest()
+
+
+def index_of(weights: str) -> str:
+    """Return the name of the file that says which tensor is in which part, where weights are in several files."""
+    return f"{weights}.index.json"
+
+
+def _weight_files(folder: Path) -> list[Path]:
+    """Return the one file of the weights, or the files that an index lists."""
+    for name in WEIGHTS:
+        if (folder / name).is_file():
+            return [folder / name]
+        index = folder / index_of(name)
+        if index.is_file():
+            placed = read_object(index, WANTED).get("weight_map")
+            files = placed.values() if isinstance(placed, dict) else []
+            if not files or not all(isinstance(file, str) and Path(file).name == file for file in files):
+                raise BundleError(f"{index}: its weight_map should name a file in this folder for each tensor")
+            return [folder / file for file in sorted(set(files))]
+    raise BundleError(f"{folder}: neither {' nor '.join(WEIGHTS)} is there, and no index of their parts")
+
+
+def _unpickled(path: Path) -> dict[str, Tensor]:
+    """Return the tensors of a ``.bin``; whatever else it holds is not read."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of other versions of pickle, said before it is refused
+            found = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # of many kinds, for the file may hold anything
+        raise BundleError(
+            f"{path}: cannot be read as weights alone ({type(error).__name__}); whatever else it holds is not read"
+        ) from None
+    if not isinstance(found, dict) or not all(
+        isinstance(name, str) and isinstance(one, Tensor) for name, one in found.items()
+    ):
+        raise BundleError(f"{path}: holds something other than tensors")
+    return found
 
 
 def _refuse_other_tables(tables: Mapping[str, tuple[int, int]], raw: Mapping[str, Tensor], folder: Path) -> None:
@@ -232,14 +263,12 @@ def _tables(theirs: Mapping[str, Any], lists: Sequence[Sequence[str]]) -> dict[s
 
 def _config(
     folder: Path, theirs: Mapping[str, Any], raw: Mapping[str, Tensor], one_list: bool, biased: bool,
-    languages: tuple[str | None, str | None],
+    languages: tuple[str | None, str | None], search: dict[str, Any],
 ) -> Config:  # fmt: skip
     """The configuration of the run."""
     is_marian = theirs["model_type"] == "marian"
-    about, search = (
-        read_object(folder / f"{what}_config.json", WANTED) if (folder / f"{what}_config.json").is_file() else {}
-        for what in ("tokenizer", "generation")
-    )
+    of_tokenizer = folder / "tokenizer_config.json"
+    about = read_object(of_tokenizer, WANTED) if of_tokenizer.is_file() else {}
     shared = (
         theirs.get("share_encoder_decoder_embeddings", True) if is_marian else theirs.get("tie_word_embeddings", True)
     )
@@ -257,8 +286,6 @@ def _config(
     given = [
         given or about.get(f"{side}_lang") or None for given, side in zip(languages, ("source", "target"), strict=True)
     ]
-    beams = search.get("num_beams", theirs.get("num_beams", 4))
-    penalty = search.get("length_penalty", theirs.get("length_penalty", 1.0))
     return Config.from_mapping(
         {
             "model": dict(
@@ -273,11 +300,7 @@ def _config(
                 train={"src": "imported.src", "tgt": "imported.tgt"}, src_lang=given[0], tgt_lang=given[1],
                 max_tokens=max(1, min(256, limit - 1)), tokenizer=dict(joint=one_list),
             ),
-            "decode": dict(
-                beam_size=beams if type(beams) is int and 1 <= beams <= 1000 else 4,
-                length_penalty=penalty if type(penalty) in (int, float) and 0 <= penalty <= 10 else 1.0,
-                length_penalty_form="power",
-            ),
+            "decode": search,
         },
         f"{folder}/config.json",
     )  # fmt: skip

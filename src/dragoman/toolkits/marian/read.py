@@ -86,7 +86,6 @@ def read(
     src, tgt = tokenizers(models, vocabularies, str(folder))
     settings, weights = _model(arrays, options, norm, vocabularies)
     arrays.refuse_the_rest()
-    beam, penalty = about.get("beam-size"), about.get("normalize")
     config = Config.from_mapping(
         {
             "model": settings,
@@ -95,8 +94,7 @@ def read(
                 max_tokens=max(1, min(256, settings["max_len"] - 1)), tokenizer=dict(joint=len(lists) == 1),
             ),
             "decode": dict(
-                beam_size=beam if type(beam) is int and 1 <= beam <= 1000 else 6,
-                length_penalty=float(penalty) if isinstance(penalty, int | float) and 0 <= penalty <= 10 else 1.0,
+                beam_size=about.get("beam-size", 6), length_penalty=about.get("normalize", 1.0),
                 length_penalty_form="power",  # Marian divides by n ** normalize
             ),
         },
