@@ -40,13 +40,13 @@ def attention(kind: str, dtype: str, length: int) -> dict[str, float]:
     def work_of(length: int) -> Callable[[], None]:
         shapes = [(length, 3 * 512)] if kind == "written_out" else [(1, 8, length, 64)] * 3  # as projected, or q, k, v
         leaves = [torch.randn(shape, dtype=kept, requires_grad=True) for shape in shapes]
-        bias, heads, sizes = torch.zeros(1, 1, fast.padded_keys(length)), fast.Heads(8, 64, 64), (1, length, length)
+        bias, layout = torch.zeros(1, 1, fast.padded_keys(length)), fast.Layout(1, length, length, 8, 64, 64)
 
         def work() -> None:
             for leaf in leaves:
                 leaf.grad = None
             if kind == "written_out":
-                out = fast.written_out(leaves[0], None, heads, sizes, bias, 0.0)
+                out = fast.written_out(leaves[0], None, layout, bias, 0.0)
             else:
                 q, k, v = leaves
                 out = attend(q, k, v, None)[0] if kind == "plain" else F.scaled_dot_product_attention(q, k, v)

@@ -31,7 +31,7 @@ from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError, ConfigError
 from dragoman.files import MANIFEST, check_files, read_manifest, sealed_folder, standing
 from dragoman.model.build import EncoderDecoder, build
-from dragoman.model.weights import Undrawn, adopt, n_bytes, read_weights, save_weights, shapes, untied
+from dragoman.model.weights import WithoutInitialisation, adopt, n_bytes, read_weights, save_weights, shapes, untied
 
 logger = logging.getLogger(__name__)
 
@@ -204,7 +204,7 @@ def _sizes(config: Config, src_vocab_size: int, tgt_vocab_size: int) -> ModelCon
 def _model(model_config: ModelConfig, path: Path, device: str | torch.device) -> EncoderDecoder:
     """The model with the weights of a file, ready to be used."""
     weights = read_weights(path, shapes(model_config))  # before anything large is allocated
-    with Undrawn():
+    with WithoutInitialisation():
         model = build(model_config)
     adopt(model, weights)
     return model.to(device).eval()

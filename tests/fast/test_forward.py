@@ -15,7 +15,7 @@ from dragoman.errors import ConfigError
 from dragoman.fast import training_attention
 from dragoman.fast.forward import features
 from dragoman.fast.projection import ROWS, project
-from dragoman.fast.training_attention import Heads, padded_keys, written_out
+from dragoman.fast.training_attention import Layout, padded_keys, written_out
 from dragoman.model.attention import attend
 from dragoman.model.dropout import add_dropped
 from dragoman.model.transformer import Transformer
@@ -148,7 +148,7 @@ def test_one_product_for_several_layers(bias: bool, relu: bool) -> None:
 def test_attention_written_out_is_eq_1(cross: bool, short: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training_attention, "SHORT", short)
     torch.manual_seed(0)
-    heads, (n_rows, n_queries, n_keys) = Heads(2, 3, 5), (4, 6, 6 if not cross else 19)
+    n_rows, n_queries, n_keys = 4, 6, 6 if not cross else 19
     queries = torch.randn(n_rows * n_queries + 2, 2 * 3 + (0 if cross else 16), dtype=torch.float64, requires_grad=True)
     keys_values = torch.randn(n_rows * n_keys, 16, dtype=torch.float64, requires_grad=True) if cross else None
     seen = torch.rand(n_rows, n_keys) < 0.7
@@ -156,7 +156,7 @@ def test_attention_written_out_is_eq_1(cross: bool, short: int, monkeypatch: pyt
     bias = torch.full((n_rows, 2, 1, padded_keys(n_keys)), torch.finfo(torch.float32).min)
     bias[..., :n_keys].masked_fill_(seen[:, None, None], 0.0)
 
-    got = written_out(queries, keys_values, heads, (n_rows, n_queries, n_keys), bias.flatten(0, 1), 0.0)
+    got = written_out(queries, keys_values, Layout(n_rows, n_queries, n_keys, 2, 3, 5), bias.flatten(0, 1), 0.0)
     if keys_values is None:
         q, k, v = queries[: n_rows * n_queries].split([6, 6, 10], 1)
     else:
@@ -195,10 +195,10 @@ def test_a_residual_and_its_dropout_in_one_pass() -> None:
 
 
 def test_a_surprise_too_great_for_a_probability_is_counted_in_full() -> None:
-    from dragoman.fast.loss import chunked_loss
+    from dragoman.fast.loss import Targets, chunked_loss
 
     features_ = torch.tensor([[[200.0, 0.0]]], requires_grad=True)
     weight = torch.tensor([[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0]])
-    smoothed, plain = chunked_loss(features_, weight, None, torch.tensor([[2]]), 0, 0.0)
+    smoothed, plain = chunked_loss(features_, weight, None, Targets(torch.tensor([[2]]), 0, 0.0))
     assert plain.item() == pytest.approx(400.0)
     assert smoothed.item() == pytest.approx(400.0)

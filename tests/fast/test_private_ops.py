@@ -51,7 +51,7 @@ def test_one_that_is_gone_is_told_of_once(monkeypatch: pytest.MonkeyPatch, caplo
     finally:
         private_ops.works.cache_clear()
     (record,) = caplog.records
-    assert "has no lerp_all as it is known here" in record.message
+    assert "has no lerp_all as dragoman uses it" in record.message
     assert record.message.endswith("a slower way is taken")
 
 

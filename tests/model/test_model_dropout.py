@@ -97,7 +97,7 @@ def test_the_mean_of_many_trainings_passes_is_near_evaluation(build: Build) -> N
     model: Transformer = build(dropout=0.4, n_decoder_layers=0, n_encoder_layers=1).train()
     torch.manual_seed(0)
     x = model.src_embed(SRC)
-    many = torch.stack([model._place(x, None, 0)[0] for _ in range(2000)]).mean(0)
-    want = model.eval()._place(x, None, 0)[0]
+    many = torch.stack([model.add_positions(x, None, 0)[0] for _ in range(2000)]).mean(0)
+    want = model.eval().add_positions(x, None, 0)[0]
     sigma = want.abs() * (0.4 / 0.6 / 2000) ** 0.5
     assert ((many - want).abs() <= 5 * sigma + 1e-4).all()

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from dragoman.fast import loss as loss_module
-from dragoman.fast.loss import CPU_LOGITS, GPU_LOGITS, chunked_loss, positions_at_once
+from dragoman.fast.loss import CPU_LOGITS, GPU_LOGITS, Targets, chunked_loss, positions_at_once
 from dragoman.fast.projection import ROWS
 from dragoman.fast.r_drop import chunked_r_drop_loss
 from dragoman.training.loss import label_smoothed_loss, loss_from_features, perplexity, r_drop_loss
@@ -44,7 +44,7 @@ def test_chunked_loss_and_its_gradients_equal_the_plain_ones(bias: bool, smoothi
     for fast in (False, True):
         torch.manual_seed(1)
         features, generator, tgt_out = a_problem(bias)
-        loss, plain = loss_from_features(features, generator, tgt_out, 0, smoothing, fast=fast)
+        loss, plain = loss_from_features(features, generator, Targets(tgt_out, 0, smoothing), fast=fast)
         (loss / 11).backward()
         results.append([loss, plain, features.grad, *(p.grad for p in generator.parameters())])
     for got, want in zip(*results, strict=True):
@@ -53,8 +53,8 @@ def test_chunked_loss_and_its_gradients_equal_the_plain_ones(bias: bool, smoothi
 
 def test_chunks_do_not_change_the_loss() -> None:
     features, generator, tgt_out = a_problem(bias=True)
-    whole = chunked_loss(features, generator.weight, generator.bias, tgt_out, 0, 0.1, chunk=1000)[0]
-    parts = chunked_loss(features, generator.weight, generator.bias, tgt_out, 0, 0.1, chunk=3)[0]
+    whole = chunked_loss(features, generator.weight, generator.bias, Targets(tgt_out, 0, 0.1), chunk=1000)[0]
+    parts = chunked_loss(features, generator.weight, generator.bias, Targets(tgt_out, 0, 0.1), chunk=3)[0]
     torch.testing.assert_close(whole, parts, rtol=1e-13, atol=1e-13)
 
 
@@ -65,7 +65,7 @@ def test_whatever_the_chunk_loss_and_gradients_are_the_same(bias: bool, chunk: i
     for size in (chunk, None):
         torch.manual_seed(1)
         features, generator, tgt_out = a_problem(bias)
-        loss, plain = chunked_loss(features, generator.weight, generator.bias, tgt_out, 0, 0.1, chunk=size)
+        loss, plain = chunked_loss(features, generator.weight, generator.bias, Targets(tgt_out, 0, 0.1), chunk=size)
         found.append((loss, plain, *torch.autograd.grad(loss, (features, *generator.parameters()))))
     for got, want in zip(*found, strict=True):
         torch.testing.assert_close(got, want, rtol=1e-13, atol=1e-13)
@@ -89,16 +89,16 @@ def test_elsewhere_than_on_a_cpu_chunks_are_few(device: str, n_chunks: int, monk
     monkeypatch.setattr(torch, "autocast", lambda *args, **settings: contextlib.nullcontext())
     features, weight = torch.zeros(10, 100, 2, device=device), torch.zeros(2**16, 2, device=device)
     tgt_out, where = torch.ones(10, 100, dtype=torch.int64, device=device), torch.arange(1000, device=device)
-    chunked_loss(features, weight, None, tgt_out, 0, 0.1, where=where)
+    chunked_loss(features, weight, None, Targets(tgt_out, 0, 0.1, where))
     assert len(sizes) == n_chunks
     assert sum(sizes) == 1024
 
 
 def test_chunked_loss_in_bf16_stays_near_float32() -> None:
     features, generator, tgt_out = a_problem(bias=False, dtype=torch.float32)
-    want, _ = loss_from_features(features, generator, tgt_out, 0, 0.1)
+    want, _ = loss_from_features(features, generator, Targets(tgt_out, 0, 0.1))
     with torch.autocast("cpu", torch.bfloat16):
-        got, _ = loss_from_features(features, generator, tgt_out, 0, 0.1)
+        got, _ = loss_from_features(features, generator, Targets(tgt_out, 0, 0.1))
     assert got.dtype == torch.float32
     assert abs(got.item() - want.item()) < 0.02 * want.item()
 
@@ -116,7 +116,7 @@ def two_passes(dtype: torch.dtype = torch.float64) -> torch.Tensor:
 def test_r_drop_is_two_losses_and_both_divergences(smoothing: float) -> None:
     _, generator, tgt_out = a_problem(bias=True)
     features, keep = two_passes(), (tgt_out != 0).flatten()
-    got = r_drop_loss(features, generator, tgt_out, 0, smoothing, alpha=5.0, fast=False)
+    got = r_drop_loss(features, generator, Targets(tgt_out, 0, smoothing), alpha=5.0, fast=False)
     log_p, log_q = (generator(half).log_softmax(-1).flatten(0, 1)[keep] for half in features.chunk(2))
     losses = [label_smoothed_loss(generator(half), tgt_out, 0, smoothing) for half in features.chunk(2)]
     kl = nn.functional.kl_div
@@ -140,9 +140,9 @@ def test_r_drop_in_chunks_and_its_gradients_equal_the_plain_ones(
     def of(loss: torch.Tensor, plain: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return loss, plain, *torch.autograd.grad(loss / 11, (features, *generator.parameters()), retain_graph=True)
 
-    want = of(*r_drop_loss(scaled, generator, tgt_out, 0, smoothing, alpha, fast=False))
+    want = of(*r_drop_loss(scaled, generator, Targets(tgt_out, 0, smoothing), alpha, fast=False))
     for chunk in (3, 1000):
-        parts = scaled, generator.weight, generator.bias, tgt_out, 0, smoothing, alpha, chunk
+        parts = scaled, generator.weight, generator.bias, Targets(tgt_out, 0, smoothing), alpha, chunk
         for value, plainly in zip(of(*chunked_r_drop_loss(*parts)), want, strict=True):
             torch.testing.assert_close(value, plainly, rtol=1e-10, atol=1e-10)
 
@@ -153,7 +153,7 @@ def test_r_drop_in_bf16_stays_near_float32() -> None:
     found = []
     for enabled in (False, True):
         with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
-            loss, _ = r_drop_loss(features, generator, tgt_out, 0, 0.1, alpha=5.0)
+            loss, _ = r_drop_loss(features, generator, Targets(tgt_out, 0, 0.1), alpha=5.0)
         found.append((loss, *torch.autograd.grad(loss, (features, generator.weight))))
     for got, want in zip(*reversed(found), strict=True):
         assert got.dtype == torch.float32
@@ -162,6 +162,6 @@ def test_r_drop_in_bf16_stays_near_float32() -> None:
 
 def test_r_drop_of_equal_passes_is_the_ordinary_loss() -> None:
     features, generator, tgt_out = a_problem(bias=False)
-    got = r_drop_loss(features.repeat(2, 1, 1), generator, tgt_out, 0, 0.1, alpha=5.0)
-    for value, want in zip(got, loss_from_features(features, generator, tgt_out, 0, 0.1), strict=True):
+    got = r_drop_loss(features.repeat(2, 1, 1), generator, Targets(tgt_out, 0, 0.1), alpha=5.0)
+    for value, want in zip(got, loss_from_features(features, generator, Targets(tgt_out, 0, 0.1)), strict=True):
         torch.testing.assert_close(value, want, rtol=1e-12, atol=1e-12)

@@ -1,10 +1,16 @@
-"""The forward pass of training in fused pieces: fast twin of ``Transformer.features``.
+"""The optimised forward pass of training: same results as ``Transformer.features``, in fused pieces.
 
-The same layers with the same weights, written for speed: queries, keys and values of one input are one product, heads
-go to attention and come back in one copy each, a residual and its dropout are one pass. Activations are kept in the
-dtype of the products, weights stay float32 and are rounded where they are used.
+    x = features(model, src, tgt_in, torch.bfloat16)      # (B, S), (B, T) -> (B, T, d_model)
 
-Rows are flattened, ``(B, L)`` cells to N rows, and N is rounded up to a multiple of ``ROWS``.
+It uses the same layers and the same weights. Three things make it faster:
+
+- The projections of one input (queries, keys and values) are one matrix product.
+- Each head is copied once before attention and once after it.
+- A residual connection and its dropout are one pass over memory.
+
+Activations have the dtype of the products. Weights stay float32 and are rounded where they are used.
+
+Batch and length are flattened: ``(B, L)`` becomes N rows, and N is rounded up to a multiple of ``ROWS``.
 """
 
 from __future__ import annotations
@@ -17,7 +23,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from dragoman.fast.projection import ROWS, project
-from dragoman.fast.training_attention import Heads, columns, fused, is_written_out, padded_keys, written_out
+from dragoman.fast.training_attention import Layout, columns, fused, is_written_out, padded_keys, written_out
 from dragoman.model.attention import MultiHeadAttention
 from dragoman.model.dropout import add_dropped, dropout
 from dragoman.model.embedding import rotate
@@ -28,43 +34,43 @@ from dragoman.model.transformer import Transformer
 
 
 class Keys(NamedTuple):
-    """Which keys the queries of an attention may see."""
+    """Shapes of an attention, and the keys that its queries may attend to."""
 
     n_rows: int
     n_queries: int
     n_keys: int
-    bias: Tensor | None  # of attention written out: float32, see fast.training_attention
-    mask: Tensor | None  # of the fused kernel: bool, (B, 1, 1, K)
-    causal: bool
+    bias: Tensor | None  # float32, added to the scores of written-out attention; see fast.training_attention
+    mask: Tensor | None  # bool, (B, 1, 1, K), for the fused kernel; None: causal
 
 
 def features(model: Any, src: Tensor | None, tgt_in: Tensor, dtype: torch.dtype) -> Tensor:
-    """What the generator reads, for each target position.
+    """Return the decoder's output, which the generator reads, for each target position.
 
     Args:
-        model: In training mode. What is not just a ``Transformer`` is asked for its own ``features``.
-            So is a language model, whose ``src`` is None.
-        src, tgt_in: ``(B, S)``, ``(B, T)`` int64. At padded target positions the result means nothing.
-        dtype: Of products and activations.
+        model: A model in training mode. Anything but a plain encoder-decoder ``Transformer`` computes its own
+            ``features``: baselines, subclasses and language models, whose ``src`` is None.
+        src, tgt_in: ``(B, S)``, ``(B, T)`` int64.
+        dtype: The dtype of products and activations.
 
     Returns:
-        ``(B, T, d_model)`` in ``dtype``.
+        ``(B, T, d_model)`` in ``dtype``. Values at padded target positions are meaningless.
     """
-    # (a subclass may do something else, and a model that lacks a stack says so itself)
+    # Only a plain encoder-decoder is computed here: a subclass may override the forward pass, and a model that lacks
+    # one stack raises its own error.
     config = model.config if type(model) is Transformer else None
     if src is None or config is None or not (config.n_encoder_layers and config.n_decoder_layers):
         with torch.autocast(tgt_in.device.type, torch.bfloat16, enabled=dtype == torch.bfloat16):
-            found: Tensor = model.features(src, tgt_in)
-            return found
+            plain_features: Tensor = model.features(src, tgt_in)
+            return plain_features
     n_rows, n_src, n_tgt = src.size(0), src.size(1), tgt_in.size(1)
-    seen = read_tokens(src, config)  # (B, S)
-    x, angles = model._place(model.src_embed(src), model.src_positions, 0)
-    x, keys = _flat(x, dtype), _keys(seen, n_src, config.n_heads)
+    is_read = read_tokens(src, config)  # (B, S)
+    x, angles = model.add_positions(model.src_embed(src), model.src_positions, 0)
+    x, keys = _flat(x, dtype), _keys(is_read, n_src, config.n_heads)
     for layer in model.encoder.layers:
         x = _encoder_layer(cast(EncoderLayer, layer), x, keys, angles)
     memory = _norm(x, model.encoder.norm)
 
-    x, angles = model._place(model.tgt_embed(tgt_in), model.tgt_positions, 0)
+    x, angles = model.add_positions(model.tgt_embed(tgt_in), model.tgt_positions, 0)
     x, past, keys = _flat(x, dtype), _past(tgt_in), keys._replace(n_queries=n_tgt)
     for layer in model.decoder.layers:
         x = _decoder_layer(cast(DecoderLayer, layer), x, memory, past, keys, angles)
@@ -90,7 +96,7 @@ def _decoder_layer(
 def _residual(
     layer: EncoderLayer | DecoderLayer, norm: nn.LayerNorm | None, x: Tensor, sublayer: Callable[[Tensor], Tensor]
 ) -> Tensor:
-    """``x`` and what a sub-layer makes of it, normalised before or after."""
+    """Return ``norm(x + dropout(sublayer(x)))``, or pre-norm's ``x + dropout(sublayer(norm(x)))``."""
     if layer.pre_norm:
         return add_dropped(x, sublayer(_norm(x, norm)), layer.dropout.p)
     return _norm(add_dropped(x, sublayer(x), layer.dropout.p), norm)
@@ -99,33 +105,37 @@ def _residual(
 def _attention(
     attention: MultiHeadAttention, x: Tensor, memory: Tensor | None, keys: Keys, angles: Tensor | None
 ) -> Tensor:
-    """``MultiHeadAttention`` on flat rows; ``memory`` None: self-attention."""
-    heads = Heads(attention.n_heads, attention.d_k, attention.d_v)
-    of_keys = (attention.w_k, attention.w_v)
+    """Compute ``MultiHeadAttention`` on flat rows; ``memory`` is None in self-attention."""
+    key_layers = (attention.w_k, attention.w_v)
     if memory is None:
-        queries, keys_values = _linear(x, attention.w_q, *of_keys), None
+        queries, keys_values = _linear(x, attention.w_q, *key_layers), None
     else:
-        queries, keys_values = _linear(x, attention.w_q), _linear(memory, *of_keys)
-    p = attention.dropout.p
+        queries, keys_values = _linear(x, attention.w_q), _linear(memory, *key_layers)
+    # Written-out attention reads the projections as they are. Rotary positions must rotate queries and keys before
+    # that, so they take the fused kernel.
     if keys.bias is not None and angles is None:
-        context = written_out(queries, keys_values, heads, keys[:3], keys.bias, p)
+        context = written_out(queries, keys_values, _layout(attention, keys), keys.bias, attention.dropout.p)
     else:
-        context = _by_kernel(queries, keys_values, heads, keys, angles, p)
+        context = _fused_attention(attention, queries, keys_values, keys, angles)
     return _linear(context, attention.w_o)
 
 
-def _by_kernel(
-    queries: Tensor, keys_values: Tensor | None, heads: Heads, keys: Keys, angles: Tensor | None, p: float
+def _layout(attention: MultiHeadAttention, keys: Keys) -> Layout:
+    return Layout(keys.n_rows, keys.n_queries, keys.n_keys, attention.n_heads, attention.d_k, attention.d_v)
+
+
+def _fused_attention(
+    attention: MultiHeadAttention, queries: Tensor, keys_values: Tensor | None, keys: Keys, angles: Tensor | None
 ) -> Tensor:
-    q, k, v = columns(queries, keys_values, heads, keys[:3])  # (B, H, T or K, d_k or d_v)
+    q, k, v = columns(queries, keys_values, _layout(attention, keys))  # (B, H, T or K, d_k or d_v)
     if angles is not None:
         q, k = rotate(q, angles), rotate(k, angles)
-    context = fused(q, k, v, keys.mask, keys.causal, p).transpose(1, 2).flatten(2).flatten(0, 1)
+    context = fused(q, k, v, keys.mask, attention.dropout.p).transpose(1, 2).flatten(2).flatten(0, 1)
     return F.pad(context, (0, 0, 0, len(queries) - len(context)))
 
 
 def _feed_forward(layer: FeedForward, x: Tensor) -> Tensor:
-    relu = layer.activation == "relu"  # which costs nothing within the product
+    relu = layer.activation == "relu"  # fused into the product at no cost
     hidden = _linear(x, layer.w_1, relu=relu)
     if layer.w_3 is not None:
         hidden = activate(_linear(x, layer.w_3), layer.activation) * hidden
@@ -139,42 +149,45 @@ def _linear(x: Tensor, *layers: nn.Linear, relu: bool = False) -> Tensor:
 
 
 def _norm(x: Tensor, norm: nn.LayerNorm | None) -> Tensor:
-    """In the dtype of ``x``; the statistics are float32's."""
+    """Return the layer norm of ``x`` in the dtype of ``x``; mean and variance are computed in float32."""
     if norm is None:
         return x
     weight: Tensor = norm.weight
     bias: Tensor = norm.bias
-    if not takes_both_dtypes(x.device):  # their gradients are float32's all the same
+    if not takes_both_dtypes(x.device):  # gradients are float32 in either case
         weight, bias = weight.to(x.dtype), bias.to(x.dtype)
     return torch.native_layer_norm(x, norm.normalized_shape, weight, bias, norm.eps)[0]
 
 
 def takes_both_dtypes(device: torch.device) -> bool:
-    """Whether a layer norm of bfloat16 may have float32 weights, which save a copy; CUDA's refuses them."""
+    """Return True if a layer norm of bfloat16 accepts float32 weights; CUDA's does not, and needs a copy of them."""
     return device.type == "cpu"
 
 
 def _flat(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """``(B, L, d_model)`` as ``(N, d_model)`` in ``dtype``, with rows of zeros behind."""
+    """Reshape ``(B, L, d_model)`` to ``(N, d_model)`` in ``dtype``, padded with zeros to a multiple of ``ROWS``."""
     n = x.size(0) * x.size(1)
     return F.pad(x.flatten(0, 1).to(dtype), (0, 0, 0, -n % ROWS))
 
 
-def _keys(seen: Tensor, n_queries: int, n_heads: int) -> Keys:
-    """Any query sees the source tokens that are no padding: ``seen`` (B, S)."""
-    n_rows, n_keys = seen.shape
+def _keys(is_read: Tensor, n_queries: int, n_heads: int) -> Keys:
+    """Return the keys of the source: every query may attend to the positions where ``is_read`` (B, S) is True."""
+    n_rows, n_keys = is_read.shape
     bias = None
-    if is_written_out(seen.device, n_keys):
+    if is_written_out(is_read.device, n_keys):
         bias = torch.full((n_rows, n_heads, 1, padded_keys(n_keys)), torch.finfo(torch.float32).min)
-        bias[..., :n_keys].masked_fill_(seen[:, None, None], 0.0)
+        bias[..., :n_keys].masked_fill_(is_read[:, None, None], 0.0)
         bias = bias.flatten(0, 1)  # (B * H, 1, K16)
-    return Keys(n_rows, n_queries, n_keys, bias, seen[:, None, None], False)
+    return Keys(n_rows, n_queries, n_keys, bias, is_read[:, None, None])
 
 
 def _past(tgt_in: Tensor) -> Keys:
-    """Each query sees itself and what stands before it; padding stands behind all tokens, and none of them sees it."""
+    """Return the keys of causal self-attention: each query may attend to itself and to earlier positions.
+
+    Padding needs no mask of its own: it follows all tokens of its row, so no token attends to it.
+    """
     n_rows, n_tgt = tgt_in.shape
     bias = None
     if is_written_out(tgt_in.device, n_tgt):
         bias = torch.full((n_tgt, padded_keys(n_tgt)), torch.finfo(torch.float32).min).triu(1)[None]
-    return Keys(n_rows, n_tgt, n_tgt, bias, None, True)
+    return Keys(n_rows, n_tgt, n_tgt, bias, None)

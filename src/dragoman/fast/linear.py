@@ -1,11 +1,14 @@
-"""Fast twins of ``torch.nn.functional.linear`` for weights that stay the same: prepared once, then used at each step.
+"""Linear layers whose weights do not change: prepared once, then used at each decoding step.
 
-- **fp32** is ``F.linear``; on a CPU of a transposed copy, which is read up to 1.7 times as fast where rows are few; on
-  AMD's processors, where ``F.linear`` is not at its best, of a packed one.
+    product = prepared(layer.weight, layer.bias, "fp32")
+    y = product(x)                                        # (rows, in) -> (rows, out)
+
+- **fp32** is ``F.linear``. On a CPU it reads a transposed copy, up to 1.7 times as fast where there are few rows. On
+  AMD processors, where ``F.linear`` is slow, it is a packed product.
 - **bf16** multiplies bfloat16 by bfloat16 and sums in float32. On a CPU the weights are packed: laid out beforehand as
-  oneDNN wants them, and what is to be added to the product is added in the same pass.
-- **int8** (CPU) keeps the weights as 8-bit integers with one scale for each output; inputs are rounded to 8 bits at
-  each call, with one scale for each row (dynamic quantisation). Sums are exact, outputs float32.
+  oneDNN reads them. A residual is added in the same pass.
+- **int8** (CPU) stores weights as 8-bit integers with one scale for each output. Inputs are rounded to 8 bits at each
+  call, with one scale for each row (dynamic quantisation). Sums are exact, outputs float32.
 """
 
 from __future__ import annotations
@@ -21,15 +24,15 @@ from dragoman.fast.private_ops import int8_product, packed_product
 
 
 class Product(Protocol):
-    """A prepared ``x W^T + b``."""
+    """A prepared product ``x W^T + b``."""
 
     def __call__(self, x: Tensor, plus: Tensor | None = None, relu: bool = False) -> Tensor:
-        """Multiply.
+        """Multiply ``x`` by the weights.
 
         Args:
             x: ``(rows, in)``.
-            plus: ``(rows, out)``, added to the product.
-            relu: Zero what is negative; not together with ``plus``.
+            plus: A residual ``(rows, out)`` to add to the product, or None.
+            relu: Set negative outputs to zero; cannot be combined with ``plus``.
 
         Returns:
             ``(rows, out)``.
@@ -38,10 +41,10 @@ class Product(Protocol):
 
 
 def prepared(weight: Tensor, bias: Tensor | None, precision: str) -> Product:
-    """Make the product of one matrix.
+    """Prepare the product of one weight matrix.
 
     Args:
-        weight: ``(out, in)``; of its dtype and on its device are what comes and goes, except for bf16.
+        weight: ``(out, in)``. Inputs and outputs have its dtype (except for bf16) and its device.
         bias: ``(out,)`` or None.
         precision: ``fp32``, ``bf16`` or ``int8``; see ``device.check_precision``.
     """
@@ -72,19 +75,19 @@ def _product(weight: Tensor, bias: Tensor | None) -> Product:
 
 
 def _packed_but_for_one_row(weight: Tensor, bias: Tensor | None) -> Product:
-    """For a single row oneDNN takes half as long again as ``F.linear``."""
-    one, several = _product(weight, bias), packed_product(weight, bias)
+    """Return a packed product that uses ``F.linear`` for a single row, where oneDNN takes half as long again."""
+    one_row, several = _product(weight, bias), packed_product(weight, bias)
 
     def product(x: Tensor, plus: Tensor | None = None, relu: bool = False) -> Tensor:
-        return (one if x.size(0) == 1 else several)(x, plus, relu)
+        return (one_row if x.size(0) == 1 else several)(x, plus, relu)
 
     return product
 
 
 def _is_amd() -> bool:
-    """Whether this is a processor for which oneDNN's float32 products are faster than MKL's: by up to a third on Zen 1.
+    """Return True on AMD processors, where oneDNN's float32 products beat MKL's (by up to a third on Zen 1).
 
-    What a processor is, and not a product that is timed, says so: bits must not depend on what else the machine does.
+    The name of the processor decides, not a timed product: the bits of a result must not depend on the machine's load.
     """
     return str(capabilities().get("cpu_name", "")).startswith("AMD")
 

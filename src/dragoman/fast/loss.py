@@ -1,7 +1,11 @@
-"""The label-smoothed loss straight from the features, without ever holding the logits of all positions."""
+"""The label-smoothed loss computed from the decoder's features, without holding the logits of all positions.
+
+loss, plain = chunked_loss(features, generator.weight, generator.bias, Targets(tgt_out, pad_id, smoothing))
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -12,48 +16,56 @@ from dragoman.fast.projection import ROWS
 from dragoman.fast.top_k import IN_RANGE
 
 CPU_LOGITS = 2**23
-"""So many are held at once on a CPU: about what its cache holds."""
+"""Logits held at once on a CPU: about as many as fit into its cache."""
 
 GPU_LOGITS = 2**28
-"""So many elsewhere: 1 GiB of float32. A kernel started costs as much as a million of them, and each chunk starts a
-dozen, of which one goes through the whole gradient of the generator."""
+"""Logits held at once on a GPU: 1 GiB of float32.
+
+Each chunk starts a dozen kernels, and starting one takes as long as computing a million logits. One of them passes over
+the whole gradient of the generator."""
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Target tokens of a batch, and how the loss counts them."""
+
+    tgt_out: Tensor  # (B, T) int64; padding does not count
+    pad_id: int
+    smoothing: float  # label smoothing, in [0, 1)
+    where: Tensor | None = None  # (N,): Batch.where, if known; finding it makes the host wait for a GPU
+
+    def real(self) -> Tensor:
+        """Return the indices ``(N,)`` of the tokens that are not padding, counting the B * T positions row by row."""
+        return (self.tgt_out.flatten() != self.pad_id).nonzero()[:, 0] if self.where is None else self.where
 
 
 def chunked_loss(
-    features: Tensor, weight: Tensor, bias: Tensor | None, tgt_out: Tensor, pad_id: int, smoothing: float,
-    chunk: int | None = None, where: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Fast twin of ``label_smoothed_loss(generator(features), tgt_out, pad_id, smoothing)``.
+    features: Tensor, weight: Tensor, bias: Tensor | None, targets: Targets, chunk: int | None = None
+) -> tuple[Tensor, Tensor]:
+    """Compute ``label_smoothed_loss(generator(features), ...)`` and its gradient, a chunk of positions at a time.
 
-    The gradient is formed beside the loss, one chunk of positions at a time, from the softmax alone; the smoothed
-    target's part of it is added as rank-one terms. Products, and each position's sum over the vocabulary, are in the
-    autocast precision (of bfloat16 the latter is off by at most 0.2%, 0.002 nats); sums over positions in float32.
+    The gradient is computed together with the loss, from the softmax of each chunk. The part of the smoothed targets is
+    added at the end as rank-one terms. Products, and the sum of each position over the vocabulary, are in the autocast
+    precision; in bfloat16 that sum is off by at most 0.2%, 0.002 nats. Sums over positions are in float32.
 
     Args:
         features: ``(B, T, d_model)``, the decoder's output.
-        weight: The generator's, ``(V, d_model)``.
-        bias: The generator's, ``(V,)``, or None.
-        tgt_out: ``(B, T)`` int64; padding is left out.
-        smoothing: Label smoothing in [0, 1).
-        chunk: Positions whose logits are held at once; None: as ``positions_at_once`` says.
-        where: ``Batch.where``; None: found here, for which a GPU would have to be waited for.
+        weight: The generator's weight, ``(V, d_model)``.
+        bias: The generator's bias, ``(V,)``, or None.
+        targets: The target tokens and the label smoothing.
+        chunk: Number of positions whose logits are held at once; None: see ``positions_at_once``.
 
     Returns:
         The smoothed loss, differentiable, and the unsmoothed one, each summed over tokens, in nats.
     """
-    where = cells_of(tgt_out, pad_id) if where is None else where
-    x, y = (cells.flatten(0, 1).index_select(0, where) for cells in (features, tgt_out))
-    args = x[None], weight, bias, y, smoothing, chunk or positions_at_once(weight.size(0), x.device.type)
+    real = targets.real()
+    x, y = (padded.flatten(0, 1).index_select(0, real) for padded in (features, targets.tgt_out))
+    args = x[None], weight, bias, y, targets.smoothing, chunk or positions_at_once(weight.size(0), x.device.type)
     return _ChunkedLoss.apply(*args)  # type: ignore[no-untyped-call]
 
 
-def cells_of(tgt_out: Tensor, pad_id: int) -> Tensor:
-    """Which cells of ``(B, T)``, counted row by row, are no padding: ``(N,)``."""
-    return (tgt_out.flatten() != pad_id).nonzero()[:, 0]
-
-
 def positions_at_once(n_vocab: int, device: str) -> int:
-    """So many that their logits are ``CPU_LOGITS`` or ``GPU_LOGITS``, in whole blocks of rows; at least one block."""
+    """Return how many positions have ``CPU_LOGITS`` or ``GPU_LOGITS`` logits together: a multiple of ``ROWS``."""
     return max(1, (CPU_LOGITS if device == "cpu" else GPU_LOGITS) // n_vocab // ROWS) * ROWS
 
 
@@ -66,7 +78,7 @@ class _ChunkedLoss(torch.autograd.Function):
         # loss_i = log sum exp(z_i) - (1 - e) z_iy - e mean(z_i);  d loss_i / d z_i = softmax - (1 - e) onehot - e / V
         s = Sums(x, weight, bias, y)
         smoothed, plain = s.dx.new_zeros(()), s.dx.new_zeros(())
-        # the same memory for each chunk: fresh memory of this size costs more than the products
+        # All chunks use the same memory: allocating this much for each would take longer than the products.
         all_logits = torch.empty((min(chunk, len(s.ys)), len(weight)), dtype=s.w.dtype, device=x.device)
         with torch.autocast(x.device.type, enabled=False):
             for start in range(0, len(s.ys), chunk):
@@ -96,13 +108,13 @@ class _ChunkedLoss(torch.autograd.Function):
 
 
 class Sums:
-    """What a loss over the vocabulary, made chunk by chunk, multiplies with and adds up.
+    """Operands and sums of a loss over the vocabulary that is computed chunk by chunk.
 
     Attributes:
-        w, b: The generator's, ``(V, d_model)`` and ``(V,)`` or None, in the precision of products.
-        xs, ys, counts: ``(P, M, d_model)``, ``(M, 1)``, ``(M, 1)``: features of P passes, targets, and 1 for each; N of
-            them and rows that do not count, up to whole blocks: shapes that come again.
-        dx, dw, db: Gradients in the precision of sums, ``dtype``; for the caller to form, but for the targets' part.
+        w, b: The generator's weight ``(V, d_model)`` and bias ``(V,)`` (or None), in the precision of products.
+        xs, ys, counts: Features of P passes ``(P, M, d_model)``, targets ``(M, 1)``, and 1 for each real target
+            ``(M, 1)``. M is N rounded up to a multiple of ``ROWS``, so that shapes repeat; the added rows count 0.
+        dx, dw, db: Gradients in ``dtype``, the precision of sums. The caller adds everything but the targets' part.
     """
 
     def __init__(self, x: Tensor, weight: Tensor, bias: Tensor | None, y: Tensor) -> None:
@@ -119,17 +131,20 @@ class Sums:
         self._b_mean = 0 if self.b is None else self.b.mean(dtype=self.dtype)
 
     def logits(self, x: Tensor, out: Tensor) -> Tensor:
-        """Those of ``(n, d_model)`` features, written to ``out``, ``(n, V)``."""
+        """Write the logits of ``x`` (n, d_model) to ``out`` (n, V), and return it."""
         return torch.mm(x, self.w.T, out=out) if self.b is None else torch.addmm(self.b, x, self.w.T, out=out)
 
     def mean_logit(self, x: Tensor) -> Tensor:
-        """The mean over the vocabulary of each row's logits, without these: ``(n, 1)``."""
+        """Return the mean logit of each row over the vocabulary ``(n, 1)``, without computing the logits."""
         return x.to(self.dtype) @ self._w_mean[:, None] + self._b_mean
 
     def gradients(
         self, x: Tensor, weight: Tensor, bias: Tensor | None, y: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Of what ``__init__`` was given, with the smoothed targets' part: rank-one terms, shared by the passes."""
+        """Return the gradients of ``x``, ``weight`` and ``bias``, after adding the part of the smoothed targets.
+
+        That part is rank-one terms. With several passes it is shared between them.
+        """
         n, n_passes, hit = len(y), len(x), 1 - smoothing
         mean_x = self.xs[:, :n].sum(0, dtype=self.dtype) / n_passes
         dx = self.dx[:, :n] - (hit * self.w[y].to(self.dtype) + smoothing * self._w_mean) / n_passes
@@ -143,9 +158,10 @@ class Sums:
 
 
 def into_range(logits: Tensor) -> Tensor | float:
-    """Subtract the greatest of each row, in place, unless ``exp`` of all is in range without; returns what was taken.
+    """Subtract the maximum of each row, in place, if ``exp`` could overflow; return what was subtracted.
 
-    A look at the least and the greatest of all costs a fifth of it; on a GPU it would have to wait for the answer.
+    On a CPU all logits are checked first, which takes a fifth of the time of subtracting. On a GPU the check would make
+    the host wait, so the maximum is always subtracted.
     """
     if logits.device.type == "cpu":
         least, greatest = torch.aminmax(logits)

@@ -1,17 +1,18 @@
-"""What torch has but does not promise: its private operators, each with what is promised in its place.
+"""torch's private operators, each with a public replacement.
 
-Any release of torch may rename them or change their arguments. So each use of one is a function here, and nowhere else;
-``works`` tries the operator once before it is first used, and where that fails a warning says so and the public way is
-taken: the same to rounding, slower. A test holds each to its public way, and another finds private names elsewhere.
+Any release of torch may rename a private operator or change its arguments. So each one is used in one function here,
+and nowhere else. ``works`` tries the operator once, before its first use. If that fails, a warning is logged and the
+public operations are used: equal up to rounding, but slower. A test compares each with its public replacement; another
+test finds private names elsewhere in the code.
 
-``softmax_backward``   ``torch._softmax_backward_data``; else the formula, in three passes for one
-``relu_backward``      ``torch.ops.aten.threshold_backward``; else ``masked_fill``, in two passes for one
-``lerp_all``           ``torch._foreach_lerp_``; else tensor by tensor
+``softmax_backward``   ``torch._softmax_backward_data``; else the formula, in three passes over memory instead of one
+``relu_backward``      ``torch.ops.aten.threshold_backward``; else ``masked_fill``, in two passes instead of one
+``lerp_all``           ``torch._foreach_lerp_``; else one tensor after another
 ``version``            ``Tensor._version``; else the sum of the elements
 ``packed_product``     ``torch.ops.mkldnn._reorder_linear_weight`` and ``_linear_pointwise``, which need a CPU and
-                       oneDNN, for bfloat16 also ``device.has_bf16``; else ``F.linear``, and a pass for what is added
-``int8_product``       ``torch._int_mm``, which needs 8-bit products (see ``device.check_precision``) lest its sums
-                       overflow; else inputs are rounded to 8 bits, and multiplied, in float32
+                       oneDNN, and for bfloat16 also ``device.has_bf16``; else ``F.linear`` and a separate addition
+``int8_product``       ``torch._int_mm``, which needs 8-bit products (see ``device.check_precision``), as its sums
+                       overflow without them; else float32 products of inputs rounded to 8 bits
 """
 
 from __future__ import annotations
@@ -35,22 +36,22 @@ for cache in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
 
 
 def softmax_backward(d_weights: Tensor, weights: Tensor) -> Tensor:
-    """The gradient of scores, of whose softmax over the last axis, ``weights``, the gradient is ``d_weights``."""
+    """Return the gradient of ``scores``, given ``weights = softmax(scores)`` over the last axis and their gradient."""
     if works("softmax_backward"):
         return torch._softmax_backward_data(d_weights, weights, -1, weights.dtype)
-    passed = d_weights * weights
-    return passed.sub_(weights * passed.sum(-1, keepdim=True))
+    product = d_weights * weights
+    return product.sub_(weights * product.sum(-1, keepdim=True))
 
 
 def relu_backward(d_out: Tensor, out: Tensor) -> Tensor:
-    """The gradient of what a ReLU made ``out`` of."""
+    """Return the gradient of the input of a ReLU, from its output and the gradient of that."""
     if works("relu_backward"):
         return torch.ops.aten.threshold_backward(d_out, out, 0)
     return d_out.masked_fill(out <= 0, 0)
 
 
 def lerp_all(targets: Sequence[Tensor], others: Sequence[Tensor], weight: float) -> None:
-    """Move each target towards its other, in place: ``target + weight * (other - target)``."""
+    """Move each target towards its other tensor, in place: ``target + weight * (other - target)``."""
     if works("lerp_all"):
         torch._foreach_lerp_(list(targets), list(others), weight)
         return
@@ -59,14 +60,17 @@ def lerp_all(targets: Sequence[Tensor], others: Sequence[Tensor], weight: float)
 
 
 def version(weight: Tensor) -> float:
-    """A number that is another one after the tensor was written, which torch does not count in inference mode."""
+    """Return a number that changes whenever the tensor is modified in place.
+
+    torch counts no changes of tensors made in inference mode: for these it is always 0.
+    """
     if not works("version"):
         return float(weight.detach().sum(dtype=torch.float64))
     return 0 if weight.is_inference() else weight._version
 
 
 def packed_product(weight: Tensor, bias: Tensor | None) -> Callable[..., Tensor]:
-    """A ``linear.Product`` of a matrix laid out as oneDNN wants it, which adds and cuts off in the same pass."""
+    """Return a ``linear.Product`` whose matrix is laid out for oneDNN; bias, residual and ReLU take no further pass."""
     if not works("packed_product"):
         return functools.partial(_linear, weight, bias)
     ops: Any = torch.ops.mkldnn
@@ -81,19 +85,20 @@ def packed_product(weight: Tensor, bias: Tensor | None) -> Callable[..., Tensor]
 
 
 def int8_product(integers: Tensor, scales: Tensor, bias: Tensor | None) -> Callable[..., Tensor]:
-    """A ``linear.Product`` of 8-bit integers ``(out, in)``, each row times its scale ``(out,)``, and rounded inputs.
+    """Return a ``linear.Product`` of an 8-bit matrix: ``integers`` (out, in), each row times its scale (out,).
 
-    Each row of inputs is rounded by a step of its own, so that none depends on the others; sums of integers are exact.
+    Each row of inputs is rounded to 8 bits with a step of its own, so that no row depends on another. Sums of integers
+    are exact.
     """
     if not works("int8_product"):
         rounded = functools.partial(_linear, integers * scales[:, None], bias)
         return lambda x, plus=None, relu=False: rounded(_in_8_bits(x, steps := _steps(x)) * steps, plus, relu)
-    turned = integers.T
+    transposed = integers.T
 
     def sums(x: Tensor) -> Tensor:
-        if integers.size(1) == 1:  # of one column the operator takes wrong ones (torch 2.13); these are exact too
-            return x * turned.to(x.dtype)
-        return torch._int_mm(x.to(torch.int8), turned).to(x.dtype)
+        if integers.size(1) == 1:  # the operator is wrong for one column (torch 2.13); this product is exact, too
+            return x * transposed.to(x.dtype)
+        return torch._int_mm(x.to(torch.int8), transposed).to(x.dtype)
 
     def product(x: Tensor, plus: Tensor | None = None, relu: bool = False) -> Tensor:
         steps = _steps(x)
@@ -108,14 +113,14 @@ def int8_product(integers: Tensor, scales: Tensor, bias: Tensor | None) -> Calla
 
 @functools.cache
 def works(name: str) -> bool:
-    """Whether torch has what the function of this name uses, and takes it as it is used here."""
+    """Return True if this torch has the private operator behind the function ``name``, with the expected arguments."""
     try:
         with torch.no_grad():
             _TRIALS[name]()
     except (AttributeError, TypeError, RuntimeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         logger.warning(
-            "torch %s has no %s as it is known here (%s): a slower way is taken", torch.__version__, name, reason
+            "torch %s has no %s as dragoman uses it (%s): a slower way is taken", torch.__version__, name, reason
         )
         return False
     return True
@@ -149,7 +154,7 @@ _TRIALS: dict[str, Callable[[], object]] = {
 
 
 def _linear(weight: Tensor, bias: Tensor | None, x: Tensor, plus: Tensor | None = None, relu: bool = False) -> Tensor:
-    """A ``linear.Product``'s result."""
+    """Compute the result of a ``linear.Product`` with public operations."""
     y = F.linear(x, weight, bias)
     if relu:
         y.relu_()
@@ -157,10 +162,10 @@ def _linear(weight: Tensor, bias: Tensor | None, x: Tensor, plus: Tensor | None 
 
 
 def _steps(x: Tensor) -> Tensor:
-    """A 127th of the greatest number of each row, whatever its sign: ``(rows, 1)``, above 0."""
+    """Return the rounding step of each row, ``(rows, 1)``: its largest absolute value divided by 127, and above 0."""
     return x.abs().amax(dim=1, keepdim=True).clamp_min_(torch.finfo(x.dtype).tiny * 127).div_(127)
 
 
 def _in_8_bits(x: Tensor, steps: Tensor) -> Tensor:
-    """How many of its row's steps each number has: whole ones from -127 to 127, still in floating point."""
+    """Return each number as a multiple of its row's step: whole numbers from -127 to 127, in floating point."""
     return (x / steps).round_()

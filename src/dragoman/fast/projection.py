@@ -1,4 +1,7 @@
-"""Several ``Linear`` layers that read the same input, as one product; float32 masters, products in any precision."""
+"""Several linear layers that read the same input, computed as one product.
+
+qkv = project(x, [w_q, w_k, w_v], [b_q, b_k, b_v])    # (N, d_in) -> (N, sum of d_i)
+"""
 
 from __future__ import annotations
 
@@ -11,26 +14,28 @@ from torch import Tensor
 from dragoman.fast.private_ops import relu_backward
 
 ROWS = 128
-"""Who chooses how many rows a product has takes a multiple of this: oneDNN makes code for each new shape, which takes
-longer than the product itself, and like this shapes come again."""
+"""The number of rows of a product is rounded up to a multiple of this.
+
+oneDNN compiles code for each new shape, which takes longer than the product itself. Rounding makes shapes repeat."""
 
 
 def project(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor | None], relu: bool = False) -> Tensor:
-    """Fast twin of ``torch.cat([F.linear(x, w, b) for ...], dim=-1)``, with a ReLU behind it if asked for.
+    """Compute ``torch.cat([F.linear(x, w, b) for ...], dim=-1)`` as one product, with an optional ReLU.
 
-    Products are made in the dtype of ``x``, to which the weights are rounded; their gradients come back in the dtype
-    of the weights.
+    Products are computed in the dtype of ``x``, to which the weights are rounded. Gradients have the dtype of the
+    weights, which may be float32 while the products are bfloat16.
 
     Args:
         x: ``(N, d_in)``.
         weights: ``(d_i, d_in)`` each.
         biases: ``(d_i,)`` each; either all or none are None.
+        relu: Apply a ReLU to the result.
 
     Returns:
         ``(N, sum of d_i)``.
     """
-    given = [bias for bias in biases if bias is not None]
-    return _Project.apply(x, relu, len(weights), *weights, *given)  # type: ignore[no-untyped-call]
+    present = [bias for bias in biases if bias is not None]
+    return _Project.apply(x, relu, len(weights), *weights, *present)  # type: ignore[no-untyped-call]
 
 
 class _Project(torch.autograd.Function):
@@ -60,7 +65,7 @@ class _Project(torch.autograd.Function):
 
 
 def _joined(parts: Sequence[Tensor], dtype: torch.dtype) -> Tensor:
-    """One below the other, in ``dtype``."""
+    """Concatenate ``parts`` along the first axis, in ``dtype``."""
     if len(parts) == 1:
         return parts[0].to(dtype)
     whole = parts[0].new_empty((sum(part.size(0) for part in parts), *parts[0].shape[1:]), dtype=dtype)

@@ -1,4 +1,4 @@
-"""The loss of R-Drop straight from the features of both passes, without ever holding the logits of all positions."""
+"""The R-Drop loss computed from the features of both passes, without holding the logits of all positions."""
 
 from __future__ import annotations
 
@@ -7,35 +7,33 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dragoman.fast.loss import Sums, cells_of, into_range, positions_at_once
+from dragoman.fast.loss import Sums, Targets, into_range, positions_at_once
 
 
 def chunked_r_drop_loss(
-    features: Tensor, weight: Tensor, bias: Tensor | None, tgt_out: Tensor, pad_id: int, smoothing: float,
-    alpha: float, chunk: int | None = None, where: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Fast twin of ``training.loss.r_drop_loss``, which says what it is.
+    features: Tensor, weight: Tensor, bias: Tensor | None, targets: Targets, alpha: float, chunk: int | None = None
+) -> tuple[Tensor, Tensor]:
+    """Compute ``training.loss.r_drop_loss`` and its gradient, a chunk of positions at a time.
 
-    As in ``chunked_loss`` the gradient is formed beside the loss. Products, sums over the vocabulary and what is done
-    to each logit are in the autocast precision; sums over positions in float32.
+    The gradient is computed together with the loss, as in ``chunked_loss``. Products, sums over the vocabulary and
+    elementwise work on logits are in the autocast precision; sums over positions are in float32.
 
     Args:
-        features: ``(2B, T, d_model)``: the batch, and the same batch again.
-        weight: The generator's, ``(V, d_model)``.
-        bias: The generator's, ``(V,)``, or None.
-        tgt_out: ``(B, T)`` int64; padding is left out.
-        smoothing: Label smoothing in [0, 1).
-        alpha: Weight of the divergence.
-        chunk: Positions whose logits are held at once; None: half of what ``positions_at_once`` says, for two passes.
-        where: ``Batch.where``; None: found here, for which a GPU would have to be waited for.
+        features: ``(2B, T, d_model)``: the batch, then the same batch again with other dropout.
+        weight: The generator's weight, ``(V, d_model)``.
+        bias: The generator's bias, ``(V,)``, or None.
+        targets: The target tokens ``(B, T)`` and the label smoothing.
+        alpha: Weight of the divergence between the two passes.
+        chunk: Positions whose logits are held at once; None: half as many as in ``chunked_loss``, as there are two
+            passes.
 
     Returns:
-        The loss, differentiable, and the mean unsmoothed one of both passes, each summed over tokens, in nats.
+        The loss, differentiable, and the mean unsmoothed loss of both passes, each summed over tokens, in nats.
     """
-    where = cells_of(tgt_out, pad_id) if where is None else where
+    real = targets.real()
     chunk = chunk or positions_at_once(2 * weight.size(0), features.device.type)
-    x = torch.stack([half.flatten(0, 1).index_select(0, where) for half in features.chunk(2)])  # (2, N, d_model)
-    args = x, weight, bias, tgt_out.flatten().index_select(0, where), smoothing, alpha, chunk
+    x = torch.stack([half.flatten(0, 1).index_select(0, real) for half in features.chunk(2)])  # (2, N, d_model)
+    args = x, weight, bias, targets.tgt_out.flatten().index_select(0, real), targets.smoothing, alpha, chunk
     return _RDropLoss.apply(*args)  # type: ignore[no-untyped-call]
 
 
@@ -59,24 +57,26 @@ class _RDropLoss(torch.autograd.Function):
                 (p, q), (dp, dq) = logits.chunk(2), grads.chunk(2)
                 shift = into_range(logits)
                 at_y = logits.gather(1, yc).to(s.dtype)
-                apart = torch.sub(p, q, out=dq)
+                logit_gap = torch.sub(p, q, out=dq)
                 sums = logits.exp_().sum(1, keepdim=True).to(s.dtype)
                 log_sums = sums.log()
                 nll = (log_sums - at_y) * count
                 plain += nll.sum() / 2
                 loss += (nll + smoothing * (at_y + shift - s.mean_logit(xc)) * count).sum() / 2
 
-                further = log_sums[: len(p)] - log_sums[len(p) :]  # log p - log q = apart - further
-                expected = torch.cat([torch.mul(side, apart, out=dp).sum(1, keepdim=True) for side in (p, q)])
+                log_sum_gap = log_sums[: len(p)] - log_sums[len(p) :]  # log p - log q = logit_gap - log_sum_gap
+                expected = torch.cat([torch.mul(side, logit_gap, out=dp).sum(1, keepdim=True) for side in (p, q)])
                 signs = torch.ones_like(sums)
                 signs[len(p) :] = -1
-                kl = signs * (expected.to(s.dtype) / sums - further.repeat(2, 1))  # KL(p || q), then KL(q || p)
+                kl = signs * (expected.to(s.dtype) / sums - log_sum_gap.repeat(2, 1))  # KL(p || q), then KL(q || p)
                 loss += k * (kl * count).sum()
                 share = count / sums
-                own = (share * (0.5 + k * (1 - signs * further.repeat(2, 1) - kl))).to(xc.dtype).chunk(2)
-                steep, other = (k * share * signs).to(xc.dtype).chunk(2), (-k * share).to(xc.dtype).chunk(2)
-                torch.mul(apart, steep[0], out=dp).add_(own[0]).mul_(p).addcmul_(q, other[1])
-                dq.mul_(steep[1]).add_(own[1]).mul_(q).addcmul_(p, other[0])  # (apart is dq)
+                own_slope = (share * (0.5 + k * (1 - signs * log_sum_gap.repeat(2, 1) - kl))).to(xc.dtype).chunk(2)
+                gap_slope, other_slope = (k * share * signs).to(xc.dtype).chunk(2), (-k * share).to(xc.dtype).chunk(2)
+                torch.mul(logit_gap, gap_slope[0], out=dp).add_(own_slope[0]).mul_(p).addcmul_(q, other_slope[1])
+                dq.mul_(gap_slope[1]).add_(own_slope[1]).mul_(q).addcmul_(
+                    p, other_slope[0]
+                )  # (logit_gap shares the memory of dq)
 
                 s.dx[:, here] = (grads @ s.w).view(2, -1, x.size(2))
                 s.dw += grads.T @ xc

@@ -1,4 +1,9 @@
-"""The Transformer, as plain as the paper. Read in this order:
+"""The Transformer, as plain as the paper.
+
+    model = Transformer(ModelConfig(src_vocab_size=8000, tgt_vocab_size=8000))
+    logits = model(src, tgt_in)                           # (B, S), (B, T) int64 -> (B, T, V)
+
+Read in this order:
 
 1. ``masks``         who may attend to whom
 2. ``attention``     Eq. 1; multi-head attention

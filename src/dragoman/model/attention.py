@@ -13,7 +13,7 @@ from dragoman.model.dropout import Dropout
 from dragoman.model.embedding import rotate
 
 Record = Callable[[str, Tensor], None]
-"""Called with the module path and the weights ``(B, H, Q, K)`` of each attention."""
+"""Callback that receives the module path and the weights ``(B, H, Q, K)`` of each attention."""
 
 KeysValues = tuple[Tensor, Tensor]
 """Projected keys ``(B, H, K, d_k)`` and values ``(B, H, K, d_v)``."""
@@ -22,7 +22,10 @@ KeysValues = tuple[Tensor, Tensor]
 def attend(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: Dropout | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Scaled dot-product attention, Eq. (1): ``softmax(Q K^T / sqrt(d_k)) V``.
+    """Compute scaled dot-product attention, Eq. (1): ``softmax(Q K^T / sqrt(d_k)) V``.
+
+    Differs from the paper: dropout on the attention weights is not in the paper's text; tensor2tensor has it as an
+    option.
 
     Args:
         q: Queries, ``(B, H, Q, d_k)``.
@@ -45,7 +48,11 @@ def attend(
 
 
 class MultiHeadAttention(nn.Module):
-    """``h`` attentions side by side on learned projections, concatenated and projected once more."""
+    """``h`` attentions on learned projections of the same input, concatenated and projected once more.
+
+    Differs from the paper: the projections have biases unless ``attention_bias`` is False; the formulas of section
+    3.2.2 show none. Rotary positions, if configured, rotate queries and keys after the projection.
+    """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -58,9 +65,10 @@ class MultiHeadAttention(nn.Module):
         self.w_o = nn.Linear(self.n_heads * self.d_v, d_model, bias=bias)
 
     def keys_values(self, x: Tensor, angles: Tensor | None = None) -> KeysValues:
-        """Project ``x`` (B, K, d_model) to what queries look at; a decoder keeps these between steps.
+        """Project ``x`` (B, K, d_model) to keys and values; a decoder stores these between steps.
 
         Args:
+            x: ``(B, K, d_model)``.
             angles: Rotary positions of ``x``, ``(K, d_k / 2)``, or None.
         """
         k = self.w_k(x).unflatten(-1, (self.n_heads, self.d_k)).transpose(1, 2)  # (B, H, K, d_k)
@@ -76,14 +84,15 @@ class MultiHeadAttention(nn.Module):
         record: Record | None = None,
         name: str = "",
     ) -> Tensor:
-        """Let each position of ``x`` gather from ``keys_values``.
+        """Attend from each position of ``x`` to ``keys_values``.
 
         Args:
-            x: ``(B, Q, d_model)``.
-            keys_values: From the method of that name.
-            mask: Broadcastable to ``(B, H, Q, K)``, or None.
+            x: ``(B, Q, d_model)``, from which the queries are projected.
+            keys_values: Keys and values, from the method of that name.
+            mask: Broadcastable to ``(B, H, Q, K)``, true = may attend, or None.
             angles: Rotary positions of ``x``, ``(Q, d_k / 2)``, or None.
             record: Receives the weights ``(B, H, Q, K)`` under ``name``.
+            name: Module path of this attention.
 
         Returns:
             ``(B, Q, d_model)``.

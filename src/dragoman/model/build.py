@@ -1,4 +1,4 @@
-"""Which model ``model.architecture`` names."""
+"""The model class for each value of ``model.architecture``."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dragoman.model.baselines.recurrent import RecurrentModel
 from dragoman.model.transformer import Transformer
 
 EncoderDecoder = Transformer | RecurrentModel | ConvolutionalModel
-"""All offer ``forward``, ``features``, ``start`` and ``step``, and have ``config`` and ``generator``."""
+"""A model: it has ``forward``, ``features``, ``start`` and ``step``, a ``config`` and a ``generator``."""
 
 
 def build(config: ModelConfig) -> EncoderDecoder:
-    """A model of ``config`` with fresh weights."""
+    """Return a model of ``config`` with freshly initialised weights."""
     if config.architecture == "transformer":
         return Transformer(config)
     if config.architecture == "conv":

@@ -1,4 +1,7 @@
-"""Dropout (section 5.4) as the model uses it: random bits are drawn sixteen bits an element, four elements a draw."""
+"""Dropout (section 5.4) with cheap random numbers: sixteen bits for each element, four elements in one draw.
+
+Differs from the paper: the probability is rounded to a multiple of 1 / 65536 on a CPU, and the scale with it.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +14,26 @@ from torch.nn import functional as F
 
 
 class Dropout(nn.Dropout):
-    """``torch.nn.Dropout`` by cheaper random bits."""
+    """``torch.nn.Dropout`` with the random numbers of ``dropout`` below."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """Drop elements of ``x`` in training; elsewhere return it as it is."""
+        """Drop elements of ``x`` in training mode; in eval mode return ``x`` unchanged."""
         return dropout(x, self.p) if self.training else x
 
 
 def dropout(x: Tensor, p: float) -> Tensor:
-    """Zero each element with probability ``p`` and scale the others, as ``torch.nn.functional.dropout`` in training.
+    """Set each element to zero with probability ``p`` and scale the others, as ``torch.nn.functional.dropout`` does.
 
-    On a CPU ``F.dropout`` spends its time in drawing one float for each element. Sixteen bits are enough to compare
-    with ``p`` (which is rounded to 1 / 65536, and the scale with it, so that the mean stays exact), and torch's own
-    generator gives four of them in one 64-bit draw. Elsewhere ``F.dropout`` is taken as it is.
+    On a CPU ``F.dropout`` spends most of its time drawing one float for each element. Sixteen random bits are enough to
+    compare with ``p``, and one 64-bit draw of torch's generator has bits for four elements. ``p`` is rounded to a
+    multiple of 1 / 65536, and the scale with it, so that the mean stays exact. On other devices this is ``F.dropout``.
 
     Args:
         x: Any floating-point tensor.
         p: Probability in [0, 1).
 
     Returns:
-        A tensor like ``x``.
+        A tensor of the shape and dtype of ``x``.
     """
     if x.device.type != "cpu":
         return F.dropout(x, p)
@@ -40,12 +43,12 @@ def dropout(x: Tensor, p: float) -> Tensor:
 
 
 def add_dropped(x: Tensor, y: Tensor, p: float) -> Tensor:
-    """``x + dropout(y, p)`` in one pass forward and one back; ``x`` and ``y`` are alike, (N, d_model)."""
+    """Return ``x + dropout(y, p)`` in one pass forward and one backward; ``x`` and ``y`` are both (N, d_model)."""
     return _AddDropped.apply(x, y, p) if p else x + y  # type: ignore[no-untyped-call]
 
 
 def keep_mask(shape: Sequence[int], p: float, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """1 where an element stays and 0 where it is dropped, each dropped with probability ``p``, unscaled."""
+    """Return a tensor of ones, in which each element is 0 instead with probability ``p``; not scaled."""
     if device.type != "cpu":
         return torch.empty(shape, dtype=dtype, device=device).bernoulli_(1 / keep_scale(p))
     keep = torch.empty(shape, dtype=dtype)
@@ -56,18 +59,19 @@ def keep_mask(shape: Sequence[int], p: float, dtype: torch.dtype, device: torch.
 
 
 def keep_scale(p: float) -> float:
-    """What makes up for those that ``keep_mask`` drops."""
+    """Return the factor ``1 / (1 - p)`` that makes up for dropped elements, with ``p`` as ``keep_mask`` rounds it."""
     return 65536 / (65536 - _level(p))
 
 
 def _level(p: float) -> int:
+    """Return ``p`` in units of 1 / 65536; below 65536."""
     return min(round(p * 65536), 65535)
 
 
 class _AddDropped(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, y: Tensor, p: float) -> Tensor:
-        # the scale is kept apart from the mask: in bfloat16 it would be rounded, and the mean with it
+        # Keep the scale apart from the mask: in bfloat16 it would be rounded, and the mean would be wrong.
         keep, ctx.scale = keep_mask(y.shape, p, y.dtype, y.device), keep_scale(p)
         ctx.save_for_backward(keep)
         return torch.addcmul(x, y, keep, value=ctx.scale)

@@ -1,4 +1,4 @@
-"""Tokens and positions: scaled embeddings (section 3.4) and three ways to say where a token stands (section 3.5)."""
+"""Tokens and positions: scaled embeddings (section 3.4) and three kinds of positions (section 3.5)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dragoman.errors import ConfigError
 
 
 def position_angles(start: int, length: int, width: int, device: torch.device | None = None) -> Tensor:
-    """``pos / 10000^(2i / width)`` in float64, so that far positions keep their digits.
+    """Return the angles ``pos / 10000^(2i / width)``, in float64 so that far positions stay accurate.
 
-    Sinusoidal positions take sine and cosine of these angles, rotary ones turn by them.
+    Sinusoidal positions are the sine and cosine of these angles; rotary positions rotate by them.
 
     Returns:
-        Radians for positions ``start`` to ``start + length - 1`` and pairs of channels ``i``: ``(length, width / 2)``.
+        Radians ``(length, width / 2)`` for positions ``start`` to ``start + length - 1`` and pairs of channels ``i``.
     """
     positions = torch.arange(start, start + length, dtype=torch.float64, device=device)
     pairs = torch.arange(0, width, 2, dtype=torch.float64, device=device)
@@ -25,13 +25,16 @@ def position_angles(start: int, length: int, width: int, device: torch.device | 
 
 
 def sinusoids(start: int, length: int, d_model: int, device: torch.device | None = None) -> Tensor:
-    """Sinusoidal positions (section 3.5): sine on even, cosine on odd channels, ``(length, d_model)``, float64."""
+    """Return sinusoidal positions (section 3.5): ``(length, d_model)`` in float64.
+
+    Even channels are sines, odd ones cosines.
+    """
     angles = position_angles(start, length, d_model, device)
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
 
 
 def rotate(x: Tensor, angles: Tensor) -> Tensor:
-    """Turn the channel pairs (0, 1), (2, 3), ... of ``x`` (RoFormer, https://arxiv.org/abs/2104.09864, Eq. 15).
+    """Rotate the channel pairs (0, 1), (2, 3), ... of ``x`` (RoFormer, https://arxiv.org/abs/2104.09864, Eq. 15).
 
     Args:
         x: Queries or keys, ``(B, H, L, d_k)``.
@@ -46,28 +49,31 @@ def rotate(x: Tensor, angles: Tensor) -> Tensor:
 
 
 class TokenEmbedding(nn.Embedding):
-    """One row for each token, times ``sqrt(d_model)`` (section 3.4); the padding row is zero."""
+    """Embedding of tokens, times ``sqrt(d_model)`` (section 3.4).
+
+    Differs from the paper: the row of padding is zero and is not trained, unless it is tied to the generator's.
+    """
 
     def __init__(self, vocab_size: int, config: ModelConfig) -> None:
         super().__init__(vocab_size, config.d_model, padding_idx=config.pad_id)
         self.scale = math.sqrt(config.d_model) if config.scale_embeddings else 1.0
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Look up ``(B, L)``: ``(B, L, d_model)``."""
+        """Return the scaled embeddings ``(B, L, d_model)`` of ``ids`` (B, L)."""
         return super().forward(ids) * self.scale
 
 
 class LearnedPositions(nn.Embedding):
-    """One trained row for each position (Table 3, row E)."""
+    """One trained vector for each position (Table 3, row E)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config.max_len, config.d_model)
 
     def window(self, start: int, length: int) -> Tensor:
-        """Rows ``start`` to ``start + length - 1``: ``(length, d_model)``.
+        """Return the vectors of positions ``start`` to ``start + length - 1``: ``(length, d_model)``.
 
         Raises:
-            ConfigError: The text is longer than the table.
+            ConfigError: The text is longer than ``max_len``.
         """
         if start + length > self.num_embeddings:
             raise ConfigError(
@@ -78,21 +84,25 @@ class LearnedPositions(nn.Embedding):
 
 
 def learned_positions(config: ModelConfig) -> LearnedPositions | None:
-    """The table of one side; None where positions are not learned."""
+    """Return the learned positions of one side (source or target), or None if positions are not learned."""
     return LearnedPositions(config) if config.positions == "learned" else None
 
 
 def positions(
     config: ModelConfig, learned: LearnedPositions | None, start: int, length: int, device: torch.device
 ) -> tuple[Tensor | None, Tensor | None]:
-    """How the model is told where tokens stand, the first of ``length`` at position ``start``.
+    """Return the positions of ``length`` tokens, the first of which has position ``start``.
 
     Args:
+        config: Its ``positions`` chooses the kind.
         learned: From ``learned_positions``.
+        start: Position of the first token.
+        length: Number of tokens.
+        device: Device of the result.
 
     Returns:
-        What is added to the tokens, ``(length, d_model)``, or None; and the angles that self-attention turns queries
-        and keys by, ``(length, d_k / 2)``, or None.
+        Vectors to add to the tokens, ``(length, d_model)``, or None; and angles by which self-attention rotates queries
+        and keys, ``(length, d_k / 2)``, or None. Exactly one of the two is given.
     """
     if learned is not None:
         return learned.window(start, length), None

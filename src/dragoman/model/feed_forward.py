@@ -10,7 +10,7 @@ from dragoman.model.dropout import Dropout
 
 
 def activate(x: Tensor, activation: str) -> Tensor:
-    """The activation called ``activation``, elementwise; of a gated one that of the gate."""
+    """Apply the activation function of that name elementwise; for ``swiglu`` it is the one of the gate."""
     if activation == "relu":
         return F.relu(x)
     if activation == "gelu":
@@ -21,11 +21,11 @@ def activate(x: Tensor, activation: str) -> Tensor:
 
 
 class FeedForward(nn.Module):
-    """``FFN(x) = max(0, x W_1 + b_1) W_2 + b_2``, Eq. (2), at every position alike.
+    """``FFN(x) = max(0, x W_1 + b_1) W_2 + b_2``, Eq. (2), applied to each position separately.
 
-    ``gelu`` (exact, https://arxiv.org/abs/1606.08415) and ``swish`` (https://arxiv.org/abs/1710.05941) replace the
-    maximum; ``swiglu`` (https://arxiv.org/abs/2002.05202) multiplies by a third, gating projection:
-    ``(swish(x W_3 + b_3) * (x W_1 + b_1)) W_2 + b_2``.
+    Differs from the paper: ``gelu`` (exact, https://arxiv.org/abs/1606.08415) and ``swish``
+    (https://arxiv.org/abs/1710.05941) replace the maximum if configured. ``swiglu`` (https://arxiv.org/abs/2002.05202)
+    multiplies by a third, gating projection: ``(swish(x W_3 + b_3) * (x W_1 + b_1)) W_2 + b_2``.
     """
 
     def __init__(self, config: ModelConfig) -> None:

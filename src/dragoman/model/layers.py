@@ -1,7 +1,31 @@
-"""One encoder layer and one decoder layer: residual, dropout and norm in plain sight (section 3.1, Figure 1).
+"""One encoder layer and one decoder layer: residual, dropout and norm written out (section 3.1, Figure 1).
 
-Post-norm, as in the paper: ``norm(x + dropout(sublayer(x)))``.
-Pre-norm (https://arxiv.org/abs/2002.04745): ``x + dropout(sublayer(norm(x)))``, and one more norm after the stack.
+Each sub-layer (attention or feed-forward network) has a residual connection around it:
+
+    post-norm, as in the paper               pre-norm (https://arxiv.org/abs/2002.04745)
+
+        x                                        x
+        +--------------+                         +--------------+
+        |              |                         |              |
+        |          sub-layer                     |            norm
+        |              |                         |              |
+        |           dropout                      |          sub-layer
+        |              |                         |              |
+       (+)-------------+                         |           dropout
+        |                                        |              |
+       norm                                     (+)-------------+
+        |                                        |
+        x                                        x
+
+    norm(x + dropout(sublayer(x)))           x + dropout(sublayer(norm(x)))
+
+Pre-norm adds one more norm at the end of the stack, as nothing has normalised the sum. An encoder layer has two
+sub-layers, a decoder layer three:
+
+    encoder:  self-attention -> feed-forward
+    decoder:  masked self-attention -> attention to the memory -> feed-forward
+
+Differs from the paper: pre-norm, if configured. The layer norms have eps 1e-5, which the paper does not give.
 """
 
 from __future__ import annotations
@@ -16,14 +40,14 @@ from dragoman.model.feed_forward import FeedForward
 
 
 def is_pre_norm(config: ModelConfig) -> bool:
-    """Whether norms stand before the sub-layers, and not behind them."""
+    """Return True if norms come before the sub-layers, False if they come after the residual sums as in the paper."""
     if config.norm not in ("pre", "post"):
         raise unknown("model.norm", config.norm)
     return config.norm == "pre"
 
 
 class EncoderLayer(nn.Module):
-    """Self-attention, then feed-forward."""
+    """Self-attention, then the feed-forward network."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -37,7 +61,15 @@ class EncoderLayer(nn.Module):
     def forward(
         self, x: Tensor, mask: Tensor | None, angles: Tensor | None, record: Record | None = None, name: str = ""
     ) -> Tensor:
-        """Map ``x`` (B, S, d_model) to the same shape; ``mask`` is (B, 1, 1, S), ``angles`` (S, d_k / 2) or None."""
+        """Map ``x`` (B, S, d_model) to the same shape.
+
+        Args:
+            x: ``(B, S, d_model)``.
+            mask: ``(B, 1, 1, S)``, true = may be attended to, or None.
+            angles: Rotary positions ``(S, d_k / 2)``, or None.
+            record: Receives the attention weights.
+            name: Module path of this layer.
+        """
         y = self.norm1(x) if self.pre_norm else x
         y = self.self_attn(y, self.self_attn.keys_values(y, angles), mask, angles, record, f"{name}.self_attn")
         x = x + self.dropout(y)
@@ -49,9 +81,9 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Masked self-attention, then attention to the memory, then feed-forward.
+    """Masked self-attention, then attention to the memory, then the feed-forward network.
 
-    Without memory (a language model) the middle sub-layer and its norm are not there.
+    Without memory (a language model) the middle sub-layer and its norm do not exist.
     """
 
     def __init__(self, config: ModelConfig, with_memory: bool = True) -> None:
@@ -66,7 +98,7 @@ class DecoderLayer(nn.Module):
         self.dropout = Dropout(config.dropout)
 
     def memory(self, memory: Tensor) -> KeysValues | None:
-        """Cross-attention's keys and values of ``memory`` (B, S, d_model): the same at every step."""
+        """Return cross-attention's keys and values of ``memory`` (B, S, d_model), which are the same at every step."""
         return None if self.cross_attn is None else self.cross_attn.keys_values(memory)
 
     def forward(
@@ -83,15 +115,17 @@ class DecoderLayer(nn.Module):
         """Run the layer on the positions of ``x``, which follow those of ``past``.
 
         Args:
-            x: ``(B, T, d_model)``; in training all positions, in decoding the newest.
+            x: ``(B, T, d_model)``: in training all positions, in decoding the newest one.
             past: Self-attention's keys and values of earlier positions, or None.
             memory: Cross-attention's keys and values, or None in a language model.
             tgt_mask: ``(B, 1, T, past + T)``, or None where each query may see every key.
             src_mask: ``(B, 1, 1, S)``, or None.
             angles: Rotary positions of ``x``, ``(T, d_k / 2)``, or None.
+            record: Receives the attention weights.
+            name: Module path of this layer.
 
         Returns:
-            ``(B, T, d_model)``, and ``past`` with these positions added.
+            ``(B, T, d_model)``, and ``past`` with the keys and values of ``x`` appended.
         """
         y = self.norm1(x) if self.pre_norm else x
         past = append(past, self.self_attn.keys_values(y, angles))
@@ -111,7 +145,7 @@ class DecoderLayer(nn.Module):
 
 
 def append(past: KeysValues | None, new: KeysValues) -> KeysValues:
-    """Put ``new`` keys and values behind those of the ``past``."""
+    """Append ``new`` keys and values to those of the ``past`` along the length."""
     if past is None:
         return new
     return torch.cat((past[0], new[0]), dim=2), torch.cat((past[1], new[1]), dim=2)

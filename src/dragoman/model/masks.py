@@ -1,7 +1,7 @@
-"""Who may attend to whom.
+"""Masks: who may attend to whom.
 
-Every mask is ``bool``, ``True`` = may attend (the rule of ``torch.nn.functional.scaled_dot_product_attention``), has
-four axes ``(B, H, Q, K)`` of which any may be 1, and masks are combined with ``&``.
+Every mask is ``bool`` and ``True`` means "may attend", as in ``torch.nn.functional.scaled_dot_product_attention``. It
+has four axes ``(B, H, Q, K)``, any of which may be 1. Masks are combined with ``&``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dragoman.config import ModelConfig
 
 
 def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
-    """Let every query attend to the keys that are no padding.
+    """Return a mask that lets every query attend to all keys but padding.
 
     Args:
         ids: Token ids of the keys, ``(B, K)``.
@@ -26,13 +26,14 @@ def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
 
 
 def read_tokens(src: Tensor, config: ModelConfig) -> Tensor:
-    """Which tokens of the sources are read: those that are no padding, nor the eos where ``src_eos`` is false.
+    """Return True for the source tokens that the model reads: all but padding, and without eos if ``src_eos`` is False.
 
-    This is the one place where a model differs that has sources without eos: everywhere a source is its ids and eos,
-    and what nothing attends to, at the end of a row, changes no other token.
+    Some imported models read sources without eos. This is the only place where they differ: everywhere else a source is
+    its ids and eos. A last token to which nothing attends changes no other token.
 
     Args:
         src: ``(B, S)``.
+        config: Its ``pad_id``, ``src_eos`` and ``eos_id`` are used.
 
     Returns:
         ``(B, S)``.
@@ -42,10 +43,11 @@ def read_tokens(src: Tensor, config: ModelConfig) -> Tensor:
 
 
 def source_mask(src: Tensor, config: ModelConfig) -> Tensor:
-    """Let every query attend to the tokens of the source that are read.
+    """Return a mask that lets every query attend to the source tokens that are read.
 
     Args:
         src: ``(B, S)``.
+        config: See ``read_tokens``.
 
     Returns:
         ``(B, 1, 1, S)``.
@@ -54,7 +56,7 @@ def source_mask(src: Tensor, config: ModelConfig) -> Tensor:
 
 
 def causal_mask(length: int, device: torch.device | None = None) -> Tensor:
-    """Let each position attend to itself and the past (section 3.2.3).
+    """Return a mask that lets each position attend to itself and to earlier ones (section 3.2.3).
 
     Returns:
         ``(1, 1, length, length)``, true on and below the diagonal.
@@ -63,10 +65,11 @@ def causal_mask(length: int, device: torch.device | None = None) -> Tensor:
 
 
 def target_mask(tgt_in: Tensor, pad_id: int) -> Tensor:
-    """The decoder's self-attention: the past, without padding.
+    """Return the mask of the decoder's self-attention: itself and earlier positions, without padding.
 
     Args:
         tgt_in: Shifted target ids, ``(B, T)``.
+        pad_id: The id that marks padding.
 
     Returns:
         ``(B, 1, T, T)``.

@@ -1,4 +1,11 @@
-"""The complete model: two stacks, encode / decode / forward, and start / step / select for search."""
+"""The complete model: two stacks, encode / decode / forward, and start / step / select for search.
+
+model = Transformer(config)
+logits = model(src, tgt_in)                           # training: (B, S), (B, T) -> (B, T, V)
+state = model.start(src)                              # decoding: one token at a time
+logits, state = model.step(state, last_ids)           # (B,) -> (B, V)
+state = state.select(rows)                            # keep the rows that survive
+"""
 
 from __future__ import annotations
 
@@ -20,15 +27,15 @@ NO_DECODER = "this model has no decoder (model.n_decoder_layers = 0): call encod
 
 
 class DecoderState(NamedTuple):
-    """All that ``step`` needs to know of the rows it continues; ``B`` rows, ``length`` tokens so far."""
+    """State of the decoder between steps: ``B`` rows of ``length`` tokens each."""
 
     length: int
-    past: tuple[KeysValues | None, ...]  # of each layer's self-attention
-    memory: tuple[KeysValues | None, ...]  # of each layer's cross-attention, projected once
+    past: tuple[KeysValues | None, ...]  # keys and values of each layer's self-attention
+    memory: tuple[KeysValues | None, ...]  # keys and values of each layer's cross-attention, projected once
     src_mask: Tensor | None  # (B, 1, 1, S)
 
     def select(self, rows: Tensor) -> Self:
-        """Keep ``rows`` (any length, repeats allowed), int64: the beams that survive, the sentences still open."""
+        """Return the state of ``rows`` (int64, any number, repeats allowed): surviving beams, unfinished sentences."""
 
         def pick(pair: KeysValues | None) -> KeysValues | None:
             return None if pair is None else (pair[0].index_select(0, rows), pair[1].index_select(0, rows))
@@ -38,7 +45,7 @@ class DecoderState(NamedTuple):
 
 
 class Encoder(nn.Module):
-    """A stack of encoder layers; pre-norm stacks end in one more norm."""
+    """A stack of encoder layers; a pre-norm stack ends with one more norm."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -53,7 +60,7 @@ class Encoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    """A stack of decoder layers, with or without memory; pre-norm stacks end in one more norm."""
+    """A stack of decoder layers, with or without memory; a pre-norm stack ends with one more norm."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -62,7 +69,7 @@ class Decoder(nn.Module):
         self.norm = nn.LayerNorm(config.d_model, eps=config.norm_eps) if config.norm == "pre" else None
 
     def memory(self, memory: Tensor | None) -> tuple[KeysValues | None, ...]:
-        """Each layer's keys and values of ``memory`` (B, S, d_model)."""
+        """Return the keys and values of ``memory`` (B, S, d_model) for each layer's cross-attention."""
         if memory is None:
             return (None,) * len(self.layers)
         return tuple(cast(DecoderLayer, layer).memory(memory) for layer in self.layers)
@@ -77,7 +84,11 @@ class Decoder(nn.Module):
         angles: Tensor | None,
         record: Record | None = None,
     ) -> tuple[Tensor, tuple[KeysValues | None, ...]]:
-        """Run all layers on ``x`` (B, T, d_model); returns the same shape and the longer past (see DecoderLayer)."""
+        """Run all layers on ``x`` (B, T, d_model); ``past`` and ``memory`` have one entry for each layer.
+
+        Returns:
+            ``(B, T, d_model)``, and ``past`` with the keys and values of ``x`` appended.
+        """
         grown = []
         for i, layer in enumerate(self.layers):
             x, new = layer(x, past[i], memory[i], tgt_mask, src_mask, angles, record, f"decoder.layers.{i}")
@@ -88,8 +99,10 @@ class Decoder(nn.Module):
 class Transformer(nn.Module):
     """The encoder-decoder of "Attention Is All You Need" (https://arxiv.org/abs/1706.03762) and its common variants.
 
-    With ``n_decoder_layers = 0`` it is the encoder alone (``encode``), with ``n_encoder_layers = 0`` a decoder
-    without memory: a language model (``decode(tgt_in)``).
+    With ``n_decoder_layers = 0`` it is an encoder alone (``encode``). With ``n_encoder_layers = 0`` it is a decoder
+    without memory, a language model (``decode(tgt_in)``).
+
+    Differs from the paper: the variants of ``ModelConfig``, and the initialisation, which the paper does not give.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -112,7 +125,7 @@ class Transformer(nn.Module):
         self.initialise()
 
     def __repr__(self) -> str:
-        """One line; ``print(model.encoder)`` and ``print(model.decoder)`` show the modules."""
+        """Return one line; ``print(model.encoder)`` and ``print(model.decoder)`` show the modules."""
         c, n = self.config, sum(weight.numel() for weight in self.parameters())
         return (
             f"<Transformer: {c.n_encoder_layers} + {c.n_decoder_layers} layers, {c.d_model} wide, {c.n_heads} heads, "
@@ -121,8 +134,11 @@ class Transformer(nn.Module):
 
     @torch.no_grad()
     def initialise(self) -> None:
-        """Xavier uniform for matrices, N(0, d_model^-0.5) for embeddings, zero for biases and the padding row."""
-        for name, parameter in self.named_parameters():  # tied tensors come once, as the first of their names
+        """Initialise all weights.
+
+        Matrices are Xavier uniform, embeddings N(0, d_model^-0.5), biases and the row of padding zero.
+        """
+        for name, parameter in self.named_parameters():  # a tied tensor comes once, under its first name
             if "embed" in name or "positions" in name:
                 nn.init.normal_(parameter, std=self.config.d_model**-0.5)
             elif parameter.dim() > 1:
@@ -148,14 +164,17 @@ class Transformer(nn.Module):
         return self.generator(features)
 
     def features(self, src: Tensor | None, tgt_in: Tensor, record: Record | None = None) -> Tensor:
-        """As ``forward``, but before the generator: ``(B, T, d_model)``. Training takes its loss from here."""
+        """Return the decoder's output ``(B, T, d_model)``, before the generator; arguments as in ``forward``.
+
+        Training computes its loss from here.
+        """
         if src is None:
             return self._decode(tgt_in, None, None, record)
         src_mask = source_mask(src, self.config)
         return self._decode(tgt_in, self._encode(src, src_mask, record), src_mask, record)
 
     def encode(self, src: Tensor, record: Record | None = None) -> Tensor:
-        """Read the source: ``(B, S)`` ids to the memory ``(B, S, d_model)``."""
+        """Encode the source ids ``(B, S)`` and return the memory ``(B, S, d_model)``."""
         return self._encode(src, source_mask(src, self.config), record)
 
     def decode(
@@ -170,7 +189,8 @@ class Transformer(nn.Module):
         Args:
             tgt_in: Shifted target ids, ``(B, T)``.
             memory: From ``encode``, ``(B, S, d_model)``; None for a language model.
-            src_mask: Which of the memory may be seen, ``(B, 1, 1, S)``; None: all.
+            src_mask: ``(B, 1, 1, S)``, true = may be attended to; None: all of the memory.
+            record: Receives each attention's weights ``(B, H, Q, K)`` under its module path.
 
         Returns:
             Logits ``(B, T, V)``.
@@ -179,7 +199,10 @@ class Transformer(nn.Module):
         return self.generator(features)
 
     def start(self, src: Tensor) -> DecoderState:
-        """Prepare to decode ``src`` (B, S). Of a language model's ``src`` only the number of rows matters."""
+        """Encode ``src`` (B, S) and return the state before the first token.
+
+        For a language model only the number of rows of ``src`` matters.
+        """
         n_layers = self.config.n_decoder_layers
         if not n_layers:
             raise ConfigError(NO_DECODER)
@@ -192,7 +215,8 @@ class Transformer(nn.Module):
 
         Args:
             state: From ``start``, ``step`` or ``select``.
-            last_ids: The newest token of each row, ``(B,)``; bos first.
+            last_ids: The newest token of each row, ``(B,)``; bos at first.
+            record: Receives each attention's weights ``(B, H, 1, K)`` under its module path.
 
         Returns:
             Logits ``(B, V)`` and the state of the longer rows.
@@ -204,7 +228,7 @@ class Transformer(nn.Module):
     def _encode(self, src: Tensor, src_mask: Tensor, record: Record | None) -> Tensor:
         if not self.config.n_encoder_layers:
             raise ConfigError("this model has no encoder (model.n_encoder_layers = 0): call decode(tgt_in)")
-        x, angles = self._place(self.src_embed(src), self.src_positions, 0)
+        x, angles = self.add_positions(self.src_embed(src), self.src_positions, 0)
         return self.encoder(x, src_mask, angles, record)
 
     def _decode(self, tgt_in: Tensor, memory: Tensor | None, src_mask: Tensor | None, record: Record | None) -> Tensor:
@@ -218,14 +242,19 @@ class Transformer(nn.Module):
         return self.decoder(x, past, self.decoder.memory(memory), tgt_mask, src_mask, angles, record)[0]
 
     def _embed_tgt(self, ids: Tensor, start: int) -> tuple[Tensor, Tensor | None]:
-        return self._place(self.tgt_embed(ids), self.tgt_positions, start)
+        return self.add_positions(self.tgt_embed(ids), self.tgt_positions, start)
 
-    def _place(self, x: Tensor, learned: LearnedPositions | None, start: int) -> tuple[Tensor, Tensor | None]:
-        """Say where the tokens ``x`` (B, L, d_model) stand, ``start`` being the first one's position.
+    def add_positions(self, x: Tensor, learned: LearnedPositions | None, start: int) -> tuple[Tensor, Tensor | None]:
+        """Add positions to the scaled embeddings ``x`` (B, L, d_model), and apply dropout to the sum (section 5.4).
+
+        Args:
+            x: ``(B, L, d_model)``.
+            learned: The learned positions of this side, or None.
+            start: Position of the first token of ``x``.
 
         Returns:
-            ``(B, L, d_model)`` with positions added, or unchanged beside the angles that rotary attention turns by;
-            dropout is on the sum (section 5.4).
+            ``(B, L, d_model)``, and the angles by which rotary attention rotates, or None. Rotary positions add
+            nothing to ``x``.
         """
         added, angles = positions(self.config, learned, start, x.size(1), x.device)
         return self.dropout(x if added is None else x + added.to(x.dtype)), angles

@@ -1,9 +1,14 @@
 """Weights on disk and in models: the safetensors format, read strictly; tied tensors once.
 
-A file is eight bytes, little-endian, the length n of the header; n bytes of JSON, for each tensor its dtype, shape and
-place in the data; the data. See https://github.com/huggingface/safetensors. Stricter than that library: a header of at
-most ``MAX_HEADER_BYTES``, no name twice, no gap and no overlap, no byte after the last tensor. Nothing is mapped, and
-nothing is allocated before it is known to fit: a file that is cut or replaced meanwhile is an error and no SIGBUS.
+    save_weights(path, untied(model))
+    load_into(model, read_weights(path, untied(model)))
+
+A file begins with the length n of its header: eight bytes, little-endian. Then come n bytes of JSON with the dtype,
+shape and byte range of each tensor, then the data. See https://github.com/huggingface/safetensors.
+
+This reader is stricter than that library: the header has at most ``MAX_HEADER_BYTES``, no name twice, and the tensors
+fill the file without gap or overlap. Nothing is memory-mapped, and nothing is allocated before it is known to fit: a
+file that is truncated or replaced while it is read is an error, not a SIGBUS.
 """
 
 from __future__ import annotations
@@ -27,18 +32,18 @@ from dragoman.model.build import build
 
 
 def untied(model: torch.nn.Module) -> dict[str, Tensor]:
-    """The state dict with tied tensors once, under the first of their names."""
+    """Return the state dict with each tied tensor once, under the first of its names."""
     seen: set[int] = set()
-    kept = {}
+    weights = {}
     for name, tensor in model.state_dict(keep_vars=True).items():
         if id(tensor) not in seen:
             seen.add(id(tensor))
-            kept[name] = tensor.detach()
-    return kept
+            weights[name] = tensor.detach()
+    return weights
 
 
-class Undrawn(TorchFunctionMode):
-    """Leave out the drawing of random weights: it takes time, and on the meta device loads torch's compiler."""
+class WithoutInitialisation(TorchFunctionMode):
+    """Skips random initialisation, which takes time and, on the meta device, loads torch's compiler."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -48,8 +53,8 @@ class Undrawn(TorchFunctionMode):
 
 
 def shapes(config: ModelConfig) -> dict[str, Tensor]:
-    """What ``untied`` would give for a model of ``config``, without memory behind the tensors."""
-    with torch.device("meta"), Undrawn():
+    """Return the tensors that ``untied`` would give for a model of ``config``, on the meta device: without memory."""
+    with torch.device("meta"), WithoutInitialisation():
         return untied(build(config))
 
 
@@ -57,7 +62,9 @@ def save_weights(path: Path, weights: Mapping[str, Tensor], metadata: dict[str, 
     """Write tensors as safetensors.
 
     Args:
-        metadata: What the header says beside the tensors, which other programs may want.
+        path: The file to write.
+        weights: Tensors by name.
+        metadata: Text for the header's ``__metadata__``, which some other programs need.
 
     Raises:
         OSError: The disk is full or the file cannot be written.
@@ -72,10 +79,11 @@ def save_weights(path: Path, weights: Mapping[str, Tensor], metadata: dict[str, 
 
 
 def read_weights(path: Path, expected: Mapping[str, Tensor] | None = None) -> dict[str, Tensor]:
-    """Read safetensors into memory (not mapped: a file replaced under a running server must not kill it).
+    """Read safetensors into memory; not mapped, as a file replaced under a running server must not crash it.
 
     Args:
-        expected: If given, names, shapes and dtypes must be these; checked before anything is allocated.
+        path: The file to read.
+        expected: If given, names, shapes and dtypes must equal these; checked before anything is allocated.
 
     Raises:
         BundleError: The file is missing, damaged, or holds other tensors.
@@ -90,31 +98,33 @@ def read_weights(path: Path, expected: Mapping[str, Tensor] | None = None) -> di
         raise BundleError(f"{path}: cannot be read as safetensors ({error.strerror or error})") from None
 
 
-def _compare(path: Path, found: Mapping[str, Entry], wanted: Mapping[str, Tensor]) -> None:
-    """Refuse other names, shapes or dtypes than those wanted; nothing has been allocated by then."""
-    if found.keys() != wanted.keys():
-        missing, extra = (sorted(a.keys() - b.keys())[:3] for a, b in ((wanted, found), (found, wanted)))
+def _compare(path: Path, entries: Mapping[str, Entry], expected: Mapping[str, Tensor]) -> None:
+    """Check that names, shapes and dtypes are the expected ones, before anything is allocated."""
+    if entries.keys() != expected.keys():
+        missing, extra = (sorted(a.keys() - b.keys())[:3] for a, b in ((expected, entries), (entries, expected)))
         extra = [f"{name[:60]}..." if len(name) > 60 else name for name in extra]
         raise BundleError(f"{path}: does not fit the configuration (missing {missing}, unexpected {extra})")
-    for name, like in wanted.items():
-        if found[name].shape != tuple(like.shape):
-            raise BundleError(f"{path}: {name} is {found[name].shape}, but the configuration says {tuple(like.shape)}")
-        if found[name].dtype != like.dtype:
-            raise BundleError(f"{path}: {name} is {found[name].dtype}, expected {like.dtype}")
+    for name, like in expected.items():
+        if entries[name].shape != tuple(like.shape):
+            raise BundleError(
+                f"{path}: {name} is {entries[name].shape}, but the configuration says {tuple(like.shape)}"
+            )
+        if entries[name].dtype != like.dtype:
+            raise BundleError(f"{path}: {name} is {entries[name].dtype}, expected {like.dtype}")
 
 
 def n_bytes(*groups: Mapping[str, Tensor]) -> int:
-    """What tensors take on disk, in bytes."""
+    """Return the size of tensors on disk, in bytes."""
     return sum(tensor.numel() * tensor.element_size() for group in groups for tensor in group.values())
 
 
 def load_into(model: torch.nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Copy weights stored once into a model whose tied tensors have several names."""
+    """Copy weights, each tied tensor once, into a model whose tied tensors have several names."""
     model.load_state_dict(dict(weights), strict=False)
 
 
 def adopt(model: torch.nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Put weights stored once in the place of those of a model, without a copy; what was tied stays tied."""
+    """Replace the parameters of a model by ``weights`` without copying; tied parameters stay tied."""
     parameters = dict(model.named_parameters())  # tied ones under the first of their names, as in ``untied``
     for name, tensor in weights.items():
         parameters[name].data = tensor
@@ -122,7 +132,7 @@ def adopt(model: torch.nn.Module, weights: Mapping[str, Tensor]) -> None:
 
 MAX_HEADER_BYTES = 2**20
 MAX_TENSORS = 7500
-"""What such a header has room for; a training checkpoint of the paper's big model has 759."""
+"""Number of tensors that such a header can describe; a training checkpoint of the paper's big model has 759."""
 
 _DTYPES = {
     "F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I64": torch.int64,
@@ -131,16 +141,16 @@ _DTYPES = {
 
 
 class Entry(NamedTuple):
-    """One tensor as the header describes it."""
+    """One tensor as the header describes it: dtype, shape and byte range."""
 
     dtype: torch.dtype
     shape: tuple[int, ...]
-    start: int  # of its bytes, from the beginning of the file
-    end: int
+    start: int  # byte offset of its first byte in the file
+    end: int  # byte offset after its last byte
 
 
 def read_header(file: BinaryIO, path: Path) -> dict[str, Entry]:
-    """The tensors of an open file, in the order of their bytes.
+    """Return the tensors that an open file describes, in the order of their bytes.
 
     Raises:
         BundleError: The header is damaged or too long, or it does not describe exactly the bytes that follow.
@@ -151,22 +161,22 @@ def read_header(file: BinaryIO, path: Path) -> dict[str, Entry]:
     if n_bytes < 8 or n_header > MAX_HEADER_BYTES:
         raise BundleError(f"{path}: not safetensors (a header of {n_header:,} bytes in a file of {n_bytes:,})")
     try:
-        header = json.loads(file.read(n_header).decode("utf-8"), object_pairs_hook=_without_repetition)
+        header = json.loads(file.read(n_header).decode("utf-8"), object_pairs_hook=_unique_keys)
         if not isinstance(header, dict):
             raise ValueError("its header is no JSON object")
         entries = {name: _entry(name, about, 8 + n_header) for name, about in header.items() if name != "__metadata__"}
         ordered = dict(sorted(entries.items(), key=lambda item: (item[1].start, item[1].end)))
-        _check_that_they_tile(ordered, 8 + n_header, n_bytes)
+        _check_contiguous(ordered, 8 + n_header, n_bytes)
     except (ValueError, RecursionError) as error:  # ValueError: what is raised here, and what decoding and JSON raise
         raise BundleError(f"{path}: cannot be read as safetensors ({error}); copy the file again") from None
     return ordered
 
 
-def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         raise ValueError("a name appears twice in its header")
-    return found
+    return mapping
 
 
 def _entry(name: str, about: Any, data_start: int) -> Entry:
@@ -175,7 +185,7 @@ def _entry(name: str, about: Any, data_start: int) -> Entry:
     dtype, shape, offsets = about["dtype"], about["shape"], about["data_offsets"]
     if not isinstance(dtype, str) or dtype not in _DTYPES:
         raise ValueError(f"{_shown(name)} has the dtype {_shown(dtype)}")
-    if not _counts(shape) or not _counts(offsets) or len(shape) > 8 or len(offsets) != 2:
+    if not _is_list_of_sizes(shape) or not _is_list_of_sizes(offsets) or len(shape) > 8 or len(offsets) != 2:
         raise ValueError(f"{_shown(name)} has an impossible shape or place")
     n_bytes = math.prod(shape) * _DTYPES[dtype].itemsize
     if offsets[1] - offsets[0] != n_bytes:
@@ -183,18 +193,18 @@ def _entry(name: str, about: Any, data_start: int) -> Entry:
     return Entry(_DTYPES[dtype], tuple(shape), data_start + offsets[0], data_start + offsets[1])
 
 
-def _counts(value: Any) -> bool:
-    """Whether this is a list of whole numbers that may count something; true and 1.0 are none."""
+def _is_list_of_sizes(value: Any) -> bool:
+    """Return True if ``value`` is a list of whole numbers from 0 to 2^48; booleans and floats are none."""
     return isinstance(value, list) and all(type(n) is int and 0 <= n < 2**48 for n in value)
 
 
 def _shown(value: object) -> str:
-    """A value out of a file that may be hostile, short and printable."""
+    """Return a value of a possibly hostile file as short, printable text."""
     text = ascii(value)
     return text if len(text) <= 60 else f"{text[:60]}..."
 
 
-def _check_that_they_tile(entries: dict[str, Entry], start: int, end: int) -> None:
+def _check_contiguous(entries: dict[str, Entry], start: int, end: int) -> None:
     for name, entry in entries.items():
         if entry.start != start:
             raise ValueError(f"{_shown(name)} does not start where the previous tensor ends")
@@ -204,10 +214,10 @@ def _check_that_they_tile(entries: dict[str, Entry], start: int, end: int) -> No
 
 
 def read_tensor(file: BinaryIO, path: Path, entry: Entry) -> Tensor:
-    """Read one tensor into memory of its own.
+    """Read one tensor into newly allocated memory.
 
     Raises:
-        BundleError: The file has become shorter meanwhile.
+        BundleError: The file was truncated meanwhile.
         OSError: The file cannot be read.
     """
     raw = torch.empty(entry.end - entry.start, dtype=torch.uint8)

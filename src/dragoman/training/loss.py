@@ -1,4 +1,8 @@
-"""The loss: cross-entropy against smoothed targets (section 5.4)."""
+"""The loss: cross-entropy against smoothed targets (section 5.4).
+
+loss, plain = label_smoothed_loss(model(src, tgt_in), tgt_out, pad_id, smoothing=0.1)
+(loss / n_tokens).backward()
+"""
 
 from __future__ import annotations
 
@@ -6,22 +10,25 @@ import math
 
 from torch import Tensor, nn
 
-from dragoman.fast.loss import chunked_loss
+from dragoman.fast.loss import Targets, chunked_loss
 from dragoman.fast.r_drop import chunked_r_drop_loss
 
 
 def label_smoothed_loss(logits: Tensor, tgt_out: Tensor, pad_id: int, smoothing: float) -> tuple[Tensor, Tensor]:
-    """Cross-entropy against ``(1 - e) * onehot + e / V``, and against ``onehot``.
+    """Return the cross-entropy against ``(1 - e) * onehot + e / V``, and the one against ``onehot``.
+
+    The paper gives only ``e = 0.1``. The formula is that of the work it cites (https://arxiv.org/abs/1512.00567,
+    section 7): the smoothing is spread over the whole vocabulary, the right token and padding included.
 
     Args:
         logits: ``(B, T, V)``.
-        tgt_out: ``(B, T)`` int64; padding is left out.
+        tgt_out: ``(B, T)`` int64; padding does not count.
         pad_id: The id that marks padding.
         smoothing: ``e`` in [0, 1).
 
     Returns:
-        Both losses in nats, summed over the target tokens; divide by their number, for all micro-batches together.
-        Perplexity comes from the second.
+        Both losses in nats, summed over the target tokens. Divide by the number of tokens of all micro-batches. The
+        second one gives perplexity.
     """
     log_p = _log_softmax(logits)  # (B, T, V)
     keep = tgt_out != pad_id  # (B, T)
@@ -31,48 +38,50 @@ def label_smoothed_loss(logits: Tensor, tgt_out: Tensor, pad_id: int, smoothing:
 
 
 def _log_softmax(logits: Tensor) -> Tensor:
-    """In float32 or better."""
+    """Return the log-softmax over the vocabulary, in float32 or better."""
     return logits.float().log_softmax(-1) if logits.dtype.itemsize < 4 else logits.log_softmax(-1)
 
 
 def loss_from_features(
-    features: Tensor, generator: nn.Linear, tgt_out: Tensor, pad_id: int, smoothing: float, fast: bool = True,
-    where: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """``label_smoothed_loss`` of ``generator(features)``; ``fast`` never holds the logits of all positions.
+    features: Tensor, generator: nn.Linear, targets: Targets, fast: bool = True
+) -> tuple[Tensor, Tensor]:
+    """Return ``label_smoothed_loss(generator(features), ...)``.
 
     Args:
-        where: ``Batch.where``, if it is known.
+        features: ``(B, T, d_model)``, the decoder's output.
+        generator: The projection to the vocabulary.
+        targets: The target tokens and the label smoothing.
+        fast: True computes it in chunks that never hold the logits of all positions.
     """
     if fast:
-        return chunked_loss(features, generator.weight, generator.bias, tgt_out, pad_id, smoothing, where=where)
-    return label_smoothed_loss(generator(features), tgt_out, pad_id, smoothing)
+        return chunked_loss(features, generator.weight, generator.bias, targets)
+    return label_smoothed_loss(generator(features), targets.tgt_out, targets.pad_id, targets.smoothing)
 
 
 def r_drop_loss(
-    features: Tensor, generator: nn.Linear, tgt_out: Tensor, pad_id: int, smoothing: float, alpha: float,
-    fast: bool = True, where: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """The loss of R-Drop (https://arxiv.org/abs/2106.14448): two passes with different dropout should agree.
+    features: Tensor, generator: nn.Linear, targets: Targets, alpha: float, fast: bool = True
+) -> tuple[Tensor, Tensor]:
+    """Return the R-Drop loss (https://arxiv.org/abs/2106.14448): two passes with different dropout should agree.
 
-    The mean of both passes' smoothed losses, plus ``alpha`` / 2 times the mean of ``KL(p || q)`` and ``KL(q || p)``:
-    half of the paper's sum, so that ``alpha = 0`` is the ordinary loss.
+    It is the mean of both passes' smoothed losses, plus ``alpha / 2`` times the mean of ``KL(p || q)`` and
+    ``KL(q || p)``. Differs from the paper: that is half of the paper's sum, so that ``alpha = 0`` gives the ordinary
+    loss.
 
     Args:
-        features: ``(2B, T, d_model)``: the batch, and the same batch again.
-        tgt_out: ``(B, T)`` int64; padding is left out.
-        alpha: Weight of the divergence; the paper takes 5 for translation.
-        fast: Never hold the logits of all positions.
-        where: ``Batch.where``, if it is known.
+        features: ``(2B, T, d_model)``: the batch, then the same batch again with other dropout.
+        generator: The projection to the vocabulary.
+        targets: The target tokens ``(B, T)`` and the label smoothing.
+        alpha: Weight of the divergence; the paper uses 5 for translation.
+        fast: True computes it in chunks that never hold the logits of all positions.
 
     Returns:
-        The loss and the mean unsmoothed one, in nats, summed over the target tokens.
+        The loss and the mean unsmoothed loss, in nats, summed over the target tokens.
     """
     if fast:
-        generators = generator.weight, generator.bias
-        return chunked_r_drop_loss(features, *generators, tgt_out, pad_id, smoothing, alpha, where=where)
+        return chunked_r_drop_loss(features, generator.weight, generator.bias, targets, alpha)
+    tgt_out, pad_id = targets.tgt_out, targets.pad_id
     passes = [generator(half) for half in features.chunk(2)]
-    (loss_p, plain_p), (loss_q, plain_q) = (label_smoothed_loss(z, tgt_out, pad_id, smoothing) for z in passes)
+    (loss_p, plain_p), (loss_q, plain_q) = (label_smoothed_loss(z, tgt_out, pad_id, targets.smoothing) for z in passes)
     keep = tgt_out != pad_id  # (B, T)
     log_p, log_q = (_log_softmax(z)[keep] for z in passes)  # (N, V)
     divergence = ((log_p.exp() - log_q.exp()) * (log_p - log_q)).sum() / 2  # mean of the two directions
@@ -80,5 +89,5 @@ def r_drop_loss(
 
 
 def perplexity(nats_per_token: float) -> float:
-    """``exp`` of the unsmoothed loss; infinite where that overflows."""
+    """Return ``exp`` of the unsmoothed loss, or infinity where that overflows."""
     return math.exp(nats_per_token) if nats_per_token < 700 else math.inf

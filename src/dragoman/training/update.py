@@ -14,6 +14,7 @@ from dragoman.config import TrainConfig
 from dragoman.data.batching import Batch
 from dragoman.data.tokenizer import EOS_ID, UNK_ID
 from dragoman.fast.forward import features
+from dragoman.fast.loss import Targets
 from dragoman.training.distributed import ALONE, World, total_later
 from dragoman.training.exchange import Exchange
 from dragoman.training.loss import loss_from_features, r_drop_loss
@@ -97,12 +98,12 @@ def _losses(model: Any, batch: Batch, config: TrainConfig, pad_id: int) -> tuple
         src, tgt_in = src.repeat(2, 1), tgt_in.repeat(2, 1)
     if config.token_dropout:
         src, tgt_in = (drop_tokens(ids, config.token_dropout) for ids in (src, tgt_in))
-    found = features(model, src, tgt_in, dtype)
-    rest = found, model.generator, batch.tgt_out, pad_id, config.label_smoothing
+    decoded = features(model, src, tgt_in, dtype)
+    targets = Targets(batch.tgt_out, pad_id, config.label_smoothing, batch.where)
     with torch.autocast(weight.device.type, torch.bfloat16, enabled=dtype == torch.bfloat16):
         if config.r_drop:
-            return r_drop_loss(*rest, config.r_drop, where=batch.where)
-        return loss_from_features(*rest, where=batch.where)
+            return r_drop_loss(decoded, model.generator, targets, config.r_drop)
+        return loss_from_features(decoded, model.generator, targets)
 
 
 def all_finite(tensors: Sequence[Tensor]) -> bool:

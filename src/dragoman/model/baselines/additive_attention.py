@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 
 class AdditiveAttention(nn.Module):
-    """A small network says how well each position of the memory fits: ``score = v . tanh(W_q q + W_k m + b)``."""
+    """Attention whose scores come from a small network: ``score = v . tanh(W_q q + W_k m + b)``."""
 
     def __init__(self, d_model: int) -> None:
         super().__init__()
@@ -19,17 +19,17 @@ class AdditiveAttention(nn.Module):
         nn.init.zeros_(self.w_k.bias)
 
     def keys(self, memory: Tensor) -> Tensor:
-        """``W_k m + b`` of ``memory`` (B, S, d_model): the same at every step."""
+        """Return ``W_k m + b`` for ``memory`` (B, S, d_model), which is the same at every step."""
         return self.w_k(memory)
 
     def forward(self, query: Tensor, keys: Tensor, memory: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Gather from the memory what fits ``query``.
+        """Attend from ``query`` to the memory.
 
         Args:
             query: ``(B, d_model)``.
             keys: From the method of that name, ``(B, S, d_model)``.
-            memory: ``(B, S, d_model)``.
-            mask: ``(B, S)`` bool, true = may be seen.
+            memory: ``(B, S, d_model)``, which are also the values.
+            mask: ``(B, S)`` bool, true = may be attended to.
 
         Returns:
             The context ``(B, d_model)`` and the weights ``(B, S)``, which sum to 1, or are all 0 where ``mask`` allows

@@ -1,7 +1,7 @@
-"""Recurrent cells, each as its equations, and a layer that takes a cell along a sequence.
+"""Recurrent cells, each as its equations, and a layer that runs a cell along a sequence.
 
-``x`` is what comes in, already multiplied by the input weights and with the bias added: that product waits for nothing,
-so a layer makes it for all positions at once. What is left for the step is the product with the state before.
+The input ``x`` of a cell is already multiplied by the input weights, with the bias added. That product does not depend
+on the state, so a layer computes it for all positions at once. A step then only multiplies the previous state.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from torch.nn import functional as F
 Kind = Literal["rnn", "gru", "lstm"]
 
 GATES: dict[Kind, int] = {"rnn": 1, "gru": 3, "lstm": 4}
-"""How many rows of weights each channel of a cell has."""
+"""Number of weight matrices of a cell: one for each gate and for the candidate."""
 
 State = tuple[Tensor, ...]
-"""``(h,)``, of an LSTM ``(h, c)``: each ``(B, width)``. What others see of a cell is ``h``."""
+"""``(h,)``, or ``(h, c)`` of an LSTM, each ``(B, width)``; ``h`` is the output of the cell."""
 
 
 def rnn_cell(x: Tensor, h: Tensor, w_h: Tensor) -> Tensor:
-    """The plain cell (Elman, 1990): ``h_t = tanh(W_xh x_t + b + W_hh h_{t-1})``.
+    """Compute a step of the plain cell (Elman, 1990): ``h_t = tanh(W_xh x_t + b + W_hh h_{t-1})``.
 
     Args:
         x: ``W_xh x_t + b``, ``(B, width)``.
-        h: ``(B, width)``.
+        h: The previous state, ``(B, width)``.
         w_h: ``W_hh``, ``(width, width)``.
 
     Returns:
@@ -36,13 +36,14 @@ def rnn_cell(x: Tensor, h: Tensor, w_h: Tensor) -> Tensor:
 
 
 def gru_cell(x: Tensor, h: Tensor, w_h: Tensor) -> Tensor:
-    """A gated unit (Cho et al., 2014, https://arxiv.org/abs/1406.1078): ``h_t = (1 - z) n + z h_{t-1}``.
+    """Compute a step of a gated recurrent unit: ``h_t = (1 - z) n + z h_{t-1}`` (https://arxiv.org/abs/1406.1078).
 
-    The reset gate acts on ``W h``, not on ``h``, as in cuDNN and torch: so ``W h`` is one product for all gates.
+    Differs from that paper: the reset gate acts on ``W h``, not on ``h``, as in cuDNN and torch. So ``W h`` is one
+    product for all gates.
 
     Args:
         x: ``(B, 3 * width)``: reset gate r, update gate z, candidate n.
-        h: ``(B, width)``.
+        h: The previous state, ``(B, width)``.
         w_h: ``(3 * width, width)``.
 
     Returns:
@@ -56,11 +57,13 @@ def gru_cell(x: Tensor, h: Tensor, w_h: Tensor) -> Tensor:
 
 
 def lstm_cell(x: Tensor, h: Tensor, c: Tensor, w_h: Tensor) -> tuple[Tensor, Tensor]:
-    """Long short-term memory with a forget gate (Gers et al., 2000): ``c_t = f c_{t-1} + i g``, ``h_t = o tanh(c_t)``.
+    """Compute a step of an LSTM with a forget gate (Gers et al., 2000).
+
+    ``c_t = f c_{t-1} + i g`` and ``h_t = o tanh(c_t)``.
 
     Args:
         x: ``(B, 4 * width)``: input gate i, forget gate f, candidate g, output gate o.
-        h, c: ``(B, width)``.
+        h, c: The previous state, ``(B, width)`` each.
         w_h: ``(4 * width, width)``.
 
     Returns:
@@ -72,10 +75,10 @@ def lstm_cell(x: Tensor, h: Tensor, c: Tensor, w_h: Tensor) -> tuple[Tensor, Ten
 
 
 class Recurrence(nn.Module):
-    """One layer in one direction.
+    """One recurrent layer in one direction.
 
-    ``w_h`` is orthogonal at first, gate by gate, so that the state neither grows nor fades by it; ``w_x`` is Xavier
-    uniform; an LSTM's forget gate has bias 1 (https://proceedings.mlr.press/v37/jozefowicz15.html).
+    At first ``w_h`` is orthogonal for each gate, so that it neither enlarges nor shrinks the state. ``w_x`` is Xavier
+    uniform. An LSTM's forget gate has bias 1 (https://proceedings.mlr.press/v37/jozefowicz15.html).
     """
 
     def __init__(self, kind: Kind, d_in: int, width: int) -> None:
@@ -87,7 +90,7 @@ class Recurrence(nn.Module):
 
     @torch.no_grad()
     def initialise(self) -> None:
-        """Draw the weights, as above."""
+        """Initialise the weights as described at the class."""
         for gate in self.w_h.weight.chunk(GATES[self.kind]):
             nn.init.orthogonal_(gate)
         for gate in self.w_x.weight.chunk(GATES[self.kind]):
@@ -97,34 +100,34 @@ class Recurrence(nn.Module):
             nn.init.ones_(self.w_x.bias[self.width : 2 * self.width])
 
     def started(self, h: Tensor) -> State:
-        """The state that begins with ``h`` (B, width); an LSTM's cell is empty."""
+        """Return a state that begins with ``h`` (B, width); an LSTM's ``c`` is zero."""
         return (h, torch.zeros_like(h)) if self.kind == "lstm" else (h,)
 
     def cell(self, x: Tensor, state: State) -> State:
-        """One step; ``x`` is ``w_x`` of the input, ``(B, gates * width)``."""
+        """Compute one step; ``x`` is ``w_x`` of the input, ``(B, gates * width)``."""
         if self.kind == "lstm":
             return lstm_cell(x, state[0], state[1], self.w_h.weight)
         return ((rnn_cell if self.kind == "rnn" else gru_cell)(x, state[0], self.w_h.weight),)
 
     def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        """Go along ``x`` (B, L, d_in) from ``state``: every ``h``, ``(B, L, width)``, and the last state."""
+        """Run along ``x`` (B, L, d_in) from ``state``; return every ``h``, ``(B, L, width)``, and the last state."""
         if x.size(1) > 1:
             return recurrence(self.kind, x, state, self.w_x.weight, self.w_x.bias, self.w_h.weight)
         return self.steps(x, state)
 
     def steps(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        """As ``forward``, cell by cell: what ``recurrence`` is held to."""
-        found = []
+        """Compute ``forward`` cell by cell: the plain version that ``recurrence`` is compared with."""
+        states = []
         for projected in cast(Tensor, self.w_x(x)).unbind(dim=1):
             state = self.cell(projected, state)
-            found.append(state[0])
-        return torch.stack(found, dim=1), state
+            states.append(state[0])
+        return torch.stack(states, dim=1), state
 
 
 def recurrence(
     kind: str, x: Tensor, state: tuple[Tensor, ...], w_x: Tensor, bias: Tensor, w_h: Tensor
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Optimised implementation of ``Recurrence.steps``: one call, several times as fast in bf16 and on a GPU.
+    """Compute ``Recurrence.steps`` in one call of torch, several times as fast in bf16 and on a GPU.
 
     Args:
         kind: ``rnn``, ``gru`` or ``lstm``; the order of the gates is torch's.
@@ -144,5 +147,5 @@ def recurrence(
     before = tuple(part.to(dtype)[None] for part in state)
     begin = before if kind == "lstm" else before[0]
     # (biases: yes, layers: 1, dropout: 0, training: yes, both directions: no, batch first: yes)
-    found, *after = kernel(x.to(dtype), begin, weights, True, 1, 0.0, True, False, True)
-    return found, tuple(part[0] for part in after)
+    outputs, *after = kernel(x.to(dtype), begin, weights, True, 1, 0.0, True, False, True)
+    return outputs, tuple(part[0] for part in after)

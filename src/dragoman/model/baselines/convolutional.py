@@ -1,9 +1,11 @@
-"""A convolutional encoder-decoder with attention in each decoder layer.
+"""A convolutional encoder-decoder with attention in each decoder layer, after ConvS2S.
 
-It follows ConvS2S (https://arxiv.org/abs/1705.03122). Each layer looks at a window of ``kernel_width`` positions, in
-the decoder at the newest and those before it; half of its output gates the other half. Sums of two are halved in
-variance. Otherwise than there, weights are not normalised, attention is Eq. 1 with one head (scores over sqrt(d_model),
-no factor on what is gathered), and one width serves for embeddings and layers alike.
+Each layer reads a window of ``kernel_width`` positions; in the decoder these are the newest position and those before
+it. One half of a layer's output gates the other half. A sum of two terms is multiplied by sqrt(1/2), which keeps its
+variance.
+
+Differs from ConvS2S (https://arxiv.org/abs/1705.03122): weights are not normalised. Attention is Eq. 1 with one head:
+scores are divided by sqrt(d_model), and the context is not scaled. Embeddings and layers have the same width.
 """
 
 from __future__ import annotations
@@ -23,32 +25,32 @@ from dragoman.model.embedding import LearnedPositions, learned_positions, positi
 from dragoman.model.masks import padding_mask
 
 HALF = math.sqrt(0.5)
-"""Makes the sum of two as large as each."""
+"""sqrt(1/2): times the sum of two independent terms of equal variance it keeps that variance."""
 
 
 class ConvolutionalState(NamedTuple):
-    """All that ``step`` needs to know of the rows it continues: of each layer only the last few positions."""
+    """State of the decoder between steps; each layer needs only the last few positions."""
 
     length: int
-    past: tuple[Tensor, ...]  # of each layer what its next window still sees, (B, kernel_width - 1, d_model)
+    past: tuple[Tensor, ...]  # the last positions of each layer's input, (B, kernel_width - 1, d_model)
     keys: Tensor  # (B, S, d_model)
     values: Tensor  # (B, S, d_model)
     src_mask: Tensor  # (B, 1, 1, S)
 
     def select(self, rows: Tensor) -> Self:
-        """Keep ``rows`` (any length, repeats allowed), int64."""
+        """Return the state of ``rows`` (int64, any number, repeats allowed)."""
         past = tuple(part.index_select(0, rows) for part in self.past)
         return type(self)(self.length, past, *(part.index_select(0, rows) for part in self[2:]))
 
 
 class GatedConvolution(nn.Module):
-    """A window goes through a matrix, and one half of what comes out gates the other (``glu``)."""
+    """A convolution written as a matrix product over windows; one half of its output gates the other (``glu``)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.width = config.kernel_width
         self.w = nn.Linear(self.width * config.d_model, 2 * config.d_model)
-        # a gate lets a quarter of the variance through, and dropout has raised what comes in (appendix A)
+        # A gate passes a quarter of the variance, and dropout has raised the variance of the input (appendix A).
         nn.init.normal_(self.w.weight, std=math.sqrt(4 * (1 - config.dropout) / (self.width * config.d_model)))
         nn.init.zeros_(self.w.bias)
 
@@ -60,7 +62,7 @@ class GatedConvolution(nn.Module):
 
 
 def _linear(config: ModelConfig) -> nn.Linear:
-    """A projection that keeps the variance (appendix A)."""
+    """Return a projection that keeps the variance (appendix A)."""
     linear = nn.Linear(config.d_model, config.d_model)
     nn.init.normal_(linear.weight, std=config.d_model**-0.5)
     nn.init.zeros_(linear.bias)
@@ -68,7 +70,7 @@ def _linear(config: ModelConfig) -> nn.Linear:
 
 
 class Encoder(nn.Module):
-    """Gated convolutions that look to both sides; padding is zero in front of each, so that it never counts."""
+    """Gated convolutions that read both sides; padding is set to zero before each, so that it has no influence."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -87,14 +89,14 @@ class Encoder(nn.Module):
 
 
 class CrossAttention(nn.Module):
-    """Attention of one decoder layer: the query is its output and the newest token, the keys are the memory."""
+    """Attention of one decoder layer: the query is its output plus the newest token, the keys are the memory."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.w_q, self.w_o = _linear(config), _linear(config)
 
     def forward(self, y: Tensor, token: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Gather for ``y`` (B, T, d_model): the same shape, and the weights ``(B, 1, T, S)``."""
+        """Attend from ``y`` (B, T, d_model); return the same shape, and the weights ``(B, 1, T, S)``."""
         query = (self.w_q(y) + token) * HALF
         context, weights = attend(query[:, None], keys[:, None], values[:, None], mask)
         return self.w_o(context[:, 0]), weights
@@ -114,8 +116,16 @@ class DecoderLayer(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Run the layer on the positions of ``x`` (B, T, d_model), which follow those of ``past``.
 
+        Args:
+            x: ``(B, T, d_model)``.
+            past: The last positions of this layer's earlier input, ``(B, kernel_width - 1, d_model)``.
+            token: Embeddings of the tokens, ``(B, T, d_model)``, added to the queries.
+            state: Keys, values and mask of the source.
+            record: Receives the attention weights.
+            name: Module path of this layer.
+
         Returns:
-            ``(B, T, d_model)``, and what the next window still sees.
+            ``(B, T, d_model)``, and the ``past`` of the next positions.
         """
         seen = torch.cat((past.to(x.dtype), self.dropout(x)), dim=1)
         y = self.convolution(seen)
@@ -135,17 +145,17 @@ class Decoder(nn.Module):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, x: Tensor, state: ConvolutionalState, record: Record | None) -> tuple[Tensor, ConvolutionalState]:
-        """Take the tokens ``x`` (B, T, d_model): features of the same shape, and the state after the last."""
+        """Run all layers on the tokens ``x`` (B, T, d_model); return features of the same shape and the next state."""
         token, past = x, []
         for i, layer in enumerate(self.layers):
-            x, kept = layer(x, state.past[i], token, state, record, f"decoder.layers.{i}")
-            past.append(kept)
+            x, window = layer(x, state.past[i], token, state, record, f"decoder.layers.{i}")
+            past.append(window)
         after = state._replace(length=state.length + x.size(1), past=tuple(past))
         return self.dropout(self.w_o(x)), after
 
 
 class ConvolutionalModel(nn.Module):
-    """An encoder-decoder of gated convolutions; offers what ``Transformer`` offers."""
+    """An encoder-decoder of gated convolutions, with the interface of ``Transformer``."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -172,12 +182,15 @@ class ConvolutionalModel(nn.Module):
         return self.generator(self.features(src, tgt_in, record))
 
     def features(self, src: Tensor, tgt_in: Tensor, record: Record | None = None) -> Tensor:
-        """As ``forward``, but before the generator: ``(B, T, d_model)``."""
+        """Return the decoder's output ``(B, T, d_model)``, before the generator; arguments as in ``forward``."""
         return self._decode(tgt_in, self.start(src), record)[0]
 
     def start(self, src: Tensor) -> ConvolutionalState:
-        """Read the sources (B, S): keys are the encoder's output, values that and the embedding (section 3.3)."""
-        x, mask = self._place(self.src_embed(src), self.src_positions, 0), padding_mask(src, self.config.pad_id)
+        """Encode the sources (B, S) and return the state before the first token.
+
+        Keys are the encoder's output. Values are the sum of that and the source embeddings (section 3.3).
+        """
+        x, mask = self._add_positions(self.src_embed(src), self.src_positions, 0), padding_mask(src, self.config.pad_id)
         keys = self.encoder(x, mask)
         nothing = keys.new_zeros(src.size(0), self.config.kernel_width - 1, self.config.d_model)
         return ConvolutionalState(0, (nothing,) * self.config.n_decoder_layers, keys, (keys + x) * HALF, mask)
@@ -185,19 +198,19 @@ class ConvolutionalModel(nn.Module):
     def step(
         self, state: ConvolutionalState, last_ids: Tensor, record: Record | None = None
     ) -> tuple[Tensor, ConvolutionalState]:
-        """Append one token (B,) to each row: logits ``(B, V)`` of the next, and the state of the longer rows."""
+        """Append one token (B,) to each row; return the logits ``(B, V)`` of the next token, and the next state."""
         features, state = self._decode(last_ids[:, None], state, record)
         return self.generator(features[:, 0]), state
 
     def _decode(
         self, tgt_in: Tensor, state: ConvolutionalState, record: Record | None
     ) -> tuple[Tensor, ConvolutionalState]:
-        x = self._place(self.tgt_embed(tgt_in), self.tgt_positions, state.length)
-        found: tuple[Tensor, ConvolutionalState] = self.decoder(x, state, record)
-        return found
+        x = self._add_positions(self.tgt_embed(tgt_in), self.tgt_positions, state.length)
+        decoded: tuple[Tensor, ConvolutionalState] = self.decoder(x, state, record)
+        return decoded
 
-    def _place(self, x: Tensor, learned: LearnedPositions | None, start: int) -> Tensor:
-        """Add positions to the tokens ``x`` (B, L, d_model), the first of which stands at ``start``."""
+    def _add_positions(self, x: Tensor, learned: LearnedPositions | None, start: int) -> Tensor:
+        """Add positions to the tokens ``x`` (B, L, d_model), the first of which has position ``start``."""
         added, _ = positions(self.config, learned, start, x.size(1), x.device)
         if added is None:
             raise unknown("model.positions", self.config.positions)

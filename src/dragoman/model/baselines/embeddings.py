@@ -1,4 +1,4 @@
-"""Both ends of a model: embeddings where tokens come in, the generator where they go out."""
+"""Embeddings and generator, which all baselines share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dragoman.model.embedding import TokenEmbedding
 
 @torch.no_grad()
 def ends(config: ModelConfig) -> tuple[TokenEmbedding, TokenEmbedding, nn.Linear]:
-    """Source embedding, target embedding and generator, tied and initialised as those of ``Transformer``."""
+    """Return source embedding, target embedding and generator, tied and initialised like those of ``Transformer``."""
     src_embed = TokenEmbedding(config.src_vocab_size, config)
     tgt_embed = TokenEmbedding(config.tgt_vocab_size, config)
     generator = nn.Linear(config.d_model, config.tgt_vocab_size, bias=config.generator_bias)

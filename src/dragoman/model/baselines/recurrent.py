@@ -1,9 +1,9 @@
 """A recurrent encoder-decoder with additive attention, of plain cells, GRUs or LSTMs.
 
-The encoder reads both ways in every layer, half of the width each way; from the second layer on there are residuals
-(https://arxiv.org/abs/1609.08144). The decoder's first layer reads the newest token and what was attended to last, and
-with its new state looks at the memory; so it goes step by step, in training too. The layers above it read its state.
-The features are ``tanh(W_o [top state; context])`` (https://arxiv.org/abs/1508.04025, Eq. 5).
+Each encoder layer reads in both directions, with half of the width for each. From the second layer on there are
+residual connections (https://arxiv.org/abs/1609.08144). The decoder's first layer reads the newest token and the last
+context, and its new state is the query of the next context. So it runs step by step, in training too. The layers above
+it read its states. The features are ``tanh(W_o [top state; context])`` (https://arxiv.org/abs/1508.04025, Eq. 5).
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from dragoman.model.dropout import Dropout
 
 
 class RecurrentState(NamedTuple):
-    """All that ``step`` needs to know of the rows it continues."""
+    """State of the decoder between steps."""
 
     layers: tuple[State, ...]
-    context: Tensor  # (B, d_model): what was attended to last
+    context: Tensor  # (B, d_model): the last context
     keys: Tensor  # (B, S, d_model)
     memory: Tensor  # (B, S, d_model)
     src_mask: Tensor  # (B, S)
 
     def select(self, rows: Tensor) -> Self:
-        """Keep ``rows`` (any length, repeats allowed), int64."""
+        """Return the state of ``rows`` (int64, any number, repeats allowed)."""
         layers = tuple(tuple(part.index_select(0, rows) for part in state) for state in self.layers)
         return type(self)(layers, *(part.index_select(0, rows) for part in self[1:]))
 
 
 def reversed_rows(x: Tensor, lengths: Tensor) -> Tensor:
-    """Each row's first ``lengths`` positions the other way round, its padding where it was.
+    """Reverse the first ``lengths`` positions of each row; padding stays where it is.
 
     Args:
         x: ``(B, L, width)``.
         lengths: ``(B,)`` int64.
 
     Returns:
-        Like ``x``; twice is ``x`` again.
+        ``(B, L, width)``; reversing twice gives ``x`` again.
     """
     places = torch.arange(x.size(1), device=x.device).expand(x.size(0), -1)  # (B, L)
     mirrored = lengths[:, None] - 1 - places
@@ -52,7 +52,7 @@ def reversed_rows(x: Tensor, lengths: Tensor) -> Tensor:
 
 
 class BothWays(nn.Module):
-    """One layer of the encoder: half of the width reads forwards, half backwards from the last token."""
+    """One bidirectional encoder layer: half of the width reads forwards, half backwards from the last token."""
 
     def __init__(self, kind: Kind, d_model: int) -> None:
         super().__init__()
@@ -60,15 +60,15 @@ class BothWays(nn.Module):
         self.backwards = Recurrence(kind, d_model, d_model // 2)
 
     def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
-        """Map ``x`` (B, S, d_model), of which ``lengths`` (B,) are no padding, to the same shape."""
-        empty = x.new_zeros(x.size(0), x.size(2) // 2)
-        one, _ = self.forwards(x, self.forwards.started(empty))
-        other, _ = self.backwards(reversed_rows(x, lengths), self.backwards.started(empty))
-        return torch.cat((one, reversed_rows(other, lengths)), dim=-1)
+        """Map ``x`` (B, S, d_model) to the same shape; ``lengths`` (B,) counts the tokens without padding."""
+        zeros = x.new_zeros(x.size(0), x.size(2) // 2)
+        forward_half, _ = self.forwards(x, self.forwards.started(zeros))
+        backward_half, _ = self.backwards(reversed_rows(x, lengths), self.backwards.started(zeros))
+        return torch.cat((forward_half, reversed_rows(backward_half, lengths)), dim=-1)
 
 
 class Encoder(nn.Module):
-    """Layers that read both ways."""
+    """A stack of bidirectional layers."""
 
     def __init__(self, kind: Kind, config: ModelConfig) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class Encoder(nn.Module):
 
 
 class AttentiveLayer(nn.Module):
-    """The decoder's first layer: each new state asks the memory, and the answer goes into the next state."""
+    """The decoder's first layer: each new state attends to the memory, and the context enters the next state."""
 
     def __init__(self, kind: Kind, d_model: int) -> None:
         super().__init__()
@@ -94,25 +94,33 @@ class AttentiveLayer(nn.Module):
     def forward(
         self, x: Tensor, before: State, context: Tensor, keys: Tensor, memory: Tensor, mask: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, State]:
-        """Take the tokens ``x`` (B, T, d_model) one after another.
+        """Run along the tokens ``x`` (B, T, d_model), one step after another.
+
+        Args:
+            x: ``(B, T, d_model)``.
+            before: The state before the first token.
+            context: The context before the first token, ``(B, d_model)``.
+            keys, memory: ``(B, S, d_model)`` each.
+            mask: ``(B, S)``, true = may be attended to.
 
         Returns:
-            Of each step the state and the context, ``(B, T, d_model)``, and the weights ``(B, T, S)``; the last state.
+            The states and the contexts of all steps, ``(B, T, d_model)`` each, the weights ``(B, T, S)``, and the last
+            state.
         """
         w_x = self.recurrence.w_x
         of_token, of_context = torch.split(w_x.weight, x.size(2), dim=1)
         projected = nn.functional.linear(x, of_token, w_x.bias)  # for all steps at once
-        state, found = before, []
+        state, steps = before, []
         for token in projected.unbind(dim=1):
             state = self.recurrence.cell(token + nn.functional.linear(context, of_context), state)
             context, weights = self.cross_attn(state[0], keys, memory, mask)
-            found.append((state[0], context, weights))
-        states, contexts, all_weights = (torch.stack(parts, dim=1) for parts in zip(*found, strict=True))
+            steps.append((state[0], context, weights))
+        states, contexts, all_weights = (torch.stack(parts, dim=1) for parts in zip(*steps, strict=True))
         return states, contexts, all_weights, state
 
 
 class Decoder(nn.Module):
-    """A layer that attends, and recurrent layers above it."""
+    """An attentive layer, and plain recurrent layers above it."""
 
     def __init__(self, kind: Kind, config: ModelConfig) -> None:
         super().__init__()
@@ -127,7 +135,10 @@ class Decoder(nn.Module):
             nn.init.zeros_(cast(nn.Linear, linear).bias)
 
     def start(self, memory: Tensor, src_mask: Tensor) -> RecurrentState:
-        """Begin from what the encoder holds at the first token, where half of it has read all of the source."""
+        """Return the state before the first token, made from the encoder's output at the first source token.
+
+        There the backward half of the encoder has read the whole source.
+        """
         first = cast(AttentiveLayer, self.layers[0])
         cells = (first.recurrence, *(cast(Recurrence, layer) for layer in self.layers[1:]))
         begins = (torch.tanh(start(memory[:, 0])) for start in self.starts)
@@ -136,7 +147,7 @@ class Decoder(nn.Module):
         return RecurrentState(states, nothing, first.cross_attn.keys(memory), memory, src_mask)
 
     def forward(self, x: Tensor, state: RecurrentState, record: Record | None) -> tuple[Tensor, RecurrentState]:
-        """Take the tokens ``x`` (B, T, d_model): features of the same shape, and the state after the last."""
+        """Run along the tokens ``x`` (B, T, d_model); return features of the same shape and the next state."""
         y, contexts, weights, first = self.layers[0](
             x, state.layers[0], state.context, state.keys, state.memory, state.src_mask
         )
@@ -152,7 +163,7 @@ class Decoder(nn.Module):
 
 
 class RecurrentModel(nn.Module):
-    """An encoder-decoder of recurrent layers; offers what ``Transformer`` offers."""
+    """An encoder-decoder of recurrent layers, with the interface of ``Transformer``."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -177,11 +188,11 @@ class RecurrentModel(nn.Module):
         return self.generator(self.features(src, tgt_in, record))
 
     def features(self, src: Tensor, tgt_in: Tensor, record: Record | None = None) -> Tensor:
-        """As ``forward``, but before the generator: ``(B, T, d_model)``."""
+        """Return the decoder's output ``(B, T, d_model)``, before the generator; arguments as in ``forward``."""
         return self.decoder(self.dropout(self.tgt_embed(tgt_in)), self.start(src), record)[0]
 
     def start(self, src: Tensor) -> RecurrentState:
-        """Read the sources ``src`` (B, S)."""
+        """Encode the sources ``src`` (B, S) and return the state before the first token."""
         mask = src != self.config.pad_id  # (B, S)
         memory = self.encoder(self.dropout(self.src_embed(src)), mask.sum(dim=1))
         return self.decoder.start(memory, mask)
@@ -189,6 +200,6 @@ class RecurrentModel(nn.Module):
     def step(
         self, state: RecurrentState, last_ids: Tensor, record: Record | None = None
     ) -> tuple[Tensor, RecurrentState]:
-        """Append one token (B,) to each row: logits ``(B, V)`` of the next, and the state of the longer rows."""
+        """Append one token (B,) to each row; return the logits ``(B, V)`` of the next token, and the next state."""
         features, state = self.decoder(self.dropout(self.tgt_embed(last_ids[:, None])), state, record)
         return self.generator(features[:, 0]), state
