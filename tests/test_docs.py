@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import re
@@ -440,7 +439,6 @@ def test_there_are_equations() -> None:
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row.what[:30])
 def test_what_an_equation_points_to_exists(row: Row) -> None:
     for name in row.functions:
-        assert name in reference.__all__
         assert callable(getattr(reference, name))
     for path, line in row.code:
         assert line in (DOCS / "understand" / path).read_text(encoding="utf-8"), f"{path} has no line {line}"
@@ -450,14 +448,9 @@ def test_what_an_equation_points_to_exists(row: Row) -> None:
 
 
 def test_every_backward_pass_has_its_function() -> None:
-    names = [name for name in reference.__all__ if name.endswith("_backward")]
+    names = [name for name in dir(reference) if name.endswith("_backward")]
     assert len(names) > 10
-    assert all(name.removesuffix("_backward") in reference.__all__ for name in names)
-
-
-def test_every_public_function_of_the_reference_is_importable_by_its_name() -> None:
-    module = importlib.import_module("dragoman.reference")
-    assert all(hasattr(module, name) for name in module.__all__)
+    assert all(hasattr(reference, name.removesuffix("_backward")) for name in names)
 
 
 # --- links and words --------------------------------------------------------------------------------------------------

@@ -211,9 +211,7 @@ def test_greedy_search_equals_the_reference(seed: int, positions: str) -> None:
     max_lens = [len(ids) + 7 for ids in SENTENCES]
     got = greedy_search(model, padded(SENTENCES), max_lens, 0.6, Specials())
     for ids, max_len, hypothesis in zip(SENTENCES, max_lens, got, strict=True):
-        (want,) = ref.translate(
-            params, config, ids, bos_id=2, eos_id=3, unk_id=1, beam_size=1, alpha=0.6, max_len=max_len
-        )
+        (want,) = ref.translate(params, config, ids, ref.SearchSettings(0, 2, 3, 1, beam_size=1, alpha=0.6), max_len)
         assert hypothesis.ids == want.ids
         assert hypothesis.score == pytest.approx(want.score, rel=1e-10)
 
@@ -225,18 +223,7 @@ def test_beam_search_equals_the_reference(seed: int, beam_size: int, alpha: floa
     max_lens = [len(ids) + 5 for ids in SENTENCES]
     got = beam_search(model, padded(SENTENCES), max_lens, beam_size, alpha, n_best, Specials())
     for ids, max_len, hypotheses in zip(SENTENCES, max_lens, got, strict=True):
-        want = ref.translate(
-            params,
-            config,
-            ids,
-            bos_id=2,
-            eos_id=3,
-            unk_id=1,
-            beam_size=beam_size,
-            alpha=alpha,
-            n_best=n_best,
-            max_len=max_len,
-        )
+        want = ref.translate(params, config, ids, ref.SearchSettings(0, 2, 3, 1, beam_size, alpha, n_best), max_len)
         assert [h.ids for h in hypotheses] == [h.ids for h in want]
         assert [h.score for h in hypotheses] == pytest.approx([h.score for h in want], rel=1e-10)
 
@@ -282,10 +269,10 @@ def test_search_equals_the_reference_on_random_languages(
         def next_log_probs(ids: list[int], src_id: int = src_id) -> np.ndarray:
             return model.log_probs(src_id, ids)
 
-        common = dict(pad_id=0, bos_id=2, eos_id=3, unk_id=1, max_len=max_len, alpha=alpha)
+        settings = ref.SearchSettings(0, 2, 3, 1, beam_size, alpha, n_best, patience)
         if beam_size == 1:
-            want = [ref.greedy_search(next_log_probs, **common)]
+            want = [ref.greedy_search(next_log_probs, max_len, settings)]
         else:
-            want = ref.beam_search(next_log_probs, **common, beam_size=beam_size, n_best=n_best, patience=patience)
+            want = ref.beam_search(next_log_probs, max_len, settings)
         assert [h.ids for h in hypotheses] == [h.ids for h in want]
         assert [h.score for h in hypotheses] == pytest.approx([h.score for h in want], rel=1e-10)

@@ -365,11 +365,6 @@ def test_adam_leaves_its_arguments_as_they_are_and_finds_a_minimum():
 # the package
 
 
-def test_public_names_are_sorted_and_all_there():
-    assert ref.__all__ == sorted(ref.__all__)
-    assert all(hasattr(ref, name) for name in ref.__all__)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_everything_stays_in_the_dtype_it_is_given(rng, dtype):
     x = rng.normal(size=(B, Q, D_MODEL)).astype(dtype)

@@ -2,6 +2,7 @@
 
 import math
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +10,12 @@ import pytest
 from dragoman import reference as ref
 
 PAD, UNK, BOS, EOS, V = 0, 1, 2, 3, 7
-IDS = dict(pad_id=PAD, bos_id=BOS, eos_id=EOS)
+
+
+def search(**changes: Any) -> ref.SearchSettings:
+    return ref.SearchSettings(pad_id=PAD, bos_id=BOS, eos_id=EOS, **changes)
+
+
 WORDS = [UNK, 4, 5, 6]
 
 
@@ -40,7 +46,7 @@ def everything(model, max_len, alpha):
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.5])
 def test_a_beam_as_wide_as_the_language_finds_the_best_sentences(seed, alpha):
     want = everything(RandomModel(seed), 4, alpha)
-    got = ref.beam_search(RandomModel(seed), **IDS, max_len=4, beam_size=4**3, alpha=alpha, n_best=5)
+    got = ref.beam_search(RandomModel(seed), 4, search(beam_size=4**3, alpha=alpha, n_best=5))
     assert [h.ids for h in got] == [ids for _, ids in want[:5]]
     assert [h.score for h in got] == pytest.approx([score for score, _ in want[:5]], rel=1e-12)
 
@@ -48,9 +54,9 @@ def test_a_beam_as_wide_as_the_language_finds_the_best_sentences(seed, alpha):
 @pytest.mark.parametrize("seed", range(5))
 def test_every_score_is_that_of_its_sentence(seed):
     model = RandomModel(seed)
-    for h in ref.beam_search(model, **IDS, max_len=9, beam_size=3, alpha=0.6, n_best=3):
+    for h in ref.beam_search(model, 9, search(beam_size=3, alpha=0.6, n_best=3)):
         assert h.score == pytest.approx(score_of(model, h.ids, 0.6), rel=1e-12)
-    h = ref.greedy_search(model, **IDS, max_len=9, alpha=0.6)
+    h = ref.greedy_search(model, 9, search(alpha=0.6))
     assert h.score == pytest.approx(score_of(model, h.ids, 0.6), rel=1e-12)
 
 
@@ -73,7 +79,7 @@ def test_stopping_early_loses_nothing(alpha, n_best):
     asked, all_asked = 0, 0
     for seed in range(20):
         model, plain = RandomModel(seed), RandomModel(seed)
-        got = ref.beam_search(model, **IDS, max_len=11, beam_size=3, alpha=alpha, n_best=n_best)
+        got = ref.beam_search(model, 11, search(beam_size=3, alpha=alpha, n_best=n_best))
         want = beam_that_never_stops_early(plain, 11, 3, alpha)[:n_best]
         assert [tuple(h.ids) for h in got] == [ids for _, ids in want]
         assert [h.score for h in got] == pytest.approx([score for score, _ in want], rel=1e-12)
@@ -92,32 +98,32 @@ def test_a_beam_finds_what_greedy_misses():
             probs[EOS] = 1.0
         return np.log(probs)
 
-    assert ref.greedy_search(model, **IDS, max_len=5).ids == [4]
-    assert ref.beam_search(model, **IDS, max_len=5, beam_size=2)[0].ids == [5]
+    assert ref.greedy_search(model, 5, search()).ids == [4]
+    assert ref.beam_search(model, 5, search(beam_size=2))[0].ids == [5]
 
 
 def test_padding_and_bos_are_never_emitted_and_nothing_is_renormalised():
     log_probs = np.log(np.array([0.4, 0.05, 0.3, 0.1, 0.12, 0.02, 0.01]))
-    greedy = ref.greedy_search(lambda ids: log_probs, **IDS, max_len=3, alpha=0.0)
+    greedy = ref.greedy_search(lambda ids: log_probs, 3, search(alpha=0.0))
     assert greedy.ids == [4, 4]
     assert greedy.score == pytest.approx(2 * math.log(0.12) + math.log(0.1))
-    for h in ref.beam_search(lambda ids: log_probs, **IDS, max_len=3, beam_size=5, n_best=5):
+    for h in ref.beam_search(lambda ids: log_probs, 3, search(beam_size=5, n_best=5)):
         assert not {PAD, BOS} & set(h.ids)
 
 
 @pytest.mark.parametrize("max_len", [1, 2, 5])
 def test_at_max_len_a_sentence_must_end(max_len):
     log_probs = np.log(np.array([0.01, 0.01, 0.01, 0.01, 0.94, 0.01, 0.01]))  # would never end by itself
-    greedy = ref.greedy_search(lambda ids: log_probs, **IDS, max_len=max_len)
+    greedy = ref.greedy_search(lambda ids: log_probs, max_len, search())
     assert greedy.ids == [4] * (max_len - 1)
-    beam = ref.beam_search(lambda ids: log_probs, **IDS, max_len=max_len, beam_size=3, n_best=3)
+    beam = ref.beam_search(lambda ids: log_probs, max_len, search(beam_size=3, n_best=3))
     assert all(len(h.ids) < max_len for h in beam)
 
 
 def test_between_equals_the_lower_id_and_the_earlier_hypothesis_win():
     even = np.full(V, -math.log(V))
-    assert ref.greedy_search(lambda ids: even, **IDS, max_len=3).ids == [UNK, UNK]
-    got = ref.beam_search(lambda ids: even, **IDS, max_len=2, beam_size=4, alpha=1.0, n_best=4)
+    assert ref.greedy_search(lambda ids: even, 3, search()).ids == [UNK, UNK]
+    got = ref.beam_search(lambda ids: even, 2, search(beam_size=4, alpha=1.0, n_best=4))
     # the first step ranks 1, eos, 4, 5 | 6: eos is finished; 1, 4, 5, 6 go on and end at -2 log V / (7 / 6)
     assert [h.ids for h in got] == [[], [UNK], [4], [5]]
 
@@ -128,8 +134,8 @@ def test_a_longer_sentence_wins_where_the_penalty_says_so():
         probs[[EOS, 4]] = [0.55, 0.45] if not ids else [0.99, 0.01]
         return np.log(probs)
 
-    assert ref.beam_search(model, **IDS, max_len=6, beam_size=2, alpha=0.0)[0].ids == []
-    assert ref.beam_search(model, **IDS, max_len=6, beam_size=2, alpha=2.5)[0].ids == [4]
+    assert ref.beam_search(model, 6, search(beam_size=2, alpha=0.0))[0].ids == []
+    assert ref.beam_search(model, 6, search(beam_size=2, alpha=2.5))[0].ids == [4]
 
 
 def test_length_penalty_is_gnmt_s():

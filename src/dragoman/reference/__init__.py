@@ -1,17 +1,22 @@
-"""The oracle: the whole Transformer in NumPy, one small function for each equation, and its backward pass by hand.
+"""The reference implementation: the whole Transformer in NumPy, forward and backward, a small function an equation.
 
-It imports nothing of ours, and nothing but tests, docs and lab imports it: its independence is its worth. It is made to
-be read and to be compared with, not to be fast. Read in this order: ``masks``, ``linear``, ``attention``,
-``feed_forward``, ``embedding``, ``layers``, ``transformer``; then ``loss``, ``schedule``, ``optimizer``, ``search``.
+    params = initialise(config, np.random.default_rng(0))
+    logits, cache = forward(params, config, src, tgt_in)  # (B, S), (B, T) -> (B, T, V)
+    grads = backward(params, config, cache, label_smoothed_loss_backward(logits, tgt_out, pad_id))
+
+It imports nothing else of dragoman, and only tests, docs and the laboratory import it: a comparison with it is worth
+something because it is independent. It is written to be read, not to be fast. Read in this order: ``masks``,
+``linear``, ``attention``, ``feed_forward``, ``embedding``, ``layers``, ``transformer``; then ``loss``, ``schedule``,
+``optimizer``, ``search``.
 
 The rules throughout:
 
-- ``f(p, x)`` returns its output, and a cache where the backward pass needs more than the arguments;
-  ``f_backward(p, cache, d_out)`` returns the gradients of the inputs, then those of the parameters by name.
+- ``f(p, x)`` returns its output, and a cache if the backward pass needs more than the arguments.
+- ``f_backward(p, cache, d_out)`` returns the gradients of the inputs, then those of the parameters by name.
 - ``d_x`` is the gradient of the loss with respect to ``x`` and has its shape.
 - Shapes: ``B`` batch, ``S`` source length, ``T`` target length, ``L`` either, ``Q``/``K`` query/key length, ``H``
   heads, ``V`` vocabulary; widths keep their names.
-- Everything works in the dtype it is given; nothing is changed in place.
+- Results have the dtype of the arguments; nothing is changed in place.
 """
 
 from .arrays import Array, Config, Grads, Ids, Mask, Params, child, summed, under
@@ -71,7 +76,7 @@ from .loss import (
 from .masks import causal_mask, padding_mask, target_mask
 from .optimizer import AdamState, adam, adam_start, adam_step
 from .schedule import cosine, inverse_sqrt, noam
-from .search import Hypothesis, beam_search, greedy_search, length_penalty, translate
+from .search import Hypothesis, SearchSettings, beam_search, greedy_search, length_penalty, translate
 from .transformer import (
     backward,
     decode,
@@ -85,85 +90,3 @@ from .transformer import (
     initialise,
     parameter_shapes,
 )
-
-__all__ = [
-    "AdamState",
-    "Array",
-    "AttentionCache",
-    "Config",
-    "Grads",
-    "Hypothesis",
-    "Ids",
-    "Mask",
-    "Params",
-    "activate",
-    "activate_backward",
-    "adam",
-    "adam_start",
-    "adam_step",
-    "attend",
-    "attend_backward",
-    "backward",
-    "beam_search",
-    "causal_mask",
-    "child",
-    "cosine",
-    "decode",
-    "decode_backward",
-    "decoder_layer",
-    "decoder_layer_backward",
-    "embed",
-    "embed_backward",
-    "embed_sequence",
-    "embed_sequence_backward",
-    "embedding_names",
-    "encode",
-    "encode_backward",
-    "encoder_layer",
-    "encoder_layer_backward",
-    "feed_forward",
-    "feed_forward_backward",
-    "forward",
-    "gelu",
-    "gelu_backward",
-    "greedy_search",
-    "initialise",
-    "inverse_sqrt",
-    "label_smoothed_loss",
-    "label_smoothed_loss_backward",
-    "layer_norm",
-    "layer_norm_backward",
-    "learned_positions",
-    "learned_positions_backward",
-    "length_penalty",
-    "linear",
-    "linear_backward",
-    "log_softmax",
-    "masked_softmax",
-    "masked_softmax_backward",
-    "merge_heads",
-    "multi_head_attention",
-    "multi_head_attention_backward",
-    "noam",
-    "padding_mask",
-    "parameter_shapes",
-    "perplexity",
-    "position_angles",
-    "relu",
-    "relu_backward",
-    "residual",
-    "residual_backward",
-    "rotate",
-    "rotate_backward",
-    "self_attention",
-    "self_attention_backward",
-    "sinusoidal_positions",
-    "smoothed_targets",
-    "split_heads",
-    "summed",
-    "swish",
-    "swish_backward",
-    "target_mask",
-    "translate",
-    "under",
-]

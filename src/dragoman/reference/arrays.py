@@ -1,4 +1,4 @@
-"""The words of this package: arrays, masks, and parameters under their names in the state dict."""
+"""Types of this package, and parameters under their names in the state dict."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias
@@ -15,18 +15,18 @@ Config: TypeAlias = Mapping[str, Any]  # the fields of ModelConfig
 
 
 def child(params: Params, name: str) -> dict[str, Array]:
-    """The parameters below ``name``, by the rest of their names: ``w_q.weight`` for ``self_attn.w_q.weight``."""
+    """Return the parameters below ``name``, by the rest of their names: ``w_q.weight`` for ``self_attn.w_q.weight``."""
     prefix = name + "."
     return {key.removeprefix(prefix): value for key, value in params.items() if key.startswith(prefix)}
 
 
 def under(name: str, grads: Params) -> Grads:
-    """The inverse of :func:`child`: put ``name`` before every name."""
+    """Prefix every name with ``name``: the inverse of :func:`child`."""
     return {f"{name}.{key}": value for key, value in grads.items()}
 
 
 def summed(*parts: Params) -> Grads:
-    """Join gradients; a parameter used in several places receives the sum of what each place asks of it."""
+    """Merge gradients by name; a parameter that is used in several places gets the sum of their gradients."""
     total: Grads = {}
     for part in parts:
         for name, grad in part.items():

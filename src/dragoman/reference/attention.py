@@ -11,14 +11,17 @@ from .linear import linear, linear_backward
 
 
 def masked_softmax(scores: Array, mask: Mask) -> Array:
-    """Softmax over the keys a query may attend to; all zeros, never NaN, for a query that may attend nowhere.
+    """Compute the softmax over the keys that each query may attend to.
 
     Args:
         scores: ``(..., Q, K)``.
         mask: Broadcastable to ``(..., Q, K)``; True = may attend.
+
+    Returns:
+        ``(..., Q, K)``; a query that may attend nowhere gets zeros, never NaN.
     """
     scores = np.where(mask, scores, -math.inf)
-    peak = scores.max(axis=-1, keepdims=True)  # (..., Q, 1), taken off so that exp cannot overflow
+    peak = scores.max(axis=-1, keepdims=True)  # (..., Q, 1), subtracted so that exp cannot overflow
     peak = np.where(np.isfinite(peak), peak, 0)
     exps: Array = np.exp(scores - peak)
     total = exps.sum(axis=-1, keepdims=True)
@@ -26,13 +29,16 @@ def masked_softmax(scores: Array, mask: Mask) -> Array:
 
 
 def masked_softmax_backward(weights: Array, d_weights: Array) -> Array:
-    """``d_s_j = w_j (d_w_j - sum_k w_k d_w_k)``; zero wherever the weight is zero, so the mask is not needed."""
+    """Return the gradient of the scores: ``d_s_j = w_j (d_w_j - sum_k w_k d_w_k)``.
+
+    It is zero wherever the weight is zero, so the mask is not needed.
+    """
     mean: Array = (weights * d_weights).sum(axis=-1, keepdims=True)
     return weights * (d_weights - mean)
 
 
 def attend(q: Array, k: Array, v: Array, mask: Mask) -> tuple[Array, Array]:
-    """Scaled dot-product attention, Eq. (1): ``softmax(q k^T / sqrt(d_k)) v``.
+    """Compute scaled dot-product attention, Eq. (1): ``softmax(q k^T / sqrt(d_k)) v``.
 
     Args:
         q: Queries, ``(B, H, Q, d_k)``.
@@ -50,7 +56,7 @@ def attend(q: Array, k: Array, v: Array, mask: Mask) -> tuple[Array, Array]:
 
 
 def attend_backward(q: Array, k: Array, v: Array, weights: Array, d_context: Array) -> tuple[Array, Array, Array]:
-    """The gradients of ``q``, ``k`` and ``v``, in their shapes."""
+    """Return the gradients of ``q``, ``k`` and ``v``, in their shapes."""
     d_v = weights.swapaxes(-1, -2) @ d_context  # (B, H, K, d_v)
     d_weights = d_context @ v.swapaxes(-1, -2)  # (B, H, Q, K)
     d_scores = masked_softmax_backward(weights, d_weights) / math.sqrt(q.shape[-1])
@@ -58,24 +64,27 @@ def attend_backward(q: Array, k: Array, v: Array, weights: Array, d_context: Arr
 
 
 def split_heads(x: Array, n_heads: int) -> Array:
-    """``(B, L, H * width)`` -> ``(B, H, L, width)``: each head reads its own slice of the channels."""
+    """Split the channels between the heads: ``(B, L, H * width)`` -> ``(B, H, L, width)``."""
     B, L, width = x.shape
     return x.reshape(B, L, n_heads, width // n_heads).swapaxes(1, 2)
 
 
 def merge_heads(x: Array) -> Array:
-    """``(B, H, L, width)`` -> ``(B, L, H * width)``: the inverse of :func:`split_heads`, and so its backward pass."""
+    """Concatenate the heads: ``(B, H, L, width)`` -> ``(B, L, H * width)``.
+
+    This is the inverse of :func:`split_heads`, and so its backward pass.
+    """
     B, H, L, width = x.shape
     return x.swapaxes(1, 2).reshape(B, L, H * width)
 
 
 class AttentionCache(NamedTuple):
-    """What the backward pass of :func:`multi_head_attention` needs again; ``weights`` are worth looking at too."""
+    """Values that :func:`multi_head_attention_backward` needs; ``weights`` are also what figures show."""
 
     x: Array  # (B, Q, d_model)
     memory: Array  # (B, K, d_model)
-    q: Array  # (B, H, Q, d_k), turned where positions are rotary
-    k: Array  # (B, H, K, d_k), turned likewise
+    q: Array  # (B, H, Q, d_k), rotated if positions are rotary
+    k: Array  # (B, H, K, d_k), likewise
     v: Array  # (B, H, K, d_v)
     weights: Array  # (B, H, Q, K)
     heads: Array  # (B, Q, H * d_v), concatenated
@@ -84,15 +93,15 @@ class AttentionCache(NamedTuple):
 def multi_head_attention(
     p: Params, x: Array, memory: Array, mask: Mask, n_heads: int, rotary: bool = False
 ) -> tuple[Array, AttentionCache]:
-    """Multi-head attention, section 3.2.2: ``concat(head_1, ..., head_H) W_o``, each head an :func:`attend`.
+    """Compute multi-head attention, section 3.2.2: ``concat(head_1, ..., head_H) W_o``; each head is an :func:`attend`.
 
     Args:
         p: ``w_q w_k (n_heads * d_k, d_model)``, ``w_v (n_heads * d_v, d_model)``, ``w_o (d_model, n_heads * d_v)``.
-        x: Where the queries come from, ``(B, Q, d_model)``.
-        memory: Where the keys and values come from, ``(B, K, d_model)``.
+        x: Input of the queries, ``(B, Q, d_model)``.
+        memory: Input of the keys and values, ``(B, K, d_model)``.
         mask: Broadcastable to ``(B, H, Q, K)``; True = may attend.
         n_heads: ``H``.
-        rotary: Turn queries and keys by their positions.
+        rotary: Rotate queries and keys by their positions.
 
     Returns:
         ``(B, Q, d_model)`` and the cache.
@@ -110,7 +119,7 @@ def multi_head_attention(
 def multi_head_attention_backward(
     p: Params, cache: AttentionCache, d_out: Array, rotary: bool = False
 ) -> tuple[Array, Array, Grads]:
-    """The gradients of ``x``, of ``memory`` and of the parameters."""
+    """Return the gradients of ``x``, of ``memory`` and of the parameters."""
     n_heads = cache.q.shape[1]
     d_heads, d_w_o = linear_backward(child(p, "w_o"), cache.heads, d_out)
     d_context = split_heads(d_heads, n_heads)  # (B, H, Q, d_v)
@@ -125,13 +134,16 @@ def multi_head_attention_backward(
 
 
 def self_attention(p: Params, x: Array, mask: Mask, n_heads: int, rotary: bool = False) -> tuple[Array, AttentionCache]:
-    """Multi-head attention of a sequence to itself: ``(B, L, d_model)`` -> ``(B, L, d_model)``."""
+    """Compute multi-head attention of a sequence to itself: ``(B, L, d_model)`` -> ``(B, L, d_model)``."""
     return multi_head_attention(p, x, x, mask, n_heads, rotary)
 
 
 def self_attention_backward(
     p: Params, cache: AttentionCache, d_out: Array, rotary: bool = False
 ) -> tuple[Array, Grads]:
-    """``x`` is asked as a query and answers as key and value: its gradient is the sum of both."""
+    """Return the gradients of ``x`` and of the parameters.
+
+    ``x`` is used twice, for the queries and for the keys and values: its gradient is the sum of both.
+    """
     d_query, d_memory, grads = multi_head_attention_backward(p, cache, d_out, rotary)
     return d_query + d_memory, grads

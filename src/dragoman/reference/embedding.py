@@ -1,4 +1,4 @@
-"""Tokens and positions become vectors: sections 3.4 and 3.5 of the paper."""
+"""Vectors of tokens and positions: sections 3.4 and 3.5 of the paper."""
 
 import math
 
@@ -9,12 +9,12 @@ from .arrays import Array, Ids
 
 
 def embed(weight: Array, ids: Ids, scale: bool = True) -> Array:
-    """Look up the row of each token, times ``sqrt(d_model)`` (section 3.4).
+    """Look up the embedding of each token, times ``sqrt(d_model)`` (section 3.4).
 
     Args:
         weight: ``(V, d_model)``.
         ids: ``(B, L)``.
-        scale: False leaves the factor out.
+        scale: False omits the factor.
 
     Returns:
         ``(B, L, d_model)``.
@@ -24,7 +24,7 @@ def embed(weight: Array, ids: Ids, scale: bool = True) -> Array:
 
 
 def embed_backward(weight: Array, ids: Ids, pad_id: int, d_x: Array, scale: bool = True) -> Array:
-    """Each row collects the gradients of the places where its token stands; the row of padding stays as it is."""
+    """Return the gradient of ``weight``: each row is the sum over the places where its token occurs; padding's is 0."""
     d_weight = np.zeros_like(weight)  # (V, d_model)
     np.add.at(d_weight, ids, d_x * math.sqrt(weight.shape[1]) if scale else d_x)
     d_weight[pad_id] = 0
@@ -32,7 +32,7 @@ def embed_backward(weight: Array, ids: Ids, pad_id: int, d_x: Array, scale: bool
 
 
 def position_angles(length: int, width: int) -> Array:
-    """``pos / 10000^(2i / width)`` for the ``width / 2`` pairs of channels: ``(length, width // 2)``, float64."""
+    """Return ``pos / 10000^(2i / width)`` for each pair of channels: ``(length, width // 2)``, float64."""
     pos = np.arange(length, dtype=np.float64)[:, None]  # (length, 1)
     even = np.arange(0, width, 2, dtype=np.float64)  # 2i, (width // 2)
     angles: Array = pos / 10000.0 ** (even / width)
@@ -40,7 +40,7 @@ def position_angles(length: int, width: int) -> Array:
 
 
 def sinusoidal_positions(length: int, d_model: int, dtype: DTypeLike = np.float64) -> Array:
-    """Positional encoding, section 3.5: sines on even channels, cosines on odd ones, ``(length, d_model)``."""
+    """Return the positional encoding ``(length, d_model)``, section 3.5: even channels are sines, odd ones cosines."""
     angles = position_angles(length, d_model)
     table: Array = np.empty((length, d_model))
     table[:, 0::2] = np.sin(angles)
@@ -49,7 +49,7 @@ def sinusoidal_positions(length: int, d_model: int, dtype: DTypeLike = np.float6
 
 
 def learned_positions(weight: Array, length: int) -> Array:
-    """The first ``length`` rows of a learned table (section 3.5, Table 3 row E): ``(length, d_model)``.
+    """Return the first ``length`` rows of a learned table (section 3.5, Table 3 row E): ``(length, d_model)``.
 
     Args:
         weight: ``(max_len, d_model)``.
@@ -64,28 +64,29 @@ def learned_positions(weight: Array, length: int) -> Array:
 
 
 def learned_positions_backward(weight: Array, d_x: Array) -> Array:
-    """Each row collects the gradient of its position over the batch; ``d_x`` is ``(B, L, d_model)``."""
+    """Return the gradient of the table: each row is the sum over the batch of ``d_x`` (B, L, d_model)."""
     d_weight = np.zeros_like(weight)  # (max_len, d_model)
     d_weight[: d_x.shape[1]] = d_x.sum(axis=0)
     return d_weight
 
 
 def rotate(x: Array) -> Array:
-    """Rotary positions, Eq. (15) of RoFormer (https://arxiv.org/abs/2104.09864).
+    """Apply rotary positions, Eq. (15) of RoFormer (https://arxiv.org/abs/2104.09864).
 
-    Each pair of channels ``(2i, 2i + 1)`` is a point of the plane, turned by ``pos * 10000^(-2i / d_k)``, so that the
-    product of a query with a key depends on their distance alone: ``(..., L, d_k)`` -> ``(..., L, d_k)``.
+    Each pair of channels ``(2i, 2i + 1)`` is a point of the plane, rotated by ``pos * 10000^(-2i / d_k)``. So a
+    product of
+    a query with a key depends only on their distance: ``(..., L, d_k)`` -> ``(..., L, d_k)``.
     """
     return _turn(x, position_angles(*x.shape[-2:]))
 
 
 def rotate_backward(d_y: Array) -> Array:
-    """The transpose of a rotation is the rotation back."""
+    """Return the gradient of ``x``: the transpose of a rotation rotates back."""
     return _turn(d_y, -position_angles(*d_y.shape[-2:]))
 
 
 def _turn(x: Array, angles: Array) -> Array:
-    # x (..., L, d_k)  angles (L, d_k // 2)
+    """Rotate the channel pairs of ``x`` (..., L, d_k) by ``angles`` (L, d_k // 2)."""
     cos, sin = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)
     x0, x1 = x[..., 0::2], x[..., 1::2]
     y = np.empty_like(x)

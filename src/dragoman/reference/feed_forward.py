@@ -12,22 +12,22 @@ _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
 def relu(x: Array) -> Array:
-    """``max(0, x)``."""
+    """Return ``max(0, x)`` elementwise."""
     return np.maximum(x, 0)
 
 
 def relu_backward(x: Array, d_y: Array) -> Array:
-    """The slope is 1 right of zero, else 0."""
+    """Return the gradient of ``x``: the slope is 1 where ``x > 0``, else 0."""
     return np.where(x > 0, d_y, 0)
 
 
 def gelu(x: Array) -> Array:
-    """``x Phi(x)``, Phi being the normal distribution function, exact (https://arxiv.org/abs/1606.08415)."""
+    """Return ``x Phi(x)``, where Phi is the normal distribution function, exact (https://arxiv.org/abs/1606.08415)."""
     return x * _normal_cdf(x)
 
 
 def gelu_backward(x: Array, d_y: Array) -> Array:
-    """The slope is ``Phi(x) + x phi(x)``."""
+    """Return the gradient of ``x``: the slope is ``Phi(x) + x phi(x)``."""
     density: Array = np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
     return d_y * (_normal_cdf(x) + x * density)
 
@@ -38,12 +38,12 @@ def _normal_cdf(x: Array) -> Array:
 
 
 def swish(x: Array) -> Array:
-    """``x sigmoid(x)`` (https://arxiv.org/abs/1710.05941)."""
+    """Return ``x sigmoid(x)`` (https://arxiv.org/abs/1710.05941)."""
     return x * _sigmoid(x)
 
 
 def swish_backward(x: Array, d_y: Array) -> Array:
-    """The slope is ``s + x s (1 - s)`` with ``s = sigmoid(x)``."""
+    """Return the gradient of ``x``: the slope is ``s + x s (1 - s)`` with ``s = sigmoid(x)``."""
     s = _sigmoid(x)
     return d_y * (s + x * s * (1 - s))
 
@@ -54,7 +54,7 @@ def _sigmoid(x: Array) -> Array:
 
 
 def activate(x: Array, activation: str) -> Array:
-    """The activation called ``activation``, elementwise."""
+    """Apply the activation function of that name elementwise."""
     if activation == "relu":
         return relu(x)
     if activation == "gelu":
@@ -65,7 +65,7 @@ def activate(x: Array, activation: str) -> Array:
 
 
 def activate_backward(x: Array, d_y: Array, activation: str) -> Array:
-    """The backward pass of :func:`activate`."""
+    """Return the gradient of ``x`` for :func:`activate`."""
     if activation == "relu":
         return relu_backward(x, d_y)
     if activation == "gelu":
@@ -76,16 +76,16 @@ def activate_backward(x: Array, d_y: Array, activation: str) -> Array:
 
 
 class FeedForwardCache(NamedTuple):
-    """What the backward pass of :func:`feed_forward` needs again."""
+    """Values that :func:`feed_forward_backward` needs."""
 
     x: Array  # (B, L, d_model)
     inner: Array  # w_1 x, (B, L, d_ff)
-    gate: Array | None  # w_3 x, (B, L, d_ff), of SwiGLU alone
-    hidden: Array  # what w_2 reads, (B, L, d_ff)
+    gate: Array | None  # w_3 x, (B, L, d_ff), in SwiGLU only
+    hidden: Array  # input of w_2, (B, L, d_ff)
 
 
 def feed_forward(p: Params, x: Array, activation: str = "relu") -> tuple[Array, FeedForwardCache]:
-    """Eq. (2): ``max(0, x W_1 + b_1) W_2 + b_2``, or with another activation in the place of max.
+    """Compute Eq. (2): ``max(0, x W_1 + b_1) W_2 + b_2``, or with another activation instead of the maximum.
 
     SwiGLU (https://arxiv.org/abs/2002.05202) is ``(swish(x W_3 + b_3) * (x W_1 + b_1)) W_2 + b_2``.
 
@@ -106,7 +106,7 @@ def feed_forward(p: Params, x: Array, activation: str = "relu") -> tuple[Array, 
 def feed_forward_backward(
     p: Params, cache: FeedForwardCache, d_y: Array, activation: str = "relu"
 ) -> tuple[Array, Grads]:
-    """The gradients of ``x`` and of the parameters."""
+    """Return the gradients of ``x`` and of the parameters."""
     d_hidden, d_w_2 = linear_backward(child(p, "w_2"), cache.hidden, d_y)
     if cache.gate is None:
         d_inner = activate_backward(cache.inner, d_hidden, activation)

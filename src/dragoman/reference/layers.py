@@ -1,4 +1,4 @@
-"""Layer norm, the residual connection round each sub-layer, and the two layers made of them: section 3.1."""
+"""Layer norm, the residual connection around each sub-layer, and the encoder and decoder layer: section 3.1."""
 
 from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
@@ -15,19 +15,19 @@ from .attention import (
 )
 from .feed_forward import FeedForwardCache, feed_forward, feed_forward_backward
 
-C = TypeVar("C")  # what a sub-layer keeps for its backward pass
-R = TypeVar("R")  # what its backward pass returns beside the gradient of its input
+C = TypeVar("C")  # cache of a sub-layer
+R = TypeVar("R")  # result of its backward pass, after the gradient of its input
 
 
 class NormCache(NamedTuple):
-    """What the backward pass of :func:`layer_norm` needs again."""
+    """Values that :func:`layer_norm_backward` needs."""
 
     normed: Array  # (..., d_model): mean 0, variance 1
     inv_std: Array  # (..., 1)
 
 
 def layer_norm(p: Params, x: Array, eps: float = 1e-5) -> tuple[Array, NormCache]:
-    """Layer normalisation (https://arxiv.org/abs/1607.06450) of the last axis, with the biased variance.
+    """Normalise the last axis (https://arxiv.org/abs/1607.06450), with the biased variance.
 
     ``y = weight * (x - mean) / sqrt(var + eps) + bias``: ``(..., d_model)`` -> ``(..., d_model)`` and the cache.
     """
@@ -39,7 +39,11 @@ def layer_norm(p: Params, x: Array, eps: float = 1e-5) -> tuple[Array, NormCache
 
 
 def layer_norm_backward(p: Params, cache: NormCache, d_y: Array) -> tuple[Array, Grads]:
-    """Take off what moves the mean and what stretches the variance: neither can change the output."""
+    """Return the gradients of ``x`` and of the parameters.
+
+    The parts of ``d_normed`` along a shift of ``x`` and along a scaling of ``x`` are subtracted: neither changes the
+    output.
+    """
     leading = tuple(range(d_y.ndim - 1))
     grads = {"weight": (d_y * cache.normed).sum(axis=leading), "bias": d_y.sum(axis=leading)}
     d_normed = d_y * p["weight"]
@@ -49,14 +53,14 @@ def layer_norm_backward(p: Params, cache: NormCache, d_y: Array) -> tuple[Array,
 
 
 def is_pre_norm(config: Config) -> bool:
-    """Whether norms stand before the sub-layers, and not behind them as in the paper."""
+    """Return True if norms come before the sub-layers, False if they come after them as in the paper."""
     if config["norm"] not in ("pre", "post"):
         raise ValueError(f"norm = {config['norm']!r} is unknown: use pre or post")
     return bool(config["norm"] == "pre")
 
 
 class ResidualCache(NamedTuple, Generic[C]):
-    """What the backward pass of :func:`residual` needs again."""
+    """Values that :func:`residual_backward` needs."""
 
     norm: NormCache
     sublayer: C
@@ -65,7 +69,7 @@ class ResidualCache(NamedTuple, Generic[C]):
 def residual(
     norm: Params, x: Array, sublayer: Callable[[Array], tuple[Array, C]], config: Config
 ) -> tuple[Array, ResidualCache[C]]:
-    """The connection round a sub-layer: ``norm(x + sublayer(x))``, section 3.1.
+    """Connect a sub-layer: ``norm(x + sublayer(x))``, section 3.1.
 
     With ``config["norm"] == "pre"`` it is ``x + sublayer(norm(x))`` (https://arxiv.org/abs/2002.04745).
 
@@ -73,7 +77,10 @@ def residual(
         norm: ``weight (d_model)`` and ``bias (d_model)`` of the layer norm.
         x: ``(B, L, d_model)``.
         sublayer: A function of ``x`` alone that returns its output ``(B, L, d_model)`` and its cache.
-        config: Its ``norm`` and ``norm_eps`` are read.
+        config: Its ``norm`` and ``norm_eps`` are used.
+
+    Returns:
+        ``(B, L, d_model)`` and the cache.
     """
     if is_pre_norm(config):
         h, norm_cache = layer_norm(norm, x, config["norm_eps"])
@@ -91,30 +98,30 @@ def residual_backward(
     sublayer_backward: Callable[[C, Array], tuple[Array, R]],
     config: Config,
 ) -> tuple[Array, Grads, R]:
-    """The gradient reaches ``x`` on two ways, past the sub-layer and through it.
+    """Return the gradients of a residual connection, which reach ``x`` past the sub-layer and through it.
 
     Returns:
-        The gradient of ``x``, those of the norm, and whatever ``sublayer_backward(cache, d_y)`` returned beside the
-        gradient of its input.
+        The gradient of ``x``, those of the norm, and everything that ``sublayer_backward(cache, d_y)`` returned after
+        the gradient of its input.
     """
     if is_pre_norm(config):
-        d_h, rest = sublayer_backward(cache.sublayer, d_out)
+        d_h, other_grads = sublayer_backward(cache.sublayer, d_out)
         d_x, norm_grads = layer_norm_backward(norm, cache.norm, d_h)
-        return d_out + d_x, norm_grads, rest
+        return d_out + d_x, norm_grads, other_grads
     d_sum, norm_grads = layer_norm_backward(norm, cache.norm, d_out)
-    d_x, rest = sublayer_backward(cache.sublayer, d_sum)
-    return d_sum + d_x, norm_grads, rest
+    d_x, other_grads = sublayer_backward(cache.sublayer, d_sum)
+    return d_sum + d_x, norm_grads, other_grads
 
 
 class EncoderLayerCache(NamedTuple):
-    """What the backward pass of :func:`encoder_layer` needs again."""
+    """Values that :func:`encoder_layer_backward` needs."""
 
     self_attn: ResidualCache[AttentionCache]
     feed_forward: ResidualCache[FeedForwardCache]
 
 
 def encoder_layer(p: Params, config: Config, x: Array, src_mask: Mask) -> tuple[Array, EncoderLayerCache]:
-    """One layer of the encoder: self-attention, feed-forward.
+    """Compute one layer of the encoder: self-attention, feed-forward.
 
     Args:
         p: The parameters below ``encoder.layers.I``.
@@ -138,7 +145,7 @@ def encoder_layer(p: Params, config: Config, x: Array, src_mask: Mask) -> tuple[
 
 
 def encoder_layer_backward(p: Params, config: Config, cache: EncoderLayerCache, d_x: Array) -> tuple[Array, Grads]:
-    """The gradients of ``x`` and of the parameters."""
+    """Return the gradients of ``x`` and of the parameters."""
 
     def attend_to_self_backward(c: AttentionCache, d_y: Array) -> tuple[Array, Grads]:
         return self_attention_backward(child(p, "self_attn"), c, d_y, _is_rotary(config))
@@ -153,28 +160,28 @@ def encoder_layer_backward(p: Params, config: Config, cache: EncoderLayerCache, 
 
 
 class DecoderLayerCache(NamedTuple):
-    """What the backward pass of :func:`decoder_layer` needs again."""
+    """Values that :func:`decoder_layer_backward` needs."""
 
     self_attn: ResidualCache[AttentionCache]
-    cross_attn: ResidualCache[AttentionCache] | None  # None: there is no memory
+    cross_attn: ResidualCache[AttentionCache] | None  # None: no memory
     feed_forward: ResidualCache[FeedForwardCache]
 
 
 def decoder_layer(
     p: Params, config: Config, x: Array, tgt_mask: Mask, memory: Array | None, src_mask: Mask
 ) -> tuple[Array, DecoderLayerCache]:
-    """One layer of the decoder: self-attention, attention to the memory, feed-forward.
+    """Compute one layer of the decoder: self-attention, attention to the memory, feed-forward.
 
-    Without memory (a language model) the middle one is left out, and its norm with it: the feed-forward network's
-    norm is then ``norm2``.
+    Without memory (a language model) the second sub-layer and its norm are left out: the feed-forward network's norm is
+    then ``norm2``.
 
     Args:
         p: The parameters below ``decoder.layers.I``.
         config: Sizes and variants.
         x: ``(B, T, d_model)``.
         tgt_mask: ``(B, 1, T, T)``.
-        memory: ``(B, S, d_model)``, read as it is: pre-norm norms the decoder's own stream only.
-        src_mask: ``(B, 1, 1, S)``, or anything where there is no memory.
+        memory: ``(B, S, d_model)``, or None. Pre-norm does not normalise it, only the decoder's own stream.
+        src_mask: ``(B, 1, 1, S)``; not used without memory.
 
     Returns:
         ``(B, T, d_model)`` and the cache.
@@ -202,7 +209,7 @@ def decoder_layer(
 def decoder_layer_backward(
     p: Params, config: Config, cache: DecoderLayerCache, d_x: Array
 ) -> tuple[Array, Array | None, Grads]:
-    """The gradients of ``x``, of ``memory`` (None where there is none) and of the parameters."""
+    """Return the gradients of ``x``, of ``memory`` (None without memory) and of the parameters."""
 
     def attend_to_self_backward(c: AttentionCache, d_y: Array) -> tuple[Array, Grads]:
         return self_attention_backward(child(p, "self_attn"), c, d_y, _is_rotary(config))

@@ -8,26 +8,26 @@ from .arrays import Array, Ids
 
 
 def log_softmax(logits: Array) -> Array:
-    """``log softmax`` over the last axis, ``(..., V)`` -> ``(..., V)``."""
+    """Return the log of the softmax over the last axis, ``(..., V)`` -> ``(..., V)``."""
     shifted: Array = logits - logits.max(axis=-1, keepdims=True)
     log_total: Array = np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
     return shifted - log_total
 
 
 def smoothed_targets(tgt_out: Ids, vocab_size: int, smoothing: float) -> Array:
-    """``(1 - e) onehot + e / V``, over all of the vocabulary: ``(B, T)`` -> ``(B, T, V)``, float64."""
+    """Return ``(1 - e) onehot + e / V``, over the whole vocabulary: ``(B, T)`` -> ``(B, T, V)``, float64."""
     onehot: Array = np.eye(vocab_size)[tgt_out]
     return (1 - smoothing) * onehot + smoothing / vocab_size
 
 
 def label_smoothed_loss(logits: Array, tgt_out: Ids, pad_id: int, smoothing: float = 0.1) -> float:
-    """The cross entropy with smoothed targets, in nats per target token.
+    """Return the cross-entropy with smoothed targets, in nats per target token.
 
     Args:
         logits: ``(B, T, V)``.
-        tgt_out: ``(B, T)``; places that hold ``pad_id`` do not count.
+        tgt_out: ``(B, T)``; padding does not count.
         pad_id: The id of padding.
-        smoothing: ``e`` in [0, 1); 0 gives the plain cross entropy, whose exponential is the perplexity.
+        smoothing: ``e`` in [0, 1); 0 gives the plain cross-entropy, whose exponential is the perplexity.
 
     Returns:
         The sum over the tokens divided by their number (0 if there are none).
@@ -39,7 +39,7 @@ def label_smoothed_loss(logits: Array, tgt_out: Ids, pad_id: int, smoothing: flo
 
 
 def label_smoothed_loss_backward(logits: Array, tgt_out: Ids, pad_id: int, smoothing: float = 0.1) -> Array:
-    """The gradient of the logits, ``(B, T, V)``: (softmax - targets) / number of tokens, 0 at padding."""
+    """Return the gradient of the logits, ``(B, T, V)``: (softmax - targets) / number of tokens, 0 at padding."""
     real = tgt_out != pad_id  # (B, T)
     targets = smoothed_targets(tgt_out, logits.shape[-1], smoothing)
     probs: Array = np.exp(log_softmax(logits))
@@ -48,5 +48,5 @@ def label_smoothed_loss_backward(logits: Array, tgt_out: Ids, pad_id: int, smoot
 
 
 def perplexity(logits: Array, tgt_out: Ids, pad_id: int) -> float:
-    """The exponential of the unsmoothed loss: among how many tokens the model is, so to speak, undecided."""
+    """Return ``exp`` of the unsmoothed loss: the number of equally likely tokens that would be as hard to predict."""
     return math.exp(label_smoothed_loss(logits, tgt_out, pad_id, smoothing=0.0))

@@ -1,4 +1,4 @@
-"""Who may attend to whom: bool, four axes ``(B, H, Q, K)``, True = may attend, combined with ``&``."""
+"""Masks: bool, four axes ``(B, H, Q, K)``, True = may attend, combined with ``&``."""
 
 import numpy as np
 
@@ -6,22 +6,22 @@ from .arrays import Config, Ids, Mask
 
 
 def padding_mask(ids: Ids, pad_id: int) -> Mask:
-    """Every query may attend to every key that is no padding: ``(B, K)`` -> ``(B, 1, 1, K)``."""
+    """Let every query attend to every key but padding: ``(B, K)`` -> ``(B, 1, 1, K)``."""
     mask: Mask = ids != pad_id
     return mask[:, None, None, :]
 
 
 def source_mask(src: Ids, config: Config) -> Mask:
-    """Sources without padding, and without their eos where ``src_eos`` is false: ``(B, S)`` -> ``(B, 1, 1, S)``."""
+    """Hide padding in the source, and eos too if ``src_eos`` is False: ``(B, S)`` -> ``(B, 1, 1, S)``."""
     mask = padding_mask(src, config["pad_id"])
     return mask if config.get("src_eos", True) else mask & padding_mask(src, config["eos_id"])
 
 
 def causal_mask(length: int) -> Mask:
-    """Each position may attend to itself and to the past (section 3.2.3): ``(1, 1, length, length)``."""
+    """Let each position attend to itself and to earlier ones (section 3.2.3): ``(1, 1, length, length)``."""
     return np.tri(length, dtype=np.bool_)[None, None]
 
 
 def target_mask(tgt_in: Ids, pad_id: int) -> Mask:
-    """The past, without padding: ``(B, T)`` -> ``(B, 1, T, T)``."""
+    """Let each position attend to itself and earlier ones, without padding: ``(B, T)`` -> ``(B, 1, T, T)``."""
     return causal_mask(tgt_in.shape[1]) & padding_mask(tgt_in, pad_id)

@@ -10,20 +10,20 @@ from .arrays import Array, Params
 def adam(
     param: Array, grad: Array, m: Array, v: Array, step: int, lr: float, betas: tuple[float, float], eps: float
 ) -> tuple[Array, Array, Array]:
-    """One update of one array: Algorithm 1 of Kingma and Ba (https://arxiv.org/abs/1412.6980).
+    """Update one array: Algorithm 1 of Kingma and Ba (https://arxiv.org/abs/1412.6980).
 
     Args:
-        param: Any shape, that of ``grad``, ``m`` and ``v`` too.
+        param: Any shape; ``grad``, ``m`` and ``v`` have the same.
         grad: The gradient.
         m: Running mean of the gradient.
         v: Running mean of its square.
-        step: Counted from 1; corrects the means for their start at zero.
+        step: Number of this update, counted from 1; corrects the means for their start at zero.
         lr: Learning rate.
         betas: Decay of ``m`` and of ``v``.
-        eps: Added outside the root.
+        eps: Added to the square root of the second moment.
 
     Returns:
-        ``param``, ``m`` and ``v`` after the update; the arguments stay as they are.
+        ``param``, ``m`` and ``v`` after the update; the arguments are not changed.
     """
     beta_1, beta_2 = betas
     m = beta_1 * m + (1 - beta_1) * grad
@@ -34,7 +34,7 @@ def adam(
 
 
 class AdamState(NamedTuple):
-    """What Adam remembers between updates, under the names of the parameters."""
+    """Number of updates so far, and Adam's two moments by the names of the parameters."""
 
     step: int
     m: dict[str, Array]
@@ -42,7 +42,7 @@ class AdamState(NamedTuple):
 
 
 def adam_start(params: Params) -> AdamState:
-    """The state before the first update: all zeros."""
+    """Return the state before the first update: all zeros."""
     return AdamState(
         0,
         {name: np.zeros_like(param) for name, param in params.items()},
@@ -58,7 +58,7 @@ def adam_step(
     betas: tuple[float, float] = (0.9, 0.98),
     eps: float = 1e-9,
 ) -> tuple[dict[str, Array], AdamState]:
-    """Update every parameter; the defaults are the paper's. Returns new parameters and the new state."""
+    """Update every parameter, by default with the paper's settings; return new parameters and the new state."""
     step = state.step + 1
     new = {
         name: adam(param, grads[name], state.m[name], state.v[name], step, lr, betas, eps)

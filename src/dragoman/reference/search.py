@@ -1,9 +1,11 @@
-"""From probabilities to one sentence: greedy and beam search (section 6.1), the plain way.
+"""From probabilities to a sentence: greedy and beam search (section 6.1), written plainly.
 
-Both ask ``next_log_probs(ids)`` for the log-probabilities ``(V)`` of the token after ``ids`` (without bos) and count in
-``n`` the tokens of a hypothesis, eos among them. Padding, bos and unk are never emitted: they are passed over after the
-log-softmax, so the other probabilities stay what they are; unk may be if ``unk_id`` is None. A hypothesis that reaches
-``max_len`` tokens must end there.
+    best, *others = translate(params, config, src_ids, SearchSettings(pad_id=0, bos_id=2, eos_id=3, unk_id=1, n_best=4))
+
+Both call ``next_log_probs(ids)`` for the log-probabilities ``(V)`` of the token after ``ids`` (without bos). ``n`` is
+the number of tokens of a hypothesis, eos included. Padding, bos and unk are never emitted (unk only
+if ``unk_id`` is None): they are skipped after the log-softmax, which leaves the other probabilities unchanged. A
+hypothesis of ``max_len`` tokens must end.
 """
 
 import math
@@ -24,7 +26,20 @@ class Hypothesis(NamedTuple):
     """A finished translation."""
 
     ids: list[int]  # without bos and eos
-    score: float  # its log-probability, that of eos included, over the length penalty
+    score: float  # log-probability, eos included, divided by the length penalty
+
+
+class SearchSettings(NamedTuple):
+    """Settings of a search."""
+
+    pad_id: int
+    bos_id: int  # begins the target
+    eos_id: int  # ends the target
+    unk_id: int | None  # never emitted; None: it may be
+    beam_size: int = 4
+    alpha: float = 0.6  # exponent of the length penalty
+    n_best: int = 1  # number of hypotheses that beam search returns
+    patience: float | None = None  # beam search ends after patience * beam_size finished hypotheses; None: when exact
 
 
 class _Alive(NamedTuple):
@@ -39,54 +54,37 @@ class _Candidate(NamedTuple):
 
 
 def length_penalty(n: int, alpha: float) -> float:
-    """``((5 + n) / 6)^alpha``, Eq. (14) of GNMT (https://arxiv.org/abs/1609.08144)."""
+    """Return ``((5 + n) / 6)^alpha``, Eq. (14) of GNMT (https://arxiv.org/abs/1609.08144)."""
     return float(((5 + n) / 6) ** alpha)
 
 
-def greedy_search(
-    next_log_probs: NextLogProbs,
-    *,
-    pad_id: int,
-    bos_id: int,
-    eos_id: int,
-    max_len: int,
-    unk_id: int | None = None,
-    alpha: float = 0.6,
-) -> Hypothesis:
-    """Take the likeliest token, the one of lower id between equals, until it is eos."""
+def greedy_search(next_log_probs: NextLogProbs, max_len: int, settings: SearchSettings) -> Hypothesis:
+    """Choose the most likely token again and again until it is eos; of equals the one with the lower id."""
     ids: list[int] = []
     total = 0.0
     for n in range(1, max_len + 1):
         log_probs = next_log_probs(ids)  # (V)
-        allowed = [eos_id] if n == max_len else _without(len(log_probs), pad_id, bos_id, unk_id)
+        allowed = _allowed(len(log_probs), settings, must_end=n == max_len)
         token = max(allowed, key=lambda token: (log_probs[token], -token))
         total += float(log_probs[token])
-        if token == eos_id:
+        if token == settings.eos_id:
             break
         ids.append(token)
-    return Hypothesis(ids, total / length_penalty(n, alpha))
+    return Hypothesis(ids, total / length_penalty(n, settings.alpha))
 
 
-def beam_search(
-    next_log_probs: NextLogProbs,
-    *,
-    pad_id: int,
-    bos_id: int,
-    eos_id: int,
-    max_len: int,
-    unk_id: int | None = None,
-    beam_size: int = 4,
-    alpha: float = 0.6,
-    n_best: int = 1,
-    patience: float | None = None,
-) -> list[Hypothesis]:
+def beam_search(next_log_probs: NextLogProbs, max_len: int, settings: SearchSettings) -> list[Hypothesis]:
     """Keep the ``beam_size`` best unfinished hypotheses of each length; return the ``n_best`` finished, best first.
 
-    Between equal scores the earlier hypothesis stands first, then the token of lower id. The search stops once no
-    unfinished hypothesis can still come among the best ``n_best``: a log-probability only falls, so what the best of
-    them has now, over the largest penalty it may come to, bounds what all of them may reach. With ``patience`` it stops
-    as soon as ``patience * beam_size`` have finished, and ``n_best`` at least (https://arxiv.org/abs/2204.05424).
+    Of equal scores the earlier hypothesis comes first, then the token with the lower id. The search stops when no
+    unfinished hypothesis can still enter the best ``n_best``. A log-probability only falls, so the best unfinished one
+    over the largest possible penalty is a bound for all of them.
+
+    With ``patience`` the search stops after ``patience * beam_size`` finished hypotheses, but not before ``n_best``
+    (https://arxiv.org/abs/2204.05424).
     """
+    eos_id, beam_size, n_best = settings.eos_id, settings.beam_size, settings.n_best
+    alpha, patience = settings.alpha, settings.patience
     alive = [_Alive(0.0, [])]
     finished: list[Hypothesis] = []
     n_finished = 0
@@ -95,11 +93,11 @@ def beam_search(
         candidates = []
         for hypothesis in alive:
             log_probs = next_log_probs(hypothesis.ids)  # (V)
-            for token in [eos_id] if n == max_len else _without(len(log_probs), pad_id, bos_id, unk_id):
+            for token in _allowed(len(log_probs), settings, must_end=n == max_len):
                 log_prob = hypothesis.log_prob + float(log_probs[token])
                 candidates.append(_Candidate(log_prob, hypothesis.ids, token))
         candidates.sort(key=lambda c: -c.log_prob)  # stable: equals stay in the order of hypothesis and id
-        best = candidates[: 2 * beam_size]  # at most half of them end, so enough go on
+        best = candidates[: 2 * beam_size]  # at most half of them end, so that beam_size hypotheses continue
         ended = [c for c in best[:beam_size] if c.token == eos_id]
         finished += [Hypothesis(c.ids, c.log_prob / length_penalty(n, alpha)) for c in ended]
         n_finished += len(ended)
@@ -113,75 +111,38 @@ def beam_search(
     return finished[:n_best]
 
 
-def _without(vocab_size: int, *never: int | None) -> list[int]:
-    """All tokens but those that are never emitted, in the order of their ids."""
-    return [token for token in range(vocab_size) if token not in never]
+def _allowed(vocab_size: int, settings: SearchSettings, must_end: bool) -> list[int]:
+    """Return the tokens that may come next, in the order of their ids."""
+    if must_end:
+        return [settings.eos_id]
+    return [token for token in range(vocab_size) if token not in (settings.pad_id, settings.bos_id, settings.unk_id)]
 
 
 def translate(
-    params: Params,
-    config: Config,
-    src_ids: Sequence[int],
-    *,
-    bos_id: int,
-    eos_id: int,
-    unk_id: int | None = None,
-    beam_size: int = 4,
-    alpha: float = 0.6,
-    n_best: int = 1,
-    patience: float | None = None,
-    max_len: int | None = None,
+    params: Params, config: Config, src_ids: Sequence[int], settings: SearchSettings, max_len: int | None = None
 ) -> list[Hypothesis]:
     """Translate one sentence with the complete model.
 
     Args:
-        params: Under the state dict's names.
+        params: By their names in the state dict.
         config: Sizes and variants.
         src_ids: The source without eos.
-        bos_id: Begins the target.
-        eos_id: Ends source and target.
-        unk_id: Never emitted; None: it may be.
-        beam_size: 1 is greedy.
-        alpha: Of the length penalty.
-        n_best: How many to return; greedy has one.
-        patience: As in ``beam_search``.
-        max_len: Maximum number of tokens, eos counted; None: 50 more than ``src_ids`` has (section 6.1).
+        settings: Special tokens and search; ``beam_size=1`` is greedy search.
+        max_len: Largest number of tokens, eos included; None: 50 more than ``src_ids`` has (section 6.1).
 
     Returns:
-        The best translations, best first.
+        The best translations, best first; greedy search returns one.
     """
-    pad_id = config["pad_id"]
-    src = np.array([[*src_ids, eos_id]])  # (1, S)
+    src = np.array([[*src_ids, settings.eos_id]])  # (1, S)
     memory, _ = encode(params, config, src)
     src_mask = source_mask(src, config)
 
     def next_log_probs(ids: list[int]) -> Array:
-        logits, _ = decode(params, config, np.array([[bos_id, *ids]]), memory, src_mask)  # (1, T, V)
+        logits, _ = decode(params, config, np.array([[settings.bos_id, *ids]]), memory, src_mask)  # (1, T, V)
         return log_softmax(logits[0, -1])
 
     if max_len is None:
         max_len = len(src_ids) + 50
-    if beam_size == 1:
-        return [
-            greedy_search(
-                next_log_probs,
-                pad_id=pad_id,
-                bos_id=bos_id,
-                eos_id=eos_id,
-                unk_id=unk_id,
-                max_len=max_len,
-                alpha=alpha,
-            )
-        ]
-    return beam_search(
-        next_log_probs,
-        pad_id=pad_id,
-        bos_id=bos_id,
-        eos_id=eos_id,
-        unk_id=unk_id,
-        max_len=max_len,
-        beam_size=beam_size,
-        alpha=alpha,
-        n_best=n_best,
-        patience=patience,
-    )
+    if settings.beam_size == 1:
+        return [greedy_search(next_log_probs, max_len, settings)]
+    return beam_search(next_log_probs, max_len, settings)

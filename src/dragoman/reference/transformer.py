@@ -1,8 +1,8 @@
 """The complete model, Figure 1 of the paper: forward, and backward by hand.
 
-Parameters stand under the names of ``Transformer.state_dict()``; of tied tensors only the first is read, and it alone
-has a gradient, the sum of its uses. ``n_encoder_layers = 0`` makes a language model, ``n_decoder_layers = 0`` the
-encoder alone. Dropout is off.
+Parameters have the names of ``Transformer.state_dict()``. Of tied tensors only the first is read, and it alone has a
+gradient, the sum over its uses. ``n_encoder_layers = 0`` makes a language model, ``n_decoder_layers = 0`` an encoder
+alone. There is no dropout.
 """
 
 import math
@@ -34,7 +34,7 @@ from .masks import source_mask, target_mask
 
 
 def embedding_names(config: Config) -> tuple[str, str, str]:
-    """Under which names the source embedding, the target embedding and the generator are stored (section 3.4)."""
+    """Return the names under which source embedding, target embedding and generator are stored (section 3.4)."""
     src, tgt, generator = "src_embed.weight", "tgt_embed.weight", "generator.weight"
     if config["share_embeddings"] == "none":
         return src, tgt, generator
@@ -44,7 +44,7 @@ def embedding_names(config: Config) -> tuple[str, str, str]:
 
 
 def parameter_shapes(config: Config) -> dict[str, tuple[int, ...]]:
-    """The name and shape of every parameter that is stored."""
+    """Return the name and shape of every stored parameter."""
     d_model, d_ff, n_heads = config["d_model"], config["d_ff"], config["n_heads"]
     d_k = config.get("d_k") or d_model // n_heads
     d_v = config.get("d_v") or d_model // n_heads
@@ -100,10 +100,10 @@ def parameter_shapes(config: Config) -> dict[str, tuple[int, ...]]:
 
 
 def initialise(config: Config, rng: np.random.Generator) -> dict[str, Array]:
-    """Fresh parameters, float64.
+    """Return freshly initialised parameters, float64.
 
-    Matrices are Xavier uniform, embeddings and learned positions normal with standard deviation ``d_model^-0.5`` (so
-    that, scaled, they are about as large as the positions), the row of padding 0, norm weights 1, biases 0.
+    Matrices are Xavier uniform. Embeddings and learned positions are normal with standard deviation ``d_model^-0.5``;
+    so scaled embeddings are about as large as positions. The row of padding is 0, norm weights are 1, biases 0.
     """
     params: dict[str, Array] = {}
     for name, shape in parameter_shapes(config).items():
@@ -120,34 +120,34 @@ def initialise(config: Config, rng: np.random.Generator) -> dict[str, Array]:
 
 
 class EncodeCache(NamedTuple):
-    """What the backward pass of :func:`encode` needs again."""
+    """Values that :func:`encode_backward` needs."""
 
     src: Ids  # (B, S)
     layers: list[EncoderLayerCache]
-    norm: NormCache | None  # the last norm, of pre-norm alone
+    norm: NormCache | None  # the last norm, in pre-norm only
 
 
 class DecodeCache(NamedTuple):
-    """What the backward pass of :func:`decode` needs again."""
+    """Values that :func:`decode_backward` needs."""
 
     tgt_in: Ids  # (B, T)
     layers: list[DecoderLayerCache]
-    norm: NormCache | None  # the last norm, of pre-norm alone
-    top: Array  # what the generator reads, (B, T, d_model)
+    norm: NormCache | None  # the last norm, in pre-norm only
+    top: Array  # input of the generator, (B, T, d_model)
 
 
 class ForwardCache(NamedTuple):
-    """What :func:`backward` needs again."""
+    """Values that :func:`backward` needs."""
 
-    encoder: EncodeCache | None  # None: a language model
+    encoder: EncodeCache | None  # None in a language model
     decoder: DecodeCache
 
 
 def embed_sequence(params: Params, config: Config, side: str, ids: Ids) -> Array:
-    """Tokens and their positions, sections 3.4 and 3.5: ``(B, L)`` -> ``(B, L, d_model)``.
+    """Return embeddings with positions, sections 3.4 and 3.5: ``(B, L)`` -> ``(B, L, d_model)``.
 
     Args:
-        params: Of the complete model.
+        params: The parameters of the complete model.
         config: Sizes and variants.
         side: ``"src"`` or ``"tgt"``.
         ids: ``(B, L)``.
@@ -159,12 +159,12 @@ def embed_sequence(params: Params, config: Config, side: str, ids: Ids) -> Array
     if config["positions"] == "learned":
         return x + learned_positions(params[f"{side}_positions.weight"], length)
     if config["positions"] == "rotary":
-        return x  # they enter in self-attention
+        return x  # self-attention applies them
     raise ValueError(f"positions = {config['positions']!r} is unknown: use sinusoidal, learned or rotary")
 
 
 def embed_sequence_backward(params: Params, config: Config, side: str, ids: Ids, d_x: Array) -> Grads:
-    """The gradients of the embedding and of learned positions."""
+    """Return the gradients of the embedding and of learned positions."""
     name = _embedding_name(config, side)
     grads = {name: embed_backward(params[name], ids, config["pad_id"], d_x, config["scale_embeddings"])}
     if config["positions"] == "learned":
@@ -179,7 +179,7 @@ def _embedding_name(config: Config, side: str) -> str:
 
 
 def encode(params: Params, config: Config, src: Ids) -> tuple[Array, EncodeCache]:
-    """The encoder: ``src (B, S)`` -> the memory ``(B, S, d_model)`` and the cache."""
+    """Compute the encoder: ``src (B, S)`` -> the memory ``(B, S, d_model)`` and the cache."""
     src_mask = source_mask(src, config)  # (B, 1, 1, S)
     x = embed_sequence(params, config, "src", src)  # (B, S, d_model)
     layers = []
@@ -193,7 +193,7 @@ def encode(params: Params, config: Config, src: Ids) -> tuple[Array, EncodeCache
 
 
 def encode_backward(params: Params, config: Config, cache: EncodeCache, d_memory: Array) -> Grads:
-    """The gradients of the encoder's parameters, source embedding included."""
+    """Return the gradients of the encoder's parameters, source embedding included."""
     d_x = d_memory
     grads: Grads = {}
     if cache.norm is not None:
@@ -209,14 +209,14 @@ def encode_backward(params: Params, config: Config, cache: EncodeCache, d_memory
 def decode(
     params: Params, config: Config, tgt_in: Ids, memory: Array | None = None, src_mask: Mask | None = None
 ) -> tuple[Array, DecodeCache]:
-    """The decoder and the generator.
+    """Compute the decoder and the generator.
 
     Args:
-        params: Of the complete model.
+        params: The parameters of the complete model.
         config: Sizes and variants.
         tgt_in: ``(B, T)``, beginning with bos.
         memory: ``(B, S, d_model)``; None for a language model.
-        src_mask: Which of the memory may be seen, ``(B, 1, 1, S)``; None: all.
+        src_mask: ``(B, 1, 1, S)``, True = may be attended to; None: all of the memory.
 
     Returns:
         Logits ``(B, T, V)`` and the cache.
@@ -237,7 +237,7 @@ def decode(
 
 
 def decode_backward(params: Params, config: Config, cache: DecodeCache, d_logits: Array) -> tuple[Array | None, Grads]:
-    """The gradient of the memory (None where there is none) and those of the decoder's parameters."""
+    """Return the gradient of the memory (None without memory) and those of the decoder's parameters."""
     d_x, generator = linear_backward(_generator(params, config), cache.top, d_logits)
     grads = {embedding_names(config)[2]: generator["weight"]}
     if "bias" in generator:
@@ -250,24 +250,24 @@ def decode_backward(params: Params, config: Config, cache: DecodeCache, d_logits
         name = f"decoder.layers.{i}"
         d_x, d_part, layer = decoder_layer_backward(child(params, name), config, cache.layers[i], d_x)
         grads = summed(under(name, layer), grads)
-        if d_part is not None:  # every layer reads the memory
+        if d_part is not None:  # every layer attends to the memory, so its gradients add up
             d_memory = d_part if d_memory is None else d_memory + d_part
     return d_memory, summed(embed_sequence_backward(params, config, "tgt", cache.tgt_in, d_x), grads)
 
 
 def _generator(params: Params, config: Config) -> Params:
-    """The pre-softmax linear transformation, which may share the embedding's matrix (section 3.4)."""
+    """Return the parameters of the pre-softmax projection, which may share the embedding's matrix (section 3.4)."""
     p = {"weight": params[embedding_names(config)[2]]}
     return {**p, "bias": params["generator.bias"]} if config["generator_bias"] else p
 
 
 def forward(params: Params, config: Config, src: Ids | None, tgt_in: Ids) -> tuple[Array, ForwardCache]:
-    """The complete model.
+    """Compute the logits of the complete model.
 
     Args:
-        params: Under the state dict's names.
+        params: By their names in the state dict.
         config: Sizes and variants.
-        src: ``(B, S)``; None, or not read, for a language model.
+        src: ``(B, S)``; None for a language model, which ignores it.
         tgt_in: ``(B, T)``, beginning with bos.
 
     Returns:
@@ -282,7 +282,7 @@ def forward(params: Params, config: Config, src: Ids | None, tgt_in: Ids) -> tup
 
 
 def backward(params: Params, config: Config, cache: ForwardCache, d_logits: Array) -> Grads:
-    """The gradient of every parameter that is stored, from that of the logits ``(B, T, V)``."""
+    """Return the gradient of every stored parameter, given the gradient of the logits ``(B, T, V)``."""
     d_memory, grads = decode_backward(params, config, cache.decoder, d_logits)
     if cache.encoder is None or d_memory is None:
         return grads
