@@ -37,11 +37,11 @@ def test_precision_auto_takes_bf16_where_the_processor_knows_it_and_is_faster_in
     seconds = {torch.bfloat16: seconds_of_bf16, torch.float32: 1.0}
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: facts)
     monkeypatch.setattr(device, "_seconds_of_a_product", seconds.__getitem__)
-    device._processor_gains_from_bf16.cache_clear()
+    device.bf16_is_faster.cache_clear()
     try:
         found = [resolve_precision(name, torch.device("cpu")) for name in ("auto", "fp32", "bf16")]
     finally:
-        device._processor_gains_from_bf16.cache_clear()
+        device.bf16_is_faster.cache_clear()
     assert found == [auto, "fp32", "bf16"]
 
 

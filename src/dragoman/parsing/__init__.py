@@ -1,1 +1,1 @@
-"""Constituency trees (section 6.3 of the paper) as pure functions: read, written, as symbols and back, compared."""
+"""Constituency parsing (section 6.3 of the paper): trees read, written, linearised, rebuilt and compared."""

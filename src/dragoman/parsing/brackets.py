@@ -1,17 +1,20 @@
 """Labelled brackets: precision, recall, F1 and exact match, counted as EVALB does with the settings of COLLINS.prm.
 
-What is counted (https://nlp.cs.nyu.edu/evalb/, sections 6 and 7 of its README):
+    scores = score(count_all(gold_trees, parsed_trees))
 
-- a bracket is right if the other tree has one of the same label over the same words; of n alike in one tree and m in
-  the other, the smaller number is right;
-- punctuation is no word: words tagged as one of ``PUNCTUATION`` are taken out before spans are compared, and so is a
-  bracket that holds nothing else;
-- TOP is no bracket (nor S1, which other parsers write for it), ADVP and PRT are one label, and NP-SBJ is NP;
-- numbers are of the whole test set, not means over sentences; a sentence of nothing but punctuation is skipped.
+The rules (https://nlp.cs.nyu.edu/evalb/, sections 6 and 7 of its README):
 
-EVALB goes by each tree's own tags; where these disagree on what is punctuation it counts an error sentence, or (later
-versions) mends quotes first, and error sentences are left out of its totals. Here the gold tags decide for both trees
-and no sentence is left out; with the same tags in both the result is the same.
+- A bracket is correct if the other tree has one with the same label over the same words. If one tree has n such
+  brackets and the other m, the smaller number is correct.
+- Punctuation does not count as words: words with a tag of ``PUNCTUATION`` are removed before spans are compared.
+  Brackets that hold nothing else are removed, too.
+- TOP is not counted as a bracket (nor S1, which other parsers write for it). ADVP and PRT are one label, and NP-SBJ
+  is NP.
+- Numbers are totals over the test set, not means over sentences. A sentence of nothing but punctuation is skipped.
+
+EVALB uses each tree's own tags. If these disagree on what is punctuation, it counts an error sentence and leaves it out
+of the totals; later versions first try to repair quotation marks. Here the gold tags decide for both trees, and no
+sentence is left out. If the tags are the same in both trees, so are the results.
 """
 
 from __future__ import annotations
@@ -33,16 +36,16 @@ SAME = {"PRT": "ADVP"}
 
 
 class Counts(NamedTuple):
-    """Brackets of one sentence."""
+    """Numbers of brackets: correct, in the gold tree, and in the parsed tree."""
 
-    right: int
+    correct: int
     gold: int
-    found: int
+    parsed: int
 
     @property
     def f1(self) -> float:
-        """In per cent; 0 where there is no bracket."""
-        return _per_cent(2 * self.right, self.gold + self.found)
+        """F1 in per cent; 0 if there are no brackets."""
+        return _per_cent(2 * self.correct, self.gold + self.parsed)
 
 
 def _per_cent(part: float, whole: float) -> float:
@@ -50,7 +53,7 @@ def _per_cent(part: float, whole: float) -> float:
 
 
 class BracketScores(NamedTuple):
-    """Of a test set, in per cent."""
+    """Scores of a test set, in per cent."""
 
     precision: float
     recall: float
@@ -58,67 +61,71 @@ class BracketScores(NamedTuple):
     exact: float
 
 
-def count(gold: Tree, found: Tree) -> Counts | None:
-    """Compare two trees over the same words; None if these are all punctuation.
+def count(gold: Tree, parsed: Tree) -> Counts | None:
+    """Count the brackets of two trees over the same words; None if all words are punctuation.
 
     Raises:
         DataError: The words differ.
     """
-    pair = _brackets(gold, found)
+    pair = _brackets(gold, parsed)
     return None if pair is None else Counts((pair[0] & pair[1]).total(), pair[0].total(), pair[1].total())
 
 
-def by_label(golds: Sequence[Tree], founds: Sequence[Tree]) -> dict[str, Counts]:
-    """Brackets of each label in a test set, the commonest first.
+def by_label(gold_trees: Sequence[Tree], parsed_trees: Sequence[Tree]) -> dict[str, Counts]:
+    """Count the brackets of each label in a test set, the most frequent label first.
 
     Raises:
         DataError: The words of a tree differ.
     """
-    right, gold, said = Counter[str](), Counter[str](), Counter[str]()
-    for trees in zip(golds, founds, strict=True):
+    correct, gold, parsed = Counter[str](), Counter[str](), Counter[str]()
+    for trees in zip(gold_trees, parsed_trees, strict=True):
         if (pair := _brackets(*trees)) is not None:
-            for counter, brackets in ((right, pair[0] & pair[1]), (gold, pair[0]), (said, pair[1])):
+            for counter, brackets in ((correct, pair[0] & pair[1]), (gold, pair[0]), (parsed, pair[1])):
                 counter.update(bracket.label for bracket in brackets.elements())
-    labels = sorted(gold | said, key=lambda label: (-gold[label], label))
-    return {label: Counts(right[label], gold[label], said[label]) for label in labels}
+    labels = sorted(gold | parsed, key=lambda label: (-gold[label], label))
+    return {label: Counts(correct[label], gold[label], parsed[label]) for label in labels}
 
 
-def _brackets(gold: Tree, found: Tree) -> tuple[Counter[Bracket], Counter[Bracket]] | None:
-    """The brackets of both that count; None if the words are all punctuation."""
-    if gold.words != found.words:
-        place = next((i for i, pair in enumerate(zip(gold.words, found.words, strict=False)) if pair[0] != pair[1]), -1)
+def _brackets(gold: Tree, parsed: Tree) -> tuple[Counter[Bracket], Counter[Bracket]] | None:
+    """Return the brackets of both trees that count; None if all words are punctuation."""
+    if gold.words != parsed.words:
+        place = next(
+            (i for i, pair in enumerate(zip(gold.words, parsed.words, strict=False)) if pair[0] != pair[1]), -1
+        )
         what = (
-            f"word {place + 1} is {found.words[place]!r}, not {gold.words[place]!r}" if place >= 0 else "one is longer"
+            f"word {place + 1} is {parsed.words[place]!r}, not {gold.words[place]!r}" if place >= 0 else "one is longer"
         )
         raise DataError(f"these are not trees of one sentence: {what}")
     words_before = [0, *accumulate(tag not in PUNCTUATION for tag in gold.tags)]
     if not words_before[-1]:
         return None
-    return _counted(gold.brackets, words_before), _counted(found.brackets, words_before)
+    return _counted(gold.brackets, words_before), _counted(parsed.brackets, words_before)
 
 
 def _counted(brackets: Sequence[Bracket], words_before: Sequence[int]) -> Counter[Bracket]:
-    """The brackets that count, over words without punctuation."""
-    kept: Counter[Bracket] = Counter()
+    """Return the brackets that count, with spans over words without punctuation."""
+    counter: Counter[Bracket] = Counter()
     for label, start, end in brackets:
         bracket = Bracket(SAME.get(label, label), words_before[start], words_before[end])
         if label not in NOT_COUNTED and bracket.start < bracket.end:
-            kept[bracket] += 1
-    return kept
+            counter[bracket] += 1
+    return counter
 
 
-def count_all(golds: Sequence[Tree], founds: Sequence[Tree]) -> NDArray[np.int64]:
-    """Right, gold and found brackets of each sentence that is not all punctuation, ``(sentences, 3)``.
+def count_all(gold_trees: Sequence[Tree], parsed_trees: Sequence[Tree]) -> NDArray[np.int64]:
+    """Return correct, gold and parsed brackets of each sentence that is not all punctuation, ``(sentences, 3)``.
 
     Raises:
         DataError: The numbers of trees, or the words of a tree, differ; or there is nothing to count.
     """
-    if len(golds) != len(founds):
-        raise DataError(f"{len(founds):,} trees, but {len(golds):,} gold trees: tree i of one must be of sentence i")
+    if len(gold_trees) != len(parsed_trees):
+        raise DataError(
+            f"{len(parsed_trees):,} trees, but {len(gold_trees):,} gold trees: tree i of one must be of sentence i"
+        )
     rows = []
-    for number, (gold, found) in enumerate(zip(golds, founds, strict=True), 1):
+    for number, (gold, parsed) in enumerate(zip(gold_trees, parsed_trees, strict=True), 1):
         try:
-            counts = count(gold, found)
+            counts = count(gold, parsed)
         except DataError as error:
             raise DataError(f"tree {number:,}: {error}; tree i of one must be of sentence i of the other") from None
         if counts is not None:
@@ -129,16 +136,16 @@ def count_all(golds: Sequence[Tree], founds: Sequence[Tree]) -> NDArray[np.int64
 
 
 def score(counts: NDArray[np.int64]) -> BracketScores:
-    """Scores of ``count_all``; without any bracket to be right about, a number is 0."""
-    right, gold, found = (int(n) for n in counts.sum(0))
+    """Return the scores of ``counts`` from ``count_all``; a ratio without any brackets is 0."""
+    correct, gold, parsed = (int(n) for n in counts.sum(0))
     exact = (counts[:, :1] == counts).all(1).mean()
     return BracketScores(
-        _per_cent(right, found), _per_cent(right, gold), Counts(right, gold, found).f1, 100 * float(exact)
+        _per_cent(correct, parsed), _per_cent(correct, gold), Counts(correct, gold, parsed).f1, 100 * float(exact)
     )
 
 
-def symbols_f1(sentences: Sequence[str], golds: Sequence[str], founds: Sequence[str]) -> float:
-    """F1 of trees that are given as ``trees.tree_pairs`` gives them: sentences, and symbols of each tree.
+def symbols_f1(sentences: Sequence[str], gold_trees: Sequence[str], parsed_trees: Sequence[str]) -> float:
+    """Return the F1 of trees written as symbols: lines of sentences and symbols as ``trees.tree_pairs`` yields them.
 
     Raises:
         DataError: As ``count_all``.
@@ -148,6 +155,6 @@ def symbols_f1(sentences: Sequence[str], golds: Sequence[str], founds: Sequence[
             from_symbols(line.split(" "), sentence.split(" ")).tree
             for line, sentence in zip(lines, sentences, strict=True)
         ]
-        for lines in (golds, founds)
+        for lines in (gold_trees, parsed_trees)
     ]
     return score(count_all(*trees)).f1

@@ -1,13 +1,12 @@
-"""Constituency trees: read from Penn-style files, written as sequences of symbols, and made of any sequence again.
+"""Constituency trees: read from Penn-style files, written as symbols, and rebuilt from any sequence of symbols.
 
     (TOP (S (NP (DT The) (NN dog)) (VP (VBZ barks)) (. .)))      a tree; line breaks inside it do not matter
     The dog barks .                                              its sentence, as the model reads it
     (S (NP DT NN )NP (VP VBZ )VP . )S                            its symbols, as the model writes them
 
-Symbols are delexicalised: each word is its tag, as in the authors' own program
+Symbols are delexicalised: each word is replaced by its tag, as in the authors' own program
 (https://github.com/tensorflow/tensor2tensor, data_generators/wsj_parsing.py), after the linearisation of
-https://arxiv.org/abs/1412.7449. Whatever is decoded, ``from_symbols`` makes a tree of it over exactly the words that
-were given.
+https://arxiv.org/abs/1412.7449. From any decoded sequence ``from_symbols`` makes a tree over exactly the given words.
 """
 
 from __future__ import annotations
@@ -22,19 +21,19 @@ from dragoman.errors import DataError
 
 ROOT = "TOP"
 ROOTS = ("", "TOP", "S1", "ROOT")
-"""Labels of an outermost bracket that says nothing; it is written as ``ROOT``."""
+"""Labels of an outermost bracket that is not a constituent; it is written as ``ROOT``."""
 TRACE = "-NONE-"
 UNTAGGED = "XX"
-"""The tag of a word for which none was decoded."""
+"""Tag of a word for which the model decoded none."""
 UNKNOWN = "\u2047"
-"""As SentencePiece decodes what it does not know."""
+"""SentencePiece decodes the unknown token as this."""
 
 _TOKENS = re.compile(r"[()]|[^\s()]+")
 _NAME = re.compile(r"[^\s()]+")
 
 
 class Bracket(NamedTuple):
-    """A constituent over the words ``start`` to ``end - 1``, of which there is at least one."""
+    """A constituent over the words ``start`` to ``end - 1``; it has at least one word."""
 
     label: str
     start: int
@@ -42,7 +41,7 @@ class Bracket(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """A sentence, the tag of each word, and its constituents in the order in which they open, without the root."""
+    """A sentence, the tag of each word, and its constituents without the root, in the order in which they open."""
 
     words: tuple[str, ...]
     tags: tuple[str, ...]
@@ -50,38 +49,38 @@ class Tree(NamedTuple):
 
 
 class Rebuilt(NamedTuple):
-    """A tree made of symbols, and what had to be done to them; nothing if they were a tree."""
+    """A tree rebuilt from symbols, and the repairs that it needed; none if the symbols were a valid tree."""
 
     tree: Tree
     repairs: tuple[str, ...]
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """The words of a sentence: what stands between spaces, round brackets as they are."""
+    """Return the words of a sentence, which are separated by spaces; -LRB- and -RRB- become round brackets."""
     return tuple(map(_bare, text.split()))
 
 
 def sentence_of(words: Sequence[str]) -> str:
-    """A sentence as the model reads it: its words with single spaces between them."""
+    """Join words by single spaces: the sentence as the model reads it."""
     return " ".join(words)
 
 
 def to_symbols(tree: Tree) -> list[str]:
-    """The symbols of a tree: brackets with their label, and for each word its tag."""
+    """Return the symbols of a tree: its labelled brackets, and for each word its tag."""
     return [symbol for symbol, _ in _walk(tree)]
 
 
 def from_symbols(symbols: Sequence[str], words: Sequence[str]) -> Rebuilt:
-    """A tree over exactly ``words``, whatever ``symbols`` are.
+    """Rebuild a tree over exactly ``words`` from any sequence of symbols.
 
-    Tags are those of the words, in order; those that are too many are left out. A bracket closes the innermost open one
-    of its label, and all inside that; one that closes nothing is left out. At the end all is closed; words that are
-    left then stand last in the innermost constituent that was still open, or under the root. A constituent without
-    words is left out.
+    Tags are assigned to the words in order; surplus tags are dropped. A closing bracket closes the innermost open
+    bracket of its label, and all inside that; if there is none, it is dropped. At the end every open bracket is
+    closed. Words that are left over become the last words of the innermost bracket that was still open, or of the
+    root. Constituents without words are dropped.
 
     Args:
-        symbols: As the model wrote them, without eos.
-        words: Of the sentence, as from ``words_of``; at least one.
+        symbols: The symbols that the model wrote, without eos.
+        words: The words of the sentence, as from ``words_of``; at least one.
     """
     building = _Building()
     repairs: dict[str, None] = {}  # an ordered set
@@ -113,10 +112,12 @@ def from_symbols(symbols: Sequence[str], words: Sequence[str]) -> Rebuilt:
 
 
 def right_branching(words: Sequence[str], tags: Sequence[str] | None = None, label: str = "VP") -> Tree:
-    """The tree in which each word is bracketed with all that follow it: the baseline for English.
+    """Return the tree in which each word is bracketed with all that follow it: the baseline for English.
 
     Args:
-        label: Of each bracket, but that of the whole sentence, which is S. VP is right more often than any other.
+        words: The words of the sentence.
+        tags: Their tags; ``UNTAGGED`` by default.
+        label: Label of every bracket but the outermost, which is S. VP is correct more often than any other label.
     """
     n = len(words)
     brackets = (Bracket(label if start else "S", start, n) for start in range(max(1, n - 1)))
@@ -124,7 +125,7 @@ def right_branching(words: Sequence[str], tags: Sequence[str] | None = None, lab
 
 
 def write_tree(tree: Tree) -> str:
-    """A tree on one line, as in ``(TOP (NP (DT the) (NN dog)))``; ``()`` in a word become -LRB- and -RRB-."""
+    """Write a tree on one line, as in ``(TOP (NP (DT the) (NN dog)))``; ``()`` in a word become -LRB- and -RRB-."""
     parts = [f"({ROOT}"]
     for token, word in _walk(tree):
         if word is not None:
@@ -137,12 +138,12 @@ def write_tree(tree: Tree) -> str:
 def read_trees(path: Path | str) -> Iterator[Tree]:
     """Yield the trees of a file, plain, ``.gz`` or ``.zst``; a tree may take several lines.
 
-    An outermost bracket with a label of ``ROOTS`` is the root and no constituent. Traces (-NONE-) are left out, with
-    the constituents that hold nothing else, and so are functions: NP-SBJ is NP.
+    An outermost bracket with a label of ``ROOTS`` is the root and not a constituent. Traces (-NONE-) are left out,
+    with the constituents that hold nothing else. Function tags are left out, too: NP-SBJ becomes NP.
 
     Raises:
-        DataError: As ``read_lines``; or what is no tree, with file and line: brackets that do not match, one that holds
-            no word, a leaf of two words, text outside of brackets.
+        DataError: The file cannot be read, or it is not a file of trees; with file and line. Brackets do not match, a
+            bracket holds no word, a leaf has two words, or there is text outside of brackets.
     """
     reader = _Reader()
     for number, line in enumerate(read_lines(path), 1):
@@ -161,7 +162,7 @@ def read_trees(path: Path | str) -> Iterator[Tree]:
 
 
 def tree_of(text: str) -> Tree:
-    """The one tree in ``text``, as ``write_tree`` wrote it.
+    """Return the one tree in ``text``, as ``write_tree`` wrote it.
 
     Raises:
         DataError: There is no tree in it, or more than one.
@@ -177,7 +178,7 @@ def tree_of(text: str) -> Tree:
 
 
 def tree_pairs(path: Path | str) -> Iterator[tuple[str, str]]:
-    """Yield for each tree of a file its sentence and its symbols, each as a line of text.
+    """Yield the sentence and the symbols of each tree of a file, each as a line of text.
 
     Raises:
         DataError: As ``read_trees``.
@@ -187,22 +188,22 @@ def tree_pairs(path: Path | str) -> Iterator[tuple[str, str]]:
 
 
 def _walk(tree: Tree) -> Iterator[tuple[str, int | None]]:
-    """What a tree is made of, in order: ``(label`` or ``)label`` with None, or a tag with the number of its word."""
+    """Yield the symbols of a tree in order, each tag with the index of its word, each bracket with None."""
     opening = iter(tree.brackets)
-    coming = next(opening, None)
+    upcoming = next(opening, None)
     stack: list[Bracket] = []
     for i, tag in enumerate(tree.tags):
-        while coming is not None and coming.start == i:
-            yield f"({coming.label}", None
-            stack.append(coming)
-            coming = next(opening, None)
+        while upcoming is not None and upcoming.start == i:
+            yield f"({upcoming.label}", None
+            stack.append(upcoming)
+            upcoming = next(opening, None)
         yield tag, i
         while stack and stack[-1].end == i + 1:
             yield f"){stack.pop().label}", None
 
 
 class _Building:
-    """A tree while it comes into being, from left to right."""
+    """A tree under construction, from left to right."""
 
     def __init__(self) -> None:
         self.tags: list[str] = []
@@ -225,13 +226,13 @@ class _Building:
 
 
 class _Node:
-    """An open bracket of a file."""
+    """A bracket of a file that is still open."""
 
     def __init__(self) -> None:
         self.label = ""
         self.word = ""
         self.has_nodes = False
-        self.is_opened = False  # in the tree that is built
+        self.is_opened = False  # True if the tree under construction has this bracket
 
 
 class _Reader:
@@ -245,7 +246,7 @@ class _Reader:
         self._building = _Building()
 
     def take(self, token: str, line: int) -> str:
-        """Take a bracket, a label or a word; returns what is wrong, nothing if all is well."""
+        """Read a bracket, a label or a word; return the problem with it, or "" if there is none."""
         if not self.nodes and token != "(":
             what = "')' closes nothing" if token == ")" else f"{token[:40]!r} stands outside of brackets"
             return f"{what}: a tree looks like (TOP (NP (DT the) (NN dog))); remove it, or put a '(' before it"
@@ -277,7 +278,7 @@ class _Reader:
         return ""
 
     def _enter(self, node: _Node) -> None:
-        """Of a bracket that holds brackets: it is a constituent, unless it is the root."""
+        """Note that a bracket holds brackets: it is a constituent, unless it is the root."""
         if not node.has_nodes:
             node.has_nodes = True
             node.is_opened = len(self.nodes) > 1 or node.label not in ROOTS
@@ -301,10 +302,10 @@ class _Reader:
 
 
 def _bare(word: str) -> str:
-    """A word with its round brackets as they are."""
+    """Return a word with -LRB- and -RRB- replaced by round brackets."""
     return word.replace("-LRB-", "(").replace("-RRB-", ")") if "-" in word else word
 
 
 def _plain_label(label: str) -> str:
-    """A label without function and number: NP-SBJ-1 and NP=2 are NP."""
+    """Return a label without function tags and numbers: NP for NP-SBJ-1 and NP=2."""
     return re.split("[-=]", label, maxsplit=1)[0] or label
