@@ -3,25 +3,25 @@
     train              two text files in, a trained translator out
     Translator         Translator.load("runs/first").translate("A dog runs.")
     Translation        a translated line: text, score, confidence, notes, alignment
-    explain            one translation and all that was attended to: arrays, candidates, a page
+    explain            a translation with its attention weights and candidates, as arrays or a page
     evaluate, compare  BLEU, chrF and TER of a test set; which of two systems is better
-    stress             a test set as careless people would type it
+    stress             how much worse a test set is translated with typing errors and lower case
     augment            more training text, translated by trained models
     distill            a small, fast student of one or several teachers
     export, certify    a model in another toolkit's format, and how the two compare
-    import_model       a model of Hugging Face as a run
-    translate_document a document, or a folder of them, that keeps its shape
+    import_model       a model of another toolkit, made into a run
+    translate_document a document, or a folder of documents, with its formatting kept
     translate_folder   a folder of text on a Ray cluster
     Scored             a given translation with its probability, from Translator.score
     Glossary           terms and their translations
     TrainOptions, TranslateOptions  every option; most functions take them by name too
-    Events, Note       who is told of warnings and progress, and what
+    Events, Note       callbacks for warnings and progress; a warning
     Config             a whole run: task, model, data, train, decode
-    ModelConfig, Transformer        the model by itself
+    ModelConfig, Transformer        the model alone
     DragomanError      every error: ConfigError, DataError, BundleError, DecodeError, ServeError
 
-These are the public names. They are imported when first used, so that ``dragoman --help`` stays fast. What is below
-this page in ``help(dragoman)`` is each of them in full: ``help(dragoman.train)`` shows one.
+These are the public names. They are imported when first used, so that ``dragoman --help`` stays fast.
+``help(dragoman.train)`` shows one of them in full.
 """
 
 from __future__ import annotations

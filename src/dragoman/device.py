@@ -1,4 +1,4 @@
-"""Where to compute and how precisely: the words of the configuration made into facts of this machine."""
+"""Where to compute and how precisely: settings resolved to what this machine has."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from dragoman.errors import ConfigError
 
 Precision = Literal["fp32", "bf16"]
 PRECISIONS = ("fp32", "bf16", "int8")
-"""In which weights are multiplied that stay the same; training has no int8."""
+"""Precisions of translation; training has fp32 and bf16."""
 
 logger = logging.getLogger(__name__)
 
 
 def resolve_device(name: str = "auto") -> torch.device:
-    """``auto`` is the GPU if there is one.
+    """Return the device of that name; ``auto`` is the GPU if there is one, else the CPU.
 
     Raises:
-        ConfigError: The name is unknown, or a GPU is asked for and there is none.
+        ConfigError: The name is unknown, or there is no GPU.
     """
     if name not in ("auto", "cpu", "cuda"):
         raise ConfigError(f"device = {name!r} is unknown: use auto, cpu or cuda")
@@ -33,10 +33,10 @@ def resolve_device(name: str = "auto") -> torch.device:
 
 
 def check_precision(precision: str, device: torch.device) -> None:
-    """See whether this machine can multiply so.
+    """Check that this machine supports a precision of translation.
 
     Raises:
-        ConfigError: It cannot, or there is no such precision; the message says what there is.
+        ConfigError: It does not, or there is no such precision; the message names the alternatives.
     """
     _check_known(precision, PRECISIONS)
     if precision != "int8":
@@ -50,8 +50,8 @@ def check_precision(precision: str, device: torch.device) -> None:
 
 
 def has_int8(device: torch.device) -> bool:
-    """Whether torch multiplies in 8 bits there."""
-    # without these instructions sums of 8-bit products overflow at 16 bits, silently
+    """Return True if torch multiplies 8-bit integers exactly on this device."""
+    # Without these instructions sums of 8-bit products silently overflow at 16 bits.
     facts = capabilities()
     able = any(facts.get(name) for name in ("avx512_vnni", "avx_vnni", "amx_int8"))
     return device.type == "cpu" and able and "onednn" in torch.backends.quantized.supported_engines
@@ -63,12 +63,12 @@ def _check_known(precision: str, known: Sequence[str]) -> None:
 
 
 def resolve_precision(name: str, device: torch.device) -> Precision:
-    """``auto`` is bf16 where the GPU has it, or the processor multiplies faster in it; else fp32.
+    """Return the precision of training; ``auto`` is bf16 where that is natively supported and faster, else fp32.
 
-    bf16 that is asked for is bf16 on any processor; one that has none warns, once, that it will be slow.
+    bf16 that is asked for is used on any CPU; one without native support logs a warning, once, that it will be slow.
 
     Raises:
-        ConfigError: The name is unknown, or bf16 is asked for and the GPU has none.
+        ConfigError: The name is unknown, or bf16 is asked for and the GPU lacks it.
     """
     _check_known(name, ("auto", "fp32", "bf16"))
     if device.type == "cuda":
@@ -78,16 +78,16 @@ def resolve_precision(name: str, device: torch.device) -> Precision:
         return "bf16" if name == "bf16" or (name == "auto" and able) else "fp32"
     if name == "bf16":
         _warn_of_emulated_bf16()
-    return "bf16" if name == "bf16" or (name == "auto" and _processor_gains_from_bf16()) else "fp32"
+    return "bf16" if name == "bf16" or (name == "auto" and bf16_is_faster()) else "fp32"
 
 
 def capabilities() -> Mapping[str, Any]:
-    """What torch knows of this processor, by name; nothing where torch is too old to say."""
+    """Return the features of this CPU that torch knows, by name; nothing if torch is too old to tell."""
     return torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
 
 
 def has_bf16() -> bool:
-    """Whether products in bf16 are more than plain loops on this processor, as oneDNN decides it."""
+    """Return True if oneDNN computes products in bf16 natively on this CPU, rather than in plain loops."""
     facts = capabilities()
     avx512 = all(facts.get(name) for name in ("avx512_bw", "avx512_vl", "avx512_dq"))
     return bool(avx512 or facts.get("avx_ne_convert") or facts.get("bf16"))  # the last one is ARM's
@@ -95,26 +95,30 @@ def has_bf16() -> bool:
 
 @functools.cache
 def _warn_of_emulated_bf16() -> None:
-    """Say it where products in bf16 are plain loops: 1.8 GFLOP/s beside 66 in float32 on two cores of AMD's Zen 1."""
+    """Warn, once, if this CPU emulates bf16: 1.8 GFLOP/s instead of 66 in float32 on two cores of AMD's Zen 1."""
     if not has_bf16():
         logger.warning("precision = 'bf16', but this CPU does not support bf16 natively: fp32 is many times as fast")
 
 
 @functools.cache
-def _processor_gains_from_bf16() -> bool:
-    """Whether products in bf16 take less than two thirds of the time of float32.
+def bf16_is_faster() -> bool:
+    """Return True if a product in bf16 takes less than two thirds of its time in float32, measured once.
 
-    That a processor knows bf16 does not say so: with AMX it multiplies about ten times as fast as float32, with
-    avx512_bf16 alone 2.7 times on AMD's Zen 4 and 0.6 times on Intel's. A busy machine does not blur that.
+    Native support alone is not enough: compared with float32, AMX is about ten times as fast, avx512_bf16 alone 2.7
+    times on AMD's Zen 4 but 0.6 times on Intel's processors. The differences are so large that other load does not
+    hide them.
     """
     facts = capabilities()
-    if not (facts.get("avx512_bf16") or facts.get("amx_bf16")):  # emulated, in a loop that may take seconds
+    if not (facts.get("avx512_bf16") or facts.get("amx_bf16")):  # emulated: timing a product might take seconds
         return False
     return _seconds_of_a_product(torch.bfloat16) < 2 / 3 * _seconds_of_a_product(torch.float32)
 
 
 def _seconds_of_a_product(dtype: torch.dtype) -> float:
-    """The shortest of a few products of a size that training has; about 10 ms a gigaflop and core at the slowest."""
+    """Return the shortest time of six products of a size that training has.
+
+    At the slowest this takes about 10 ms a gigaflop and core.
+    """
     left, right = torch.ones(512, 1024, dtype=dtype), torch.ones(1024, 1024, dtype=dtype)
     taken = []
     for _ in range(6):
@@ -125,7 +129,7 @@ def _seconds_of_a_product(dtype: torch.dtype) -> float:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that a tensor found no room, on whichever device."""
+    """Return True if an error says that memory could not be allocated, on any device."""
     words = ("out of memory", "not enough memory", "can't allocate memory", "Cannot allocate memory", "std::bad_alloc",
              "STATUS_ALLOC_FAILED")  # fmt: skip
     return isinstance(error, MemoryError | torch.OutOfMemoryError) or (

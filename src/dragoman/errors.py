@@ -1,20 +1,20 @@
 """The errors of dragoman.
 
     Exception
-    └── DragomanError            anything that dragoman itself refuses
+    └── DragomanError            any error that dragoman raises on purpose
         ├── ConfigError          a setting is unknown, impossible or missing (also a ValueError)
         ├── DataError            a corpus, a line or a tokenizer cannot be used
         ├── BundleError          a trained model or a checkpoint on disk cannot be used
-        ├── DecodeError          a translation cannot be made as asked
-        └── ServeError           the server cannot do what was asked
+        ├── DecodeError          a translation cannot be made with the given constraints
+        └── ServeError           the server cannot do what a request asks for
 
-A message says what is wrong and with which value, what the rule is, and what to do; where a file is at
-fault it names the file and, if there is one, the line. The command line prints it in one line and exits with 2.
+A message says what is wrong, with the value, the rule and what to do. If a file is at fault it names the file and, if
+there is one, the line. The command line prints the message in one line and exits with status 2.
 """
 
 
 class DragomanError(Exception):
-    """Base of everything that dragoman refuses; catch it to catch them all."""
+    """Base class of all errors that dragoman raises on purpose."""
 
 
 class ConfigError(DragomanError, ValueError):
@@ -22,21 +22,21 @@ class ConfigError(DragomanError, ValueError):
 
 
 class DataError(DragomanError):
-    """A corpus, a line of it or a tokenizer cannot be used."""
+    """A corpus, one of its lines or a tokenizer cannot be used."""
 
 
 class BundleError(DragomanError):
-    """A trained model or a checkpoint on disk is missing, damaged or not ours."""
+    """A trained model or a checkpoint on disk is missing, damaged or not dragoman's."""
 
 
 class DecodeError(DragomanError):
-    """A translation cannot be made as asked."""
+    """A translation cannot be made with the given constraints."""
 
 
 class ServeError(DragomanError):
-    """The server cannot do what was asked."""
+    """The server cannot do what a request asks for."""
 
 
 def not_installed(what: str, package: str) -> str:
-    """The message where an optional package is missing: its name on any index, wherever dragoman came from."""
+    """Return the message for a missing optional package, with the command that installs it."""
     return f"{what} needs {package}, which is not installed: pip install {package}"

@@ -1,8 +1,15 @@
-"""Files that are whole or absent: written aside, flushed, renamed; folders sealed by a manifest; the one lock.
+"""Files and folders that are complete or absent, and locks between processes.
 
-What is written aside has a name that nobody can guess, ``.NAME.XXXXXXXX.tmp``, and is locked while its writer lives. So
-two writers of one name do not meet, a link that somebody placed is not followed, and what a dead process left is known
-by its not being locked: the next writer of that name removes it.
+    write_text(path, text)                                # after a crash: the old text or the new text
+    with sealed_folder(folder, facts) as new:             # a folder with a manifest of checksums
+        ...
+    with locked(run):                                     # one process at a time
+        ...
+
+New content is written to a temporary name next to its place, ``.NAME.XXXXXXXX.tmp``, flushed to disk and renamed. The
+temporary name is random and its file is locked while the writer is alive. So two writers of one name do not collide,
+and a link that someone placed there is not followed. A temporary file that is not locked was left by a dead process:
+the next writer of that name removes it.
 """
 
 from __future__ import annotations
@@ -30,7 +37,7 @@ MANIFEST = "manifest.json"
 
 
 def sha256(path: Path) -> str:
-    """Hexadecimal SHA-256 of a file's bytes."""
+    """Return the hexadecimal SHA-256 of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -39,13 +46,13 @@ def write_text(path: Path, text: str) -> None:
     """Replace ``path`` by ``text`` in one step: after a crash it holds the old text or the new one.
 
     Raises:
-        DragomanError: It cannot be written.
+        DragomanError: The file cannot be written.
     """
     write_bytes(path, text.encode())
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Replace ``path`` by ``content`` in one step; as ``write_text``."""
+    """Replace ``path`` by ``content`` in one step, as ``write_text`` does."""
     with explained(path, len(content)):
         _write_bytes(path, content)
 
@@ -57,10 +64,10 @@ def _write_bytes(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Write a file that appears when the body ends; if the body raises, an older one stays and nothing else.
+    """Open a file for writing that appears when the body ends; if the body raises, an older file stays.
 
     Raises:
-        OSError: It cannot be written; ``explained`` makes one line of that.
+        OSError: The file cannot be written; see ``explained``.
     """
     with _aside(path) as (aside, descriptor):
         with os.fdopen(descriptor, "wb", closefd=False) as file:
@@ -73,11 +80,12 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def _aside(path: Path, folder: bool = False) -> Iterator[tuple[Path, int]]:
-    """Make a file or folder beside ``path``, and lock it while the body runs, by which it is known to be in use.
+    """Create a temporary file or folder next to ``path``, locked while the body runs; removed if the body raises.
 
-    If the body raises, it is removed.
+    Yields:
+        Its path and the descriptor that holds the lock.
     """
-    _clear_away(path)
+    _remove_leftovers(path)
     while True:
         aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
         if folder:
@@ -85,7 +93,7 @@ def _aside(path: Path, folder: bool = False) -> Iterator[tuple[Path, int]]:
         try:
             descriptor = acquire(aside, new=not folder, wait=True)
             break
-        except FileNotFoundError:  # cleared away before it was locked
+        except FileNotFoundError:  # another writer removed the folder before it was locked
             if not folder:
                 raise
     try:
@@ -97,19 +105,19 @@ def _aside(path: Path, folder: bool = False) -> Iterator[tuple[Path, int]]:
         os.close(descriptor)
 
 
-def _clear_away(path: Path) -> None:
-    """Remove what processes that died while they wrote ``path`` left beside it.
+def _remove_leftovers(path: Path) -> None:
+    """Remove the temporary files that dead writers of ``path`` left next to it.
 
-    On a file system without locks nothing is known to be dead, and it stays.
+    On a file system without locks no writer is known to be dead, and all of them stay.
     """
-    ours = re.compile(re.escape(f".{path.name}.") + r"[0-9a-f]{8}\.tmp")
+    temporary = re.compile(re.escape(f".{path.name}.") + r"[0-9a-f]{8}\.tmp")
     with contextlib.suppress(OSError):
-        for left in [entry for entry in path.parent.iterdir() if ours.fullmatch(entry.name)]:
-            with contextlib.suppress(OSError):  # a BlockingIOError: its writer is alive
-                descriptor = os.open(left, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        for leftover in [entry for entry in path.parent.iterdir() if temporary.fullmatch(entry.name)]:
+            with contextlib.suppress(OSError):  # BlockingIOError: its writer is alive
+                descriptor = os.open(leftover, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
                 try:
                     if not _flock(descriptor):
-                        _remove(left)
+                        _remove(leftover)
                 finally:
                     os.close(descriptor)
 
@@ -123,10 +131,10 @@ def _remove(path: Path) -> None:
 
 
 def check_output(out: Path, *inputs: Path | None) -> None:
-    """See, before there is anything to write, that ``out`` can be written and is none of the files that are read.
+    """Check, before anything is computed, that ``out`` can be written and is not one of the input files.
 
     Raises:
-        ConfigError: It cannot be, or it is.
+        ConfigError: It cannot be written, or it is an input.
     """
     if out.is_dir() or not os.access(out if out.exists() else out.parent, os.W_OK):
         raise ConfigError(f"{out}: cannot be written; choose another name")
@@ -134,21 +142,22 @@ def check_output(out: Path, *inputs: Path | None) -> None:
 
 
 def refuse_an_input(out: Path, *inputs: Path | None) -> None:
-    """Refuse to write over what is read.
+    """Check that ``out`` is not one of the input files, under any name.
 
     Raises:
-        ConfigError: ``out`` is one of the inputs, by whatever name.
+        ConfigError: It is.
     """
-    if out.is_file() and any(one is not None and one.exists() and out.samefile(one) for one in inputs):
+    if out.is_file() and any(path is not None and path.exists() and out.samefile(path) for path in inputs):
         raise ConfigError(f"{out}: is the input; choose another name")
 
 
 @contextlib.contextmanager
 def explained(path: Path, n_bytes: int | None = None) -> Iterator[None]:
-    """Turn an operating-system error about ``path`` into one line with what to do.
+    """Turn an operating-system error in the body into a ``DragomanError`` of one line that says what to do.
 
     Args:
-        n_bytes: About how much is to be written, if that is known: said where the disk is full.
+        path: The file or folder that is written.
+        n_bytes: Approximate size of what is written, if known; used in the message when the disk is full.
     """
     try:
         yield
@@ -164,9 +173,9 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
 def _free_bytes(path: Path) -> int:
-    """What is left for us on the disk of ``path``, which need not exist."""
-    there = next(folder for folder in (path, *path.absolute().parents) if folder.is_dir())
-    return shutil.disk_usage(there).free
+    """Return the bytes available to this user on the disk of ``path``, which need not exist."""
+    existing = next(folder for folder in (path, *path.absolute().parents) if folder.is_dir())
+    return shutil.disk_usage(existing).free
 
 
 @contextlib.contextmanager
@@ -174,17 +183,18 @@ def sealed_folder(
     folder: Path, facts: dict[str, Any], n_bytes: int | None = None, name: str = MANIFEST,
     unsealed: Sequence[str] = (),
 ) -> Iterator[Path]:  # fmt: skip
-    """Write a folder that appears whole or not at all.
+    """Write a folder that appears complete or not at all.
 
-    The body fills the folder it is given, which lies beside ``folder``. When it ends, each file is flushed, the
-    manifest (``facts``, the SHA-256 and size of every file, and a SHA-256 of all this) is written last, and the folder
-    takes its place; an older one of that name is replaced. If the body raises, the older one stays and nothing else.
+    The body fills the temporary folder that it is given. When it ends, each file is flushed to disk, the manifest is
+    written last, and the folder is renamed to its place, where it replaces an older one. If the body raises, the older
+    one stays. The manifest contains ``facts``, the size and SHA-256 of every file, and a SHA-256 of all this.
 
     Args:
-        facts: Read when the body has ended, so the body may add to it.
-        n_bytes: About how large the folder will be, if that is known: said where the disk is full.
-        name: Of the manifest.
-        unsealed: Files that the manifest leaves out, since they may be written again.
+        folder: The folder to write.
+        facts: Entries of the manifest; read after the body has ended, so the body may add to them.
+        n_bytes: Approximate size of the folder, if known; used in the message when the disk is full.
+        name: File name of the manifest.
+        unsealed: Files that the manifest leaves out because they may be rewritten later.
 
     Raises:
         DragomanError: The disk is full or the folder cannot be written.
@@ -200,19 +210,19 @@ def sealed_folder(
             sums[path.name] = {"bytes": path.stat().st_size, "sha256": sha256(path)}
         manifest = {**facts, "files": sums}
         manifest["sha256"] = _own_sum(manifest)
-        text = json.dumps(manifest, indent=2) + "\n"  # in ASCII: a path may be no UTF-8
+        text = json.dumps(manifest, indent=2) + "\n"  # ASCII, as a path may not be UTF-8
         _write_bytes(aside / name, text.encode())
         _replace_folder(aside, folder)
 
 
 def _own_sum(manifest: dict[str, Any]) -> str:
-    """SHA-256 of what a manifest says, its own sum left out."""
-    said = {key: value for key, value in manifest.items() if key != "sha256"}
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    """Return the SHA-256 of a manifest without its own ``sha256`` entry."""
+    entries = {key: value for key, value in manifest.items() if key != "sha256"}
+    return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
 
 
 def _replace_folder(aside: Path, folder: Path) -> None:
-    """Put ``aside`` in its place. Between two renames an older folder stands at ``.NAME.old``: see ``standing``."""
+    """Rename ``aside`` to ``folder``. Between two renames an older folder is at ``.NAME.old``; see ``standing``."""
     old = _old(folder)
     moved = folder.exists()
     if moved:
@@ -233,12 +243,12 @@ def _old(folder: Path) -> Path:
 
 
 def standing(folder: Path) -> Path:
-    """``folder``; or, if a process died while it replaced it, the older one, which then stands beside its place."""
+    """Return ``folder``; or, if a process died while replacing it, the older one that is still at ``.NAME.old``."""
     return folder if folder.exists() or not _old(folder).is_dir() else _old(folder)
 
 
 def flush_folder(folder: Path) -> None:
-    """Have the names in a folder written to the disk: a renaming survives a loss of power only then."""
+    """Flush a folder's list of names to disk; without this a rename may be lost when the power fails."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -250,14 +260,15 @@ def check_sealed(folder: Path, what: str, name: str = MANIFEST) -> dict[str, Any
     """Read the manifest of a sealed folder and check every file against it.
 
     Args:
-        what: How to call the folder in an error, such as "bundle".
-        name: Of the manifest.
+        folder: The folder.
+        what: Kind of folder for error messages, such as "bundle".
+        name: File name of the manifest.
 
     Returns:
         The manifest.
 
     Raises:
-        BundleError: There is no such folder, no manifest, or a file is missing or changed.
+        BundleError: The folder or its manifest is missing, or a file is missing or changed.
     """
     manifest = read_manifest(folder, what, name)
     check_files(folder, what, manifest)
@@ -265,7 +276,7 @@ def check_sealed(folder: Path, what: str, name: str = MANIFEST) -> dict[str, Any
 
 
 def read_manifest(folder: Path, what: str, name: str = MANIFEST) -> dict[str, Any]:
-    """Read the manifest of a sealed folder and check it, but not yet the files: the first half of ``check_sealed``."""
+    """Read and check the manifest of a sealed folder, without reading the files: the first half of ``check_sealed``."""
     path = folder / name
     if not folder.is_dir():
         raise BundleError(f"{folder}: no such {what}")
@@ -283,7 +294,7 @@ def read_manifest(folder: Path, what: str, name: str = MANIFEST) -> dict[str, An
 
 
 def _sums(manifest: dict[str, Any]) -> dict[str, tuple[int, str]]:
-    """Size and SHA-256 of each file, as the manifest has them."""
+    """Return the size and SHA-256 of each file according to the manifest."""
     return {file: (entry["bytes"], entry["sha256"]) for file, entry in manifest["files"].items()}
 
 
@@ -302,21 +313,23 @@ def check_files(folder: Path, what: str, manifest: dict[str, Any]) -> None:
 
 
 def acquire(path: Path, wait: bool = False, new: bool = False) -> int:
-    """Open a file (made, if it is missing) or a folder, and lock it for this process.
+    """Open a file (created if missing) or a folder, and lock it for this process.
 
-    The lock is the operating system's. It ends when the descriptor is closed or the process ends, however that ends, so
-    none is ever stale. Whoever locked a file that lost its name meanwhile tries again. A link is not followed.
+    The lock belongs to the operating system. It ends when the descriptor is closed or the process ends in any way, so
+    there are no stale locks. If the file loses its name while it is being locked, the function tries again. Links are
+    not followed.
 
     Args:
-        wait: Until another process lets it go.
-        new: Make the file, which must not be there.
+        path: The file or folder.
+        wait: Wait until another process releases the lock.
+        new: Create the file, which must not exist.
 
     Returns:
         The descriptor.
 
     Raises:
-        BlockingIOError: Another process holds it.
-        OSError: It cannot be opened.
+        BlockingIOError: Another process holds the lock, and ``wait`` is False.
+        OSError: The file cannot be opened.
     """
     flags = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | (os.O_EXCL if new else 0)
     while True:
@@ -337,10 +350,10 @@ def acquire(path: Path, wait: bool = False, new: bool = False) -> int:
 
 
 def _flock(descriptor: int, wait: bool = False) -> str:
-    """Lock what is open; returns why this file system has no locks, or nothing if it has.
+    """Lock an open file; return "", or the reason why this file system has no locks.
 
     Raises:
-        BlockingIOError: Another process holds it.
+        BlockingIOError: Another process holds the lock.
     """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -353,7 +366,7 @@ def _flock(descriptor: int, wait: bool = False) -> str:
 
 @contextlib.contextmanager
 def one_at_a_time(folder: Path) -> Iterator[None]:
-    """Wait until no other process is in a body like this for ``folder``, and run the body."""
+    """Run the body while no other process runs such a body for ``folder``; wait for it if necessary."""
     try:
         descriptor = acquire(folder)
     except BlockingIOError:
@@ -366,15 +379,15 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
 
 
 LOCK = "lock"
-OURS = b"process "  # what a lock begins with
+LOCK_PREFIX = b"process "  # beginning of a lock file of dragoman
 
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """One process at a time in a run: hold ``folder/lock`` while the body runs.
+    """Hold ``folder/lock`` while the body runs, so that only one process uses a run at a time.
 
     Raises:
-        ConfigError: Another process holds it, or the file cannot be made.
+        ConfigError: Another process holds the lock, or the file cannot be created.
     """
     path = folder / LOCK
     try:
@@ -384,12 +397,12 @@ def locked(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise ConfigError(f"{folder}: cannot write there ({error.strerror or error}); choose another --out") from None
     try:
-        if os.pread(descriptor, len(OURS), 0) not in (b"", OURS):
+        if os.pread(descriptor, len(LOCK_PREFIX), 0) not in (b"", LOCK_PREFIX):
             raise ConfigError(f"{path}: exists and is not a dragoman lock file; choose another --out")
         os.ftruncate(descriptor, 0)
         try:
-            with contextlib.suppress(OSError):  # a full disk: the lock holds without a name
-                os.write(descriptor, OURS + f"{os.getpid()} on {socket.gethostname()}\n".encode())
+            with contextlib.suppress(OSError):  # on a full disk the lock holds, but names no process
+                os.write(descriptor, LOCK_PREFIX + f"{os.getpid()} on {socket.gethostname()}\n".encode())
             yield
         finally:
             with contextlib.suppress(OSError):
@@ -399,7 +412,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def refuse_if_locked(folder: Path) -> None:
-    """Look for a holder of ``folder/lock`` and change nothing.
+    """Check that no process holds ``folder/lock``, without changing anything.
 
     Raises:
         ConfigError: Another process holds it.

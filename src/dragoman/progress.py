@@ -1,7 +1,12 @@
-"""What goes to stderr: lines that stay, and one live line that rewrites itself on a terminal.
+"""Output to stderr: lines that stay, and one live line that rewrites itself on a terminal.
 
-Whoever speaks clears the live line first, so nothing is ever glued to it. Where stderr is no terminal, or one that
-``NO_COLOR`` or ``TERM=dumb`` wants plain, there is no live line, and progress is a line every few seconds.
+    ticker = Ticker()
+    with ticker.task("counting the pairs"):
+        ...
+    ticker.say("train: 29,000 pairs")
+
+Every function that prints clears the live line first. If stderr is not a terminal, or ``NO_COLOR`` or ``TERM=dumb`` is
+set, there is no live line: progress is then a line every few seconds.
 """
 
 from __future__ import annotations
@@ -16,29 +21,29 @@ from collections.abc import Callable, Iterator, Sequence
 from rich.cells import cell_len, set_cell_size
 
 REWRITE_S = 0.2
-"""How long a live line stands at least."""
+"""Shortest time between two versions of the live line, in seconds."""
 
 _lock = threading.RLock()
-_standing = False  # whether there is a live line on the screen
+_standing = False  # True while a live line is on the screen
 
 
 def has_live_line() -> bool:
-    """Whether stderr is a terminal on which a line may be rewritten."""
+    """Return True if stderr is a terminal on which a line may be rewritten."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown")
     return not plain and sys.stderr.isatty()
 
 
 def show(*parts: str) -> None:
-    """Rewrite the live line, if there is one: as many of the parts as fit, the first of them in any case."""
+    """Rewrite the live line, if there is one, with as many of the parts as fit; the first part is always shown."""
     global _standing
     if has_live_line():
         with _lock:
             _standing = True
-            _put(f"\r\x1b[2K{fitted(parts, columns() - 3)}")  # the terminal's echo of Ctrl-C has room behind it
+            _put(f"\r\x1b[2K{fitted(parts, columns() - 3)}")  # leaves room for the terminal's echo of Ctrl-C
 
 
 def clear() -> None:
-    """Take the live line away: for whoever is about to write to the terminal."""
+    """Remove the live line, before something else is written to the terminal."""
     global _standing
     with _lock:
         if _standing:
@@ -47,7 +52,7 @@ def clear() -> None:
 
 
 def say(*parts: str) -> None:
-    """Print a line that stays; on a terminal with the parts that fit, but the first in any case and whole."""
+    """Print a line that stays; on a terminal with as many of the parts as fit, the first always in full."""
     with _lock:
         clear()
         text = "  ".join(parts)
@@ -57,7 +62,7 @@ def say(*parts: str) -> None:
 
 
 def columns() -> int:
-    """How many cells a line of the terminal behind stderr has."""
+    """Return the width of the terminal behind stderr in cells; 80 if it is not known."""
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns or 80
     except (OSError, ValueError):
@@ -65,7 +70,7 @@ def columns() -> int:
 
 
 def fitted(parts: Sequence[str], width: int) -> str:
-    """The first of ``parts`` that fit into ``width`` cells, two blanks between; if the first does not, its beginning.
+    """Join the first of ``parts`` that fit into ``width`` cells, two spaces apart; cut the first if it does not fit.
 
     A Chinese character takes two cells.
     """
@@ -79,14 +84,14 @@ def fitted(parts: Sequence[str], width: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """``75`` as ``1:15``, ``3675`` as ``1:01:15``."""
-    minutes, rest = divmod(int(seconds + 0.5), 60)
+    """Format seconds: ``75`` as ``1:15``, ``3675`` as ``1:01:15``."""
+    minutes, whole_seconds = divmod(int(seconds + 0.5), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+    return f"{hours}:{minutes:02d}:{whole_seconds:02d}" if hours else f"{minutes}:{whole_seconds:02d}"
 
 
 def _put(text: str) -> None:
-    """Write to the terminal as it is; that it has gone ends no work."""
+    """Write raw text to the terminal; a terminal that has been closed is ignored."""
     with contextlib.suppress(OSError):
         sys.stderr.write(text)
         sys.stderr.flush()
@@ -94,7 +99,7 @@ def _put(text: str) -> None:
 
 @contextlib.contextmanager
 def repeated(tick: Callable[[], object], every_s: float) -> Iterator[None]:
-    """Call ``tick`` from a thread every so many seconds while the body runs; never after its end."""
+    """Call ``tick`` from a thread every ``every_s`` seconds while the body runs, and never after it."""
     over = threading.Event()
 
     def run() -> None:
@@ -111,24 +116,24 @@ def repeated(tick: Callable[[], object], every_s: float) -> Iterator[None]:
 
 
 class Ticker:
-    """Reports progress; callable as ``ticker(done, total, what)``."""
+    """Progress reports on stderr; call it as ``ticker(done, total, what)``."""
 
     def __init__(self, quiet: bool = False, every_s: float = 5.0) -> None:
         self.quiet = quiet
         self.every_s = every_s
         self._last = time.monotonic()
-        self._counted = ("", 0)  # what was counted last, and how far
-        self._start = (0, self._last)  # how far it was when it was first told of, and when that was
+        self._counted = ("", 0)  # name and number of the last report
+        self._start = (0, self._last)  # number and time of the first report under this name
 
     def __call__(self, done: int, total: int | None, what: str) -> None:
-        """Report how far something is; the end is always reported, in a line that stays."""
+        """Report that ``done`` of ``total`` (None: unknown) are done; the end is always printed, on a line that stays."""
         now = time.monotonic()
         if self._counted[0] != what or done < self._counted[1]:
             self._start = (done, now)
         self._counted = (what, done)
         live, ended = has_live_line(), done == total
         soon = now - self._last < (REWRITE_S if live else self.every_s)
-        if self.quiet or (soon and not ended and not (live and not done)):  # that it begins is shown at once
+        if self.quiet or (soon and not ended and not (live and not done)):  # the start is shown at once
             return
         self._last = now
         count = f"{done:,} {what}" if total is None else f"{done:,} of {total:,} {what} ({done / max(total, 1):.0%})"
@@ -141,20 +146,21 @@ class Ticker:
             say(count, *speed)
 
     def named(self, what: str) -> Callable[[int, int, str], None]:
-        """The same, for who is told of something by another name: here it is ``what``."""
+        """Return a callback like this ticker that reports under the name ``what`` instead of the caller's."""
         return lambda done, total, _: self(done, total, what)
 
     def say(self, *parts: str) -> None:
-        """Print a line that stays: ``say`` above, unless all is to be quiet."""
+        """Print a line that stays, unless quiet."""
         if not self.quiet:
             say(*parts)
 
     @contextlib.contextmanager
     def task(self, what: str, keep: bool = True) -> Iterator[None]:
-        """Count the seconds of something that cannot say how far it is.
+        """Show the elapsed seconds while the body runs, for work whose progress is unknown.
 
         Args:
-            keep: Say in the end how long it took, if that is worth a line.
+            what: Name of the work.
+            keep: At the end, print how long it took, if it was at least a second.
         """
         if self.quiet:
             yield
@@ -162,8 +168,8 @@ class Ticker:
         started = time.monotonic()
 
         def tick() -> None:
-            said = f"{what} ... {time.monotonic() - started:.0f} s"
-            show(said) if has_live_line() else say(said)
+            text = f"{what} ... {time.monotonic() - started:.0f} s"
+            show(text) if has_live_line() else say(text)
 
         try:
             with repeated(tick, REWRITE_S if has_live_line() else self.every_s):
