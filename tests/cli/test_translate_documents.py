@@ -127,9 +127,7 @@ def test_what_is_neither_text_nor_a_known_document_is_refused(command: Any, tiny
     assert not (tmp_path / "b.pdf").exists()
 
 
-def test_every_suffix_has_its_format() -> None:
-    from dragoman.documents import NO_TEXT, SUFFIXES
-    from dragoman.documents.translate import FORMATS
+def test_no_format_declares_a_suffix_that_is_refused() -> None:
+    from dragoman.documents.formats import UNSUPPORTED_SUFFIXES, supported_suffixes
 
-    assert set(SUFFIXES) == {suffix for each in FORMATS for suffix in each.SUFFIXES}
-    assert set(NO_TEXT).isdisjoint(SUFFIXES)
+    assert set(UNSUPPORTED_SUFFIXES).isdisjoint(supported_suffixes())

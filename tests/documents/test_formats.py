@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.documents.document import Asked
+from dragoman.documents.document import DocumentInfo
 from dragoman.documents.translate import Report, open_document
 from dragoman.documents.units import Translations, write
 from dragoman.errors import DataError
@@ -29,7 +29,7 @@ def aligned(text: str, words: list[str], made: str, order: list[int]) -> tuple[t
 def upper(name: str, data: str | bytes, columns: tuple[str, ...] = (), backwards: bool = False) -> tuple[bytes, Report]:
     """The document "translated" to capitals, word by word, its words in the other direction if ``backwards``."""
     content = data.encode() if isinstance(data, str) else data
-    opened = open_document(content, Asked(name, "en", "de", columns))
+    opened = open_document(content, DocumentInfo(name, "en", "de", columns))
     found = {}
     for text in opened.texts:
         words = [word if "`" in word else word.upper() for word in re.findall(r"[^\s`]*`[^`]+`\S*|\S+", text)]
@@ -41,7 +41,7 @@ def upper(name: str, data: str | bytes, columns: tuple[str, ...] = (), backwards
 
 def untouched(name: str, data: bytes, columns: tuple[str, ...] = ()) -> bytes:
     """The document written without any translation."""
-    opened = open_document(data, Asked(name, "en", "de", columns))
+    opened = open_document(data, DocumentInfo(name, "en", "de", columns))
     return opened.document.save(lambda parts: write(parts, Translations({})))
 
 
@@ -142,7 +142,7 @@ def test_markdown() -> None:
 
 
 def test_a_translation_that_would_be_markdown_is_escaped() -> None:
-    opened = open_document(b"a line\n\nanother\n", Asked("a.md"))
+    opened = open_document(b"a line\n\nanother\n", DocumentInfo("a.md"))
     found = {"a line": Translation("# no *title*", 0.0), "another": Translation("1. no `item`", 0.0)}
     content, _ = opened.finish(found)
     assert content == b"\\# no \\*title\\*\n\n1\\. no \\`item\\`\n"
@@ -179,7 +179,7 @@ def test_columns_of_a_table_by_name() -> None:
         ("a.html", b"<meta charset=klingon>", (), "'klingon'"),
         ("a.docx", b"no zip", (), "not a .docx file"),
         ("a.docx", b"PK\x03\x04 no zip", (), "not a .docx file"),
-        ("a.pdf", b"%PDF", (), "no document that can be translated"),
+        ("a.pdf", b"%PDF", (), "not a document that can be translated"),
         ("a.md", b"a\n" * 1_000_001, (), "2,000,002 bytes of Markdown"),
     ],
 )  # fmt: skip
@@ -277,7 +277,7 @@ def test_tracked_changes_stay_tracked() -> None:
     moved = f"<w:moveFrom {mark}>{run('here ')}</w:moveFrom>"
     arrived = f"<w:moveTo {mark}>{run(' now')}</w:moveTo>"
     source = f"<w:p><w:pPr><w:rPr><w:ins {mark}/></w:rPr></w:pPr>{run('the ')}{gone}{came}{moved}{run('red cat')}{arrived}</w:p>"
-    assert open_document(word(source), Asked("a.docx")).texts == ["the new red cat now"]
+    assert open_document(word(source), DocumentInfo("a.docx")).texts == ["the new red cat now"]
     content, report = upper("a.docx", word(source))
     expected = source
     for text in (">the <", ">new <", ">red cat<", "> now<"):
@@ -455,10 +455,10 @@ def test_any_text_without_translations_keeps_every_byte(data: st.DataObject, suf
 @given(st.data())
 def test_any_markdown_keeps_its_structure(data: st.DataObject) -> None:
     source = "".join(data.draw(st.lists(st.sampled_from(PIECES[".md"]), max_size=15)))
-    from dragoman.documents.markdown import _shape
+    from dragoman.documents.markdown import structure
 
     content, report = upper("a.md", source, backwards=True)
-    assert _shape(content.decode()) == _shape(source)
+    assert structure(content.decode()) == structure(source)
     assert report.found == report.translated + len(report.left)
 
 
@@ -473,7 +473,7 @@ def test_the_same_sentence_is_the_same_text_in_every_format() -> None:
     }  # fmt: skip
     for name, data in files.items():
         content = data.encode() if isinstance(data, str) else data
-        assert open_document(content, Asked(name, columns=("a",) if name == "a.csv" else ())).texts == [sentence]
+        assert open_document(content, DocumentInfo(name, columns=("a",) if name == "a.csv" else ())).texts == [sentence]
 
 
 def test_what_is_meant_to_take_long_does_not() -> None:
@@ -484,7 +484,7 @@ def test_what_is_meant_to_take_long_does_not() -> None:
 
 def test_what_was_left_is_named() -> None:
     opened = open_document(
-        b'msgid "a"\nmsgstr "b"\n\n#, fuzzy\nmsgid "c"\nmsgstr "d"\n\nmsgid "e"\nmsgstr ""\n', Asked("a.po")
+        b'msgid "a"\nmsgstr "b"\n\n#, fuzzy\nmsgid "c"\nmsgstr "d"\n\nmsgid "e"\nmsgstr ""\n', DocumentInfo("a.po")
     )
     content, report = opened.finish({"e": Translation("", 0.0)})
     assert (report.found, report.translated) == (3, 0)

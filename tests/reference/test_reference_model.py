@@ -171,6 +171,6 @@ def test_it_learns_to_copy_by_itself(config, norm, positions):
     sentences = [[int(i) for i in row if i > 3] for row in src]
     for beam_size in (1, 3):
         copies = [
-            ref.translate(params, config, ids, ref.SearchSettings(0, 2, 3, beam_size))[0].ids for ids in sentences
+            ref.translate(params, config, ids, ref.SearchSettings(0, 2, 3, None, beam_size))[0].ids for ids in sentences
         ]
         assert sum(copy == ids for copy, ids in zip(copies, sentences, strict=True)) >= 49

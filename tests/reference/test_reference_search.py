@@ -13,7 +13,7 @@ PAD, UNK, BOS, EOS, V = 0, 1, 2, 3, 7
 
 
 def search(**changes: Any) -> ref.SearchSettings:
-    return ref.SearchSettings(pad_id=PAD, bos_id=BOS, eos_id=EOS, **changes)
+    return ref.SearchSettings(pad_id=PAD, bos_id=BOS, eos_id=EOS, unk_id=None, **changes)
 
 
 WORDS = [UNK, 4, 5, 6]

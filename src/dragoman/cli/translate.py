@@ -107,7 +107,7 @@ def translate(
 
 def _check(run: Path, file: Path | None, options: TranslateOptions, output: Output, interactive: bool) -> bool:
     """Refuse what cannot be done together; returns whether ``file`` is a document, or a folder of them."""
-    from dragoman.documents import NO_TEXT, SUFFIXES
+    from dragoman.documents.formats import UNSUPPORTED_SUFFIXES, supported_suffixes
     from dragoman.files import check_output, refuse_an_input
 
     out, alignments = output.out, output.alignments
@@ -118,10 +118,10 @@ def _check(run: Path, file: Path | None, options: TranslateOptions, output: Outp
             f"{file}: no such file; give the path of a text file. To translate a text: echo TEXT | dragoman translate "
             f"{run}, or dragoman translate {run} -i"
         )
-    if file is not None and file.name.lower().endswith(NO_TEXT):
+    if file is not None and file.name.lower().endswith(UNSUPPORTED_SUFFIXES):
         raise ConfigError(
             f"{file}: {file.suffix} is no text, and no document that can be translated: convert it to text or to one "
-            f"of {', '.join(SUFFIXES)}"
+            f"of {', '.join(supported_suffixes())}"
         )
     is_document = file is not None and (_is_document(file) if not file.is_dir() else out is not None)
     if output.column and not is_document:
@@ -187,9 +187,9 @@ def _into_file(translator: Translator, file: Path, out: Path, show: _Rendering, 
 
 def _is_document(file: Path) -> bool:
     """Whether its suffix is that of a document; plain text is translated line by line."""
-    from dragoman.documents import SUFFIXES
+    from dragoman.documents.formats import supported_suffixes
 
-    return file.name.lower().endswith(SUFFIXES) and not file.name.lower().endswith(".txt")
+    return file.name.lower().endswith(supported_suffixes()) and not file.name.lower().endswith(".txt")
 
 
 def _document(translator: Translator, file: Path, out: Path, options: TranslateOptions, columns: Sequence[str]) -> None:

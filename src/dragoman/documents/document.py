@@ -1,4 +1,4 @@
-"""What a format is, and what a document is between reading and writing."""
+"""The format protocol, and a document between reading and writing."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from dragoman.errors import DataError
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a format is told beside the bytes."""
+class DocumentInfo:
+    """A document's name, its languages and the columns to translate: what a format must know besides the bytes."""
 
-    name: str  # of the file, for messages
+    name: str  # file name; its suffix chooses the format, and messages show it
     src_lang: str | None = None
     tgt_lang: str | None = None
-    columns: tuple[str, ...] = ()  # of a table: which are translated
+    columns: tuple[str, ...] = ()  # of a table: headings of the columns to translate
 
 
 @dataclass(frozen=True)
-class Left:
-    """A segment that is not translated, and why."""
+class Untranslated:
+    """A segment that stays as it is in the source document, and the reason."""
 
     text: str
     why: str
@@ -31,29 +31,30 @@ class Left:
 
 @dataclass(frozen=True)
 class Document:
-    """A file cut into parts."""
+    """A file cut into units of text and the source between them."""
 
     parts: Sequence[Part]
     save: Callable[[Callable[[Sequence[Part]], str]], bytes]
-    """The bytes of the file, given what writes parts."""
-    left: tuple[Left, ...] = ()
-    reject: Callable[[Translations], set[str]] = lambda found: set()
-    """The texts whose translations cannot be written, since the file would be another one."""
+    """Returns the bytes of the file; its argument turns parts into text, with the units translated."""
+    left: tuple[Untranslated, ...] = ()
+    """Segments that the format itself leaves untranslated."""
+    reject: Callable[[Translations], set[str]] = lambda translations: set()
+    """Returns the source texts whose translations must not be written, because they would change the markup."""
 
 
 class Format(Protocol):
-    """A file format: one module."""
+    """A file format: a module in this folder that stands in ``formats.FORMATS``."""
 
     @property
     def SUFFIXES(self) -> tuple[str, ...]:  # noqa: N802  (a constant of the module)
-        """What the names of its files end in."""
+        """File name suffixes of the format in lower case, such as ``(".html", ".htm")``."""
         ...
 
-    def read(self, data: bytes, asked: Asked) -> Document:
-        """Cut a file into parts.
+    def read(self, data: bytes, info: DocumentInfo) -> Document:
+        """Cut the bytes of a file into units of text and the source between them.
 
         Raises:
-            DataError: It is not of this format, or may not be read; nothing is guessed.
+            DataError: The file is damaged, is of another format, or is refused for safety. Nothing is guessed.
         """
         ...
 
@@ -63,38 +64,38 @@ _BOMS = [(codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs
 
 @dataclass(frozen=True)
 class Text:
-    """The text of a file, and how it is encoded."""
+    """The text of a file and its encoding."""
 
     text: str
     bom: bytes = b""
     encoding: str = "utf-8"
 
     def encode(self, text: str) -> bytes:
-        """Text as bytes of the same encoding; what HTML and XML cannot encode becomes a character reference."""
+        """Return text as bytes in the file's encoding; characters it lacks become references such as ``&#8364;``."""
         return self.bom + text.encode(self.encoding, errors="xmlcharrefreplace")
 
 
-def decode(data: bytes, asked: Asked, declared: str | None = None) -> Text:
-    """The text of a file: its byte order mark says how it is encoded, else what it declares, else it is UTF-8.
+def decode(data: bytes, info: DocumentInfo, declared: str | None = None) -> Text:
+    """Decode the bytes of a file by its byte order mark, else by the ``declared`` encoding, else as UTF-8.
 
     Raises:
-        DataError: It is not encoded so, or has a NUL.
+        DataError: The bytes are not in that encoding, the encoding is unknown, or the text has NUL characters.
     """
     bom, encoding = next(((bom, name) for bom, name in _BOMS if data.startswith(bom)), (b"", declared or "utf-8"))
     try:
         text = data[len(bom) :].decode(encoding)
     except LookupError:
-        raise DataError(f"{asked.name}: declares the encoding {encoding!r}, which is not known") from None
+        raise DataError(f"{info.name}: declares the encoding {encoding!r}, which is not known") from None
     except UnicodeDecodeError as error:
         raise DataError(
-            f"{asked.name}: byte {error.start + len(bom):,} is not {encoding.upper()}: convert the file to "
+            f"{info.name}: byte {error.start + len(bom):,} is not {encoding.upper()}: convert the file to "
             "UTF-8 first, as with iconv -f WINDOWS-1252 -t UTF-8"
         ) from None
     if "\0" in text:
-        raise DataError(f"{asked.name}: has NUL characters, so it is no text")
+        raise DataError(f"{info.name}: has NUL characters, so it is not text")
     return Text(text, bom, encoding)
 
 
-def of_text(parts: Sequence[Part], text: Text, left: Sequence[Left] = ()) -> Document:
-    """A document that is one text."""
+def text_document(parts: Sequence[Part], text: Text, left: Sequence[Untranslated] = ()) -> Document:
+    """Return the document of a file that is one text, in the encoding of ``text``."""
     return Document(parts, lambda render: text.encode(render(parts)), tuple(left))

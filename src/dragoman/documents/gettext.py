@@ -1,11 +1,11 @@
-"""gettext: .po and .pot. Entries without a translation get one; what has one already keeps it."""
+"""gettext catalogues, ``.po`` and ``.pot``: entries without a translation get one, the others keep theirs."""
 
 from __future__ import annotations
 
 import re
 
-from dragoman.documents.document import Asked, Document, Left, decode, of_text
-from dragoman.documents.units import Part, Unit, says_something
+from dragoman.documents.document import Document, DocumentInfo, Untranslated, decode, text_document
+from dragoman.documents.units import Part, Unit, has_words
 from dragoman.errors import DataError
 
 SUFFIXES = (".po", ".pot")
@@ -20,19 +20,19 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "a": "\a", "b
 _KNOWN_LINE = re.compile(r'\s*(?:#.*|(?:msgctxt|msgid|msgid_plural|msgstr(?:\[\d+\])?)\s+".*"|".*")?\s*')
 
 
-def read(data: bytes, asked: Asked) -> Document:
-    """See ``document.Format``."""
+def read(data: bytes, info: DocumentInfo) -> Document:
+    """Cut a catalogue into the messages that have no translation yet; see ``document.Format``."""
     declared = re.search(rb"charset=([\w-]+)", data[:4096])
     name = declared[1].decode() if declared and declared[1] != b"CHARSET" else None
-    text = decode(data, asked, name)
+    text = decode(data, info, name)
     for number, line in enumerate(text.text.split("\n"), 1):
         if not _KNOWN_LINE.fullmatch(line):
-            raise DataError(f"{asked.name}:{number}: not a line of a .po file: {line.strip()[:60]}")
+            raise DataError(f"{info.name}:{number}: not a line of a .po file: {line.strip()[:60]}")
     parts: list[Part] = []
-    left: list[Left] = []
-    at = 0
+    left: list[Untranslated] = []
+    copied_to = 0  # the source up to here is in ``parts``
     msgid = plural = ""
-    fuzzy_before = 0
+    msgid_start = 0
     for match in _FIELD.finditer(text.text):
         end = match.end()
         while more := _MORE.match(text.text, end):
@@ -43,50 +43,54 @@ def read(data: bytes, asked: Asked) -> Document:
             continue
         if match[1] == "msgid":
             msgid, plural = value, ""
-            fuzzy_before = match.start()
+            msgid_start = match.start()
         elif match[1] == "msgid_plural":
             plural = value
-        elif msgid:  # msgstr; that of an empty msgid is the header
-            source = msgid if match[2] in (None, "0") and not _only_form(text.text, end, match[2]) else plural or msgid
+        elif msgid:  # a msgstr; the entry with an empty msgid is the header of the file
+            source = (
+                msgid if match[2] in (None, "0") and not _is_only_form(text.text, end, match[2]) else plural or msgid
+            )
             if value:
-                why = "fuzzy already" if _is_fuzzy(text.text, fuzzy_before) else "translated already"
-                left.append(Left(source, why))
+                why = "fuzzy already" if _is_fuzzy(text.text, msgid_start) else "translated already"
+                left.append(Untranslated(source, why))
                 continue
-            own = text.text[start:end]
-            line_end = own[len(own.rstrip()) :]
-            parts += [text.text[at:start], *_message(source), line_end]
-            at = end
-    return of_text([*parts, text.text[at:]], text, left)
+            field = text.text[start:end]
+            line_end = field[len(field.rstrip()) :]
+            parts += [text.text[copied_to:start], *_message(source), line_end]
+            copied_to = end
+    return text_document([*parts, text.text[copied_to:]], text, left)
 
 
-def _only_form(text: str, end: int, index: str | None) -> bool:
-    """Is this ``msgstr[0]`` the only one, as of Chinese? Then it stands for any number."""
+def _is_only_form(text: str, end: int, index: str | None) -> bool:
+    """True if the ``msgstr[0]`` that ends at ``end`` is the only form, as in Chinese; it then serves any number."""
     following = _FIELD.match(text, end)
     return index == "0" and (following is None or following[2] is None)
 
 
-def _is_fuzzy(text: str, before: int) -> bool:
-    """Does the comment of the entry whose msgid begins at ``before`` say so?"""
-    comment = text[text.rfind("\n\n", 0, before) + 1 : before]
+def _is_fuzzy(text: str, msgid_start: int) -> bool:
+    """True if the comment above the ``msgid`` at this place marks the entry as fuzzy, that is, to be reviewed."""
+    comment = text[text.rfind("\n\n", 0, msgid_start) + 1 : msgid_start]
     return re.search(r"^#,.*\bfuzzy\b", comment, re.MULTILINE) is not None
 
 
 def _value(source: str) -> str:
+    """Return the text of a field: its quoted strings joined, escapes such as ``\\n`` resolved."""
     joined = "".join(match[1] for match in _STRING.finditer(source))
     return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[0]), joined)
 
 
 def _escape(text: str) -> str:
-    shown = {value: f"\\{key}" for key, value in _ESCAPES.items()}
-    return "".join(shown.get(character, character) for character in text)
+    """Return text with the escapes that a quoted string of a ``.po`` file needs."""
+    escapes = {value: f"\\{key}" for key, value in _ESCAPES.items()}
+    return "".join(escapes.get(character, character) for character in text)
 
 
 def _message(source: str) -> list[Part]:
-    """The string of a translation: a unit for each line of the message."""
+    """Return the quoted strings of a ``msgstr``, with a unit for each line of the message."""
     if "\n" not in source.rstrip("\n"):
         body = source.rstrip("\n")
         ends = _escape(source[len(body) :])
-        return ['"', Unit(body, raw=[""] if says_something(body) else [_escape(body)], escape=_escape), f'{ends}"']
+        return ['"', Unit(body, raw=[""] if has_words(body) else [_escape(body)], escape=_escape), f'{ends}"']
     parts: list[Part] = ['""']
     lines = source.split("\n")
     for number, line in enumerate(lines):

@@ -1,8 +1,8 @@
-"""Markdown (CommonMark and tables): markdown-it-py finds the paragraphs, headings and cells; their source is rewritten.
+"""Markdown (CommonMark and tables): markdown-it-py finds the paragraphs, headings and cells, whose source is rewritten.
 
-Inside them emphasis, links, images and HTML are tags; code in a line is carried over, as it is in plain text. Code
-blocks, link addresses and front matter keep their bytes. What is written is parsed again: where a translation would
-become markup, its characters are escaped.
+Inside these blocks emphasis, links, images and HTML are tags. Inline code is copied, as in plain text. Code blocks,
+link addresses and front matter keep their bytes. The result is parsed again: where characters of a translation would
+become markup, they are escaped.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from dragoman.documents import markup
-from dragoman.documents.document import Asked, Document, Left, decode
+from dragoman.documents.document import Document, DocumentInfo, Untranslated, decode
 from dragoman.documents.units import Part, Tag, Translations, Unit, units_of, write
 from dragoman.errors import ConfigError, DataError, not_installed
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".md", ".markdown")
 
 MOST_BYTES = 2_000_000
-"""Of a file: what it costs to parse a paragraph grows with the square of its length."""
+"""Largest accepted file in bytes; the time to parse a paragraph grows with the square of its length."""
 
 _FRONT_MATTER = re.compile(r"\A---[^\S\n]*\n.*?\n(?:---|\.\.\.)[^\S\n]*(?:\n|\Z)", re.DOTALL)
 _DESTINATION = re.compile(
@@ -40,49 +40,57 @@ _BLOCK_START = re.compile(r"^(\s*)([-+#=])")
 _NUMBER = re.compile(r"^(\s*\d+)(?=[.)])")
 
 
-def read(data: bytes, asked: Asked) -> Document:
-    """See ``document.Format``."""
+def read(data: bytes, info: DocumentInfo) -> Document:
+    """Cut Markdown into the text of its paragraphs, headings and cells; see ``document.Format``."""
     if len(data) > MOST_BYTES:
-        raise DataError(f"{asked.name}: {len(data):,} bytes of Markdown are more than {MOST_BYTES:,}: split the file")
-    text = decode(data, asked)
+        raise DataError(f"{info.name}: {len(data):,} bytes of Markdown are more than {MOST_BYTES:,}: split the file")
+    text = decode(data, info)
     front = _FRONT_MATTER.match(text.text)
     begin = front.end() if front else 0
     source = text.text[begin:]
-    left: list[Left] = []
+    left: list[Untranslated] = []
     parts = [text.text[:begin], *_parts(source, left)]
 
-    wanted, references = _shape(source), _references(source)
+    src_structure, references = structure(source), _references(source)
 
-    def reject(found: Translations) -> set[str]:
-        """Escape what must be; the texts whose translations would be other Markdown all the same."""
-        return {unit.plain for unit in _own(parts) if unit.plain in found.of and not _is_kept(unit, found, references)}
+    def reject(translations: Translations) -> set[str]:
+        """Choose how each unit is escaped; return the texts whose translations change the markup even so."""
+        return {
+            unit.plain
+            for unit in _markdown_units(parts)
+            if unit.plain in translations.by_text and not _keeps_marks(unit, translations, references)
+        }
 
     def save(render: Callable[[Sequence[Part]], str]) -> bytes:
-        made = render(parts)
-        if _shape(made[begin:]) != wanted:  # the beginning of a list, or the like
-            for unit in _own(parts):
+        translated = render(parts)
+        # A translation may begin like a block, such as "- " or "1. ": escape all units then.
+        if structure(translated[begin:]) != src_structure:
+            for unit in _markdown_units(parts):
                 unit.escape = _all_escaped if unit.escape is _all_escaped else _escaped
-            made = render(parts)
-        if _shape(made[begin:]) != wanted:
-            raise DataError(f"{asked.name}: its translation would be other Markdown, even with all signs escaped")
-        return text.encode(made)
+            translated = render(parts)
+        if structure(translated[begin:]) != src_structure:
+            raise DataError(f"{info.name}: its translation would be other Markdown, even with all signs escaped")
+        return text.encode(translated)
 
     return Document(parts, save, tuple(left), reject)
 
 
-def _own(parts: Sequence[Part]) -> Iterator[Unit]:
-    """The units that are Markdown, and not HTML."""
+def _markdown_units(parts: Sequence[Part]) -> Iterator[Unit]:
+    """Yield the units of Markdown text, without those of HTML blocks."""
     return (unit for unit in units_of(parts) if unit.escape in (str, _in_cell, _escaped, _all_escaped))
 
 
-def _is_kept(unit: Unit, found: Translations, references: dict[str, Any]) -> bool:
-    """Does a unit keep its marks as it is, with its signs escaped, or with its emphasis as HTML?"""
-    wanted = _marks(write(unit.raw, found), references)
+def _keeps_marks(unit: Unit, translations: Translations, references: dict[str, Any]) -> bool:
+    """Set how a unit is escaped so that its translation has the same marks; False if no way of escaping does.
+
+    The ways are tried in order: as it is, with special characters escaped, and with emphasis written as HTML.
+    """
+    marks = _marks(write(unit.raw, translations), references)
     for escape, as_html in ((unit.escape, False), (_escaped, False), (_all_escaped, False), (_escaped, True)):
         unit.escape = escape
         if as_html:
             unit.tags = [_as_html(tag) for tag in unit.tags]
-        if _marks(write([unit], found), references) == wanted:
+        if _marks(write([unit], translations), references) == marks:
             return True
     return False
 
@@ -91,7 +99,10 @@ _HTML = {"*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "del"}
 
 
 def _as_html(tag: Tag) -> Tag:
-    """Emphasis as HTML: its signs do not work beside any other character, such as Chinese punctuation."""
+    """Return a tag of emphasis as HTML; other tags stay.
+
+    Markdown does not read ``**`` as emphasis next to some characters, such as Chinese punctuation.
+    """
     if tag.kind == "point" or tag.parts[0] not in _HTML:
         return tag
     slash = "/" if tag.kind == "close" else ""
@@ -99,23 +110,28 @@ def _as_html(tag: Tag) -> Tag:
 
 
 def _all_escaped(text: str) -> str:
-    """Text with every sign escaped that could be markup."""
+    """Return text with every character escaped that could be markup."""
     return _NUMBER.sub(r"\1\\", _BLOCK_START.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", text)))
 
 
 def _escaped(text: str) -> str:
-    """The same, and code stays code."""
+    """Return text with every character escaped that could be markup, except inside inline code."""
     pieces = _CODE.split(text)
     return "".join(piece if i % 2 else _all_escaped(piece) for i, piece in enumerate(pieces))
 
 
 def _in_cell(text: str) -> str:
-    """Text of a table's cell."""
+    """Return text for a table cell, where ``|`` would end the cell."""
     return text.replace("|", "\\|")
 
 
 @cache
 def _parser() -> Any:
+    """Return the Markdown parser.
+
+    Raises:
+        ConfigError: markdown-it-py is not installed.
+    """
     try:
         from markdown_it import MarkdownIt
     except ImportError:
@@ -123,43 +139,47 @@ def _parser() -> Any:
     return MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
-_AS_SIGNS = {
+_MARK_OF_HTML = {
     "<em>": "em_open", "</em>": "em_close", "<strong>": "strong_open", "</strong>": "strong_close",
     "<del>": "s_open", "</del>": "s_close",
 }  # fmt: skip
 _TEXT = frozenset(["text", "softbreak", "text_special"])
 
 
-def _shape(source: str) -> list[Any]:
-    """The structure of Markdown without its text; line breaks inside a paragraph do not count."""
-    shape: list[Any] = []
+def structure(source: str) -> list[Any]:
+    """Return the kinds of all blocks with their marks and code, without text and line breaks inside paragraphs."""
+    tokens: list[Any] = []
     for token in _parser().parse(source):
-        shape.append(token.type)
+        tokens.append(token.type)
         if token.children:
-            shape.append(_marks_of(token.children))
+            tokens.append(_marks_of(token.children))
         if token.type in ("fence", "code_block"):
-            shape.append(token.content)
-    return shape
+            tokens.append(token.content)
+    return tokens
 
 
 def _references(source: str) -> dict[str, Any]:
-    """The definitions of links, such as ``[label]: https://a.org``."""
-    known: dict[str, Any] = {}
-    _parser().parse(source, known)
-    return known
+    """Return the parser's table of link definitions such as ``[label]: https://a.org``."""
+    definitions: dict[str, Any] = {}
+    _parser().parse(source, definitions)
+    return definitions
 
 
 def _marks(source: str, references: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """Return the marks and the inline code of a paragraph's source."""
     return _marks_of(_parser().parseInline(source, references)[0].children or [])
 
 
 def _marks_of(tokens: Sequence[Token]) -> tuple[list[str], list[str]]:
-    """The marks of a paragraph in their order, and its code in any: it stands where its words went."""
-    marks = [_AS_SIGNS.get(each.content, each.type) for each in tokens if each.type not in (*_TEXT, "code_inline")]
-    return marks, sorted(each.content for each in tokens if each.type == "code_inline")
+    """Return the marks of a paragraph in order, and its inline code sorted: a translation may reorder code."""
+    marks = [
+        _MARK_OF_HTML.get(token.content, token.type) for token in tokens if token.type not in (*_TEXT, "code_inline")
+    ]
+    return marks, sorted(token.content for token in tokens if token.type == "code_inline")
 
 
-def _parts(source: str, left: list[Left]) -> list[Part]:
+def _parts(source: str, left: list[Untranslated]) -> list[Part]:
+    """Cut Markdown into parts; blocks that cannot be followed in their source are added to ``left``."""
     starts = [0, *(match.end() for match in re.finditer("\n", source)), len(source)]
     parts: list[Part] = []
     at = 0
@@ -181,20 +201,23 @@ def _parts(source: str, left: list[Left]) -> list[Part]:
             continue
         places = _lines(token.content, source, max(first, at), end)
         if places is None:
-            left.append(Left(token.content, "its place in the Markdown was not found"))
+            left.append(Untranslated(token.content, "its place in the Markdown was not found"))
             continue
-        own = _inline(token, source, places, in_table)
-        if own is None:
-            left.append(Left(token.content, "its Markdown could not be followed"))
+        block = _inline(token, source, places, in_table)
+        if block is None:
+            left.append(Untranslated(token.content, "its Markdown could not be followed"))
             continue
         start, at_next = places[0][0], places[-1][1]
-        parts += [source[at:start], *own]
+        parts += [source[at:start], *block]
         at = at_next
     return [*parts, source[at:]]
 
 
 def _lines(content: str, source: str, at: int, end: int) -> list[tuple[int, int]] | None:
-    """Where each line of a block's content stands in the source, behind the signs of quotes and lists."""
+    """Return the span of each line of a block in the source, after the markers of quotes and lists.
+
+    None if a line is not in the source between ``at`` and ``end``.
+    """
     places = []
     for line in content.split("\n"):
         wanted = line.strip(" \t") if line.strip() else line
@@ -210,28 +233,32 @@ def _lines(content: str, source: str, at: int, end: int) -> list[tuple[int, int]
 
 
 def _inline(token: Token, source: str, places: Sequence[tuple[int, int]], in_table: bool) -> list[Part] | None:
-    """The units of a block: hard line breaks part them. None: the tokens do not follow the source."""
+    """Return the units of a block, separated by hard line breaks; None if its tokens do not match its source."""
     start, end = places[0][0], places[-1][1]
-    walk = _Walk(
-        source[start:end], [(first - start, last - start) for first, last in places], _in_cell if in_table else str
-    )
-    if not walk.through(token.children or []) or walk.at != end - start:
+    lines = [(first - start, last - start) for first, last in places]
+    walk = _Walk(source[start:end], lines, _in_cell if in_table else str)
+    if not walk.follow(token.children or []) or walk.at != end - start:
         return None
-    walk.close()
+    walk.end_unit()
     return walk.parts
 
 
 class _Walk:
-    """Follows the inline tokens of markdown-it through the source that they were made of."""
+    """Follows the inline tokens of markdown-it through the source of their block, and collects units.
+
+    The tokens do not say where they stand, so each is looked up at the place where the one before it ended.
+    """
 
     def __init__(self, source: str, lines: Sequence[tuple[int, int]], escape: Callable[[str], str]) -> None:
         self.source, self.at, self.escape = source, 0, escape
-        self.breaks = deque((last, first) for (_, last), (first, _) in pairwise(lines))  # from a line to the next
+        self.breaks = deque(
+            (last, first) for (_, last), (first, _) in pairwise(lines)
+        )  # end of a line, start of the next
         self.parts: list[Part] = []
         self.unit = Unit(escape=self.escape)
 
-    def close(self) -> None:
-        """End a unit."""
+    def end_unit(self) -> None:
+        """Add the open unit to the parts and begin a new one."""
         for i, tag in enumerate(self.unit.tags):
             if tag.share is not None:
                 share = tag.place / max(1, len(self.unit.text))
@@ -239,11 +266,12 @@ class _Walk:
         self.parts.append(self.unit)
         self.unit = Unit(escape=self.escape)
 
-    def through(self, tokens: Sequence[Token]) -> bool:
-        """Follow tokens; False: they do not."""
-        return all(self._follow(token) for token in tokens)
+    def follow(self, tokens: Sequence[Token]) -> bool:
+        """Find all tokens in the source; False if one does not stand there."""
+        return all(self._follow_one(token) for token in tokens)
 
-    def _follow(self, token: Token) -> bool:
+    def _follow_one(self, token: Token) -> bool:
+        """Find a token at the current place and move past it; False if it does not stand there."""
         kind = token.type
         if kind == "text":
             return not token.content or self._text(token.content, token.content)
@@ -255,16 +283,14 @@ class _Walk:
             return self._tag(token.markup, "open" if kind.endswith("open") else "close", token.markup)
         if kind == "html_inline":
             name = re.match(r"</?([A-Za-z][\w-]*)", token.content)
-            alone = name is None or token.content.endswith("/>")
-            role: Any = "point" if alone else "close" if token.content.startswith("</") else "open"
+            is_single = name is None or token.content.endswith("/>")
+            role: Any = "point" if is_single else "close" if token.content.startswith("</") else "open"
             return self._tag(token.content, role, name[1] if name else "")
         if kind == "code_inline":
-            match = re.compile(rf"{token.markup}(?!`).*?(?<!`){token.markup}(?!`)", re.DOTALL).match(
-                self.source, self.at
-            )
-            if (
-                match is not None and _CODE.fullmatch(match[0]) and token.content.strip()
-            ):  # carried over as in plain text
+            code = re.compile(rf"{token.markup}(?!`).*?(?<!`){token.markup}(?!`)", re.DOTALL)
+            match = code.match(self.source, self.at)
+            # Plain code stays in the text: translation copies it, and the alignment finds its place.
+            if match is not None and _CODE.fullmatch(match[0]) and token.content.strip():
                 return self._text(match[0], f"`{token.content}`")
             return match is not None and self._tag(match[0], "point", "")
         if kind == "link_open":
@@ -273,33 +299,28 @@ class _Walk:
                 return match is not None and self._tag(match[0], "point", "")
             return self._tag("[", "open", "link")
         if kind == "link_close":
-            return token.markup == "autolink" or self._end_of_link("close", "link")
+            return token.markup == "autolink" or self._end_of_link("link")
         if kind == "image":
-            return (
-                self._tag("![", "open", "image")
-                and self.through(token.children or [])
-                and self._end_of_link("close", "image")
-            )
+            inside = token.children or []
+            return self._tag("![", "open", "image") and self.follow(inside) and self._end_of_link("image")
         return False
 
     def _text(self, source: str, text: str) -> bool:
+        """Add text, which ``source`` writes, to the open unit; False if it does not stand here."""
         last = self.unit.tags[-1] if self.unit.tags else None
-        if last is not None and last.parts[0] == f"<{text}>":  # what an autolink shows
+        if last is not None and last.parts[0] == f"<{text}>":  # the text of an autolink: its tag holds it already
             return True
-        if self.source.startswith(source, self.at):
-            self.at += len(source)
-        elif self.source.startswith(source.replace("|", "\\|"), self.at):  # in a table
-            self.at += len(source.replace("|", "\\|"))
-            self.unit.raw.append(source.replace("|", "\\|"))
-            self.unit.text += text
-            return True
-        else:
+        in_cell = _in_cell(source)  # a table cell escapes ``|``
+        source = source if self.source.startswith(source, self.at) else in_cell
+        if not self.source.startswith(source, self.at):
             return False
+        self.at += len(source)
         self.unit.text += text
         self.unit.raw.append(source)
         return True
 
     def _tag(self, source: str, kind: Literal["open", "close", "point"], name: str) -> bool:
+        """Add a tag to the open unit; False if its source does not stand here."""
         if not self.source.startswith(source, self.at):
             return False
         self.unit.tags.append(Tag(len(self.unit.text), (source,), kind, name))
@@ -307,20 +328,25 @@ class _Walk:
         self.at += len(source)
         return True
 
-    def _end_of_link(self, kind: Literal["close"], name: str) -> bool:
+    def _end_of_link(self, name: Literal["link", "image"]) -> bool:
+        """Add the closing tag of a link or image with its address; False if it does not stand here.
+
+        A link such as ``[label]`` refers to a definition by its text. The translation gets ``[text][label]`` instead.
+        """
         match = _DESTINATION.match(self.source, self.at) or _REFERENCE.match(self.source, self.at)
         source = match[0] if match else "]"
         start = next((i for i in range(len(self.unit.tags) - 1, -1, -1) if self.unit.tags[i].name == name), None)
-        if start is None or not self._tag(source, kind, name):
+        if start is None or not self._tag(source, "close", name):
             return False
-        if source in ("]", "[]", "][]"):  # the label is the text, which will be another
+        if source in ("]", "[]", "][]"):  # the text is the label
             shown = "".join(part for part in self.unit.raw[:-1] if isinstance(part, str))
             label = shown[shown.rfind("![" if name == "image" else "[") :].lstrip("![")
             tag = self.unit.tags[-1]
-            self.unit.tags[-1] = Tag(tag.place, (f"][{label}]",), kind, name)
+            self.unit.tags[-1] = Tag(tag.place, (f"][{label}]",), "close", name)
         return True
 
     def _break(self, kind: str) -> bool:
+        """Move past a line break: a hard break ends the unit, a soft break becomes a cut inside it."""
         match = re.compile(r"(?:[ \t]*\\?\n)|[ \t]*\\?(?=\Z)").match(self.source, self.at)
         if match is None:
             return False
@@ -333,7 +359,7 @@ class _Walk:
         between = self.source[self.at : after]
         self.at = after
         if kind == "hardbreak":
-            self.close()
+            self.end_unit()
             self.parts.append(between)
         else:
             self.unit.tags.append(Tag(len(self.unit.text), (between,), share=0.0))

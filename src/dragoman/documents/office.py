@@ -1,8 +1,9 @@
-"""Paragraphs of office documents, OOXML's and OpenDocument's, as units.
+"""Paragraphs of office documents (OOXML and OpenDocument) as units.
 
-A paragraph's text flows through inline elements. OOXML parts it into runs, each with its properties: the properties
-that most of a paragraph's characters have are its style, and a run with others is like an element around its words.
-What is neither text nor inline (a footnote, a picture, a field) is a tag, and paragraphs inside it are units too.
+A paragraph's text flows through inline elements. OOXML divides it into runs, each with its own properties. The
+properties of most characters of a paragraph are its usual style; a run with other properties is treated like an element
+around its words. Anything that is neither text nor inline (a footnote, a picture, a field) is a tag, and paragraphs
+inside it are units of their own.
 """
 
 from __future__ import annotations
@@ -13,38 +14,38 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dragoman.documents.units import Part, Tag, Unit, escape, says_something
-from dragoman.documents.xml import Token, ends, tokens
+from dragoman.documents.units import Part, Tag, Unit, escape, has_words
+from dragoman.documents.xml import Token, closing_tags, tokens
 
 
 @dataclass(frozen=True)
 class Grammar:
-    """Which elements are what, by their usual prefixes."""
+    """The role of each element of an office format, by its name with the usual prefix of its namespace."""
 
-    namespaces: Mapping[str, str]  # each with its usual prefix
+    namespaces: Mapping[str, str]  # namespace address: usual prefix
     paragraphs: frozenset[str]
-    inline: frozenset[str]  # text flows through them
-    breaks: frozenset[str]  # they end a unit
-    dropped: frozenset[str] = frozenset()  # caches of a layout or a spelling that is gone
-    runs: frozenset[str] = frozenset()  # none: text stands in paragraphs directly
-    direct: frozenset[str] = frozenset()  # paragraphs with text and no runs, where there are runs
-    texts: Mapping[str, str] = field(default_factory=dict)  # elements that are characters
-    untouched: frozenset[str] = frozenset()  # nothing in them is translated, such as what was deleted
+    inline: frozenset[str]  # the text of the paragraph flows through these
+    breaks: frozenset[str]  # these end a unit
+    dropped: frozenset[str] = frozenset()  # records of layout and spelling, out of date once the text is translated
+    runs: frozenset[str] = frozenset()  # empty: text stands in paragraphs directly
+    direct: frozenset[str] = frozenset()  # paragraphs whose text stands outside runs, in a format with runs
+    texts: Mapping[str, str] = field(default_factory=dict)  # elements that stand for characters
+    untouched: frozenset[str] = frozenset()  # nothing inside is translated, such as deleted text
 
 
 @dataclass
 class _Item:
-    """A piece of a paragraph."""
+    """A piece of a paragraph: text in one style, a tag or a line break."""
 
     kind: Literal["text", "open", "close", "point", "break"]
     parts: tuple[Part, ...]  # its source
     text: str = ""
-    style: tuple[str, str] = ("", "")
-    name: str = ""
+    style: tuple[str, str] = ("", "")  # source before and after text in this style
+    name: str = ""  # the opening and the closing tag of an element share it
 
 
 def paragraphs(text: str, grammar: Grammar) -> list[Part]:
-    """A member of an office document cut into parts."""
+    """Cut the XML of an archive member into parts: units for its paragraphs, source between them."""
     return _Reader(tokens(text, dict(grammar.namespaces)), grammar).outside()
 
 
@@ -52,11 +53,13 @@ _UNSTYLED = re.compile(r"<\w+:(?:lang|noProof)\b[^>]*/>|\s(?:lang|altLang|dirty|
 
 
 class _Reader:
-    def __init__(self, found: list[Token], grammar: Grammar) -> None:
-        self.tokens, self.grammar, self.ends = found, grammar, ends(found)
+    """Reads the paragraphs out of the tokens of an archive member."""
+
+    def __init__(self, member: list[Token], grammar: Grammar) -> None:
+        self.tokens, self.grammar, self.closing = member, grammar, closing_tags(member)
 
     def outside(self, at: int = 0, end: int | None = None) -> list[Part]:
-        """What is no paragraph, and the paragraphs in it."""
+        """Return the tokens ``at`` to ``end - 1``, which lie outside paragraphs, as parts; paragraphs become units."""
         parts: list[Part] = []
         raw: list[str] = []
         stop = len(self.tokens) if end is None else end
@@ -64,28 +67,27 @@ class _Reader:
             token = self.tokens[at]
             if token.kind == "open" and token.name in self.grammar.paragraphs:
                 parts += ["".join(raw), token.source, *self._paragraph(at)]
-                raw, at = [], self.ends[at]
+                raw, at = [], self.closing[at]
             elif token.kind == "open" and token.name in self.grammar.untouched:
-                raw.append(self._source(at, self.ends[at] + 1))
-                at = self.ends[at] + 1
+                raw.append(self._source(at, self.closing[at] + 1))
+                at = self.closing[at] + 1
             else:
                 raw.append(token.source)
                 at += 1
         return [part for part in (*parts, "".join(raw)) if part]
 
     def _source(self, at: int, end: int) -> str:
+        """Return the source of the tokens ``at`` to ``end - 1``."""
         return "".join(token.source for token in self.tokens[at:end])
 
     def _paragraph(self, at: int) -> list[Part]:
+        """Return the content of the paragraph that opens at ``at``: a unit for each line, if it has any words."""
         is_direct = not self.grammar.runs or self.tokens[at].name in self.grammar.direct
         items: list[_Item] = []
-        self._inline(at + 1, self.ends[at], is_direct, items)
-        if not any(item.kind == "text" and item.text.strip() for item in items):
-            return self.outside(at + 1, self.ends[at])
-        if not any(says_something(text) for text in "".join(
-            item.text if item.kind == "text" else "\n" if item.kind == "break" else "" for item in items
-        ).split("\n")):  # fmt: skip
-            return self.outside(at + 1, self.ends[at])
+        self._inline(at + 1, self.closing[at], is_direct, items)
+        text = "".join(item.text if item.kind == "text" else "\n" * (item.kind == "break") for item in items)
+        if not any(map(has_words, text.split("\n"))):
+            return self.outside(at + 1, self.closing[at])
         parts: list[Part] = []
         unit: list[_Item] = []
         for item in [*items, _Item("break", ())]:
@@ -97,10 +99,15 @@ class _Reader:
         return parts
 
     def _inline(self, at: int, end: int, is_direct: bool, items: list[_Item]) -> None:
+        """Add the pieces of the tokens ``at`` to ``end - 1`` of a paragraph to ``items``.
+
+        Args:
+            is_direct: Text stands outside runs; in a paragraph of runs it is only white space between them.
+        """
         grammar = self.grammar
         while at < end:
             token = self.tokens[at]
-            after = self.ends[at] + 1 if token.kind == "open" else at + 1
+            after = self.closing[at] + 1 if token.kind == "open" else at + 1
             if token.kind == "text":
                 if is_direct:
                     items.append(_Item("text", (token.source,), token.text))
@@ -125,30 +132,34 @@ class _Reader:
             at = after
 
     def _run(self, at: int, items: list[_Item]) -> None:
-        """A run as pieces that could each be a run."""
-        grammar, stop = self.grammar, self.ends[at]
+        """Add the content of the run that opens at ``at`` to ``items``, each piece wrapped in the run's own tags.
+
+        A run holds its properties, then texts, breaks and other elements. Each piece is written as a run of its own, so
+        that a translation can order them freely.
+        """
+        grammar, stop = self.grammar, self.closing[at]
         start, close = self.tokens[at], self.tokens[stop].source
         before = start.source
         at += 1
         while at < stop:
             token = self.tokens[at]
-            after = self.ends[at] + 1 if token.kind == "open" else at + 1
+            after = self.closing[at] + 1 if token.kind == "open" else at + 1
             local = token.name.rpartition(":")[2]
             if local == "rPr":
                 before += self._source(at, after)
             elif local == "t":
-                said = "".join(each.text for each in self.tokens[at:after] if each.kind == "text")
+                text = "".join(piece.text for piece in self.tokens[at:after] if piece.kind == "text")
                 name = re.match(r"<([^\s/>]+)", token.source)[1]  # type: ignore[index]
-                kept = ' xml:space="preserve"' if token.name == "w:t" else ""
-                style = f"{before}<{name}{kept}>", f"</{name}>{close}"
-                items.append(_Item("text", (before + self._source(at, after) + close,), said, style))
+                space = ' xml:space="preserve"' if token.name == "w:t" else ""
+                style = f"{before}<{name}{space}>", f"</{name}>{close}"
+                items.append(_Item("text", (before + self._source(at, after) + close,), text, style))
             elif token.name in grammar.dropped or token.kind == "text":
                 pass
             elif token.name in grammar.texts:
-                said = grammar.texts[token.name]
                 name = re.sub(r"^<((?:[\w.-]+:)?).*", r"\1t", token.source, flags=re.DOTALL)
-                items.append(_Item("text", (before + self._source(at, after) + close,), said,
-                                   (f'{before}<{name} xml:space="preserve">', f"</{name}>{close}")))  # fmt: skip
+                style = f'{before}<{name} xml:space="preserve">', f"</{name}>{close}"
+                source = before + self._source(at, after) + close
+                items.append(_Item("text", (source,), grammar.texts[token.name], style))
             elif token.name in grammar.breaks:
                 items.append(_Item("break", (before + self._source(at, after) + close,)))
             else:
@@ -158,7 +169,7 @@ class _Reader:
 
 
 def _unit(items: Sequence[_Item]) -> list[Part]:
-    """A unit, and beside it what stands before its first word and after its last, and encloses none."""
+    """Return a unit for the pieces of a line, with tags that enclose no word before and after it kept outside."""
     first = next((i for i, item in enumerate(items) if item.kind != "point"), len(items))
     last = next((i for i in range(len(items), first, -1) if items[i - 1].kind != "point"), first)
     before, after = items[:first], items[last:]
@@ -166,15 +177,17 @@ def _unit(items: Sequence[_Item]) -> list[Part]:
 
 
 def _raw(items: Sequence[_Item]) -> list[Part]:
+    """Return the source of the pieces."""
     return [part for item in items for part in item.parts]
 
 
 def _key(style: tuple[str, str]) -> str:
-    """Styles that look the same have the same."""
+    """Return a key that is equal for styles that look the same: language and revision marks are left out."""
     return _UNSTYLED.sub("", style[0]).replace("<w:rPr></w:rPr>", "")
 
 
 def _with_styles(items: Sequence[_Item]) -> list[Part]:
+    """Return a unit with the styles of its text, the most frequent one first; without text, only the source."""
     if not any(item.kind == "text" for item in items):
         return _raw(items)
     sizes: Counter[str] = Counter()
@@ -201,5 +214,5 @@ _IMPOSSIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]"
 
 
 def _escape(text: str) -> str:
-    """Text for XML, which has no control characters."""
+    """Return text escaped for XML; control characters, which XML cannot hold, become U+FFFD."""
     return escape(_IMPOSSIBLE.sub("\ufffd", text))

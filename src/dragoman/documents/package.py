@@ -1,7 +1,8 @@
-"""Office files: .docx, .pptx (OOXML) and .odt (OpenDocument), which are zips of XML.
+"""Office files: .docx, .pptx (OOXML) and .odt (OpenDocument), which are zip archives of XML files.
 
-Every text is found: body, tables, headers, footers, footnotes, endnotes, comments, text boxes, notes of a slide,
-masters, charts and diagrams. Members without a translation keep their bytes, and all keep order, dates and compression.
+All text is translated: body, tables, headers, footers, footnotes, endnotes, comments, text boxes, speaker notes,
+masters, charts and diagrams. Archive members without a translation keep their bytes. All members keep their order, date
+and compression.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import zlib
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from dragoman.documents.document import Asked, Document, Left, Text
+from dragoman.documents.document import Document, DocumentInfo, Text, Untranslated
 from dragoman.documents.office import Grammar, paragraphs
 from dragoman.documents.units import Part, Unit
 from dragoman.documents.xml import check
@@ -24,22 +25,24 @@ from dragoman.errors import DataError
 SUFFIXES = (".docx", ".pptx", ".odt")
 
 MOST_BYTES = 1 << 30
-"""Of all members, unpacked."""
+"""Limit on the uncompressed size of all members together."""
 
 MOST_XML_BYTES = 1 << 26
-"""Of one member with text."""
+"""Limit on the uncompressed size of a member with text."""
 
 MOST_MEMBERS = 20_000
+"""Limit on the number of members of the archive."""
 
 
 def _names(prefix: str, names: str) -> frozenset[str]:
+    """Return the element names that a text lists, separated by spaces, each with the prefix."""
     return frozenset(f"{prefix}:{name}" for name in names.split())
 
 
 _OOXML = "http://schemas.openxmlformats.org"
 _STRICT = "http://purl.oclc.org/ooxml"
 _CHART = _names("c", "v") | _names("cx", "v pt")
-"""Names and categories as a chart shows them, and its numbers; formulas are other elements."""
+"""Elements with the labels and numbers that a chart shows; its formulas are in other elements."""
 OOXML = Grammar(
     namespaces={
         f"{_OOXML}/wordprocessingml/2006/main": "w", f"{_STRICT}/wordprocessingml/main": "w",
@@ -76,70 +79,77 @@ _CHARTS = re.compile(r"(?:word|ppt)/charts/.*\.xml")
 _CORE = {".docx": "word/document.xml", ".pptx": "ppt/presentation.xml", ".odt": "content.xml"}
 
 
-def read(data: bytes, asked: Asked) -> Document:
-    """See ``document.Format``."""
-    suffix = next(each for each in SUFFIXES if asked.name.lower().endswith(each))
+def read(data: bytes, info: DocumentInfo) -> Document:
+    """Cut an office file into its paragraphs; see ``document.Format``."""
+    suffix = next(candidate for candidate in SUFFIXES if info.name.lower().endswith(candidate))
     pattern, grammar = _MEMBERS[suffix]
     members: dict[str, tuple[Text, Sequence[Part]]] = {}
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            _check(archive, suffix, asked)
+            _check(archive, suffix, info)
             for member in archive.infolist():
                 if pattern.fullmatch(member.filename):
                     if member.file_size > MOST_XML_BYTES:
-                        raise DataError(f"{asked.name}: {member.filename} has {member.file_size:,} bytes, too many")
-                    text = check(archive.read(member), replace(asked, name=f"{asked.name}: {member.filename}"))
+                        raise DataError(f"{info.name}: {member.filename} has {member.file_size:,} bytes, too many")
+                    text = check(archive.read(member), replace(info, name=f"{info.name}: {member.filename}"))
                     parts = paragraphs(text.text, grammar)
                     if any(isinstance(part, Unit) for part in parts):
                         members[member.filename] = text, parts
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
-        raise DataError(f"{asked.name}: not a {suffix} file, or a damaged one ({error})") from None
+        raise DataError(f"{info.name}: not a {suffix} file, or a damaged one ({error})") from None
     everything = [part for _, parts in members.values() for part in parts]
 
     def save(render: Callable[[Sequence[Part]], str]) -> bytes:
-        made = {name: text.encode(render(parts)) for name, (text, parts) in members.items()}
-        for name, content in made.items():
-            check(content, replace(asked, name=f"{asked.name}: {name}, as translated"))
-        return _repacked(data, made)
+        new_members = {name: text.encode(render(parts)) for name, (text, parts) in members.items()}
+        for name, content in new_members.items():
+            check(content, replace(info, name=f"{info.name}: {name}, as translated"))
+        return _repacked(data, new_members)
 
     return Document(everything, save, _data_sheets(data, members))
 
 
-def _data_sheets(data: bytes, translated: Collection[str]) -> tuple[Left, ...]:
-    """The workbooks that charts were made from, whose formulas and tables refer to cells by what they say."""
+def _data_sheets(data: bytes, translated: Collection[str]) -> tuple[Untranslated, ...]:
+    """Return the embedded workbooks of charts, if charts are translated; the workbooks are left as they are.
+
+    Their formulas and tables refer to cells by the text in them, so translated labels would break them.
+    """
     if not any(_CHARTS.fullmatch(name) for name in translated):
         return ()
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         sheets = [name for name in archive.namelist() if re.fullmatch(r".*/embeddings/.*\.xls[xmb]", name)]
-    return tuple(Left(name, "the data sheet of a chart keeps its labels") for name in sheets)
+    return tuple(Untranslated(name, "the data sheet of a chart keeps its labels") for name in sheets)
 
 
-def _check(archive: zipfile.ZipFile, suffix: str, asked: Asked) -> None:
-    """Refuse what is no office file, or would unpack to too much; nothing has been unpacked yet."""
+def _check(archive: zipfile.ZipFile, suffix: str, info: DocumentInfo) -> None:
+    """Check an archive by its directory, before anything is unpacked.
+
+    Raises:
+        DataError: It is not an office file of this kind, is encrypted, or would unpack to too much.
+    """
     members = archive.infolist()
     names = [member.filename for member in members]
     if _CORE[suffix] not in names:
-        raise DataError(f"{asked.name}: has no {_CORE[suffix]}, so it is no {suffix} file")
+        raise DataError(f"{info.name}: has no {_CORE[suffix]}, so it is not a {suffix} file")
     if len(set(names)) != len(names):
-        raise DataError(f"{asked.name}: has two members of the same name")
+        raise DataError(f"{info.name}: has two members of the same name")
     n_bytes = sum(member.file_size for member in members)
     if n_bytes > MOST_BYTES or len(members) > MOST_MEMBERS:
-        raise DataError(f"{asked.name}: unpacks to {n_bytes:,} bytes in {len(members):,} members: too much")
+        raise DataError(f"{info.name}: unpacks to {n_bytes:,} bytes in {len(members):,} members: too much")
     if any(member.flag_bits & 1 for member in members) or "EncryptedPackage" in names:
-        raise DataError(f"{asked.name}: is encrypted: remove its password first")
+        raise DataError(f"{info.name}: is encrypted: remove its password first")
 
 
 def _repacked(data: bytes, changed: dict[str, bytes]) -> bytes:
-    """The zip with some members changed."""
+    """Return the archive with the content of some members replaced; the others are copied."""
     out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as archive, zipfile.ZipFile(out, "w") as made:
-        made.comment = archive.comment
+    with zipfile.ZipFile(io.BytesIO(data)) as archive, zipfile.ZipFile(out, "w") as new_archive:
+        new_archive.comment = archive.comment
         for member in archive.infolist():
             if member.filename in changed:
-                made.writestr(member, changed[member.filename])
+                new_archive.writestr(member, changed[member.filename])
             elif member.is_dir():
-                made.writestr(member, b"")
+                new_archive.writestr(member, b"")
             else:
-                with archive.open(member) as source, made.open(copy.copy(member), "w") as out_member:
+                with archive.open(member) as source, new_archive.open(copy.copy(member), "w") as out_member:
                     shutil.copyfileobj(source, out_member, 1 << 20)
     return out.getvalue()

@@ -1,4 +1,8 @@
-"""Documents translated: one, or a folder of them, with a report of what was found and what was left."""
+"""Translate a document, or a folder of documents, and report the segments that stayed untranslated.
+
+report = translate_document(translator, "report.docx", "bericht.docx")
+print(report)  # 118 of 120 segments translated; 2 left: ...
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dragoman.documents import SUFFIXES, gettext, markdown, package, plain, subtitles, table, web, xliff
-from dragoman.documents.document import Asked, Document, Format, Left
-from dragoman.documents.units import Translations, says_something, units_of, write
+from dragoman.documents.document import Document, DocumentInfo, Untranslated
+from dragoman.documents.formats import format_of, supported_suffixes
+from dragoman.documents.units import Translations, has_words, units_of, write
 from dragoman.errors import ConfigError, DataError, DecodeError
 from dragoman.files import explained, refuse_an_input, write_bytes
 from dragoman.languages.known import is_unspaced
@@ -20,28 +24,26 @@ from dragoman.translation.options import TranslateOptions, takes
 from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
 
-FORMATS: tuple[Format, ...] = (plain, markdown, web, subtitles, table, gettext, xliff, package)
-
 MOST_BYTES = 1 << 28
-"""Of a file."""
+"""Largest accepted file in bytes."""
 
-NOT_MADE = frozenset({"memory", "dropped"})
-"""Kinds of notes where there is no translation."""
+NO_TRANSLATION = frozenset({"memory", "dropped"})
+"""Kinds of notes on texts that were not translated."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What became of a document's segments: each is translated, or left and named."""
+    """Counts of a document's segments, the untranslated segments, and notes on the translations."""
 
     found: int
     translated: int
-    left: tuple[Left, ...] = ()
-    notes: tuple[Note, ...] = ()  # of translations; each says of which text
+    left: tuple[Untranslated, ...] = ()
+    notes: tuple[Note, ...] = ()  # ``where`` is the beginning of the text
 
     def __str__(self) -> str:
-        said = f"{self.translated:,} of {self.found:,} segments translated"
-        whys = Counter(each.why for each in self.left)
-        return "; ".join([said, *(f"{n:,} left: {why}" for why, n in whys.items())])
+        counts = f"{self.translated:,} of {self.found:,} segments translated"
+        reasons = Counter(segment.why for segment in self.left)
+        return "; ".join([counts, *(f"{n:,} left: {why}" for why, n in reasons.items())])
 
     def __add__(self, other: Report) -> Report:
         return Report(
@@ -52,67 +54,69 @@ class Report:
 
 @dataclass(frozen=True)
 class Opened:
-    """A document that was read, and waits for the translations of its texts."""
+    """A document that was read and waits for the translations of its texts."""
 
     document: Document
-    asked: Asked
+    info: DocumentInfo
 
     @property
     def texts(self) -> list[str]:
-        """Every text to translate, once."""
-        return list(dict.fromkeys(unit.plain for unit in units_of(self.document.parts) if says_something(unit.plain)))
+        """Every text to translate, once, in document order."""
+        return list(dict.fromkeys(unit.plain for unit in units_of(self.document.parts) if has_words(unit.plain)))
 
     @property
     def has_tags(self) -> bool:
-        """Whether words must be followed to their places."""
+        """True if a unit has tags, whose places are found by word alignments."""
         return any(tag.share is None for unit in units_of(self.document.parts) for tag in unit.tags)
 
-    def finish(self, found: Mapping[str, Translation]) -> tuple[bytes, Report]:
-        """The file with its translations, and the report.
+    def finish(self, translations: Mapping[str, Translation]) -> tuple[bytes, Report]:
+        """Return the bytes of the translated file, and the report.
 
         Args:
-            found: The translation of each of ``texts``.
+            translations: The translation of each of ``texts``.
         """
-        missing = {text: _why_missing(one) for text, one in found.items() if _why_missing(one)}
-        made = Translations(
-            {text: one for text, one in found.items() if text not in missing},
-            is_unspaced(self.asked.src_lang), is_unspaced(self.asked.tgt_lang),
+        untranslated = {text: why for text, translation in translations.items() if (why := _why_missing(translation))}
+        usable = Translations(
+            {text: translation for text, translation in translations.items() if text not in untranslated},
+            is_unspaced(self.info.src_lang), is_unspaced(self.info.tgt_lang),
         )  # fmt: skip
-        missing |= dict.fromkeys(self.document.reject(made), "its translation would change the markup")
-        made = replace(made, of={text: one for text, one in made.of.items() if text not in missing})
-        segments = [unit.plain for unit in units_of(self.document.parts) if unit.plain in found]
-        left = [*self.document.left, *(Left(text, missing[text]) for text in segments if text in missing)]
-        notes = [replace(note, where=_short(text)) for text, one in found.items() for note in one.notes]
-        content = self.document.save(lambda parts: write(parts, made))
-        n_found = len(segments) + len(self.document.left)
-        return content, Report(n_found, n_found - len(left), tuple(left), tuple(notes))
+        untranslated |= dict.fromkeys(self.document.reject(usable), "its translation would change the markup")
+        by_text = {text: translation for text, translation in usable.by_text.items() if text not in untranslated}
+        usable = replace(usable, by_text=by_text)
+        segments = [unit.plain for unit in units_of(self.document.parts) if unit.plain in translations]
+        left = [
+            *self.document.left,
+            *(Untranslated(text, untranslated[text]) for text in segments if text in untranslated),
+        ]
+        notes = [replace(note, where=_short(text)) for text, line in translations.items() for note in line.notes]
+        content = self.document.save(lambda parts: write(parts, usable))
+        n_segments = len(segments) + len(self.document.left)
+        return content, Report(n_segments, n_segments - len(left), tuple(left), tuple(notes))
 
 
-def _why_missing(one: Translation) -> str:
-    if any(note.kind in NOT_MADE for note in one.notes):
+def _why_missing(translation: Translation) -> str:
+    """Return why a text has no usable translation; "" if it has one."""
+    if any(note.kind in NO_TRANSLATION for note in translation.notes):
         return "out of memory"
-    return "" if one.text.strip() else "the model gave an empty translation"
+    return "" if translation.text.strip() else "the model gave an empty translation"
 
 
 def _short(text: str) -> str:
+    """Return the first 60 characters of a text, for messages."""
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def format_of(name: str) -> Format | None:
-    """The format of a file, by its suffix; None: it is no document."""
-    return next((each for each in FORMATS if name.lower().endswith(each.SUFFIXES)), None)
-
-
-def open_document(data: bytes, asked: Asked) -> Opened:
-    """Read a document.
+def open_document(data: bytes, info: DocumentInfo) -> Opened:
+    """Read a document in the format that its suffix names.
 
     Raises:
-        DataError: Its suffix is not known, or it is not what its suffix says.
+        DataError: The suffix is unknown, or the bytes are not of its format.
     """
-    found = format_of(asked.name)
-    if found is None:
-        raise DataError(f"{asked.name}: no document that can be translated: {', '.join(SUFFIXES)} can")
-    return Opened(found.read(data, asked), asked)
+    document_format = format_of(info.name)
+    if document_format is None:
+        supported = ", ".join(supported_suffixes())
+        raise DataError(f"{info.name}: not a document that can be translated; supported are {supported}")
+    return Opened(document_format.read(data, info), info)
 
 
 @takes(TranslateOptions)
@@ -120,28 +124,28 @@ def translate_document(
     translator: Translator, src: Path | str, out: Path | str, options: TranslateOptions | Plan | None = None, *,
     columns: Sequence[str] = (), events: Events = QUIET, **changes: Any,
 ) -> Report:  # fmt: skip
-    """Translate a document, or a folder of documents, into another of the same shape; what is no text keeps its bytes.
+    """Translate a document, or a folder of documents; all but the text keeps its bytes.
 
     Args:
-        translator: Who translates.
-        src: A file; its suffix names its format (``SUFFIXES``). Of a folder every file, and the folders in it.
-        out: The file, or the folder, to write; it has the same suffix.
+        translator: The model.
+        src: A document, whose suffix names its format (``formats.FORMATS``); or a folder, with all documents below it.
+        out: The file to write, with the same suffix; or the folder.
         options: As for ``Translator.translate``.
-        columns: The columns of a table that are translated, by their headings.
-        events: Who is told of warnings and progress.
+        columns: Headings of the table columns to translate.
+        events: Callbacks for warnings and progress.
 
     Returns:
-        How many segments were found and translated, and which were left, and why.
+        The numbers of segments found and translated, and the untranslated segments with their reasons.
 
     Raises:
-        DataError: A file cannot be read, or is not of its format; nothing of it is written.
-        ConfigError: An option is unknown or impossible.
+        DataError: A file cannot be read or is not of its format; it is not written.
+        ConfigError: An option is unknown or cannot be combined with another.
     """
-    asked_for = TranslateOptions.of(options.options if isinstance(options, Plan) else options, changes)
+    requested = TranslateOptions.of(options.options if isinstance(options, Plan) else options, changes)
     try:
-        plan = translator.plan(replace(asked_for, alignments=True))
+        plan = translator.plan(replace(requested, alignments=True))
     except ConfigError:
-        plan = translator.plan(asked_for)  # what else is wrong is refused here
+        plan = translator.plan(requested)  # raises if the reason was anything but the alignments
         if events.warn is not None:
             events.warn(Note("alignment", "this engine has no alignments: tags and styles are placed by position"))
     if not isinstance(plan.options.prefix, str):
@@ -152,41 +156,43 @@ def translate_document(
     files = list(_pairs(src, out))
 
     def opened_from(path: Path) -> Opened:
-        return open_document(_content(path), Asked(str(path), plan.src_lang, plan.tgt_lang, tuple(columns)))
+        return open_document(_content(path), DocumentInfo(str(path), plan.src_lang, plan.tgt_lang, tuple(columns)))
 
+    # Read all documents first: a bad one is refused before minutes of translating. Only one is held in memory.
     for path, _ in files[1:]:
-        opened_from(path)  # what cannot be read is refused before minutes of translating
+        opened_from(path)
+    # Warnings are given below with the name of the file; a text that runs out of memory is reported, not raised.
+    text_events = replace(events, warn=None, failed=lambda note: None)
     for path, to in files:
         opened = opened_from(path)
         texts = opened.texts
-        told = replace(events, warn=None, failed=lambda note: None, progress=events.progress)
-        found = dict(zip(texts, translator.translate_planned(texts, plan, told), strict=True))
-        content, one = opened.finish(found)
+        translations = dict(zip(texts, translator.translate_planned(texts, plan, text_events), strict=True))
+        content, file_report = opened.finish(translations)
         to.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(to, content)
-        report += one
-        for note in one.notes:
+        report += file_report
+        for note in file_report.notes:
             if events.warn is not None:
                 events.warn(replace(note, where=f"{path}: {note.where}"))
     return report
 
 
 def _pairs(src: Path, out: Path) -> Iterator[tuple[Path, Path]]:
-    """What is read, and what is written for it.
+    """Yield each document to read with the path to write its translation to.
 
     Raises:
-        DataError: They do not fit, or there is no document.
+        DataError: ``out`` is in the folder ``src`` or has another suffix, or ``src`` holds no documents.
     """
     if src.is_dir():
         files = [path for path in sorted(src.rglob("*")) if path.is_file()]
-        found = [path for path in files if format_of(path.name) is not None]
-        if not found:
-            raise DataError(f"{src}: has no document in it; these can be translated: {', '.join(SUFFIXES)}")
+        documents = [path for path in files if format_of(path.name) is not None]
+        if not documents:
+            raise DataError(f"{src}: has no document in it; supported are {', '.join(supported_suffixes())}")
         if out.resolve().is_relative_to(src.resolve()):
             raise DataError(f"{out}: lies in the folder that is read: give another --out")
         if out.exists() and not out.is_dir():
             raise DataError(f"{out}: a folder of documents becomes a folder, and this is a file")
-        yield from ((path, out / path.relative_to(src)) for path in found)
+        yield from ((path, out / path.relative_to(src)) for path in documents)
         return
     if src.suffix.lower() != out.suffix.lower():
         raise DataError(f"{out}: must end in {src.suffix}, as {src} does: a document keeps its format")
@@ -194,6 +200,12 @@ def _pairs(src: Path, out: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def _content(path: Path) -> bytes:
+    """Read the bytes of a file.
+
+    Raises:
+        DataError: It has more than ``MOST_BYTES``.
+        DragomanError: It cannot be read.
+    """
     with explained(path):
         if path.stat().st_size > MOST_BYTES:
             raise DataError(f"{path}: more than {MOST_BYTES:,} bytes, too many for a document")

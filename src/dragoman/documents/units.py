@@ -1,8 +1,8 @@
-"""Units of text, the tags inside them, and how a translation is written with its tags at their places.
+"""Units of text with the tags inside them, and writing a translation with its tags in the right places.
 
-Tags are never shown to the model. They keep their number and their order, hence their nesting, and every byte. An
-element encloses the translations of the words that it enclosed, by the word alignment, or by position where there is
-none. A cut (the end of a subtitle, a line break) stands as far into the translation as it stands into the text.
+The model never sees tags. They keep their number, order (hence nesting) and bytes. An element encloses the translations
+of the words that it encloses in the source, by the word alignment; without an alignment, by relative position. A cut
+(the end of a subtitle, a line break) stands at the same fraction of the translation as of the source text.
 """
 
 from __future__ import annotations
@@ -19,58 +19,61 @@ from dragoman.translation.assemble import Translation
 from dragoman.translation.keeping.protected import find, without_spans
 
 Part = Union[str, "Unit"]
-"""Source as it stands, or text to translate."""
+"""Source that is written unchanged, or a unit of text to translate."""
+
+WordSpan = tuple[int, int]
+"""First character of a word, and the one after its last."""
 
 
 @dataclass(frozen=True)
 class Tag:
-    """What stands inside a text and is none."""
+    """Markup inside a unit: a tag, a placeholder, or the cut between two lines or cues."""
 
-    place: int  # before which character of the text
-    parts: tuple[Part, ...]  # its source; units where it holds text of its own, as a footnote does
+    place: int  # number of characters of the unit's text before it
+    parts: tuple[Part, ...]  # its source, with units for text of its own, such as a footnote
     kind: Literal["open", "close", "point"] = "point"
-    name: str = ""  # opening and closing tags of one element have the same
-    share: float | None = None  # of a cut: how far into the translation, from 0 to 1
+    name: str = ""  # the opening and the closing tag of an element share it
+    share: float | None = None  # for a cut: fraction of the translation before it, 0 to 1
 
 
 def escape(text: str) -> str:
-    """Text as it stands between the tags of HTML and XML."""
+    """Return text with ``&``, ``<`` and ``>`` escaped, as HTML and XML need it between tags."""
     return html.escape(text, quote=False)
 
 
 @dataclass
 class Unit:
-    """A stretch of text that is translated in one piece, and the tags inside it."""
+    """A stretch of text that is translated in one piece, and the markup inside it."""
 
-    text: str = ""  # entities resolved, white space as it is
+    text: str = ""  # entities resolved, white space as in the source
     tags: list[Tag] = field(default_factory=list)
-    raw: list[Part] = field(default_factory=list)  # what is written where it is not translated
+    raw: list[Part] = field(default_factory=list)  # source to write if there is no translation
     escape: Callable[[str], str] = escape
-    styles: Sequence[tuple[str, str]] = (("", ""),)  # what is written around text: first the usual one
-    styled: list[tuple[int, int, int]] = field(default_factory=list)  # from, to, and an index of ``styles``
+    styles: Sequence[tuple[str, str]] = (("", ""),)  # source before and after text in each style; the usual style first
+    styled: list[tuple[int, int, int]] = field(default_factory=list)  # start, end and index into ``styles``
 
     @property
     def plain(self) -> str:
-        """What the model is given: one line, white space as single spaces."""
+        """Text as the model reads it: one line, with single spaces."""
         return " ".join(self.text.split())
 
 
 @dataclass(frozen=True)
 class Translations:
-    """What became of units, by their plain text."""
+    """Translations of a document's units, and whether each language is written without spaces between words."""
 
-    of: Mapping[str, Translation]
+    by_text: Mapping[str, Translation]  # keyed by ``Unit.plain``
     src_unspaced: bool = False
     tgt_unspaced: bool = False
 
 
-def says_something(text: str) -> bool:
-    """Is there a word in it, beside numbers, addresses and placeholders? What has none stays as it is."""
+def has_words(text: str) -> bool:
+    """True if the text contains letters outside numbers, addresses and placeholders; otherwise it stays as it is."""
     return any(character.isalpha() for character in without_spans(text, find(text)))
 
 
 def units_of(parts: Sequence[Part]) -> Iterator[Unit]:
-    """Every unit in its order, those inside tags too."""
+    """Yield every unit in document order, those inside tags too."""
     for part in parts:
         if isinstance(part, Unit):
             yield part
@@ -78,90 +81,125 @@ def units_of(parts: Sequence[Part]) -> Iterator[Unit]:
                 yield from units_of(tag.parts)
 
 
-def write(parts: Sequence[Part], found: Translations) -> str:
-    """Parts with their units translated; a unit without a translation is written as it stood."""
-    out = []
+def write(parts: Sequence[Part], translations: Translations) -> str:
+    """Return the parts as text, with each unit translated; a unit without a translation keeps its source."""
+    written = []
     for part in parts:
         if isinstance(part, str):
-            out.append(part)
-        elif part.plain in found.of:
-            out.append(_translated(part, found.of[part.plain], found))
+            written.append(part)
+        elif part.plain in translations.by_text:
+            written.append(_translated(part, translations.by_text[part.plain], translations))
         else:
-            out.append(write(part.raw, found))
-    return "".join(out)
+            written.append(write(part.raw, translations))
+    return "".join(written)
 
 
-def _translated(unit: Unit, translation: Translation, found: Translations) -> str:
-    """The translation of a unit with its tags and styles."""
-    partners = _partners(unit, translation, found)
-    styles = _styles(unit, translation.text, partners, found)
-    out: list[str] = []
-    text, style = "", 0
+@dataclass(frozen=True)
+class _WordLinks:
+    """Words of a unit and of its translation, and which of them translate each other."""
+
+    text: str  # of the translation
+    src_words: Sequence[WordSpan]
+    tgt_words: Sequence[WordSpan]
+    targets: Mapping[int, Sequence[int]]  # for the number of a source word: numbers of target words
+    tgt_unspaced: bool
+
+
+def _word_links(unit: Unit, translation: Translation, translations: Translations) -> _WordLinks:
+    """Return the links of the word alignment; without one, words are linked by their relative position."""
+    text, unspaced = translation.text, translations.tgt_unspaced
+    if not (unit.tags or unit.styled):  # nothing needs a place
+        return _WordLinks(text, (), (), {}, unspaced)
+    src_words = word_spans(unit.text, translations.src_unspaced)
+    tgt_words = word_spans(text, unspaced)
+    targets: dict[int, list[int]] = {}
+    for src, tgt in translation.alignment or ():
+        targets.setdefault(src, []).append(tgt)
+    if not targets and tgt_words:
+        n_src, n_tgt = len(src_words), len(tgt_words)
+        targets = {i: [min(n_tgt - 1, i * n_tgt // n_src)] for i in range(n_src)}
+    return _WordLinks(text, src_words, tgt_words, targets, unspaced)
+
+
+def _translated(unit: Unit, translation: Translation, translations: Translations) -> str:
+    """Return the translation of a unit with its tags and styles."""
+    links = _word_links(unit, translation, translations)
+    styles = _styles(unit, links)
+    written: list[str] = []
+    run, style = "", 0  # characters in the same style that are not written yet
 
     def flush() -> None:
-        nonlocal text
-        if text:
+        nonlocal run
+        if run:
             before, after = unit.styles[style]
-            out.append(before + unit.escape(text) + after)
-        text = ""
+            written.append(before + unit.escape(run) + after)
+        run = ""
 
-    for piece in _sequence(unit, translation.text, partners, found):
+    for piece in _sequence(unit, links):
         if isinstance(piece, Tag):
             flush()
-            out.append(write(piece.parts, found))
+            written.append(write(piece.parts, translations))
         elif isinstance(piece, str):
-            text += piece
+            run += piece
         else:
             for i in piece:
                 if styles[i] != style:
                     flush()
                     style = styles[i]
-                text += translation.text[i]
+                run += links.text[i]
     flush()
-    return "".join(out)
+    return "".join(written)
 
 
-def _sequence(unit: Unit, text: str, partners: dict[int, list[int]], found: Translations) -> list[str | range | Tag]:
-    """What is written, in its order: characters of the translation, tags, and the white space around the unit."""
-    last = len(unit.text)
-    head = unit.text[: last - len(unit.text.lstrip())]
-    tail = unit.text[len(unit.text.rstrip()) :]
-    out: list[str | range | Tag] = []
-    at, headed = 0, False
+def _sequence(unit: Unit, links: _WordLinks) -> list[str | range | Tag]:
+    """Return the pieces to write, in order: tags, ranges of the translation's characters, and white space.
+
+    The white space is that around the unit's text, and spaces that set a placeholder off from a word.
+    """
+    text, end = links.text, len(unit.text)
+    leading = unit.text[: end - len(unit.text.lstrip())]
+    trailing = unit.text[len(unit.text.rstrip()) :]
+    pieces: list[str | range | Tag] = []
+    at, leading_written = 0, False
 
     def ends_in_space() -> bool:
-        """Does it, or is there nothing?"""
-        piece = out[-1] if out else ""
+        """True if the last piece ends in white space or is empty; nothing written counts as a space."""
+        piece = pieces[-1] if pieces else ""
         if isinstance(piece, Tag):
             return False
         return len(piece) == 0 or (piece if isinstance(piece, str) else text[piece[-1]])[-1].isspace()
 
-    for place, tag in zip(_places(unit, text, partners, found), unit.tags, strict=True):
-        place = max(place, at)  # their order is kept, and with it their nesting
-        if not headed and (tag.place > 0 or place > 0):
-            out.append(head)
-            headed = True
-        piece = _trimmed(text, at, place, out[-1] if out else "", tag)
+    for place, tag in zip(_places(unit, links), unit.tags, strict=True):
+        place = max(place, at)  # keeps the order of the tags, and with it their nesting
+        if not leading_written and (tag.place > 0 or place > 0):
+            pieces.append(leading)
+            leading_written = True
+        pieces.append(_trimmed(text, range(at, place), pieces[-1] if pieces else "", tag))
         at = place
-        out.append(piece)
         if tag.share is not None:
-            out.append(tag)
+            pieces.append(tag)
             continue
-        if place == len(text) and tag.place == last and tail:
-            out.append(tail)
-            tail = ""
-        alone = tag.kind == "point"
-        if alone and unit.text[tag.place - 1 : tag.place].isspace() and not ends_in_space():
-            out.append(" ")
-        out.append(tag)
-        if alone and unit.text[tag.place : tag.place + 1].isspace() and text[at : at + 1].strip() and headed:
-            out.append(" ")
-    rest = _trimmed(text, at, len(text), out[-1] if out else "", None)
-    return [*out, rest, tail] if headed else [*out, head, rest, tail]
+        if place == len(text) and tag.place == end and trailing:
+            pieces.append(trailing)
+            trailing = ""
+        is_point = tag.kind == "point"
+        if is_point and unit.text[tag.place - 1 : tag.place].isspace() and not ends_in_space():
+            pieces.append(" ")
+        pieces.append(tag)
+        if (
+            is_point
+            and unit.text[tag.place : tag.place + 1].isspace()
+            and text[at : at + 1].strip()
+            and leading_written
+        ):
+            pieces.append(" ")
+    last = _trimmed(text, range(at, len(text)), pieces[-1] if pieces else "", None)
+    return [*pieces, last, trailing] if leading_written else [*pieces, leading, last, trailing]
 
 
-def _trimmed(text: str, start: int, end: int, before: str | range | Tag, after: Tag | None) -> range:
-    """From ``start`` to ``end`` without the spaces beside a cut."""
+def _trimmed(text: str, span: range, before: str | range | Tag, after: Tag | None) -> range:
+    """Return the span of ``text`` without the spaces next to a cut, where a line ends anyway."""
+    start, end = span.start, span.stop
     if isinstance(before, Tag) and before.share is not None:
         start = min(end, start + len(text[start:end]) - len(text[start:end].lstrip()))
     if after is not None and after.share is not None:
@@ -169,102 +207,95 @@ def _trimmed(text: str, start: int, end: int, before: str | range | Tag, after: 
     return range(start, end)
 
 
-def _partners(unit: Unit, translation: Translation, found: Translations) -> dict[int, list[int]]:
-    """For each word of a unit the words of its translation; by position where there is no alignment."""
-    partners: dict[int, list[int]] = {}
-    for src, tgt in translation.alignment or ():
-        partners.setdefault(src, []).append(tgt)
-    if not partners and (unit.tags or unit.styled):
-        n_src = len(word_spans(unit.text, found.src_unspaced))
-        n_tgt = len(word_spans(translation.text, found.tgt_unspaced))
-        partners = {i: [min(n_tgt - 1, i * n_tgt // n_src)] for i in range(n_src) if n_tgt}
-    return partners
-
-
-def _styles(unit: Unit, text: str, partners: dict[int, list[int]], found: Translations) -> list[int]:
-    """The style of each character of a translation: that of the word that it translates."""
+def _styles(unit: Unit, links: _WordLinks) -> list[int]:
+    """Return the style of each character of a translation: the style of the source word that it translates."""
+    n_chars = len(links.text)
     if not unit.styled:
-        return [0] * len(text)
-    of_source = [0] * len(unit.text)
+        return [0] * n_chars
+    src_styles = [0] * len(unit.text)
     for start, end, style in unit.styled:
-        of_source[start:end] = [style] * (end - start)
-    sources: dict[int, tuple[int, int]] = {}
-    for number, span in enumerate(word_spans(unit.text, found.src_unspaced)):
-        for tgt in partners.get(number, ()):
+        src_styles[start:end] = [style] * (end - start)
+    sources: dict[int, WordSpan] = {}  # number of a target word: span of the first source word it is linked to
+    for number, span in enumerate(links.src_words):
+        for tgt in links.targets.get(number, ()):
             sources.setdefault(tgt, span)
-    styles: list[int | None] = [None] * len(text)
-    for number, (start, end) in enumerate(word_spans(text, found.tgt_unspaced)):
+    styles: list[int | None] = [None] * n_chars
+    for number, (start, end) in enumerate(links.tgt_words):
         if number not in sources:
             continue
         first, last = sources[number]
         core = next((i for i in range(first, last) if unit.text[i].isalnum()), first)
-        styles[start:end] = [of_source[core]] * (end - start)
-        for i in range(start, end):  # signs around a word have the style of those in the source
-            if text[i].isalnum():
+        styles[start:end] = [src_styles[core]] * (end - start)
+        # Punctuation around the word takes the style of the punctuation around the source word.
+        for i in range(start, end):
+            if links.text[i].isalnum():
                 break
-            styles[i] = of_source[first]
+            styles[i] = src_styles[first]
         for i in range(end - 1, start, -1):
-            if text[i].isalnum():
+            if links.text[i].isalnum():
                 break
-            styles[i] = of_source[last - 1]
+            styles[i] = src_styles[last - 1]
     return _filled(styles)
 
 
 def _filled(styles: Sequence[int | None]) -> list[int]:
-    """Where a style is not known it is that of both sides, or else the usual one."""
+    """Replace each unknown style (None) by the style on both its sides, or by the usual one (0) if these differ."""
     before, after = list(styles), list(styles)
     for i in range(1, len(styles)):
         before[i] = before[i - 1] if before[i] is None else before[i]
     for i in range(len(styles) - 2, -1, -1):
         after[i] = after[i + 1] if after[i] is None else after[i]
-    return [one or 0 if one == other else 0 for one, other in zip(before, after, strict=True)]
+    return [left or 0 if left == right else 0 for left, right in zip(before, after, strict=True)]
 
 
-def _places(unit: Unit, text: str, partners: dict[int, list[int]], found: Translations) -> list[int]:
-    """Where in the translation each tag of a unit belongs, by its characters."""
+def _places(unit: Unit, links: _WordLinks) -> list[int]:
+    """Return for each tag of a unit the character of the translation that it stands before."""
     if not unit.tags:
         return []
-    words = word_spans(unit.text, found.src_unspaced)
-    target = word_spans(text, found.tgt_unspaced)
-    ends = [end for _, end in words]
-    places = [_of_point(tag.place, unit.text, words, ends, text, target, partners) for tag in unit.tags]
+    text, src_words, tgt_words = links.text, links.src_words, links.tgt_words
+    ends = [end for _, end in src_words]
+    places = [_point_place(tag.place, unit.text, ends, links) for tag in unit.tags]
+    # An element encloses the translations of the words that it encloses in the source, from the first to the last.
     for first, last in _elements(unit.tags):
         start, end = unit.tags[first].place, unit.tags[last].place
-        inside = range(bisect_right(ends, start), bisect_left(words, (end, 0)))
-        partner = [tgt for i in inside for tgt in partners.get(i, ())]
-        if partner and start < end:
-            places[first] = _inward(unit.text, start, text, target[min(partner)][0], 1)
-            places[last] = _inward(unit.text, end, text, target[max(partner)][1], -1)
-    code = [(span.start, span.end) for span in find(text) if span.kind == "code"]  # which is not cut in two
+        inside = range(bisect_right(ends, start), bisect_left(src_words, (end, 0)))
+        targets = [tgt for i in inside for tgt in links.targets.get(i, ())]
+        if targets and start < end:
+            places[first] = _past_punctuation(unit.text, start, text, tgt_words[min(targets)][0], 1)
+            places[last] = _past_punctuation(unit.text, end, text, tgt_words[max(targets)][1], -1)
+    code = [(span.start, span.end) for span in find(text) if span.kind == "code"]  # a tag must not stand inside code
     places = [_outside(place, code) for place in places]
-    return _with_cuts(places, unit.tags, text, found.tgt_unspaced, code)
+    return _with_cuts(places, unit.tags, text, links.tgt_unspaced, code)
 
 
-def _outside(place: int, code: Sequence[tuple[int, int]]) -> int:
-    """The place, or the end of the code that it is in."""
-    i = bisect_left(code, (place, 0)) - 1
-    return code[i][1] if i >= 0 and place < code[i][1] else place
+def _outside(place: int, spans: Sequence[WordSpan]) -> int:
+    """Return the place, or the end of the span that it lies in."""
+    i = bisect_left(spans, (place, 0)) - 1
+    return spans[i][1] if i >= 0 and place < spans[i][1] else place
 
 
-def _of_point(
-    place: int, src: str, words: Sequence[tuple[int, int]], ends: Sequence[int], text: str,
-    target: Sequence[tuple[int, int]], partners: dict[int, list[int]],
-) -> int:  # fmt: skip
-    """The place of a tag that encloses nothing: where the word that it is attached to went, else the word after it."""
+def _point_place(place: int, src: str, ends: Sequence[int], links: _WordLinks) -> int:
+    """Return the place of a tag that encloses nothing: after the word it follows directly, else before the next word.
+
+    Args:
+        place: Its place in the source text ``src``.
+        ends: The end of each source word.
+    """
+    words = links.src_words
     if not words or place <= words[0][0]:
         return 0
     for i in range(bisect_left(ends, place), len(words)):
         begin, end = words[i]
-        if begin < place <= end and partners.get(i):
-            return _inward(src, place, text, target[max(partners[i])][1], -1)
-        if begin >= place and partners.get(i):
-            return target[min(partners[i])][0]
-    return len(text)
+        if begin < place <= end and links.targets.get(i):
+            return _past_punctuation(src, place, links.text, links.tgt_words[max(links.targets[i])][1], -1)
+        if begin >= place and links.targets.get(i):
+            return links.tgt_words[min(links.targets[i])][0]
+    return len(links.text)
 
 
 def _elements(tags: Sequence[Tag]) -> list[tuple[int, int]]:
-    """The indices of each opening tag and the tag that closes it; from the innermost out."""
-    found, open_tags, n_open = [], [], Counter[str]()
+    """Return the indices of each opening tag and of the tag that closes it, the innermost elements first."""
+    elements, open_tags, n_open = [], [], Counter[str]()
     for i, tag in enumerate(tags):
         if tag.kind == "open":
             open_tags.append((tag.name, i))
@@ -274,48 +305,57 @@ def _elements(tags: Sequence[Tag]) -> list[tuple[int, int]]:
                 name, first = open_tags.pop()
                 n_open[name] -= 1
                 if name == tag.name:
-                    found.append((first, i))
+                    elements.append((first, i))
                     break
-    return found
+    return elements
 
 
-def _inward(src: str, place: int, text: str, wanted: int, step: int) -> int:
-    """Past punctuation that the tag leaves outside in the source: ``<b>Hi</b>!`` becomes ``<b>Hallo</b>!``."""
-    beside = src[place - 1 : place] if step > 0 else src[place : place + 1]
-    if not beside or beside.isspace() or beside.isalnum():
-        return wanted
-    while 0 < wanted < len(text) + (step < 0) and not (text[wanted] if step > 0 else text[wanted - 1]).isalnum():
-        wanted += step
-    return wanted
+def _past_punctuation(src: str, src_place: int, text: str, place: int, step: int) -> int:
+    """Move a place past punctuation that stands outside the tag in the source: ``<b>Hi</b>!``, ``<b>Hallo</b>!``.
+
+    Args:
+        src_place: Place of the tag in ``src``; ``place`` is its place in the translation ``text``.
+        step: 1 for an opening tag, which moves right; -1 for a closing tag, which moves left.
+    """
+    neighbour = src[src_place - 1 : src_place] if step > 0 else src[src_place : src_place + 1]
+    if not neighbour or neighbour.isspace() or neighbour.isalnum():
+        return place
+    while 0 < place < len(text) + (step < 0) and not (text[place] if step > 0 else text[place - 1]).isalnum():
+        place += step
+    return place
 
 
 REACH = 40
-"""Characters that a cut may move for the sake of a pause."""
+"""Number of characters that a cut may move to fall on a pause."""
 
 _PAUSES = frozenset(",;:.!?…，、；：。！？")
 
 
 def _with_cuts(
-    places: list[int], tags: Sequence[Tag], text: str, unspaced: bool, whole: Sequence[tuple[int, int]]
+    places: list[int], tags: Sequence[Tag], text: str, unspaced: bool, code: Sequence[WordSpan]
 ) -> list[int]:
-    """The places with those of cuts, each between two words, best after punctuation; tags stay on their side."""
+    """Return the places with those of the cuts set: between two words, if possible after punctuation.
+
+    Each other tag stays on its side of every cut. ``code`` holds spans of ``text`` that no cut may divide.
+    """
     if all(tag.share is None for tag in tags):
         return places
     edges = [i for i in range(1, len(text)) if (text[i - 1].isspace() or (unspaced and not text[i].isspace()))]
-    edges = [edge for edge in edges if _outside(edge, whole) == edge]
-    before = 0
+    edges = [edge for edge in edges if _outside(edge, code) == edge]
+    previous = 0
     for i, tag in enumerate(tags):
         if tag.share is None:
             continue
+        # Among the edges near the cut's share of the text take the nearest; a pause counts as ``slack`` nearer.
         wanted, slack = tag.share * len(text), min(REACH, len(text) / 12)
         near = bisect_left(edges, wanted)
-        first = max(bisect_right(edges, before), bisect_left(edges, wanted - slack) - 1, 0)
+        first = max(bisect_right(edges, previous), bisect_left(edges, wanted - slack) - 1, 0)
         last = max(first + 1, bisect_right(edges, wanted + slack) + 1, near + 1)
-        before = min(
+        previous = min(
             edges[first:last], default=len(text),
             key=lambda edge: abs(edge - wanted) - (slack if _PAUSES & set(text[max(0, edge - 2) : edge]) else 0),
         )  # fmt: skip
-        places[i] = before
+        places[i] = previous
     limit = len(text)
     for i in range(len(tags) - 1, -1, -1):
         if tags[i].share is None:

@@ -1,4 +1,4 @@
-"""XML as its own text: checked by lxml, then cut into tokens, so that what is not translated keeps its bytes."""
+"""XML checked by lxml, then cut into tokens of its own source text, so that untranslated source keeps its bytes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dragoman.documents.document import Asked, Text, decode
+from dragoman.documents.document import DocumentInfo, Text, decode
 from dragoman.errors import ConfigError, DataError, not_installed
 
 _TOKEN = re.compile(
@@ -22,46 +22,51 @@ _ATTRIBUTE = re.compile(r"\s([\w:.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 
 @dataclass(frozen=True)
 class Token:
-    """A tag, or text between two of them."""
+    """A tag, a comment, or the text between two of them."""
 
     source: str
     kind: Literal["open", "close", "empty", "text", "other"]
-    name: str = ""  # with the usual prefix of its namespace, whatever the file's is
+    name: str = ""  # element name with the usual prefix of its namespace, whichever prefix the file uses
 
     @property
     def text(self) -> str:
-        """What text says."""
+        """Text of a text token, with its entities resolved."""
         return self.source[9:-3] if self.source.startswith("<![CDATA[") else html.unescape(self.source)
 
     def get(self, name: str) -> str | None:
-        """An attribute."""
+        """Return the value of an attribute of the tag; None if it has no such attribute."""
         return next(
             (html.unescape(own or other) for key, own, other in _ATTRIBUTE.findall(self.source) if key == name), None
         )
 
 
-def check(data: bytes, asked: Asked) -> Text:
-    """The text of an XML file.
+def check(data: bytes, info: DocumentInfo) -> Text:
+    """Check that the bytes are well-formed XML without a DOCTYPE, and return their text.
 
     Raises:
-        DataError: It is not well-formed, or has a DOCTYPE: entities could be a bomb, or name other files.
+        DataError: The XML is not well-formed, or has a DOCTYPE: entities could exhaust memory or read other files.
         ConfigError: lxml is not installed.
     """
     declared = _DECLARED.search(data[:200])
-    text = decode(data, asked, declared[1].decode() if declared else None)
+    text = decode(data, info, declared[1].decode() if declared else None)
     if _DOCTYPE.match(text.text):
-        raise DataError(f"{asked.name}: has a DOCTYPE, which could define entities: such files are refused")
+        raise DataError(f"{info.name}: has a DOCTYPE, which could define entities: such files are refused")
     etree = _lxml()
     try:
         etree.fromstring(
             data, etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
         )
     except etree.XMLSyntaxError as error:
-        raise DataError(f"{asked.name}: not well-formed XML: {error.msg}") from None
+        raise DataError(f"{info.name}: not well-formed XML: {error.msg}") from None
     return text
 
 
 def _lxml() -> Any:
+    """Return the module ``lxml.etree``.
+
+    Raises:
+        ConfigError: lxml is not installed.
+    """
     try:
         from lxml import etree
     except ImportError:
@@ -70,40 +75,40 @@ def _lxml() -> Any:
 
 
 def tokens(text: str, prefixes: dict[str, str]) -> list[Token]:
-    """The tokens of well-formed XML.
+    """Cut well-formed XML into tokens; joined, their sources are the text again.
 
     Args:
-        prefixes: Of namespaces; names in others keep the prefix of the file.
+        prefixes: The usual prefix of each namespace; names in other namespaces keep the prefix of the file.
     """
-    own = {match[1] or "": prefixes.get(match[2] or match[3]) for match in _NAMESPACE.finditer(text)}
-    found, at = [], 0
+    usual_prefix = {match[1] or "": prefixes.get(match[2] or match[3]) for match in _NAMESPACE.finditer(text)}
+    result, at = [], 0
     for match in _TOKEN.finditer(text):
         if match.start() > at:
-            found.append(Token(text[at : match.start()], "text"))
+            result.append(Token(text[at : match.start()], "text"))
         at = match.end()
         source = match[0]
         if source.startswith("<![CDATA["):
-            found.append(Token(source, "text"))
+            result.append(Token(source, "text"))
         elif source.startswith(("<!", "<?")):
-            found.append(Token(source, "other"))
+            result.append(Token(source, "other"))
         else:
             named = _NAME.match(source)
             prefix, _, local = (named[1] if named else "").rpartition(":")
-            usual = own.get(prefix)
+            usual = usual_prefix.get(prefix)
             name = f"{prefix}:{local}" if usual is None and prefix else f"{usual}:{local}" if usual else local
             kind: Any = "close" if source.startswith("</") else "empty" if source.endswith("/>") else "open"
-            found.append(Token(source, kind, name))
+            result.append(Token(source, kind, name))
     if at < len(text):
-        found.append(Token(text[at:], "text"))
-    return found
+        result.append(Token(text[at:], "text"))
+    return result
 
 
-def ends(found: list[Token]) -> dict[int, int]:
-    """For each opening token where its closing one is."""
-    open_, closing = [], {}
-    for i, token in enumerate(found):
+def closing_tags(tokens: list[Token]) -> dict[int, int]:
+    """Return for the index of each opening tag the index of the tag that closes it."""
+    still_open, closing = [], {}
+    for i, token in enumerate(tokens):
         if token.kind == "open":
-            open_.append(i)
+            still_open.append(i)
         elif token.kind == "close":
-            closing[open_.pop()] = i
+            closing[still_open.pop()] = i
     return closing

@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dragoman.documents.document import Asked
+from dragoman.documents.document import DocumentInfo
 from dragoman.documents.translate import Opened, open_document
 from dragoman.errors import DragomanError
 from dragoman.files import explained, write_bytes, write_text
@@ -119,7 +119,7 @@ class Documents:
         if len(self._tasks) >= MOST_WAITING or len(self._jobs()) >= MOST_JOBS:
             raise BusyError(10.0)
         name = _file_name(name)
-        asked = Asked(name, columns=tuple(columns))
+        asked = DocumentInfo(name, columns=tuple(columns))
         opened = await asyncio.to_thread(open_document, data, asked)
         pair = self._service.pair(source, target, opened.texts[:100])
         opened = await asyncio.to_thread(
@@ -193,7 +193,7 @@ class Documents:
             async with self._turns:
                 job = self._keep(replace(job, status="translating"))
                 data = (self._path(job.id) / "source").read_bytes()
-                asked = Asked(job.name, pair.src, pair.tgt, tuple(job.columns))
+                asked = DocumentInfo(job.name, pair.src, pair.tgt, tuple(job.columns))
                 opened = await asyncio.to_thread(open_document, data, asked)
                 content, report = await asyncio.to_thread(opened.finish, await self._found(opened, pair, options))
                 await asyncio.to_thread(write_bytes, self.result(job), content)

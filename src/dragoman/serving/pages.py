@@ -10,6 +10,8 @@ from fastapi.responses import HTMLResponse
 
 from dragoman.documents import SUFFIXES
 from dragoman.languages.known import unspaced_codes
+from dragoman.languages.codes import UNSPACED
+from dragoman.documents.formats import supported_suffixes
 from dragoman.pages.colours import scale
 from dragoman.pages.render import checksum, render
 from dragoman.serving.http import state_of
@@ -39,7 +41,7 @@ def _index(state: State) -> str:
         "beam": min(pair.translator.config.decode.beam_size for pair in pairs),
         "explained": EXPLAINED,
         "scale": scale(),
-        "documents": list(SUFFIXES),
+        "documents": list(supported_suffixes()),
     }
     return render("serve.html", settings=settings)
 

@@ -14,6 +14,8 @@ from pydantic import BaseModel, Field
 
 from dragoman.documents import SUFFIXES
 from dragoman.serving.apis.api import Api
+from dragoman.documents.formats import supported_suffixes
+from dragoman.serving.glossaries import UnknownError
 from dragoman.serving.http import (
     COLUMN,
     body_of,
@@ -182,7 +184,7 @@ async def settings(request: Request) -> dict[str, Any]:
         "keyRequired": state.keys is not None,
         "suggestions": False,
         "filesTranslation": True,
-        "supportedFilesFormat": list(SUFFIXES),
+        "supportedFilesFormat": list(supported_suffixes()),
         "language": {
             "source": {"code": "auto", "name": "Auto Detect"},
             "target": {"code": first.tgt, "name": name_of(first.tgt)},
