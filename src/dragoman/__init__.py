@@ -50,7 +50,10 @@ if TYPE_CHECKING:
     from dragoman.evaluation.evaluate import compare as compare
     from dragoman.evaluation.evaluate import evaluate as evaluate
     from dragoman.evaluation.evaluate import stress as stress
-    from dragoman.explanation.trace import explain as explain
+    from dragoman.evaluation.certify import certify as certify
+    from dragoman.explanation.explain import explain as explain
+    from dragoman.toolkits.export import export as export
+    from dragoman.toolkits.import_ import import_model as import_model
     from dragoman.model.transformer import Transformer as Transformer
     from dragoman.toolkits.export import export as export
     from dragoman.toolkits.import_ import import_model as import_model
@@ -89,7 +92,7 @@ _HOME = {
     "compare": "evaluation.evaluate",
     "distill": "distillation.distill",
     "evaluate": "evaluation.evaluate",
-    "explain": "explanation.trace",
+    "explain": "explanation.explain",
     "import_model": "toolkits.import_",
     "export": "toolkits.export",
     "stress": "evaluation.evaluate",

@@ -12,7 +12,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 import dragoman
-from dragoman.explanation.trace import explain
+from dragoman.explanation.explain import explain
 from dragoman.translation.translator import Translator
 
 pytestmark = pytest.mark.browser

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dragoman.explanation.attention import FIGURES
+from dragoman.explanation.explain import explain
 from dragoman.explanation.outputs import write
-from dragoman.explanation.trace import Trace, explain
+from dragoman.explanation.trace import Trace
 from dragoman.translation.translator import Translator
 
 TEXT = "the big dog sees a cat"
@@ -40,7 +42,7 @@ def test_each_figure_can_be_had(found: Trace, tmp_path: Path, show: str) -> None
 
 def test_a_folder_gets_the_page_and_every_figure(found: Trace, tmp_path: Path) -> None:
     cross = {name: weights for name, weights in found.weights.items() if "cross" in name}
-    written = write(found._replace(weights=cross), tmp_path / "all", subwords=True)  # as of a recurrent model
+    written = write(replace(found, weights=cross), tmp_path / "all", subwords=True)  # as of a recurrent model
     names = ["explanation.html", *(f"{n}{e}" for n in ("alignment", "cross", "candidates") for e in (".svg", ".png"))]
     assert [path.name for path in written] == names
     assert sorted(path.name for path in (tmp_path / "all").iterdir()) == sorted(names)

@@ -11,7 +11,7 @@ import yaml
 
 import dragoman
 from dragoman.bundle import load_bundle
-from dragoman.explanation.trace import explain
+from dragoman.explanation.explain import explain
 
 Command = Callable[..., Any]
 

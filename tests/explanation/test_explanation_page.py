@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from importlib import resources
 from typing import Any
 
@@ -88,7 +89,7 @@ def test_where_words_are_subwords_one_view_is_enough(found: Trace) -> None:
 
 def test_attention_that_a_model_has_not_is_left_out(found: Trace) -> None:
     cross = {name: weights for name, weights in found.weights.items() if "cross" in name}
-    assert list(content(page(found._replace(weights=cross)))["trace"]["views"][0]["kinds"]) == ["cross"]
+    assert list(content(page(replace(found, weights=cross)))["trace"]["views"][0]["kinds"]) == ["cross"]
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")

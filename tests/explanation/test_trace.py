@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,10 @@ from dragoman.bundle import Bundle
 from dragoman.config import Config, ModelConfig
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, Tokenizer
 from dragoman.errors import ConfigError, DecodeError
+from dragoman.explanation.explain import explain
 from dragoman.explanation.outputs import write
 from dragoman.explanation.page import page
-from dragoman.explanation.trace import Trace, explain
+from dragoman.explanation.trace import Trace
 from dragoman.explanation.words import END, START
 from dragoman.model.build import build
 from dragoman.parsing import trees
@@ -68,11 +70,11 @@ def test_weights_are_those_that_the_reference_would_record(translator: Translato
 
 def test_the_alignment_is_the_last_layer_but_one(found: Trace) -> None:
     one = {"decoder.layers.0.cross_attn": np.full((2, 1, 4), 0.25, np.float32)}
-    assert found._replace(weights=one).alignment().tolist() == [[0.25] * 4]
+    assert replace(found, weights=one).alignment().tolist() == [[0.25] * 4]
     more = {f"decoder.layers.{i}.cross_attn": np.full((2, 1, 4), float(i), np.float32) for i in range(3)}
-    assert found._replace(weights=more).alignment().tolist() == [[1.0] * 4]
+    assert replace(found, weights=more).alignment().tolist() == [[1.0] * 4]
     with pytest.raises(DecodeError, match="no cross-attention"):
-        found._replace(weights={}).alignment()
+        replace(found, weights={}).alignment()
 
 
 def test_steps_have_the_probabilities_that_scoring_gives(translator: Translator, found: Trace) -> None:
@@ -176,6 +178,6 @@ def test_it_is_shown_saved_and_named(found: Trace, tmp_path: Path) -> None:
     assert found.save(str(tmp_path / "x.html")) == [tmp_path / "x.html"]
     assert (tmp_path / "x.html").read_text(encoding="utf-8") == found.page()
     assert found._repr_html_().startswith("<iframe srcdoc=")
-    nasty = found._replace(source="</script><script>alert(1)</script>")._repr_html_()
+    nasty = replace(found, source="</script><script>alert(1)</script>")._repr_html_()
     assert "<script" not in nasty
     assert dragoman.explain is explain

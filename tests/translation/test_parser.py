@@ -14,7 +14,7 @@ import pytest
 import dragoman
 from dragoman.errors import ConfigError
 from dragoman.evaluation.bracket_f1 import bracket_scores
-from dragoman.explanation.trace import explain
+from dragoman.explanation.explain import explain
 from dragoman.parsing.trees import Tree, read_trees, right_branching, tree_of, words_of, write_tree
 from dragoman.translation.notes import Events
 

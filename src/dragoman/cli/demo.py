@@ -149,8 +149,8 @@ def report(translator: Translator, files: Files, tgt_lang: str, ticker: Ticker) 
 def draw(translator: Translator, run: Path, ticker: Ticker) -> None:
     """Save an attention map of one sentence, where matplotlib (and a font) is there."""
     from dragoman.explanation.attention import alignment
+    from dragoman.explanation.explain import explain
     from dragoman.explanation.style import save
-    from dragoman.explanation.trace import explain
 
     text = "Yesterday the clever girl did not open the white box."
     try:

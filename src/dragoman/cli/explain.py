@@ -37,14 +37,14 @@ def explain(
     if os.path.isfile(text):  # noqa: PTH113  (a text may be too long for a path)
         raise ConfigError(f'{text} is a file, and explain takes a sentence: dragoman explain {run} "$(head -1 {text})"')
     with loading():
-        from dragoman.explanation import trace
+        from dragoman.explanation.explain import explain as run_explain
         from dragoman.explanation.outputs import check, write
         from dragoman.translation.translator import Translator
 
     check(out, show)
     with loading(run):
         translator = Translator.load(run, device)
-    found = trace.explain(translator, text, target, to=options.to)
+    found = run_explain(translator, text, target, to=options.to)
     print(found.translation)
     for path in write(found, out, show, subwords):
         print(path)

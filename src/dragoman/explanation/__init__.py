@@ -1,6 +1,9 @@
-"""What a model looks at, and how figures look.
+"""Explanations of a translation, and the look of all figures.
 
-``trace`` translates a text and keeps every attention weight and candidate; ``outputs`` writes what came of it, as a
-page (``page``) or figures (``attention``). ``figures`` draws heat maps, curves and bars for everybody, as ``style``
-wants it.
+    explanation = explain(translator, "A dog runs.")  # every attention weight, and the candidates of each step
+    explanation.save("explanation.html")              # or a figure (.svg, .png, .pdf), or a folder for all of them
+
+``explain`` runs the model and returns an ``Explanation``: a ``trace.Trace`` that can be saved. ``outputs`` writes a
+trace as a page (``page``) or figures (``attention``). ``figures`` draws heat maps, curves and bars for the whole
+project in the look of ``style``.
 """

@@ -1,4 +1,4 @@
-"""Figures of one translation, from its trace: alignment, every head, the candidates of each step. Needs matplotlib."""
+"""Figures of one translation, from its trace: alignment, all heads, the candidates of each step. Needs matplotlib."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 from dragoman.errors import ConfigError, DecodeError
 from dragoman.explanation.heat import HeatMap, heat_maps
 from dragoman.explanation.style import PALE, QUIET, drawing, fit, new_figure
-from dragoman.explanation.trace import Trace, rank_names
+from dragoman.explanation.trace import Trace
 
 FIGURES = ("alignment", "cross", "encoder", "decoder", "candidates")
-"""What can be drawn: the alignment; every head of each kind of attention; what each step chose among."""
+"""Names of the figures: the alignment, every head of each kind of attention, and the candidates of each step."""
 
-TAKEN = "#8fc3e6"  # between the paper and the blue of the scale: letters on it are dark
+TAKEN = "#8fc3e6"  # between the paper and the blue of the scale: dark letters are readable on it
 _WEIGHT = "attention weight (each row sums to 1)"
 
 
 def figure(trace: Trace, name: str) -> Any:
-    """Draw one of ``FIGURES``.
+    """Draw one of ``FIGURES`` and return the matplotlib Figure.
 
     Raises:
-        ConfigError: There is no figure of this name, or matplotlib or a font is missing.
+        ConfigError: The name is unknown, or matplotlib or a font is missing.
         DecodeError: The model has no such attention.
     """
     if name not in FIGURES:
@@ -32,13 +32,13 @@ def figure(trace: Trace, name: str) -> Any:
 
 
 def alignment(trace: Trace) -> Any:
-    """Which source each target came from (``Trace.alignment``): target down, source across."""
+    """Draw ``Trace.alignment`` as a heat map: target tokens down, source tokens across."""
     rows, columns = trace.tokens("cross")
     return heat_maps([HeatMap(trace.alignment(), "", rows, columns)], "target, first to last", "source", _WEIGHT)
 
 
 def heads(trace: Trace, kind: str) -> Any:
-    """Every head of every layer of one kind of attention, a row of maps for each layer.
+    """Draw a heat map for every head of one kind of attention, a row of maps for each layer.
 
     Raises:
         DecodeError: The model has no attention of this kind.
@@ -50,11 +50,11 @@ def heads(trace: Trace, kind: str) -> Any:
 
 
 def head_maps(layers: Sequence[Any], rows: Sequence[str], columns: Sequence[str], kind: str) -> Any:
-    """The maps of ``heads`` from weights alone.
+    """Draw the heat maps of ``heads`` from weights alone.
 
     Args:
-        layers: For each layer its weights ``(H, Q, K)``; as many heads in each.
-        rows: The queries' tokens, ``Q`` of them; ``columns`` the keys', ``K``.
+        layers: The weights ``(H, Q, K)`` of each layer, with the same number of heads.
+        rows: The Q tokens of the queries; ``columns`` the K tokens of the keys.
         kind: ``cross``, ``encoder`` or ``decoder``.
     """
     maps = [
@@ -70,12 +70,12 @@ def head_maps(layers: Sequence[Any], rows: Sequence[str], columns: Sequence[str]
 
 
 def _columns(n_heads: int) -> int:
-    """Maps in a row: at most four, so that letters stay readable, and every row as full."""
+    """Return the number of maps in a row: the largest divisor up to 4, so that rows are full and letters readable."""
     return max(n for n in range(1, 5) if n_heads % n == 0)
 
 
 def candidates(trace: Trace) -> Any:
-    """What each step took, and the likeliest it could have taken, as bars of probability: a step a row."""
+    """Draw the candidates of each step as bars of probability, a row for each step; the subword taken is blue."""
     steps = trace.steps
     n_best = max(len(step.best) for step in steps)
     gap = 1.3  # from one column of bars to the next; a bar of 1 is a full column
@@ -89,7 +89,7 @@ def candidates(trace: Trace) -> Any:
                 spot.annotate(f"{name}  {percent(probability)}", (gap * column, row), (4, 0), va="center",
                               textcoords="offset points", fontsize=9)  # fmt: skip
         spot.set_yticks(range(len(steps)), [step.chosen for step in steps])
-        spot.set_xticks([gap * i for i in range(n_best)], rank_names(n_best))
+        spot.set_xticks([gap * i for i in range(n_best)], _rank_names(n_best))
         spot.tick_params(length=0)
         spot.xaxis.tick_top()
         for label in spot.get_xticklabels():
@@ -101,6 +101,12 @@ def candidates(trace: Trace) -> Any:
     return figure
 
 
+def _rank_names(n: int) -> tuple[str, ...]:
+    """Return the names of the first ``n`` ranks: likeliest, second, ..., 6th."""
+    names = ("likeliest", "second", "third", "fourth", "fifth")
+    return (*names, *(f"{rank}th" for rank in range(len(names) + 1, n + 1)))[:n]
+
+
 def percent(share: float) -> str:
-    """At most two digits: 95%, 4.2%, <0.1%."""
+    """Return a share as a percentage of at most two digits: 95%, 4.2%, <0.1%."""
     return "<0.1%" if share < 0.001 else f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"

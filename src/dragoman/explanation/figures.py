@@ -1,7 +1,9 @@
 """The figures of the command line, the laboratory and the documentation: heat maps, curves, bars. Needs matplotlib.
 
-Each function takes plain values, draws one figure as ``style`` wants it, and returns it; ``save`` writes it. A figure
-of several parts takes several of ``HeatMap``, ``Chart`` or ``Bars``.
+    save(curves([Chart([Curve("loss", steps, losses)], "step", "nats per token")]), Path("loss.svg"))
+
+Each function takes plain values, draws one figure in the look of ``style``, and returns it. A figure of several parts
+takes several of ``HeatMap``, ``Chart`` or ``Bars``.
 """
 
 from __future__ import annotations
@@ -33,28 +35,28 @@ __all__ = [
     "Bar", "Bars", "Chart", "Curve", "HeatMap", "bars", "curves", "heat_maps", "matplotlib_for", "number", "save",
 ]  # fmt: skip
 
-NEAR = 0.5  # inches from the last end, within which names could cover one another
+NEAR = 0.5  # inches: names of curves that end within this distance of the last one could overlap
 
 
 # --- curves -----------------------------------------------------------------------------------------------------------
 
 
 class Curve(NamedTuple):
-    """One line; what is not finite is a gap."""
+    """One line of a chart; values that are not finite leave a gap."""
 
-    name: str  # written at its end; empty: nothing
+    name: str  # written at the end of the line; empty: no name
     x: Sequence[float]
     y: Sequence[float]
-    low: Sequence[float] | None = None  # an interval around it, drawn as a band
+    low: Sequence[float] | None = None  # limits of an interval around the line, drawn as a band
     high: Sequence[float] | None = None
-    colour: str | None = None  # None: the next of the series
+    colour: str | None = None  # None: the next colour of ``SERIES``
     dashed: bool = False
-    points: bool = False  # mark the points; they were measured, the line only joins them
+    points: bool = False  # mark the points, if only these were measured
     line: bool = True
 
 
 class Chart(NamedTuple):
-    """Curves between the same axes."""
+    """Curves in the same axes."""
 
     curves: Sequence[Curve]
     x_label: str  # with its unit
@@ -63,17 +65,17 @@ class Chart(NamedTuple):
     x_log: int = 0  # the base of a logarithmic axis; 0: linear
     y_log: int = 0
     y_range: tuple[float | None, float | None] = (None, None)
-    marks: Mapping[float, str] = {}  # vertical lines, and what they mean
-    x_names: Mapping[float, str] = {}  # ticks that are no numbers
+    marks: Mapping[float, str] = {}  # x of vertical lines, with their meaning
+    x_names: Mapping[float, str] = {}  # x of ticks that have names instead of numbers
 
 
 def curves(charts: Sequence[Chart], n_columns: int | None = None, width: float = 4.2, height: float = 2.9) -> Any:
-    """Curves, each with its name at its end and in its colour.
+    """Draw curves, each with its name at its end in the same colour.
 
     Args:
         charts: At least one, side by side.
         n_columns: Charts in a row; None: up to two.
-        width: Of the axes of one chart, in inches; ``height`` likewise.
+        width: Width of the axes of one chart in inches; ``height`` likewise.
 
     Returns:
         The matplotlib Figure.
@@ -83,43 +85,44 @@ def curves(charts: Sequence[Chart], n_columns: int | None = None, width: float =
     """
     names = [text for c in charts for text in (c.x_label, c.y_label, c.title, *c.marks.values(), *c.x_names.values())]
     n_columns = min(len(charts), n_columns or 2)
-    with drawing([*names, *(one.name for chart in charts for one in chart.curves)]):
+    with drawing([*names, *(curve.name for chart in charts for curve in chart.curves)]):
         figure, axes = new_figure(-(-len(charts) // n_columns), n_columns)
         ends = [_draw_chart(spot, chart) for spot, chart in zip(axes.flat, charts, strict=False)]
         for spot in axes.flat[len(charts) :]:
             spot.set_visible(False)
-        fit(figure, axes, width, height)  # now the axes have their places, and names can be kept apart
+        fit(figure, axes, width, height)  # the axes have their final places: now names can be kept apart
         for spot, names_there in zip(axes.flat, ends, strict=False):
             _keep_apart(spot, names_there)
     return figure
 
 
 class _End(NamedTuple):
-    """Where a curve ends, and its name there."""
+    """The end of a curve with the name written there."""
 
     x: float
     y: float
-    written: Any  # the annotation
+    label: Any  # matplotlib annotation
 
 
 def _draw_chart(axes: Any, chart: Chart) -> list[_End]:
+    """Draw a chart and return the ends of its curves."""
     ends = []
-    free = iter(SERIES * 4)
-    for one in chart.curves:
-        colour = one.colour or next(free)
-        x, y = np.asarray(one.x, dtype=float), np.asarray(one.y, dtype=float)
-        axes.plot(x, y, color=colour, linestyle="none" if not one.line else (0, (4, 2.5)) if one.dashed else "-",
-                  marker="o" if one.points else "", markersize=4, zorder=2.1 if one.dashed else 2)  # fmt: skip
-        if one.low is not None and one.high is not None:
-            axes.fill_between(x, one.low, one.high, color=colour, alpha=0.16, linewidth=0)
-        seen = np.isfinite(x) & np.isfinite(y) & ((y > 0) | (not chart.y_log))
-        if one.name and seen.any():
-            last = int(np.flatnonzero(seen)[np.argmax(x[seen])])
-            name = axes.annotate(one.name, (x[last], y[last]), (7, 0), textcoords="offset points", color=colour,
+    colours = iter(SERIES * 4)
+    for curve in chart.curves:
+        colour = curve.colour or next(colours)
+        x, y = np.asarray(curve.x, dtype=float), np.asarray(curve.y, dtype=float)
+        axes.plot(x, y, color=colour, linestyle="none" if not curve.line else (0, (4, 2.5)) if curve.dashed else "-",
+                  marker="o" if curve.points else "", markersize=4, zorder=2.1 if curve.dashed else 2)  # fmt: skip
+        if curve.low is not None and curve.high is not None:
+            axes.fill_between(x, curve.low, curve.high, color=colour, alpha=0.16, linewidth=0)
+        drawable = np.isfinite(x) & np.isfinite(y) & ((y > 0) | (not chart.y_log))
+        if curve.name and drawable.any():
+            last = int(np.flatnonzero(drawable)[np.argmax(x[drawable])])
+            name = axes.annotate(curve.name, (x[last], y[last]), (7, 0), textcoords="offset points", color=colour,
                                  va="center", annotation_clip=False)  # fmt: skip
             ends.append(_End(float(x[last]), float(y[last]), name))
     if None not in chart.y_range:
-        axes.set_ylim(*chart.y_range)  # here too, for ticks are chosen by it
+        axes.set_ylim(*chart.y_range)  # set here too, because the ticks depend on it
     for axis, base in ((axes.xaxis, chart.x_log), (axes.yaxis, chart.y_log)):
         if base:
             (axes.set_xscale if axis is axes.xaxis else axes.set_yscale)("log", base=base)
@@ -141,7 +144,7 @@ def _draw_chart(axes: Any, chart: Chart) -> list[_End]:
 
 
 def _plain_log(axis: Any, base: int) -> None:
-    """Ticks at powers, written as people write them, and alike; between powers of ten, 2 and 5 where there is room."""
+    """Put ticks at powers of ``base``, in one notation; on a short axis of base 10 also at 2 and 5 times a power."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     low, high = axis.get_view_interval()
@@ -149,39 +152,42 @@ def _plain_log(axis: Any, base: int) -> None:
     axis.set_major_locator(LogLocator(base, subs=(1, 2, 5) if base == 10 and spans < 2 else (1,), numticks=9))
     axis.set_minor_locator(NullLocator())
 
-    def written(value: float, _: int | None) -> str:
+    def tick_label(value: float, _: int | None) -> str:
+        """Return the label of a tick in the notation that all visible ticks share."""
         low, high = axis.get_view_interval()
         return ticks([*(at for at in axis.get_majorticklocs() if low <= at <= high), value])[-1]
 
-    axis.set_major_formatter(FuncFormatter(written))
+    axis.set_major_formatter(FuncFormatter(tick_label))
 
 
 def _keep_apart(axes: Any, ends: Sequence[_End]) -> None:
-    """Move names up or down until none covers another, each staying as near its end as it can."""
+    """Move the names of curves up or down until none overlap, each as near the end of its curve as possible."""
     places = [axes.transData.transform((end.x, end.y)) for end in ends]  # pixels
     rightmost = max((float(x) for x, _ in places), default=0.0)
-    last = [i for i, (x, _) in enumerate(places) if x > rightmost - NEAR * axes.figure.dpi]  # others stand alone
+    # Names of curves that end further left have space enough.
+    last = [i for i, (x, _) in enumerate(places) if x > rightmost - NEAR * axes.figure.dpi]
     gap = 13.0 * axes.figure.dpi / 72
     low, high = axes.get_window_extent().intervaly
     order = sorted(last, key=lambda i: places[i][1])
     wanted = [min(float(places[i][1]), high) for i in order]
     for i, at in zip(order, _spread(wanted, gap, low + gap / 2), strict=True):
-        across = 7 + (rightmost - float(places[i][0])) * 72 / axes.figure.dpi  # one below the other
-        ends[i].written.set_position((across, (at - float(places[i][1])) * 72 / axes.figure.dpi))
+        across = 7 + (rightmost - float(places[i][0])) * 72 / axes.figure.dpi  # align the names on the left
+        ends[i].label.set_position((across, (at - float(places[i][1])) * 72 / axes.figure.dpi))
 
 
 def _spread(wanted: Sequence[float], gap: float, low: float) -> list[float]:
-    """Ascending places at least ``gap`` apart: those too close move evenly to both sides, but none below ``low``."""
+    """Return ascending places at least ``gap`` apart, none below ``low``; those too close move evenly to both sides."""
 
-    def above(centre: float, n: int) -> tuple[float, int]:
+    def above_low(centre: float, n: int) -> tuple[float, int]:
+        """Move a group of ``n`` places up until its lowest place is not below ``low``."""
         return max(centre, low + (n - 1) / 2 * gap), n
 
-    groups: list[tuple[float, int]] = []  # centre and number of those that share their room
+    groups: list[tuple[float, int]] = []  # centre and size of each group of places ``gap`` apart
     for at in wanted:
-        groups.append(above(at, 1))
+        groups.append(above_low(at, 1))
         while len(groups) > 1 and groups[-1][0] - groups[-2][0] < gap * (groups[-1][1] + groups[-2][1]) / 2:
-            (one, n), (other, m) = groups.pop(), groups.pop()
-            groups.append(above((one * n + other * m) / (n + m), n + m))
+            (upper, n), (lower, m) = groups.pop(), groups.pop()
+            groups.append(above_low((upper * n + lower * m) / (n + m), n + m))
     return [centre + (place - (n - 1) / 2) * gap for centre, n in groups for place in range(n)]
 
 
@@ -189,33 +195,33 @@ def _spread(wanted: Sequence[float], gap: float, low: float) -> list[float]:
 
 
 class Bar(NamedTuple):
-    """One bar; its length is ``value``."""
+    """One bar of length ``value``."""
 
     name: str
     value: float
-    low: float | None = None  # an interval, drawn as a whisker
+    low: float | None = None  # limits of an interval, drawn as a whisker
     high: float | None = None
-    colour: str | None = None  # None: that of the first series
-    text: str | None = None  # written behind it; None: its value
+    colour: str | None = None  # None: blue
+    text: str | None = None  # written after the bar; None: its value
 
 
 class Bars(NamedTuple):
-    """Bars over the same axis, the first on top."""
+    """Bars on the same axis, the first on top."""
 
     bars: Sequence[Bar]
-    label: str  # what their lengths are, with its unit
+    label: str  # meaning of the lengths, with the unit
     title: str = ""
-    log: bool = False  # points on a logarithmic axis instead of bars
-    marks: Mapping[float, str] = {}  # vertical lines, and what they mean
+    log: bool = False  # draw points on a logarithmic axis instead of bars
+    marks: Mapping[float, str] = {}  # x of vertical lines, with their meaning
 
 
 def bars(groups: Sequence[Bars], n_columns: int | None = None, width: float = 3.4) -> Any:
-    """Horizontal bars, each with its value behind it.
+    """Draw horizontal bars, each followed by its value.
 
     Args:
         groups: At least one, side by side.
         n_columns: Groups in a row; None: up to two.
-        width: Of the axes of one group, in inches.
+        width: Width of the axes of one group in inches.
 
     Returns:
         The matplotlib Figure.
@@ -230,7 +236,7 @@ def bars(groups: Sequence[Bars], n_columns: int | None = None, width: float = 3.
         figure, axes = new_figure(-(-len(groups) // n_columns), n_columns)
         for spot, group in zip(axes.flat, groups, strict=False):
             _draw_bars(spot, group)
-            spot.set_title(group.title, pad=16 if any(each.marks for each in groups) else 8)
+            spot.set_title(group.title, pad=16 if any(marked.marks for marked in groups) else 8)
             spot.set_ylim(tallest - 0.4, -0.6)
         for spot in axes.flat[len(groups) :]:
             spot.set_visible(False)
@@ -239,17 +245,18 @@ def bars(groups: Sequence[Bars], n_columns: int | None = None, width: float = 3.
 
 
 def _draw_bars(axes: Any, group: Bars) -> None:
+    """Draw the bars of a group with their names, values and marks."""
     places = np.arange(len(group.bars))
     values = [bar.value if math.isfinite(bar.value) else 0.0 for bar in group.bars]
     colours = [bar.colour or BLUE for bar in group.bars]
-    if group.log:  # how long a bar is would hang on where the axis begins
+    if group.log:  # points, because the length of a bar would depend on where the axis begins
         axes.set_xscale("log")
         axes.scatter(values, places, color=colours, s=36, zorder=3)
         axes.grid(True, axis="x")
     else:
         axes.barh(places, values, height=0.66, color=colours)
-    said = numbers([bar.value for bar in group.bars])
-    for place, bar, value, text in zip(places, group.bars, values, said, strict=True):
+    labels = numbers([bar.value for bar in group.bars])
+    for place, bar, value, text in zip(places, group.bars, values, labels, strict=True):
         tip = value
         if bar.low is not None and bar.high is not None:
             axes.plot([bar.low, bar.high], [place, place], color=INK, linewidth=1)

@@ -1,4 +1,4 @@
-"""Where an explanation goes: a page, one figure, or a folder with the page and all figures."""
+"""Write a trace: as a page, as one figure, or into a folder as the page and all figures."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ PAGE = "explanation.html"
 
 
 def check(out: Path, show: str) -> None:
-    """Refuse now what could only fail after the translation.
+    """Check where and what to write, before the work of translating.
 
     Raises:
-        ConfigError: ``out`` ends in something else than a page, a figure or a folder does; there is no such figure;
+        ConfigError: ``out`` is not a page, a figure or a folder by its suffix; the figure ``show`` is unknown;
             matplotlib is missing.
     """
     if show not in FIGURES:
@@ -33,14 +33,14 @@ def check(out: Path, show: str) -> None:
 
 
 def write(trace: Trace, out: Path, show: str = "alignment", subwords: bool = False) -> list[Path]:
-    """Write the page, the figure, or into a folder the page and each figure as SVG and PNG.
+    """Write the page, one figure, or into a folder the page and each figure as SVG and PNG.
 
     Args:
-        show: Which of ``FIGURES``, where ``out`` is one.
-        subwords: Draw tokens as the model has them; the page has both.
+        show: One of ``FIGURES``, if ``out`` is a figure.
+        subwords: Draw the model's subwords instead of words; the page shows both.
 
     Returns:
-        What was written. In a folder, attention that a model has none of is left out.
+        The paths of the files written. A folder gets no figure of attention that the model does not have.
 
     Raises:
         ConfigError: As ``check``; or a font is missing.
@@ -51,18 +51,18 @@ def write(trace: Trace, out: Path, show: str = "alignment", subwords: bool = Fal
     if out.suffix in (".html", ".htm"):
         save_page(trace, out)
         return [out]
-    drawn = trace if subwords else trace.by_words()
+    shown = trace if subwords else trace.by_words()
     if out.suffix in ENDINGS and not out.is_dir():
-        save(figure(drawn, show), out)
+        save(figure(shown, show), out)
         return [out]
     save_page(trace, out / PAGE)
     written = [out / PAGE]
     for name in FIGURES:
         try:
-            one = figure(drawn, name)
+            drawing = figure(shown, name)
         except DecodeError:
             continue
         paths = [out / f"{name}{ending}" for ending in (".svg", ".png")]
-        save(one, *paths)
+        save(drawing, *paths)
         written += paths
     return written

@@ -1,7 +1,7 @@
 """A trace as JSON, and as one HTML file to explore: links between words, every head, decoding step by step.
 
-The file holds all it needs and works without a network; its policy lets nothing in from elsewhere, and no script run
-but its own (``pages/explorer.js`` and ``pages/explanation.js``). Texts of the user are in it as JSON only.
+The file needs no network. Its content security policy allows no other sources, and no scripts but its own
+(``pages/explorer.js`` and ``pages/explanation.js``). It holds texts of the user as JSON only.
 """
 
 from __future__ import annotations
@@ -21,24 +21,23 @@ from dragoman.pages.render import render
 
 
 def save_page(trace: Trace, path: Path) -> None:
-    """Write the page.
+    """Write the page of a trace to a file, with the folders above it.
 
     Raises:
-        DragomanError: It cannot be written.
+        DragomanError: The file cannot be written.
     """
-    text = page(trace)
     with explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, text)
+    write_text(path, page(trace))
 
 
 def page(trace: Trace) -> str:
-    """The whole HTML."""
+    """Return the page of a trace as HTML."""
     return render("explanation.html", source=trace.source, content={"trace": trace_data(trace), "scale": scale()})
 
 
 def trace_data(trace: Trace) -> dict[str, Any]:
-    """What the explorer shows, as JSON has it."""
+    """Return all that the explorer shows, as JSON types; the server answers with the same."""
     views = [_view("subwords", trace, trace)]
     if trace.src.words == trace.src.tokens and trace.tgt.words == trace.tgt.tokens:
         views[0]["name"] = "words"
@@ -57,16 +56,20 @@ def trace_data(trace: Trace) -> dict[str, Any]:
 
 
 def _view(name: str, shown: Trace, tokens: Trace) -> dict[str, Any]:
-    """A trace between words or between subwords; ``steps`` says which row each step made.
+    """Return one view of a trace, between words or between subwords, as JSON types.
 
-    Spans are positions of tokens. Weights between words are computed in the page from those between subwords, which
-    halves it.
+    Weights between words are not included: the page computes them from those between subwords, which halves its size.
+
+    Args:
+        name: ``words`` or ``subwords``.
+        shown: The trace with the tokens of this view.
+        tokens: The trace with subwords as tokens; spans are positions among these.
     """
     src, tgt = [
         side.spans if shown is not tokens else [(i, i + 1) for i in range(len(side.tokens))]
         for side in (tokens.src, tokens.tgt)
     ]  # fmt: skip
-    so_far = [(0, 1), *((start + 1, stop + 1) for start, stop in tgt[:-1])]  # behind the start
+    so_far = [(0, 1), *((start + 1, stop + 1) for start, stop in tgt[:-1])]  # target after the start token
     spans: dict[str, tuple[Sequence[Span], Sequence[Span]]] = {
         "cross": (tgt, src), "encoder": (src, src), "decoder": (tgt, so_far),
     }  # fmt: skip
@@ -89,5 +92,5 @@ def _view(name: str, shown: Trace, tokens: Trace) -> dict[str, Any]:
 
 
 def _packed(weights: Any) -> str:
-    """Weights in two bytes each, low byte first, as base64."""
+    """Return weights from 0 to 1 as base64 of 16-bit integers, low byte first."""
     return base64.b64encode(np.round(weights.clip(0, 1) * 65535).astype("<u2").tobytes()).decode()

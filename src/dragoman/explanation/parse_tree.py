@@ -1,4 +1,4 @@
-"""Constituency trees drawn: words on one line, their tags above, constituents above these; what is wrong is marked."""
+"""Figures of constituency trees: words on one line, tags and constituents above them; wrong brackets are marked."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from dragoman.explanation.style import BLUE, INK, ORANGE, PAPER, QUIET, drawing,
 from dragoman.parsing.trees import ROOT, Bracket, Tree
 
 LETTER, LEVEL = 0.088, 0.36
-"""Inches: of a letter's width, and from one level of a tree to the next."""
+"""Width of a letter, and height from one level of a tree to the next, in inches."""
 
 BELOW = 1.2
-"""Levels below the tags: the words."""
+"""Height of the line of words below the tags, in levels."""
 
 
 class Layout(NamedTuple):
-    """Where things stand: across in letters, upwards in levels; a word's tag stands on level 0."""
+    """Places of the parts of a tree: x in letters, height in levels; the tags of words stand on level 0."""
 
     width: float
-    leaves: list[float]
-    nodes: list[tuple[float, int]]  # of each bracket
-    parents: list[int | None]  # of each bracket, then of each leaf: a bracket
+    leaves: list[float]  # x of each word
+    nodes: list[tuple[float, int]]  # x and height of each bracket
+    parents: list[int | None]  # index of the bracket around each bracket, then around each word
 
 
-def parse_trees(found: Tree, gold: Tree) -> Any:
-    """A parser's tree, its wrong brackets marked; below it the gold tree, where that is another one.
+def parse_trees(predicted: Tree, gold: Tree) -> Any:
+    """Draw a parser's tree with its wrong brackets marked, and below it the gold tree if the two differ.
 
     Returns:
         The matplotlib Figure.
@@ -34,21 +34,21 @@ def parse_trees(found: Tree, gold: Tree) -> Any:
     Raises:
         ConfigError: matplotlib or a font is missing.
     """
-    found, gold = rooted(found), rooted(gold)
-    wrong, missed = _without(found, gold), _without(gold, found)
-    panels = [("the parser's tree", found, wrong)]
+    predicted, gold = rooted(predicted), rooted(gold)
+    wrong, missed = _not_in(predicted, gold), _not_in(gold, predicted)
+    panels = [("the parser's tree", predicted, wrong)]
     if wrong or missed:
         panels.append(("the gold tree", gold, missed))
     layouts = [layout(tree) for _, tree, _ in panels]
-    top = max(height for one in layouts for _, height in one.nodes)
+    top = max(height for places in layouts for _, height in places.nodes)
     with drawing(gold.words):
         figure, axes = new_figure(len(panels), 1)
-        for spot, (title, tree, marked), one in zip(axes[:, 0], panels, layouts, strict=True):
-            _draw(spot, tree, marked, one)
-            head = max(height for _, height in one.nodes) + BELOW + 0.6  # a lower tree has its title where it ends
+        for spot, (title, tree, marked), places in zip(axes[:, 0], panels, layouts, strict=True):
+            _draw(spot, tree, marked, places)
+            head = max(height for _, height in places.nodes) + BELOW + 0.6  # a lower tree has its title right above it
             marks = f"{title}; marked: brackets that the other lacks" if marked else title
             spot.set_title(marks, y=head / (top + BELOW + 0.5), pad=4)
-            spot.set_xlim(0, one.width)
+            spot.set_xlim(0, places.width)
             spot.set_ylim(-BELOW, top + 0.5)
             spot.axis("off")
         fit(figure, axes, LETTER * layouts[0].width, LEVEL * (top + BELOW + 0.5))
@@ -56,7 +56,7 @@ def parse_trees(found: Tree, gold: Tree) -> Any:
 
 
 def rooted(tree: Tree) -> Tree:
-    """A tree with a bracket around all of it, which is added where there is none."""
+    """Return the tree with a bracket around all of it, which is added if it is missing."""
     n = len(tree.words)
     if tree.brackets and (tree.brackets[0].start, tree.brackets[0].end) == (0, n):
         return tree
@@ -64,7 +64,7 @@ def rooted(tree: Tree) -> Tree:
 
 
 def layout(tree: Tree) -> Layout:
-    """Where the parts of a tree stand that has a bracket around all of it."""
+    """Place each bracket above the middle of its children; ``tree`` must have a bracket around all of it."""
     widths = [max(len(word), len(tag), 2) + 1.5 for word, tag in zip(tree.words, tree.tags, strict=True)]
     leaves = [sum(widths[:i]) + widths[i] / 2 for i in range(len(widths))]
     spans = [(bracket.start, bracket.end) for bracket in tree.brackets]
@@ -80,33 +80,34 @@ def layout(tree: Tree) -> Layout:
 
 
 def _innermost(spans: Sequence[tuple[int, int]], start: int, end: int) -> int | None:
-    """The last of ``spans`` that holds ``start`` to ``end``."""
+    """Return the index of the innermost span around ``start`` to ``end``: the last one in ``spans``; None if none."""
     return next((k for k in reversed(range(len(spans))) if spans[k][0] <= start and end <= spans[k][1]), None)
 
 
-def _without(tree: Tree, other: Tree) -> frozenset[int]:
-    """Which brackets the other tree has not, by their place; of brackets that are alike the inner ones."""
-    left = Counter(other.brackets)
+def _not_in(tree: Tree, other: Tree) -> frozenset[int]:
+    """Return the indices of the brackets that the other tree lacks; of equal brackets the inner ones are lacking."""
+    unmatched = Counter(other.brackets)
     wrong = []
     for place, bracket in enumerate(tree.brackets):
-        if not left[bracket] and bracket.label != ROOT:
+        if not unmatched[bracket] and bracket.label != ROOT:
             wrong.append(place)
-        left[bracket] -= left[bracket] > 0
+        unmatched[bracket] -= unmatched[bracket] > 0
     return frozenset(wrong)
 
 
-def _draw(axes: Any, tree: Tree, marked: frozenset[int], where: Layout) -> None:
-    spots = [*where.nodes, *((x, 0) for x in where.leaves)]
-    for child, parent in enumerate(where.parents):
+def _draw(axes: Any, tree: Tree, marked: frozenset[int], places: Layout) -> None:
+    """Draw a tree with its ``marked`` brackets in orange."""
+    spots = [*places.nodes, *((x, 0) for x in places.leaves)]
+    for child, parent in enumerate(places.parents):
         if parent is not None:
-            (x, y), (above_x, above_y) = spots[child], where.nodes[parent]
+            (x, y), (above_x, above_y) = spots[child], places.nodes[parent]
             colour, bar = ORANGE if child in marked else QUIET, above_y - 0.48
             axes.plot([x, x, above_x, above_x], [y + 0.24, bar, bar, above_y - 0.24], color=colour, linewidth=0.9)
     box = dict(facecolor=PAPER, edgecolor="none", pad=0.6)
-    for k, (x, y) in enumerate(where.nodes):
+    for k, (x, y) in enumerate(places.nodes):
         colour, weight = (ORANGE, "bold") if k in marked else (BLUE, "normal")
         axes.text(x, y, tree.brackets[k].label, ha="center", va="center", fontsize=9, bbox=box,
                   color=colour, fontweight=weight)  # fmt: skip
-    for x, word, tag in zip(where.leaves, tree.words, tree.tags, strict=True):
+    for x, word, tag in zip(places.leaves, tree.words, tree.tags, strict=True):
         axes.text(x, 0, tag, ha="center", va="center", fontsize=8, color=QUIET)
         axes.text(x, -0.75, word, ha="center", va="center", fontsize=9.5, color=INK)

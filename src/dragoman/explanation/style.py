@@ -1,8 +1,14 @@
-"""How every figure looks: its colours, letters and files. Drawing needs ``dragoman[plot]``.
+"""The look of every figure: colours, letters, size and files. Drawing needs ``dragoman[plot]``.
 
-Lines and letters begin with blue and orange after Okabe and Ito (https://jfly.uni-koeln.de/color/); all are dark enough
-to be read on white, and the first five differ for every kind of colour vision. Cells take the colours of
-``pages/colours.py``, where equal steps of a value look equal, lightness alone tells them apart, and nothing is paper.
+    with drawing(["epoch", "loss"]):
+        figure, axes = new_figure(1, 1)
+        ...
+        fit(figure, axes, 4.2, 2.9)
+    save(figure, Path("loss.svg"), title="Loss by epoch")
+
+The colours of lines begin with blue and orange after Okabe and Ito (https://jfly.uni-koeln.de/color/). All are dark
+enough to be read on white, and the first five differ for every kind of colour vision. Cells take the colours of
+``pages/colours.py``: equal steps of a value look equal, lightness alone tells values apart, and zero is white.
 """
 
 from __future__ import annotations
@@ -10,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import io
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -27,7 +34,7 @@ from dragoman.pages.colours import BLUES, ORANGES, blend
 INK, QUIET, PALE, PAPER = "#1a1a1a", "#6b6b6b", "#d9d9d9", "#ffffff"
 BLUE, ORANGE, GREEN, PURPLE = "#0072b2", "#b84a00", "#0f4d33", "#6a2c91"
 SERIES = (BLUE, ORANGE, GREEN, PURPLE, INK, QUIET)
-"""The colours of lines and bars, in the order in which they are taken."""
+"""Colours of lines and bars, in the order of use."""
 
 CJK_FONTS = (
     "Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "WenQuanYi Micro Hei", "WenQuanYi Zen Hei",
@@ -42,7 +49,7 @@ _RAISED = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
 
 @cache
 def scale(diverging: bool = False) -> Any:
-    """The colours of cells, as matplotlib's: paper to deep blue; or deep blue, paper, deep orange."""
+    """Return the matplotlib colour map of cells: white to deep blue, or deep blue over white to deep orange."""
     _need_matplotlib()
     from matplotlib.colors import ListedColormap
 
@@ -56,23 +63,17 @@ def scale(diverging: bool = False) -> Any:
 # --- letters ----------------------------------------------------------------------------------------------------------
 
 
-_CJK = (
-    ("\u2e80", "\u9fff"),
-    ("\uac00", "\ud7af"),
-    ("\uf900", "\ufaff"),
-    ("\uff00", "\uffef"),
-    ("\U00020000", "\U0003ffff"),
-)
+_CJK = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
 
 
 def is_cjk(character: str) -> bool:
-    """Whether a character needs a Chinese, Japanese or Korean font."""
-    return any(first <= character <= last for first, last in _CJK)
+    """True if a character needs a Chinese, Japanese or Korean font."""
+    return _CJK.fullmatch(character) is not None
 
 
 @cache
 def _families() -> tuple[str, ...]:
-    """The fonts of figures, in the order in which a character is looked for."""
+    """Return the installed fonts for figures, in the order in which a character is looked up."""
     from matplotlib import font_manager
 
     known = {font.name for font in font_manager.fontManager.ttflist}
@@ -80,17 +81,18 @@ def _families() -> tuple[str, ...]:
 
 
 def no_figures() -> str:
-    """Why no figure can be drawn, as matplotlib is missing; "" where it is installed."""
+    """Return a message that matplotlib is missing and how to install it; "" if it is installed."""
     return "" if find_spec("matplotlib") else not_installed("drawing figures", "matplotlib")
 
 
 def _need_matplotlib() -> None:
+    """Raise ConfigError if matplotlib is missing."""
     if missing := no_figures():
         raise ConfigError(missing)
 
 
 def check_letters(texts: Iterable[str]) -> None:
-    """Refuse texts that would be drawn as empty boxes.
+    """Check that matplotlib and the fonts for these texts are installed; otherwise letters would be empty boxes.
 
     Raises:
         ConfigError: matplotlib, or a Chinese font where one is needed, is not installed.
@@ -107,6 +109,7 @@ def check_letters(texts: Iterable[str]) -> None:
 
 
 def _look() -> Any:
+    """Return the matplotlib settings of all figures."""
     return {
         "font.family": list(_families()), "font.size": 10, "axes.titlesize": 11, "axes.titlelocation": "left",
         "axes.titlepad": 8, "axes.edgecolor": "#555555", "axes.labelcolor": INK, "text.color": INK,
@@ -119,10 +122,10 @@ def _look() -> Any:
 
 @contextlib.contextmanager
 def drawing(texts: Iterable[str] = ()) -> Iterator[None]:
-    """Within it matplotlib draws as all our figures look.
+    """Give matplotlib the look of all figures inside the ``with`` block.
 
     Args:
-        texts: All that will be written.
+        texts: All texts that will be written, to check their fonts.
 
     Raises:
         ConfigError: See ``check_letters``.
@@ -135,7 +138,7 @@ def drawing(texts: Iterable[str] = ()) -> Iterator[None]:
 
 
 def new_figure(n_rows: int, n_columns: int) -> tuple[Any, NDArray[Any]]:
-    """An empty figure and its axes ``(n_rows, n_columns)``, without pyplot's global state; see ``fit``."""
+    """Return an empty figure and its axes ``(n_rows, n_columns)``, without pyplot's global state; see ``fit``."""
     from matplotlib.figure import Figure
 
     figure = Figure(layout="constrained")
@@ -143,13 +146,13 @@ def new_figure(n_rows: int, n_columns: int) -> tuple[Any, NDArray[Any]]:
 
 
 def fit(figure: Any, axes: NDArray[Any], width: float, height: float) -> None:
-    """Make the figure as large as it takes for each of its axes to have ``width`` x ``height`` inches.
+    """Resize the figure until each of its axes has ``width`` x ``height`` inches, with space for all letters around.
 
-    Letters around the axes keep their size and get their room, however long they are.
+    Letters keep their size, so the figure grows with its labels.
     """
     n_rows, n_columns = axes.shape
     figure.set_size_inches(n_columns * width + 2, n_rows * height + 2)
-    for _ in range(3):  # ticks may change with the size, and with them the room they take
+    for _ in range(3):  # ticks may change with the size, and with them their space
         figure.draw_without_rendering()
         box = axes[0, 0].get_window_extent()
         spare = n_columns * (width - box.width / figure.dpi), n_rows * (height - box.height / figure.dpi)
@@ -160,7 +163,7 @@ def fit(figure: Any, axes: NDArray[Any], width: float, height: float) -> None:
 
 
 def number(value: float) -> str:
-    """At most three digits, or whole with thousands marked: 8,203, 27.4, 0.052, 3×10⁻⁷."""
+    """Return a number with three digits, or as an integer with thousands separators: 8,203, 27.4, 0.052, 3×10⁻⁷."""
     if not math.isfinite(value):
         return str(value)
     text = f"{value:,.0f}" if 100 <= abs(value) < 1e6 else f"{value:.3g}"
@@ -168,25 +171,26 @@ def number(value: float) -> str:
 
 
 def tick(value: float) -> str:
-    """The place of a tick on a linear axis, which is a round number, with all of its digits: 38.25, 1,250."""
+    """Return the number at a tick of a linear axis with all its digits: 38.25, 1,250. Such numbers are round."""
     text = f"{value:,.6g}"
     return (_power(value) if "e" in text else text).replace("-", "−")
 
 
 def _power(value: float) -> str:
+    """Return a number as a power of ten with its factor: 10⁻⁶, 3×10⁵."""
     mantissa, exponent = f"{value:.2e}".split("e")
     raised = str(int(exponent)).translate(str.maketrans("-0123456789", _RAISED))
     return f"10{raised}" if float(mantissa) == 1 else f"{float(mantissa):g}×10{raised}"
 
 
 def ticks(values: Sequence[float]) -> list[str]:
-    """Those of a logarithmic axis: each as ``number`` writes it, or if one is a power of ten, all: 10⁻⁶, 10⁻³, 10⁰."""
+    """Return the ticks of a logarithmic axis as ``number`` writes them; all as powers if one is: 10⁻⁶, 10⁻³, 10⁰."""
     texts = [number(value) for value in values]
     return [_power(value) for value in values] if any(text[-1] in _RAISED for text in texts) else texts
 
 
 def numbers(values: Sequence[float]) -> list[str]:
-    """Each as ``number`` writes it; of like size, all with as many decimals: 93.4, 91.0, 85.0."""
+    """Return each value as ``number`` writes it; values of similar size get equally many decimals: 93.4, 91.0, 85.0."""
     texts, sizes = [number(value) for value in values], [abs(value) for value in values]
     if not sizes or not 1e-3 <= min(sizes) <= max(sizes) < min(10 * min(sizes), 1e6):
         return texts
@@ -195,14 +199,14 @@ def numbers(values: Sequence[float]) -> list[str]:
 
 
 def save(figure: Any, *paths: Path, title: str = "", description: str = "") -> None:
-    """Write a figure, as its paths end; the same figure gives the same bytes.
+    """Write a figure in the format of each path's suffix; the same figure gives the same bytes.
 
     Args:
-        title: What an SVG says that it shows, to those who do not see it; ``description``: what is to be seen.
+        title: Subject of the figure, stored in an SVG; ``description``: its content, for readers who do not see it.
 
     Raises:
         ConfigError: A path does not end in .svg, .png or .pdf.
-        DragomanError: It cannot be written.
+        DragomanError: A file cannot be written.
     """
     for path in paths:
         check_ending(path)
@@ -213,31 +217,31 @@ def save(figure: Any, *paths: Path, title: str = "", description: str = "") -> N
 
 
 def check_ending(path: Path) -> None:
-    """Refuse a file that is no figure.
+    """Check the suffix of a figure.
 
     Raises:
-        ConfigError: It does not end in .svg, .png or .pdf.
+        ConfigError: The path does not end in .svg, .png or .pdf.
     """
     if path.suffix not in ENDINGS:
         raise ConfigError(f"{path}: a figure ends in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
 
 
 def drawn(figure: Any, ending: str, title: str = "", description: str = "") -> bytes:
-    """A figure as the bytes of a .svg, .png or .pdf; an SVG has no ground, and colours for light and dark pages."""
-    nothing = {
+    """Return a figure as the bytes of a .svg, .png or .pdf; an SVG is transparent and has colours for dark pages."""
+    no_metadata = {
         ".svg": dict.fromkeys(("Date", "Creator", "Format", "Type")), ".png": {"Software": None},
         ".pdf": dict.fromkeys(("CreationDate", "Creator", "Producer")),
     }  # fmt: skip
     out = io.BytesIO()
     ground = "none" if ending == ".svg" else PAPER
     with drawing():
-        figure.savefig(out, format=ending[1:], dpi=160, metadata=nothing[ending], facecolor=ground)
+        figure.savefig(out, format=ending[1:], dpi=160, metadata=no_metadata[ending], facecolor=ground)
     content = out.getvalue()
     return finished(content.decode(), title, description).encode() if ending == ".svg" else content
 
 
 def matplotlib_for(texts: Iterable[str]) -> Any:
-    """pyplot, drawing to files, for those who draw for themselves.
+    """Return pyplot, set to draw to files, for figures that ``figures`` does not offer.
 
     Raises:
         ConfigError: See ``check_letters``.

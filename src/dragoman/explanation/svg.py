@@ -1,7 +1,7 @@
-"""What a figure's SVG has beside the drawing: a title and a description, colours for dark pages, other languages.
+"""Additions to a figure's SVG: title and description, colours for dark pages, and translation of its texts.
 
-Text stays text: it can be searched, read aloud and translated. The ground is transparent, and the colours follow
-``prefers-color-scheme``, which in ``<img>`` is that of the page around it, so one file serves both themes.
+Text stays text: it can be searched, read aloud and translated. The background is transparent, and the colours follow
+``prefers-color-scheme``. In ``<img>`` that is the setting of the page, so one file serves both themes.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from html import escape, unescape
 from dragoman.pages.colours import BLUES, DARK, DARK_ORANGES, ORANGES, blend, hexadecimal
 
 SCALE_COLOURS = 256
-"""Colours of the scale of cells; half of them for each arm where it has two."""
+"""Number of colours in the scale of cells; a scale with two arms has half of them in each."""
 
 DARK_OF = {
     "#1a1a1a": "#e8e8e6", "#6b6b6b": "#a3a3a0", "#d9d9d9": "#44484d", "#ffffff": "#16181b",  # ink, quiet, pale, paper
     "#0072b2": "#5fb4ee", "#b84a00": "#f2935c", "#0f4d33": "#4fbf8f", "#6a2c91": "#c6a0ea",  # the colours of lines
     "#555555": "#9a9a97", "#444444": "#b8b8b5", "#ececec": "#2b2f34", "#8fc3e6": "#1f5f8c",  # axes, ticks, grid, taken
 }  # fmt: skip
-"""What each colour of a figure becomes on a dark page."""
+"""For each colour of a figure, its colour on a dark page."""
 
 FONTS = '"DejaVu Sans", Verdana, "Noto Sans CJK SC", "Noto Sans SC", "PingFang SC", "Microsoft YaHei", sans-serif'
-"""Verdana is as wide as DejaVu Sans, by which places are reckoned."""
+"""Fonts in order of preference. Places are computed for DejaVu Sans; Verdana is as wide."""
 
 _LONG = re.compile(r"\d+\.\d{3,}")  # in a tag: hundredths of a point are enough
 _TEXT = re.compile(r"(<text\b[^>]*>)([^<]*)(</text>)")
@@ -32,12 +32,12 @@ _HEAD = re.compile(r"<(title|desc)>([^<]*)</(?:title|desc)>")
 
 
 def finished(svg: str, title: str = "", description: str = "") -> str:
-    """matplotlib's SVG, from its ``<svg`` on, with title, description, fonts and dark colours.
+    """Return matplotlib's SVG from its ``<svg`` on, with title, description, fonts and dark colours added.
 
     Args:
-        svg: As matplotlib writes it, its text as text.
-        title: What it shows, in a few words; empty: none.
-        description: What is to be seen in it; empty: none.
+        svg: matplotlib's output, with text as text.
+        title: Subject of the figure in a few words; empty: no title.
+        description: Content of the figure for readers who do not see it; empty: no description.
     """
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
@@ -52,7 +52,7 @@ def finished(svg: str, title: str = "", description: str = "") -> str:
 
 
 def _style(svg: str) -> str:
-    """The rules that give the colours of this drawing their dark twins; pictures of many cells are turned over."""
+    """Return the CSS that replaces this drawing's colours on dark pages; embedded pictures are inverted."""
     used = set(re.findall(r"#[0-9a-f]{6}", svg))
     rules = [
         f'[style*="{part}: {light}"]{{{part}:{dark}!important}}'
@@ -69,7 +69,7 @@ def _style(svg: str) -> str:
 
 @cache
 def _dark_colours() -> Mapping[str, str]:
-    """Of every colour that a figure may have, cells included."""
+    """Return the dark colour of every colour that a figure may have, those of cells included."""
     cells: dict[str, str] = {}
     for light, dark, n in (
         (BLUES, DARK, SCALE_COLOURS), (BLUES, DARK, SCALE_COLOURS // 2), (ORANGES, DARK_ORANGES, SCALE_COLOURS // 2)
@@ -82,43 +82,44 @@ def _dark_colours() -> Mapping[str, str]:
 
 
 class Words:
-    """A dictionary of what figures say. In an entry ``{}`` is any number, name or symbol, kept as it is."""
+    """A dictionary for the texts of figures. In an entry ``{}`` matches any number, name or symbol."""
 
     def __init__(self, entries: Mapping[str, str]) -> None:
         self._exact = {text: other for text, other in entries.items() if "{}" not in text}
-        patterns = sorted((text for text in entries if "{}" in text), key=len, reverse=True)  # the most said first
+        patterns = sorted((text for text in entries if "{}" in text), key=len, reverse=True)  # the most specific first
         self._patterns = [(_pattern(text), entries[text]) for text in patterns]
         self.missing: set[str] = set()
-        """What was asked for and has letters, but no entry."""
+        """Texts with letters that were looked up and have no entry."""
 
     def __call__(self, text: str) -> str:
-        """``text`` in the other language; as it is, and kept in ``missing``, where there is no entry."""
-        found = self.find(text)
-        if found is None and re.search(r"[A-Za-z]{2}", text):
+        """Return ``text`` in the other language; without an entry it is returned as it is and added to ``missing``."""
+        translation = self.find(text)
+        if translation is None and re.search(r"[A-Za-z]{2}", text):
             self.missing.add(text)
-        return text if found is None else found
+        return text if translation is None else translation
 
     def find(self, text: str) -> str | None:
-        """``text`` in the other language, or None where there is no entry."""
+        """Return ``text`` in the other language; None if there is no entry."""
         if text in self._exact:
             return self._exact[text]
         for pattern, other in self._patterns:
-            if found := pattern.fullmatch(text):
-                return other.format(*(self.find(part) or part for part in found.groups()))
+            if match := pattern.fullmatch(text):
+                return other.format(*(self.find(part) or part for part in match.groups()))
         return None
 
 
 def _pattern(text: str) -> re.Pattern[str]:
+    """Return a pattern that captures the text in place of each ``{}``."""
     return re.compile(r"(.+?)".join(map(re.escape, text.split("{}"))))
 
 
 def translated(svg: str, words: Callable[[str], str]) -> str:
-    """The same figure with every text, its title and its description in another language."""
-    svg = _TEXT.sub(lambda found: found[1] + escape(words(unescape(found[2])), quote=False) + found[3], svg)
-    return _HEAD.sub(lambda found: f"<{found[1]}>{escape(words(unescape(found[2])), quote=False)}</{found[1]}>", svg)
+    """Return the figure with every text, its title and its description translated by ``words``."""
+    svg = _TEXT.sub(lambda match: match[1] + escape(words(unescape(match[2])), quote=False) + match[3], svg)
+    return _HEAD.sub(lambda match: f"<{match[1]}>{escape(words(unescape(match[2])), quote=False)}</{match[1]}>", svg)
 
 
 def texts(svg: str) -> Iterator[str]:
-    """What a figure says: its texts, then its title and description."""
-    yield from (unescape(found[2]) for found in _TEXT.finditer(svg))
-    yield from (unescape(found[2]) for found in _HEAD.finditer(svg))
+    """Yield the texts of a figure, then its title and description."""
+    yield from (unescape(match[2]) for match in _TEXT.finditer(svg))
+    yield from (unescape(match[2]) for match in _HEAD.finditer(svg))

@@ -1,4 +1,4 @@
-"""Subwords as words: which tokens people read as one, what they are called, and what attention is between them."""
+"""Words made of subwords: the tokens of each word, its name, and attention between words."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from dragoman.languages.words import in_word
 
 START, END = "(start)", "(end)"
 Span = tuple[int, int]
-"""The first token of a word, and the one after its last."""
+"""First token of a word, and the one after its last."""
 
 _JOINERS = "'’-"
 
 
 def word_spans(spelled: Sequence[bytes], by_spaces: bool = False) -> list[Span]:
-    """Group tokens into words: the shortest runs of tokens that cut no word and no character in two.
+    """Group tokens into words: the shortest runs of tokens that divide no word and no character.
 
-    A word is letters and digits in a row, apostrophes and hyphens between them included; each other mark stands by
-    itself, and so does each character of a script without spaces. A token is never cut: one that spells several words
-    stays one.
+    A word is a run of letters and digits, with apostrophes and hyphens between them. Every other mark is a word of its
+    own, and so is each character of a script without spaces. A token that spells several words is not divided.
 
     Args:
-        spelled: What each token spells, in UTF-8, spaces included (``Tokenizer.spelled``).
-        by_spaces: A word is all that stands between spaces, marks included.
+        spelled: The bytes that each token spells, in UTF-8, spaces included (``Tokenizer.spelled``).
+        by_spaces: Words are separated by spaces only, and marks belong to them.
 
     Returns:
         Spans in order; together they hold every token.
@@ -42,7 +41,7 @@ def word_spans(spelled: Sequence[bytes], by_spaces: bool = False) -> list[Span]:
 
 
 def _may_part(before: bytes, after: bytes) -> bool:
-    """Whether a word may end between these bytes."""
+    """True if a word may end between these bytes."""
     if after[:1] and 0x80 <= after[0] < 0xC0:
         return False  # inside a character
     left, right = before[-8:].decode("utf-8", "replace")[-2:], after[:8].decode("utf-8", "replace")[:2]
@@ -54,20 +53,20 @@ def _may_part(before: bytes, after: bytes) -> bool:
 
 
 def word_names(spelled: Sequence[bytes], spans: Sequence[Span]) -> list[str]:
-    """What each word spells; ``·`` stands for a space alone, U+FFFD for bytes that are no character."""
+    """Return the text of each word: ``·`` for a lone space, U+FFFD for bytes that form no character."""
     texts = [b"".join(spelled[start:stop]).decode("utf-8", "replace") for start, stop in spans]
     return [text.strip() or "·" for text in texts]
 
 
 def between_words(weights: NDArray[np.float32], queries: Sequence[Span], keys: Sequence[Span]) -> NDArray[np.float32]:
-    """Attention between words from attention between tokens.
+    """Merge attention between tokens into attention between words.
 
-    What is paid to a word is the sum of what is paid to its tokens; what it pays is the mean of what they pay. So a
-    row still sums to 1 (Clark et al., 2019, section 4.1, https://arxiv.org/abs/1906.04341).
+    Attention to a word is the sum over its tokens; attention from a word is the mean over its tokens. So each row still
+    sums to 1 (Clark et al., 2019, section 4.1, https://arxiv.org/abs/1906.04341).
 
     Args:
         weights: ``(..., Q, K)``.
-        queries, keys: The words of either side; together they hold every token.
+        queries, keys: The word spans of the rows and of the columns; together they hold every token.
 
     Returns:
         ``(..., words, words)``.

@@ -12,8 +12,9 @@ from dragoman.data.batching import Batch, all_batches
 from dragoman.data.store import Store
 from dragoman.errors import ConfigError
 from dragoman.explanation import attention
+from dragoman.explanation.explain import explain
 from dragoman.explanation.figures import Chart, Curve, HeatMap, curves, heat_maps
-from dragoman.explanation.trace import Trace, explain
+from dragoman.explanation.trace import Trace
 from dragoman.lab.pruning import (
     HABITS,
     Head,

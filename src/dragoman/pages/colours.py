@@ -1,6 +1,6 @@
-"""The colours of attention weights: evenly spaced in OKLab, where equal distances look equally far apart.
+"""The colours of attention weights, evenly spaced in OKLab, where equal distances look equally large.
 
-https://bottosson.github.io/posts/oklab/
+Source: https://bottosson.github.io/posts/oklab/
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 BLUES = ("#ffffff", "#5fa8d8", "#08306b")
-"""The scale on paper, from nothing to all."""
+"""Colours of the scale on a light page, from 0 (white) to 1."""
 
 DARK = ("#16181b", "#2f7fb8", "#eaf5ff")
-"""The scale on a dark page: nothing is the page, all is nearly white."""
+"""Colours of the scale on a dark page, from 0 (the page's colour) to 1 (nearly white)."""
 
 ORANGES = ("#ffffff", "#e8955a", "#6e2200")
-"""The other arm of a scale that begins with ``BLUES``; their ends are equally dark."""
+"""Colours of the second arm of a scale with negative values; as dark at its end as ``BLUES``."""
 
 DARK_ORANGES = ("#16181b", "#b0622a", "#ffeee2")
-"""The same on a dark page, beside ``DARK``."""
+"""Colours of the second arm on a dark page, whose first arm is ``DARK``."""
 
 SHADES = 64
-"""Colours of the scale; a page finds those between."""
+"""Number of colours sent to a page, which interpolates between them."""
 
 _TO_LMS = np.array([[0.4122214708, 0.5363325363, 0.0514459929],
                     [0.2119034982, 0.6806995451, 0.1073969566],
@@ -35,7 +35,7 @@ _TO_LAB = np.array([[0.2104542553, 0.7936177850, -0.0040720468],
 
 
 def oklab(colour: str) -> NDArray[np.float64]:
-    """Lightness and the two colour axes of ``#rrggbb``: ``(3,)``."""
+    """Return the OKLab lightness and two colour axes of ``#rrggbb``: ``(3,)``."""
     rgb = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
     lab: NDArray[np.float64] = _TO_LAB @ np.cbrt(_TO_LMS @ linear)
@@ -43,21 +43,21 @@ def oklab(colour: str) -> NDArray[np.float64]:
 
 
 def blend(stops: Sequence[str], n: int) -> NDArray[np.float64]:
-    """``n`` colours along the stops, evenly spaced in OKLab: ``(n, 3)``, red, green and blue in [0, 1]."""
+    """Return ``n`` colours along the stops, evenly spaced in OKLab: ``(n, 3)``, red, green and blue in [0, 1]."""
     corners = np.array([oklab(stop) for stop in stops])
-    walked = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(corners, axis=0), axis=1))])
-    places = np.linspace(0, walked[-1], n)
-    lab = np.stack([np.interp(places, walked, axis) for axis in corners.T])
+    distances = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(corners, axis=0), axis=1))])
+    places = np.linspace(0, distances[-1], n)
+    lab = np.stack([np.interp(places, distances, axis) for axis in corners.T])
     linear = (np.linalg.solve(_TO_LMS, np.linalg.solve(_TO_LAB, lab) ** 3)).T.clip(0, 1)
     return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
 
 
 def scale() -> dict[str, list[str]]:
-    """The colours of weights from 0 to 1 for either theme of a page, as ``#rrggbb``."""
+    """Return the colours of weights from 0 to 1 as ``#rrggbb``, for the themes ``light`` and ``dark``."""
     return {theme: [hexadecimal(colour) for colour in blend(stops, SHADES)] for theme, stops in
             (("light", BLUES), ("dark", DARK))}  # fmt: skip
 
 
 def hexadecimal(colour: Any) -> str:
-    """Red, green and blue in [0, 1] as ``#rrggbb``."""
+    """Return red, green and blue in [0, 1] as ``#rrggbb``."""
     return "#" + "".join(f"{round(255 * float(part)):02x}" for part in colour)

@@ -1,4 +1,7 @@
-"""Fill a template: ``base.html`` is around every page, and whatever is put into one is escaped."""
+"""Fill HTML templates; ``base.html`` surrounds every page, and all text put into a page is escaped.
+
+render("table.html", title="...", rows=...)
+"""
 
 from __future__ import annotations
 
@@ -14,21 +17,21 @@ from markupsafe import Markup, escape
 
 
 def render(template: str, **values: Any) -> str:
-    """A page as HTML.
+    """Return a page as HTML.
 
     Args:
-        template: Its file in this folder.
-        values: What it shows. Text is escaped; ``Markup`` is HTML already.
+        template: File name of the template in this folder.
+        values: Variables of the template. Text is escaped; ``Markup`` is inserted as HTML.
     """
     return _environment().get_template(template).render(values)
 
 
 def framed(page: str, height: int) -> str:
-    """A whole page as HTML that can be part of another, such as a notebook's, with nothing in common but the window.
+    """Return a whole page in a frame, to be shown inside another page, such as a notebook.
 
     Args:
-        page: As ``render`` made it; its scripts run, and see nothing of the page around it.
-        height: In pixels.
+        page: HTML from ``render``; its scripts run, but cannot see the page around the frame.
+        height: Height in pixels.
     """
     style = f"width: 100%; height: {height}px; border: 0"
     return f'<iframe srcdoc="{escape(page)}" sandbox="allow-scripts allow-downloads" style="{style}"></iframe>'
@@ -36,28 +39,31 @@ def framed(page: str, height: int) -> str:
 
 @functools.cache
 def _environment() -> Environment:
-    found = Environment(
+    """Return the Jinja environment with the functions and filters that the templates use."""
+    environment = Environment(
         loader=PackageLoader("dragoman", "pages"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
-    found.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
-    found.globals.update(file=file, checksum=checksum, zip=zip)
-    found.filters["words"] = words
-    return found
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
+    environment.globals.update(file=file, checksum=checksum, zip=zip)
+    environment.filters["words"] = words
+    return environment
 
 
 def file(name: str) -> Markup:
-    """A script or a style of this folder, as it is."""
+    """Return a script or a style sheet of this folder, unescaped."""
     return Markup((resources.files(__package__) / name).read_text(encoding="utf-8"))
 
 
 def checksum(text: str) -> str:
-    """By which a content security policy lets a script run."""
+    """Return the SHA-256 of a script in the form that a content security policy allows scripts by."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def words(text: str) -> Markup:
-    """Text with ``code`` between backticks, and addresses as links; all else escaped."""
+    """Return text as HTML, escaped, with text in backticks as ``<code>`` and web addresses as links."""
     escaped = re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text)))
-    address = r"https?://(?:&amp;|[^\s<>()&\"'])*(?:&amp;|[^\s<>().,;&\"'])"  # it goes into an attribute
-    return Markup(re.sub(address, lambda found: f'<a href="{found[0]}">{found[0]}</a>', escaped))
+    address = (
+        r"https?://(?:&amp;|[^\s<>()&\"'])*(?:&amp;|[^\s<>().,;&\"'])"  # no quotes: the address goes into an attribute
+    )
+    return Markup(re.sub(address, lambda match: f'<a href="{match[0]}">{match[0]}</a>', escaped))
