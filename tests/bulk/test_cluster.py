@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from dragoman.bulk.record import NAME
-from dragoman.bulk.translate import Failed, translate_folder
+from dragoman.bulk.translate import FailedShard, translate_folder
 from dragoman.errors import ConfigError, DragomanError
 from dragoman.translation.notes import Events
 from dragoman.translation.resumable import lines_done
@@ -112,7 +112,7 @@ def test_shards_of_all_kinds_come_out_as_one_process_translates_them(
     pq.write_table(table.select(["id"]), folder / "other.parquet")
     pq.write_table(table.rename_columns(["text", "translation"]), folder / "taken.parquet")
 
-    failed: list[Failed] = []
+    failed: list[FailedShard] = []
     told: list[tuple[int, int, str]] = []
     report = translate_folder(
         tiny_run, folder, tmp_path / "out", ray="local", actors=2, column="text", device="cpu",

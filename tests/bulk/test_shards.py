@@ -9,19 +9,21 @@ from typing import Any
 
 import pytest
 
-from dragoman.bulk.record import NAME, Done, recorded
-from dragoman.bulk.shards import Shard, inspect, shard_names, translate_shard
+from dragoman.bulk.record import NAME, FinishedShard, open_record
+from dragoman.bulk.shards import Folders, Shard, inspect, shard_names, translate_shard
 from dragoman.errors import ConfigError, DataError, DragomanError
 from dragoman.translation.translator import Translator
 
-DONE = Done("a.txt", "0", 3, "1", 0.5, {"loop": 1})
+DONE = FinishedShard("a.txt", "0", 3, "1", 0.5, {"loop": 1})
 
 
-def record(folder: Path, add: Done | None = None, restart: bool = False, **facts: Any) -> dict[str, Done]:
-    with recorded(folder, facts, restart) as opened:
+def record(
+    folder: Path, add: FinishedShard | None = None, restart: bool = False, **facts: Any
+) -> dict[str, FinishedShard]:
+    with open_record(folder, facts, restart) as opened:
         if add is not None:
             opened.add(add)
-        return dict(opened.done)
+        return dict(opened.finished)
 
 
 def test_a_record_names_what_is_done_and_a_torn_line_is_not(tmp_path: Path) -> None:
@@ -30,7 +32,7 @@ def test_a_record_names_what_is_done_and_a_torn_line_is_not(tmp_path: Path) -> N
     assert record(out, DONE, model="m") == {"a.txt": DONE}
     with (out / NAME).open("ab") as file:
         file.write(b'{"shard": "b.txt", "inp')
-    later = Done("b.txt", "2", 1, "3", 0.1)
+    later = FinishedShard("b.txt", "2", 1, "3", 0.1)
     assert record(out, later, model="m") == {"a.txt": DONE, "b.txt": later}
     assert record(out, model="m") == {"a.txt": DONE, "b.txt": later}
 
@@ -63,7 +65,7 @@ def test_folders_that_are_not_ours_are_refused_and_kept(tmp_path: Path, listing:
 def test_a_damaged_record_and_a_second_process_are_refused(tmp_path: Path) -> None:
     out = tmp_path / "out"
     record(out, DONE, model="m")
-    with recorded(out, {"model": "m"}), pytest.raises(ConfigError, match="another process is translating into it"):
+    with open_record(out, {"model": "m"}), pytest.raises(ConfigError, match="another process is translating into it"):
         record(out, model="m")
     text = (out / NAME).read_bytes()
     (out / NAME).write_bytes(text.replace(b'"lines"', b'"leins"'))
@@ -97,7 +99,7 @@ def test_a_shard_of_lines_is_translated_line_by_line_under_its_name(translator: 
     assert (shard.name, shard.lines) == ("sub/a.gz", 3)
     told: list[int] = []
     plan = translator.plan(beam_size=1)
-    notes = translate_shard(translator, plan, shard, tmp_path / "in", tmp_path / "out", None, told.append)
+    notes = translate_shard(translator, plan, shard, Folders(tmp_path / "in", tmp_path / "out"), told.append)
     want = [one.text for one in translator.translate(lines, beam_size=1)]
     assert gzip.decompress((tmp_path / "out/sub/a.gz").read_bytes()).decode().split("\n") == [*want, ""]
     assert told[-1] == 3
@@ -108,7 +110,7 @@ def test_a_shard_that_changes_or_is_cut_is_refused(translator: Translator, tmp_p
     (tmp_path / "a.txt").write_bytes(b"a dog\na cat\n")
     stale = Shard("a.txt", 3, "0")
     with pytest.raises(DataError, match="2 lines where there were 3"):
-        translate_shard(translator, translator.plan(), stale, tmp_path, tmp_path / "out", None, lambda n: None)
+        translate_shard(translator, translator.plan(), stale, Folders(tmp_path, tmp_path / "out"), lambda n: None)
     (tmp_path / "b.gz").write_bytes(gzip.compress(b"a dog\n" * 100)[:-9])
     with pytest.raises(DataError, match=r"b\.gz: reading failed .* truncated or damaged"):
         inspect(tmp_path, "b.gz", None)
@@ -127,7 +129,7 @@ def test_lines_that_run_out_of_memory_are_counted_and_blank(
     monkeypatch.setattr(translator, "translate_planned", short)
     (tmp_path / "a.txt").write_bytes(b"a dog\na cat\n")
     shard = inspect(tmp_path, "a.txt", None)
-    notes = translate_shard(translator, translator.plan(), shard, tmp_path, tmp_path / "out", None, lambda n: None)
+    notes = translate_shard(translator, translator.plan(), shard, Folders(tmp_path, tmp_path / "out"), lambda n: None)
     assert notes == {"memory": 1}
     assert (tmp_path / "out/a.txt").read_bytes() == b"\n\n"
 

@@ -1,6 +1,7 @@
-"""A folder of text translated on a Ray cluster: shard by shard, each whole or absent, and done once.
+"""Bulk translation: a folder of text translated on a Ray cluster, shard by shard; finished shards are never repeated.
 
-``translate_folder`` (module ``translate``) is all that others need. A shard is a file of the folder; what can be done
-with one, on whichever machine, is in ``shards``; what is done already is in ``record``. Ray is imported in
-``translate`` alone, and there only when it is used.
+    report = translate_folder("runs/first", "corpus", "corpus.de", ray="auto")
+
+``translate_folder`` (module ``translate``) is the entry point. A shard is a file of the folder; ``shards`` reads and
+translates one on any machine, ``record`` remembers the finished ones, ``cluster`` is all that touches Ray.
 """

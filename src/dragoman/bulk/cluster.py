@@ -1,7 +1,7 @@
-"""What runs on Ray: one task that decides how to translate, a task for each shard that reads it, actors that translate.
+"""All that runs on Ray: a task that makes the plan, a task for each shard that inspects it, actors that translate.
 
-Ray Data hands out the shards. When an actor dies it starts another and gives it the shard again; that one resumes from
-the shard's journal.
+Ray Data hands out the shards. When an actor dies, Ray starts another and gives it the shard again; the new actor
+resumes from the shard's journal.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from dragoman.bulk.record import Done
-from dragoman.bulk.shards import Shard, inspect, translate_shard
+from dragoman.bulk.record import FinishedShard
+from dragoman.bulk.shards import Folders, Shard, inspect, translate_shard
 from dragoman.errors import ConfigError, DragomanError, not_installed
 from dragoman.files import sha256
 from dragoman.translation.options import TranslateOptions
@@ -29,54 +29,60 @@ from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
 
 TRIES = 3
-"""How often a shard is begun, where each time the actor dies with it."""
+"""Number of attempts at a shard whose actor dies each time."""
 
 REACH_S = 5.0
-"""How long the first machine of a cluster may take to answer."""
+"""Time that the first machine of a cluster may take to answer, in seconds."""
 
 STORE_BYTES = 2**28
-"""Of Ray's object store on this machine, where nothing but names and counts goes through it."""
+"""Size of Ray's object store on this machine in bytes; only names and counts go through it."""
 
-Progress = Callable[[], tuple[int, int]]
-"""Lines that are done, and shards that were begun again because an actor died."""
+
+class Progress(NamedTuple):
+    """Number of lines done, and of shards restarted because an actor died."""
+
+    lines: int
+    restarts: int
+
+
+ReadProgress = Callable[[], Progress]
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What each machine must know; paths are absolute."""
+    """All that each machine must know to translate shards; paths are absolute."""
 
     runs: tuple[Path, ...]
-    src: Path
-    out: Path
-    column: str | None
+    folders: Folders
     device: str
-    cores: int  # of an actor
+    cores: int  # of each actor
+    n_actors: int | None  # None: as many as fit on the cluster
     options: TranslateOptions
-    facts: Mapping[str, Any] | None = None  # what translations depend on; None: not decided yet
+    facts: Mapping[str, Any] | None = None  # all that translations depend on; None: not decided yet
 
     def load(self) -> tuple[Translator, Plan]:
-        """The model and the plan, with as many threads as an actor has cores."""
+        """Load the model and make the plan, with as many threads as an actor has cores."""
         import torch
 
         torch.set_num_threads(self.cores)
         translator = Translator.load(self.runs, self.device)
-        return translator, translator.plan(self.options, workers=1)  # on all of its cores: Ray's own threads are about
+        return translator, translator.plan(self.options, workers=1)  # processes cannot be forked next to Ray's threads
 
     def facts_of(self, translator: Translator, plan: Plan) -> dict[str, Any]:
-        """What translations depend on, as it is written."""
+        """Return all that translations depend on, in the form that the record of the folder holds."""
         facts: dict[str, Any] = json.loads(json.dumps(translator.facts(plan), default=repr))
-        return {**facts, "column": self.column}
+        return {**facts, "column": self.folders.column}
 
     @property
     def needs(self) -> dict[str, int]:
-        """What of a machine an actor takes."""
+        """Resources of a machine that an actor takes, by Ray's names."""
         return {"num_cpus": self.cores, "num_gpus": 1 if self.device == "cuda" else 0}
 
 
 def _decide(job: Job) -> Job | str:
-    """The job with everything decided that may be left open; or why it is refused."""
+    """Return the job with device, engine and facts decided; or the error message if it is refused."""
     try:
         translator, plan = job.load()
     except DragomanError as error:
@@ -86,74 +92,76 @@ def _decide(job: Job) -> Job | str:
 
 
 def _inspected(row: dict[str, Any], job: Job) -> dict[str, Any]:
-    """A row of Ray Data: a shard's name, and what it is or why it cannot be read."""
+    """Inspect the shard of a row of Ray Data; add it to the row, or the error message."""
     try:
-        return {**row, "shard": json.dumps(asdict(inspect(job.src, row["name"], job.column))), "error": ""}
+        shard = inspect(job.folders.src, row["name"], job.folders.column)
+        return {**row, "shard": json.dumps(asdict(shard)), "error": ""}
     except DragomanError as error:
         return {**row, "shard": "", "error": str(error)}
 
 
 class Worker:
-    """An actor: holds one model, and translates one shard after the other."""
+    """An actor that holds one model and translates one shard after the other."""
 
-    def __init__(self, job: Job, counts: Any) -> None:
+    def __init__(self, job: Job, counter: Any) -> None:
         import ray
 
-        self.job, self._counts, self._ray_get = job, counts, ray.get
+        self.job, self._counter, self._ray_get = job, counter, ray.get
         self.translator, self.plan = job.load()
         if job.facts_of(self.translator, self.plan) != job.facts:
             raise ConfigError(f"{job.runs[0]}: another model or device on {socket.gethostname()} than elsewhere")
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Translate the shard of a row of Ray Data."""
-        shard, job, started = Shard(**json.loads(row["shard"])), self.job, time.monotonic()
-        if self._ray_get(self._counts.begin.remote(shard.name)) > TRIES:
-            return {**row, "done": "", "error": f"{job.src / shard.name}: {TRIES} workers died of it (out of memory?)"}
+        """Translate the shard of a row of Ray Data; add the finished shard to the row, or the error message."""
+        shard, folders, started = Shard(**json.loads(row["shard"])), self.job.folders, time.monotonic()
+        src = folders.src / shard.name
+        if self._ray_get(self._counter.begin.remote(shard.name)) > TRIES:
+            return {**row, "finished": "", "error": f"{src}: {TRIES} workers died of it (out of memory?)"}
 
-        def tell(lines: int) -> None:
-            self._counts.tell.remote(shard.name, lines)
+        def report(lines: int) -> None:
+            self._counter.report.remote(shard.name, lines)
 
         try:
-            notes = translate_shard(self.translator, self.plan, shard, job.src, job.out, job.column, tell)
-            made = sha256(job.out / shard.name)
-            done = Done(shard.name, shard.sha256, shard.lines, made, round(time.monotonic() - started, 3), dict(notes))
-            return {**row, "done": json.dumps(asdict(done)), "error": ""}
+            notes = translate_shard(self.translator, self.plan, shard, folders, report)
+            checksum, seconds = sha256(folders.out / shard.name), round(time.monotonic() - started, 3)
+            finished = FinishedShard(shard.name, shard.sha256, shard.lines, checksum, seconds, dict(notes))
+            return {**row, "finished": json.dumps(asdict(finished)), "error": ""}
         except DragomanError as error:
-            return {**row, "done": "", "error": str(error)}
-        except Exception as error:  # a bug of ours holds up this shard and no other
+            return {**row, "finished": "", "error": str(error)}
+        except Exception as error:  # a bug of ours fails this shard only
             logger.exception("%s", shard.name)
-            return {**row, "done": "", "error": f"{job.src / shard.name}: {type(error).__name__}: {error}"}
+            return {**row, "finished": "", "error": f"{src}: {type(error).__name__}: {error}"}
 
 
-class Counts:
-    """An actor that knows how far the others are."""
+class ProgressCounter:
+    """An actor that counts the lines and the attempts of the others."""
 
     def __init__(self) -> None:
         self._lines: dict[str, int] = {}
-        self._begun: Counter[str] = Counter()
+        self._attempts: Counter[str] = Counter()
 
     def begin(self, name: str) -> int:
-        """A shard is begun; how often that was."""
-        self._begun[name] += 1
-        return self._begun[name]
+        """Count an attempt at a shard; return the number of its attempts."""
+        self._attempts[name] += 1
+        return self._attempts[name]
 
-    def tell(self, name: str, lines: int) -> None:
-        """How many lines of a shard are done."""
+    def report(self, name: str, lines: int) -> None:
+        """Note the number of lines of a shard that are done."""
         self._lines[name] = lines
 
-    def get(self) -> tuple[int, int]:
-        """See ``Progress``."""
-        return sum(self._lines.values()), sum(times - 1 for times in self._begun.values())
+    def progress(self) -> Progress:
+        """Return the sums over all shards."""
+        return Progress(sum(self._lines.values()), sum(attempts - 1 for attempts in self._attempts.values()))
 
 
 class Cluster:
-    """Ray, connected."""
+    """A Ray cluster that this process is connected to."""
 
     def __init__(self, ray: Any, address: str) -> None:
         self._ray, self._address = ray, address
 
     def decide(self, job: Job) -> Job:
-        """Load the model once, on one of the machines, and decide all that may be left open.
+        """Load the model once, on one of the machines, and return the job with device, engine and facts decided.
 
         Raises:
             ConfigError: No machine has room for an actor.
@@ -161,87 +169,95 @@ class Cluster:
         """
         if job.device == "auto":
             job = replace(job, device="cuda" if self._ray.cluster_resources().get("GPU") else "cpu")
-        self._room(job)
-        said = self._ray.get(self._ray.remote(**job.needs, max_retries=TRIES)(_decide).remote(job))
-        if isinstance(said, str):
-            raise ConfigError(said)
-        return said
+        self._most_actors(job)
+        decided = self._ray.get(self._ray.remote(**job.needs, max_retries=TRIES)(_decide).remote(job))
+        if isinstance(decided, str):
+            raise ConfigError(decided)
+        return decided
 
-    def _room(self, job: Job) -> int:
-        """How many actors the machines of the cluster have room for."""
+    def _most_actors(self, job: Job) -> int:
+        """Return the number of actors that fit on the machines of the cluster.
+
+        Raises:
+            ConfigError: No machine is large enough for one.
+        """
         machines = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         n_actors = 0
-        for has in machines:
-            room = int(has.get("CPU", 0)) // job.cores
-            n_actors += min(room, int(has.get("GPU", 0))) if job.needs["num_gpus"] else room
+        for machine in machines:
+            fit = int(machine.get("CPU", 0)) // job.cores
+            n_actors += min(fit, int(machine.get("GPU", 0))) if job.needs["num_gpus"] else fit
         if not n_actors:
-            asked = f"{job.cores} cores" + (" and a GPU" if job.needs["num_gpus"] else "")
-            most = int(max((has.get("CPU", 0) for has in machines), default=0))
+            needs = f"{job.cores} cores" + (" and a GPU" if job.needs["num_gpus"] else "")
+            most = int(max((machine.get("CPU", 0) for machine in machines), default=0))
             raise ConfigError(
-                f"no machine of the cluster {self._address} has {asked} (the largest has {most} cores): lower workers, "
+                f"no machine of the cluster {self._address} has {needs} (the largest has {most} cores): lower workers, "
                 "or give another device"
             )
         return n_actors
 
     def inspect(self, job: Job, names: Sequence[str]) -> Iterator[tuple[str, Shard | str]]:
-        """Each shard as it is, or why it cannot be read, in the order in which they come."""
+        """Yield each name with its shard, or with the reason why it cannot be read, in the order of completion."""
         rows = self._rows([{"name": name} for name in names]).map(_inspected, fn_args=[job])
-        for row in _as_they_come(rows):
+        for row in _completed(rows):
             yield row["name"], row["error"] or Shard(**json.loads(row["shard"]))
 
     @contextmanager
     def translating(
-        self, job: Job, shards: Sequence[Shard], actors: int | None
-    ) -> Iterator[tuple[Iterable[tuple[str, Done | str]], Progress]]:
-        """Translate shards: each as it is done, or why it cannot be translated, in the order in which they come."""
-        counts = self._ray.remote(num_cpus=0, max_restarts=-1)(Counts).remote()
+        self, job: Job, shards: Sequence[Shard]
+    ) -> Iterator[tuple[Iterable[tuple[str, FinishedShard | str]], ReadProgress]]:
+        """Translate shards while the body runs.
 
-        def progress() -> tuple[int, int]:
+        Yields:
+            The results in the order of completion: each name with its finished shard, or with the reason why it failed;
+            and a function that returns the progress so far.
+        """
+        counter = self._ray.remote(num_cpus=0, max_restarts=-1)(ProgressCounter).remote()
+
+        def read_progress() -> Progress:
             with contextlib.suppress(self._ray.exceptions.RayError):
-                return self._ray.get(counts.get.remote(), timeout=REACH_S)
-            return 0, 0
+                return self._ray.get(counter.progress.remote(), timeout=REACH_S)
+            return Progress(0, 0)
 
         try:
-            yield self._translated(job, shards, actors, counts), progress
+            yield self._translated(job, shards, counter), read_progress
         finally:
-            self._ray.kill(counts)
+            self._ray.kill(counter)
 
-    def _translated(
-        self, job: Job, shards: Sequence[Shard], actors: int | None, counts: Any
-    ) -> Iterator[tuple[str, Done | str]]:
+    def _translated(self, job: Job, shards: Sequence[Shard], counter: Any) -> Iterator[tuple[str, FinishedShard | str]]:
+        """Yield the results of ``translating``; the actors report to ``counter``."""
         from ray.data import ActorPoolStrategy
 
         if not shards:
             return
-        size = min(actors or self._room(job), len(shards))
+        size = min(job.n_actors or self._most_actors(job), len(shards))
         rows = self._rows([{"name": shard.name, "shard": json.dumps(asdict(shard))} for shard in shards]).map(
-            Worker, fn_constructor_args=[job, counts],
+            Worker, fn_constructor_args=[job, counter],
             compute=ActorPoolStrategy(size=size, max_tasks_in_flight_per_actor=1), **job.needs,
         )  # fmt: skip
-        for row in _as_they_come(rows):
-            yield row["name"], row["error"] or Done(**json.loads(row["done"]))
+        for row in _completed(rows):
+            yield row["name"], row["error"] or FinishedShard(**json.loads(row["finished"]))
 
     def _rows(self, rows: list[dict[str, Any]]) -> Any:
-        """A data set of a block for each row, so that each is given out by itself."""
+        """Return a Ray data set with a block for each row, so that each row is handed out on its own."""
         return self._ray.data.from_items(rows, override_num_blocks=len(rows))
 
 
-def _as_they_come(data: Any) -> Iterator[dict[str, str]]:
-    """The rows of a data set, none kept back until the next is there, as ``iter_rows`` does."""
+def _completed(data: Any) -> Iterator[dict[str, str]]:
+    """Yield the rows of a data set at once; ``iter_rows`` would hold each back until the next is there."""
     for batch in data.iter_batches(batch_size=None, prefetch_batches=0, batch_format="pandas"):
         yield from batch.to_dict("records")
 
 
 @contextmanager
 def connected(address: str) -> Iterator[Cluster]:
-    """Connect to a cluster, or start Ray on this machine (``local``); what Ray raises in the body is one line.
+    """Connect to a Ray cluster, or start Ray on this machine (``local``), while the body runs.
 
     Raises:
         ConfigError: Ray is not installed.
         DragomanError: The cluster cannot be reached, or failed.
     """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anybody
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # or its C++ talks on stderr
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray sends no usage statistics
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # otherwise its C++ part writes to stderr
     try:
         import ray
         import ray.data
@@ -262,7 +278,7 @@ def connected(address: str) -> Iterator[Cluster]:
         yield Cluster(ray, address)
     except ray.exceptions.RayError as error:
         raise DragomanError(
-            f"cluster {address}: {_first_line(error)}; what is done is kept, and the same call resumes"
+            f"cluster {address}: {_first_line(error)}; finished shards are kept, and the same call resumes"
         ) from error
     finally:
         for name, value in before.items():
@@ -274,14 +290,21 @@ def connected(address: str) -> Iterator[Cluster]:
 
 
 def _connect(ray: Any, address: str) -> None:
-    place = re.fullmatch(r"(?:ray://)?\[?([^/]+?)\]?:(\d+)", address)
-    if address not in ("local", "auto") and place is None:
+    """Connect Ray to an address, which is reached for at most ``REACH_S`` seconds.
+
+    Raises:
+        ConfigError: The address is malformed.
+        DragomanError: The cluster cannot be reached.
+    """
+    host_port = re.fullmatch(r"(?:ray://)?\[?([^/]+?)\]?:(\d+)", address)
+    if address not in ("local", "auto") and host_port is None:
         raise ConfigError(f"ray = {address!r}: give local, auto, or HOST:PORT of a cluster's first machine")
     try:
-        if place:
-            socket.create_connection((place[1], int(place[2])), timeout=REACH_S).close()  # Ray itself waits for minutes
-        given = {"object_store_memory": STORE_BYTES, "include_dashboard": False} if address == "local" else {}
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **given)
+        if host_port:
+            # A quick test first: Ray itself waits for minutes.
+            socket.create_connection((host_port[1], int(host_port[2])), timeout=REACH_S).close()
+        settings = {"object_store_memory": STORE_BYTES, "include_dashboard": False} if address == "local" else {}
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **settings)
     except (OSError, RuntimeError, ValueError, OverflowError, ray.exceptions.RayError) as error:
         raise DragomanError(
             f"Ray cluster {address}: cannot be reached ({_first_line(error)}); start it with `ray start --head` and "
@@ -290,7 +313,7 @@ def _connect(ray: Any, address: str) -> None:
 
 
 def _first_line(error: BaseException) -> str:
-    """What an error says first; of one that a machine raised, what that raised."""
+    """Return the first line of an error's message; for an error raised on a machine, of its cause there."""
     while getattr(error, "cause", None) is not None:
         error = error.cause  # type: ignore[attr-defined]
     return next((line.strip() for line in str(error).split("\n") if line.strip()), type(error).__name__)

@@ -1,4 +1,4 @@
-"""On which machines to translate: each option once, with its name, type, default, check and help."""
+"""Options of bulk translation: the machines, and the folder of shards."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dragoman.translation.options import Options, option
 
 @dataclass(frozen=True, kw_only=True)
 class Machines(Options):
-    """One device of this machine, or those of a Ray cluster."""
+    """The machines that translate: one device of this machine, or those of a Ray cluster."""
 
     device: Annotated[str, option("Speed", "Device: auto, cpu or cuda.")] = "auto"
     ray: Annotated[
@@ -26,3 +26,11 @@ class Machines(Options):
     actors: Annotated[
         int | None, option("Speed", "Models at work on the cluster (default: as many as it has room for).", ge=1)
     ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FolderOptions(Options):
+    """Options of a folder of shards."""
+
+    column: Annotated[str | None, option("Output", "Column of .parquet files to translate.")] = None
+    restart: Annotated[bool, option("Output", "Translate all shards again, finished ones too.")] = False

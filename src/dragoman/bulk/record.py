@@ -1,8 +1,12 @@
-"""What of a folder is done: ``_dragoman.jsonl`` in it, one JSON object a line.
+"""The record of a translated folder: ``_dragoman.jsonl`` in it, one JSON object a line.
 
-First a mark and all that the translations depend on (models, options, device); then a line for each shard that is
-whole: its name, the SHA-256 of what was translated and of what was made, its lines, and its notes by kind. A line is
-written after the shard is in its place. So what the record names is there, and what it does not name is made again.
+The first line identifies the format and holds all that the translations depend on (models, options, device). Each
+further line names a finished shard with the SHA-256 of its source and of its translation, its number of lines, and its
+notes by kind. A line is written after the shard is in its place: a shard in the record exists, and any other shard is
+translated again.
+
+    with open_record(folder, facts) as record:
+        record.add(FinishedShard("a.txt", ...))
 """
 
 from __future__ import annotations
@@ -21,49 +25,51 @@ from dragoman.files import acquire, explained
 
 NAME = "_dragoman.jsonl"
 FORM = {"translations of dragoman": 1}
-MARK = json.dumps(FORM).encode()[:-1] + b","  # what a record begins with
+MARK = json.dumps(FORM).encode()[:-1] + b","
+"""First bytes of every record."""
 
 
 @dataclass(frozen=True)
-class Done:
-    """A shard that is whole."""
+class FinishedShard:
+    """A shard whose translation is complete; the fields are the keys in the file."""
 
-    shard: str
-    input: str  # SHA-256 of what was translated
+    shard: str  # its name
+    input: str  # SHA-256 of the source
     lines: int
-    sha256: str  # of the translations
+    sha256: str  # of the translation
     seconds: float
-    notes: Mapping[str, int] = field(default_factory=dict)  # of each kind
+    notes: Mapping[str, int] = field(default_factory=dict)  # number of notes of each kind
 
 
 class Record:
     """The record of a folder, open for writing by this process alone."""
 
-    def __init__(self, path: Path, descriptor: int, done: dict[str, Done]) -> None:
-        self._path, self._descriptor, self.done = path, descriptor, done
+    def __init__(self, path: Path, descriptor: int, finished: dict[str, FinishedShard]) -> None:
+        self._path, self._descriptor, self.finished = path, descriptor, finished
 
-    def add(self, one: Done) -> None:
-        """Write down that a shard is whole.
+    def add(self, shard: FinishedShard) -> None:
+        """Write a line for a finished shard.
 
         Raises:
-            DragomanError: It cannot be written.
+            DragomanError: The record cannot be written.
         """
         with explained(self._path):
-            _append(self._descriptor, asdict(one))
-        self.done[one.shard] = one
+            _append(self._descriptor, asdict(shard))
+        self.finished[shard.shard] = shard
 
 
 @contextmanager
-def recorded(folder: Path, facts: Mapping[str, Any], restart: bool = False) -> Iterator[Record]:
-    """Open the record of a folder, which is made where there is none.
+def open_record(folder: Path, facts: Mapping[str, Any], restart: bool = False) -> Iterator[Record]:
+    """Open the record of a folder; the folder is made if it does not exist.
 
     Args:
-        facts: All that the translations depend on beside the shards.
-        restart: Forget what is done.
+        facts: All that the translations depend on besides the shards.
+        restart: Forget the finished shards.
 
     Raises:
-        ConfigError: The folder holds something else; it is being written; or it was translated with other facts.
-        DragomanError: It cannot be written.
+        ConfigError: The folder holds other files, is being written by another process, or was translated with other
+            facts.
+        DragomanError: The record is damaged or cannot be written.
     """
     path = folder / NAME
     if folder.exists() and not folder.is_dir():
@@ -78,48 +84,57 @@ def recorded(folder: Path, facts: Mapping[str, Any], restart: bool = False) -> I
             raise ConfigError(f"{folder}: another process is translating into it; wait, or choose another") from None
     try:
         with explained(folder):
-            said = json.loads(json.dumps({**FORM, "dragoman": __version__, **facts}, default=repr))  # as read back
-            done = _begin(path, descriptor, said, restart)
-        yield Record(path, descriptor, done)
+            # Through JSON and back, to compare equal with the facts that a record holds.
+            header = json.loads(json.dumps({**FORM, "dragoman": __version__, **facts}, default=repr))
+            finished = _begin(path, descriptor, header, restart)
+        yield Record(path, descriptor, finished)
     finally:
         os.close(descriptor)
 
 
-def _begin(path: Path, descriptor: int, facts: dict[str, Any], restart: bool) -> dict[str, Done]:
-    """What is done; the record is cut after it, or begun."""
-    text = b"".join(iter(lambda: os.read(descriptor, 2**20), b""))
-    if not MARK.startswith(text[: len(MARK)]):
+def _begin(path: Path, descriptor: int, header: dict[str, Any], restart: bool) -> dict[str, FinishedShard]:
+    """Check the record against the header of this run, or begin it; return the finished shards.
+
+    Raises:
+        ConfigError: The file is not a record, or names shards translated with other facts.
+    """
+    content = b"".join(iter(lambda: os.read(descriptor, 2**20), b""))
+    if not MARK.startswith(content[: len(MARK)]):
         raise ConfigError(f"{path}: exists and is not a record of this version of dragoman; choose another folder")
-    whole = text[: text.rfind(b"\n") + 1]  # a kill may have torn the last line
-    started, done = ({}, {}) if restart or not whole else _read(path, whole)
-    changed = sorted(name for name in started.keys() | facts.keys() if started.get(name) != facts.get(name))
+    complete = content[: content.rfind(b"\n") + 1]  # a killed process may have left half a line
+    old_header, finished = ({}, {}) if restart or not complete else _read(path, complete)
+    changed = sorted(name for name in old_header.keys() | header.keys() if old_header.get(name) != header.get(name))
     if not changed:
-        os.ftruncate(descriptor, len(whole))
-        return done
-    if done:
+        os.ftruncate(descriptor, len(complete))
+        return finished
+    if finished:
         raise ConfigError(
             f"{path.parent}: was translated with another {' and another '.join(changed)}; choose another folder, or "
             "start over with --restart"
         )
     os.ftruncate(descriptor, 0)
-    _append(descriptor, facts)
+    _append(descriptor, header)
     return {}
 
 
-def _read(path: Path, text: bytes) -> tuple[dict[str, Any], dict[str, Done]]:
-    """The facts of a record, and the shards that it names."""
+def _read(path: Path, content: bytes) -> tuple[dict[str, Any], dict[str, FinishedShard]]:
+    """Return the header of a record, and its finished shards by name.
+
+    Raises:
+        DragomanError: A line is damaged.
+    """
     try:
-        started, *lines = (json.loads(line) for line in text.split(b"\n")[:-1])
-        done = [Done(**line) for line in lines]
-        return dict(started), {one.shard: one for one in done}
+        header, *lines = (json.loads(line) for line in content.split(b"\n")[:-1])
+        shards = [FinishedShard(**line) for line in lines]
+        return dict(header), {shard.shard: shard for shard in shards}
     except (ValueError, TypeError, RecursionError):
         raise DragomanError(f"{path}: damaged; start over with --restart, or choose another folder") from None
 
 
-def _append(descriptor: int, said: Mapping[str, Any]) -> None:
-    """A line at the end, on the disk when this returns."""
+def _append(descriptor: int, fields: Mapping[str, Any]) -> None:
+    """Add a line to the record; it is on the disk when this returns."""
     os.lseek(descriptor, 0, os.SEEK_END)
-    line = (json.dumps(said) + "\n").encode()
+    line = (json.dumps(fields) + "\n").encode()
     while line:
         line = line[os.write(descriptor, line) :]
     os.fsync(descriptor)

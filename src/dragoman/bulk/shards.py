@@ -1,7 +1,7 @@
 """Shards: files of lines (plain, ``.gz``, ``.zst``) or of rows (``.parquet``), each translated into one of its name.
 
-Of a ``.parquet`` file one column is translated, and stands beside the others in the column ``translation``. A cell of
-several lines is translated line by line; one that is null stays null.
+One column of a ``.parquet`` file is translated; the translations go into an added column ``translation``. A cell of
+several lines is translated line by line; a null cell stays null.
 """
 
 from __future__ import annotations
@@ -23,28 +23,50 @@ if TYPE_CHECKING:
     from dragoman.translation.plan import Plan
 
 TRANSLATION = "translation"
-"""The column that a ``.parquet`` file gets."""
+"""Name of the column that is added to a ``.parquet`` file."""
 
-Tell = Callable[[int], object]
-"""Told how many lines of a shard are done."""
+ReportLines = Callable[[int], object]
+"""Called with the number of lines of a shard that are done."""
 
 
 @dataclass(frozen=True)
 class Shard:
     """A file to translate."""
 
-    name: str  # its path below the folder
-    lines: int  # or rows
+    name: str  # path below the folder
+    lines: int  # rows, for a table
     sha256: str  # of its bytes
 
 
-def shard_names(src: Path) -> list[str]:
-    """The names of the shards of a folder, those in folders below it too; a file is its own only shard.
+@dataclass(frozen=True)
+class Folders:
+    """The folder of shards, the folder of translations, and the column to translate of ``.parquet`` files."""
 
-    As elsewhere, a name that begins with a dot or an underscore is not data.
+    src: Path
+    out: Path
+    column: str | None = None
+
+
+@dataclass(frozen=True)
+class _Task:
+    """All that is needed to translate one file into another."""
+
+    translator: Translator
+    plan: Plan
+    src: Path
+    out: Path
+    column: str | None
+    events: Events
+    report: ReportLines
+
+
+def shard_names(src: Path) -> list[str]:
+    """Return the names of all shards in a folder and the folders below it, sorted; a file is its own only shard.
+
+    A name that begins with a dot or an underscore is not a shard, as is the custom in data folders.
 
     Raises:
-        DataError: There is none.
+        DataError: There is no shard.
     """
     if src.is_file():
         return [src.name]
@@ -58,18 +80,18 @@ def shard_names(src: Path) -> list[str]:
 
 
 def is_parquet(name: str) -> bool:
-    """Whether a shard is a table."""
+    """True if a shard is a table."""
     return Path(name).suffix == ".parquet"
 
 
 def inspect(folder: Path, name: str, column: str | None) -> Shard:
-    """Read a shard from end to end: what is damaged is known before anything is translated, and how much there is.
+    """Read a shard to its end: counts its lines, and finds damage before anything is translated.
 
     Args:
-        column: The one to translate, of a ``.parquet`` file.
+        column: The column to translate of a ``.parquet`` file.
 
     Raises:
-        DataError: It is damaged, or has no such column of text.
+        DataError: The shard is damaged, or has no such column of text.
     """
     path = folder / name
     if is_parquet(name):
@@ -83,91 +105,88 @@ def inspect(folder: Path, name: str, column: str | None) -> Shard:
 
 
 def translate_shard(
-    translator: Translator, plan: Plan, shard: Shard, src: Path, out: Path, column: str | None, tell: Tell
+    translator: Translator, plan: Plan, shard: Shard, folders: Folders, report: ReportLines
 ) -> Counter[str]:
-    """Translate a shard of the folder ``src`` into one of the folder ``out``, where it appears when it is whole.
+    """Translate a shard into a file of the same name, which appears when it is complete.
 
-    Lines that an interrupted process has translated are kept (module ``translation.resumable``); rows are not.
+    Lines that an interrupted process has translated are kept (module ``translation.resumable``); rows of a table are
+    translated again.
 
     Returns:
-        How many notes of each kind its translations have; those of kind "memory" are blank.
+        The number of notes of each kind on its translations; lines with a note of kind "memory" are blank.
 
     Raises:
-        DataError: It cannot be read, or is not as it was when it was inspected.
+        DataError: The shard cannot be read, or has changed since it was inspected.
         DragomanError: The translation cannot be written.
     """
-    path, to = src / shard.name, out / shard.name
+    src, out = folders.src / shard.name, folders.out / shard.name
     notes: Counter[str] = Counter()
 
     def count(note: Note) -> None:
         notes[note.kind] += 1
 
-    events = Events(warn=count, failed=count)
-    with explained(to):
-        to.parent.mkdir(parents=True, exist_ok=True)
-    n_lines: int | None
-    if is_parquet(shard.name):
-        n_lines = _translate_table(translator, plan, path, to, column, events, tell)
-    else:
-        n_lines = _translate_lines(translator, plan, path, to, events, notes, tell)
+    with explained(out):
+        out.parent.mkdir(parents=True, exist_ok=True)
+    task = _Task(translator, plan, src, out, folders.column, Events(warn=count, failed=count), report)
+    n_lines = _translate_table(task) if is_parquet(shard.name) else _translate_lines(task, notes)
     if n_lines not in (None, shard.lines):
-        raise DataError(f"{path}: {n_lines:,} lines where there were {shard.lines:,}: it changes while it is read")
+        raise DataError(f"{src}: {n_lines:,} lines where there were {shard.lines:,}: it changes while it is read")
     return notes
 
 
-def _translate_lines(
-    translator: Translator, plan: Plan, path: Path, to: Path, events: Events, notes: Counter[str], tell: Tell
-) -> int | None:
-    """How many lines there were; None: not known, because some ran out of memory."""
+def _translate_lines(task: _Task, notes: Counter[str]) -> int | None:
+    """Translate a file of lines and return their number; None if unknown because some ran out of memory."""
     try:
-        events = replace(events, progress=lambda done, read, what: tell(done))
-        return translator.translate_file(path, to, plan, events=events)
+        events = replace(task.events, progress=lambda done, read, what: task.report(done))
+        return task.translator.translate_file(task.src, task.out, task.plan, events=events)
     except DecodeError:
         if not notes["memory"]:
             raise
         return None
 
 
-def _translate_table(
-    translator: Translator, plan: Plan, path: Path, to: Path, column: str | None, events: Events, tell: Tell
-) -> int:
-    """Write a table with the translations beside the other columns, row group by row group; the number of rows."""
+def _translate_table(task: _Task) -> int:
+    """Write a table with the column of translations added, row group by row group; return the number of rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     n_rows = 0
-    with _table(path) as table, explained(to), whole_file(to) as file:
-        name = _column(path, table, column)
+    with _table(task.src) as table, explained(task.out), whole_file(task.out) as file:
+        name = _column(task.src, table, task.column)
         schema = table.schema_arrow.append(pa.field(TRANSLATION, pa.string()))
         compression = table.metadata.row_group(0).column(0).compression if table.num_row_groups else "snappy"
         with pq.ParquetWriter(file, schema, compression=compression.replace("UNCOMPRESSED", "NONE")) as writer:
             for group in _row_groups(table):
-                made: list[str | None] = []
+                translations: list[str | None] = []
                 for start in range(0, group.num_rows, READ_AHEAD):
                     cells = group[name][start : start + READ_AHEAD].cast(pa.string()).to_pylist()
-                    made += _translate_cells(translator, plan, cells, events, n_rows + start)
-                    tell(n_rows + len(made))
-                writer.write_table(group.append_column(schema.field(TRANSLATION), pa.array(made, pa.string())))
+                    translations += _translate_cells(task, cells, n_rows + start)
+                    task.report(n_rows + len(translations))
+                writer.write_table(group.append_column(schema.field(TRANSLATION), pa.array(translations, pa.string())))
                 n_rows += group.num_rows
     return n_rows
 
 
-def _translate_cells(
-    translator: Translator, plan: Plan, cells: Sequence[str | None], events: Events, first: int
-) -> list[str | None]:
-    """The translation of each cell, line by line."""
+def _translate_cells(task: _Task, cells: Sequence[str | None], first: int) -> list[str | None]:
+    """Return the translation of each cell, line by line; None for a null cell.
+
+    Args:
+        first: Number of the first cell in the table, for notes.
+    """
     lines = [cell.split("\n") if cell is not None else [] for cell in cells]
-    found = iter(translator.translate_planned([line for cell in lines for line in cell], plan, events, first))
-    made = ["\n".join(next(found).text for _ in cell) for cell in lines]
-    return [text if cell is not None else None for cell, text in zip(cells, made, strict=True)]
+    all_lines = [line for cell in lines for line in cell]
+    results = iter(task.translator.translate_planned(all_lines, task.plan, task.events, first))
+    texts = ["\n".join(next(results).text for _ in cell) for cell in lines]
+    return [text if cell is not None else None for cell, text in zip(cells, texts, strict=True)]
 
 
 @contextmanager
 def _table(path: Path) -> Iterator[Any]:
-    """Open a ``.parquet`` file (``pyarrow.parquet.ParquetFile``); whatever is wrong with its bytes is one line.
+    """Open a ``.parquet`` file as a ``pyarrow.parquet.ParquetFile``.
 
     Raises:
-        DataError: It is no such file, or damaged, now or where it is read in the body.
+        ConfigError: pyarrow is not installed.
+        DataError: The file is missing, damaged or not Parquet, found now or while the body reads it.
     """
     try:
         import pyarrow as pa
@@ -180,38 +199,39 @@ def _table(path: Path) -> Iterator[Any]:
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except (pa.ArrowException, EOFError) as error:
-        said = " ".join(str(error).split())
-        raise DataError(f"{path}: damaged, or not a Parquet file ({said}); get it again") from None
+        reason = " ".join(str(error).split())
+        raise DataError(f"{path}: damaged, or not a Parquet file ({reason}); get it again") from None
 
 
 def _row_groups(table: Any) -> Iterator[Any]:
-    """The parts of a table, one in memory at a time (``pyarrow.Table``)."""
+    """Yield the row groups of a table as ``pyarrow.Table``, one in memory at a time."""
     for i in range(table.num_row_groups):
         yield table.read_row_group(i)
 
 
 def _column(path: Path, table: Any, column: str | None) -> str:
-    """The column to translate: the one that was named, or the only one of text.
+    """Return the name of the column to translate: ``column``, or the only column of text.
 
     Raises:
-        DataError: There is none, there are several, or the name is that of the translations.
+        DataError: There is no such column, or several and none is chosen; or a column ``translation`` exists already.
     """
     import pyarrow as pa
 
     def is_text(kind: Any) -> bool:
+        """True for the Arrow types of strings, also as a dictionary."""
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind
         return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
 
     schema = table.schema_arrow
     texts = [field.name for field in schema if is_text(field.type)]
-    has = f"its columns of text are {', '.join(texts)}" if texts else "it has no column of text"
+    available = f"its columns of text are {', '.join(texts)}" if texts else "it has no column of text"
     if TRANSLATION in schema.names:
-        raise DataError(f"{path}: has a column {TRANSLATION} already, where the translations would stand; rename it")
+        raise DataError(f"{path}: has a column {TRANSLATION} already, the name of the translations; rename it")
     if column is None and len(texts) != 1:
-        raise DataError(f"{path}: which column is to be translated? Give --column; {has}")
+        raise DataError(f"{path}: which column is to be translated? Give --column; {available}")
     name = texts[0] if column is None else column
     if schema.names.count(name) != 1:
-        raise DataError(f"{path}: {'no' if name not in schema.names else 'more than one'} column {name}; {has}")
+        raise DataError(f"{path}: {'no' if name not in schema.names else 'more than one'} column {name}; {available}")
     if name not in texts:
-        raise DataError(f"{path}: column {name} holds {schema.field(name).type}, not text; {has}")
+        raise DataError(f"{path}: column {name} holds {schema.field(name).type}, not text; {available}")
     return name

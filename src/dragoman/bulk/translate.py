@@ -1,9 +1,9 @@
-"""A folder translated on a Ray cluster: Ray Data gives shards to actors, each of which holds one model.
+"""Translate a folder on a Ray cluster: Ray Data gives shards to actors, each of which holds one model.
 
-What is done is on the disk and not in Ray: a shard appears when it is whole, and the record of the folder names it. So
-an actor that dies costs the lines since its last window (2,048 of them), and a killed driver, or a cluster that is
-switched off, no more than that for each actor: the same call resumes. All machines see both folders and the run under
-the same paths.
+The state is on the disk and not in Ray: a shard appears when it is complete, and the record of the folder names it. An
+actor that dies costs the lines since its last window of 2,048. A killed driver or a cluster that is switched off costs
+no more than that for each actor, and the same call resumes. All machines must see both folders and the run under the
+same paths.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dragoman.bulk.cluster import Cluster, Job, Progress, connected
-from dragoman.bulk.options import Machines
-from dragoman.bulk.record import Done, Record, recorded
-from dragoman.bulk.shards import Shard, shard_names
+from dragoman.bulk.cluster import Cluster, Job, ReadProgress, connected
+from dragoman.bulk.options import FolderOptions, Machines
+from dragoman.bulk.record import FinishedShard, Record, open_record
+from dragoman.bulk.shards import Folders, Shard, shard_names
 from dragoman.errors import ConfigError
 from dragoman.progress import repeated
 from dragoman.translation.notes import QUIET, Events
-from dragoman.translation.options import TranslateOptions, takes
+from dragoman.translation.options import Options, TranslateOptions, takes
 from dragoman.translation.resumable import forget
 
 POLL_S = 1.0
-"""How often actors are asked how far they are."""
+"""Interval between two progress reports in seconds."""
 
 
 @dataclass(frozen=True)
-class Failed:
-    """A shard that was not translated."""
+class FailedShard:
+    """A shard that was not translated, and the reason."""
 
     shard: str
     why: str
@@ -39,58 +39,58 @@ class Failed:
 
 @dataclass(frozen=True)
 class Report:
-    """What became of a folder."""
+    """Counts of a translated folder, and its failed shards."""
 
-    shards: int  # all of them
-    lines: int  # of those that are whole now
-    kept: int  # shards that were whole before
-    failed: tuple[Failed, ...]
-    begun_again: int  # shards whose actor died
-    notes: Counter[str]  # of each kind, over all shards that are whole
+    shards: int  # all shards of the folder
+    lines: int  # lines of the shards that are finished now
+    kept: int  # shards that were finished before
+    failed: tuple[FailedShard, ...]
+    begun_again: int  # shards that were restarted because their actor died
+    notes: Counter[str]  # number of notes of each kind in all finished shards
 
     def __str__(self) -> str:
-        said = [f"{self.lines:,} lines in {self.shards - len(self.failed):,} of {self.shards:,} shards"]
-        said += [f"{self.kept:,} were done before"] if self.kept else []
-        said += [f"{self.begun_again:,} begun again after a worker died"] if self.begun_again else []
-        said += [f"notes: {', '.join(f'{n:,} {kind}' for kind, n in sorted(self.notes.items()))}"] if self.notes else []
-        return "; ".join(said)
+        parts = [f"{self.lines:,} lines in {self.shards - len(self.failed):,} of {self.shards:,} shards"]
+        parts += [f"{self.kept:,} were done before"] if self.kept else []
+        parts += [f"{self.begun_again:,} begun again after a worker died"] if self.begun_again else []
+        kinds = ", ".join(f"{n:,} {kind}" for kind, n in sorted(self.notes.items()))
+        parts += [f"notes: {kinds}"] if self.notes else []
+        return "; ".join(parts)
 
 
-@takes(Machines, TranslateOptions)
+@takes(FolderOptions, Machines, TranslateOptions)
 def translate_folder(
     run: Path | str | Sequence[Path | str], src: Path | str, out: Path | str, options: TranslateOptions | None = None,
-    *, machines: Machines | None = None, column: str | None = None, restart: bool = False, events: Events = QUIET,
-    failed: Callable[[Failed], object] | None = None, **changes: Any,
+    *, machines: Machines | None = None, events: Events = QUIET, failed: Callable[[FailedShard], object] | None = None,
+    **changes: Any,
 ) -> Report:  # fmt: skip
-    """Translate a folder of shards on a Ray cluster into another: the same names, as many lines, in the same order.
+    """Translate a folder of shards on a Ray cluster into another, with the same names and as many lines in order.
 
-    After a kill the same call resumes. A shard that cannot be translated does not hold up the others.
+    After a kill the same call resumes. A shard that cannot be translated does not stop the others.
 
     Args:
         run: A run folder or a bundle; several are an ensemble.
-        src: A folder of text (plain, ``.gz``, ``.zst``) and ``.parquet``, or one such file.
+        src: A folder of text (plain, ``.gz``, ``.zst``) and ``.parquet`` files, or one such file.
         out: The folder to write. Its record refuses another model or other options than those it was begun with.
         options: As for ``Translator.translate``; ``workers`` is the number of cores of an actor, 1 if not given.
-            ``changes`` are options by name, of these and of ``machines``.
+            ``changes`` are options by name: of these, of ``machines``, and ``column`` (the column of ``.parquet`` files
+            to translate; may be left out if only one holds text) and ``restart`` (translate finished shards again).
         machines: ``ray``: ``local`` (or None) starts Ray on this machine, ``auto`` finds the cluster that this machine
-            belongs to, HOST:PORT names one. ``actors``: how many models work at a time; as many as the cluster has room
-            for, if not given. ``device``: ``cpu``, ``cuda`` (a GPU for each actor) or ``auto``: a GPU where the cluster
-            has any.
-        column: Of ``.parquet`` files; may be left out where there is a single one of text.
-        restart: Translate again what is done.
-        events: Who is told of progress, in lines.
-        failed: Told of each shard that failed, at once.
+            belongs to, HOST:PORT names one. ``actors``: number of models at work; None: as many as fit. ``device``:
+            ``cpu``, ``cuda`` (a GPU for each actor) or ``auto``: a GPU if the cluster has any.
+        events: Its ``progress`` is called with the number of lines done.
+        failed: Called with each shard that failed, at once.
 
     Returns:
-        What was done, and what failed.
+        The counts, and the failed shards.
 
     Raises:
-        ConfigError: Options are impossible; ``out`` is not ours or was begun with others; Ray is not installed.
+        ConfigError: An option is impossible; ``out`` holds other files or was begun with other options; Ray is not
+            installed.
         DataError: There are no shards.
-        DragomanError: The cluster cannot be reached, or fails; what is done is kept.
+        DragomanError: The cluster cannot be reached, or fails; finished shards are kept.
     """
-    of_machines = {name: changes.pop(name) for name in Machines.names() if name in changes}
-    machines = Machines.of(machines, of_machines)
+    machines = Machines.of(machines, _taken(Machines, changes))
+    folder_options = FolderOptions.of(None, _taken(FolderOptions, changes))
     options = TranslateOptions.of(options, changes)
     if options.n_best > 1 or options.alignments or not isinstance(options.prefix, str):
         raise ConfigError("n_best, alignments and a prefix for each line are not for a folder: a line gives a line")
@@ -100,74 +100,85 @@ def translate_folder(
         raise ConfigError(f"{out}: lies in the folder that is read; choose another one")
     runs = (run,) if isinstance(run, Path | str) else run
     job = Job(
-        runs=tuple(Path(each).absolute() for each in runs), src=folder, out=out, column=column,
-        device=machines.device, cores=options.workers or 1, options=options,
+        runs=tuple(Path(path).absolute() for path in runs), folders=Folders(folder, out, folder_options.column),
+        device=machines.device, cores=options.workers or 1, n_actors=machines.actors, options=options,
     )  # fmt: skip
     with connected(machines.ray or "local") as cluster:
         job = cluster.decide(job)
-        with recorded(out, job.facts or {}, restart) as record:
-            if restart:
+        with open_record(out, job.facts or {}, folder_options.restart) as record:
+            if folder_options.restart:
                 for name in names:
                     forget(out / name)
-            return _translate(cluster, job, names, machines.actors, record, events, failed or (lambda one: None))
+            return _translate(cluster, job, names, record, events, failed or (lambda shard: None))
+
+
+def _taken(group: type[Options], changes: dict[str, Any]) -> dict[str, Any]:
+    """Remove the options of one group from ``changes`` and return them."""
+    return {name: changes.pop(name) for name in group.names() if name in changes}
 
 
 def _translate(
-    cluster: Cluster, job: Job, names: Sequence[str], actors: int | None, record: Record, events: Events,
-    failed: Callable[[Failed], object],
+    cluster: Cluster, job: Job, names: Sequence[str], record: Record, events: Events,
+    failed: Callable[[FailedShard], object],
 ) -> Report:  # fmt: skip
     """Inspect all shards, then translate those that the record does not name."""
-    failures: list[Failed] = []
-    kept: dict[str, Done] = {}
+    failures: list[FailedShard] = []
+    finished_before: list[FinishedShard] = []
     waiting: list[Shard] = []
 
     def fail(name: str, why: str) -> None:
-        failures.append(Failed(name, why))
+        failures.append(FailedShard(name, why))
         failed(failures[-1])
 
-    for name, said in cluster.inspect(job, names):
-        done = record.done.get(name) if (job.out / name).is_file() else None
-        if isinstance(said, str):
-            fail(name, said)
-        elif done is None:
-            waiting.append(said)
-        elif done.input == said.sha256:
-            kept[name] = done
+    for name, shard in cluster.inspect(job, names):
+        finished = record.finished.get(name) if (job.folders.out / name).is_file() else None
+        if isinstance(shard, str):
+            fail(name, shard)
+        elif finished is None:
+            waiting.append(shard)
+        elif finished.input == shard.sha256:
+            finished_before.append(finished)
         else:
-            fail(name, f"{job.src / name}: not the file that was translated; restore it, or give --restart")
-    waiting.sort(key=lambda shard: shard.lines, reverse=True)  # so that none of the longest is begun last
-    made: dict[str, Done] = {}
-    lines_kept = sum(done.lines for done in kept.values())
-    with cluster.translating(job, waiting, actors) as (found, progress):
-        with _ticking(progress, lines_kept, lines_kept + sum(shard.lines for shard in waiting), events):
-            for name, result in found:
-                if isinstance(result, Done):
+            fail(name, f"{job.folders.src / name}: not the file that was translated; restore it, or give --restart")
+    waiting.sort(key=lambda shard: shard.lines, reverse=True)  # a long shard begun last would keep the others waiting
+    finished_now: list[FinishedShard] = []
+    lines_before = sum(shard.lines for shard in finished_before)
+    lines_total = lines_before + sum(shard.lines for shard in waiting)
+    with cluster.translating(job, waiting) as (results, read_progress):
+        with _progress_reports(read_progress, lines_before, lines_total, events):
+            for name, result in results:
+                if isinstance(result, FinishedShard):
                     record.add(result)
-                    made[name] = result
+                    finished_now.append(result)
                 else:
                     fail(name, result)
-        begun_again = progress()[1]
-    whole = [*kept.values(), *made.values()]
-    notes = sum((Counter(done.notes) for done in whole), Counter[str]())
-    n_lines = sum(done.lines for done in whole)
-    return Report(len(names), n_lines, len(kept), tuple(failures), begun_again, notes)
+        begun_again = read_progress().restarts
+    complete = finished_before + finished_now
+    notes = sum((Counter(shard.notes) for shard in complete), Counter[str]())
+    n_lines = sum(shard.lines for shard in complete)
+    return Report(len(names), n_lines, len(finished_before), tuple(failures), begun_again, notes)
 
 
 @contextmanager
-def _ticking(progress: Progress, before: int, total: int, events: Events) -> Iterator[None]:
-    """Tell, while the body runs, how many lines are done."""
-    told = events.progress
-    if told is None:
+def _progress_reports(read_progress: ReadProgress, before: int, total: int, events: Events) -> Iterator[None]:
+    """Report the number of lines done to ``events`` while the body runs, every ``POLL_S`` seconds.
+
+    Args:
+        before: Lines that were done before.
+        total: Lines of all shards.
+    """
+    report = events.progress
+    if report is None:
         yield
         return
 
     def tick() -> None:
-        done = before + progress()[0]
-        if done < total:  # the end is told once
-            told(done, total, "lines translated")
+        done = before + read_progress().lines
+        if done < total:  # the end is reported once, below
+            report(done, total, "lines translated")
 
     if before < total:
-        told(before, total, "lines translated")
+        report(before, total, "lines translated")
     with repeated(tick, POLL_S):
         yield
-    told(before + progress()[0], total, "lines translated")
+    report(before + read_progress().lines, total, "lines translated")
