@@ -11,7 +11,8 @@ import numpy as np
 
 from dragoman.config import TokenizerConfig
 from dragoman.data import phrasebook
-from dragoman.data.batching import Batch, collate, epoch_batches
+from dragoman.data.batching import Batch, collate
+from dragoman.data.order import epoch_batches
 from dragoman.data.tokenizer import Tokenizer, learn_tokenizers
 
 MULTI30K_TEST = "test_2016_flickr"

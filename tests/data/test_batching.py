@@ -26,9 +26,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dragoman.config import DataConfig, NoiseConfig, TokenizerConfig
-from dragoman.data import batching
-from dragoman.data.batching import Batch, BatchStream, Regularisation, all_batches, collate, epoch_batches
+from dragoman.data import batching, order, regularisation
+from dragoman.data.batching import Batch, BatchStream, all_batches, collate
 from dragoman.data.noise import noised
+from dragoman.data.order import epoch_batches
+from dragoman.data.regularisation import Regularisation
 from dragoman.data.store import Entry, Store, build_store
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError, ConfigError
@@ -108,7 +110,7 @@ def test_every_pair_comes_once_and_the_budget_is_kept(
 ) -> None:
     src, tgt = np.array(pairs, np.int32).reshape(-1, 2).T
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batching, "POOL_PAIRS", pool)
+        patch.setattr(order, "POOL_PAIRS", pool)
         batches = list(epoch_batches(src, tgt, batch_tokens, seed, epoch))
         again = list(epoch_batches(src, tgt, batch_tokens, seed, epoch))
     assert sorted(itertools.chain(*batches)) == list(range(len(pairs)))
@@ -134,7 +136,7 @@ def test_batches_are_mixed_again_and_not_only_shuffled() -> None:
 
 def test_the_order_never_changes_between_versions() -> None:
     # a change here means that no run can be resumed across it
-    assert batching._shuffled(10, np.random.PCG64((1, 2))).tolist() == [5, 6, 9, 3, 2, 1, 0, 8, 4, 7]
+    assert order.shuffled(10, np.random.PCG64((1, 2))).tolist() == [5, 6, 9, 3, 2, 1, 0, 8, 4, 7]
     src, tgt = np.array([3, 1, 4, 1, 5, 9, 2, 6]), np.array([2, 7, 1, 8, 2, 8, 1, 8])
     assert [b.tolist() for b in epoch_batches(src, tgt, 20, 1, 2)] == [[6], [4, 2, 0], [7, 1], [5, 3]]
 
@@ -142,11 +144,11 @@ def test_the_order_never_changes_between_versions() -> None:
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 64, 65, 1000, 1024, 1025])
 @pytest.mark.parametrize("chunk", [64, 2**16])
 def test_shuffling_in_place_equals_sorting_pairs(monkeypatch: pytest.MonkeyPatch, n: int, chunk: int) -> None:
-    monkeypatch.setattr(batching, "CHUNK_NUMBERS", chunk)
+    monkeypatch.setattr(order, "CHUNK_NUMBERS", chunk)
     n_bits = max(n - 1, 1).bit_length()
     drawn = np.random.PCG64((3, n)).random_raw(n).tolist()
     wanted = [number for _, number in sorted((raw >> n_bits, number) for number, raw in enumerate(drawn))]
-    assert batching._shuffled(n, np.random.PCG64((3, n))).tolist() == wanted
+    assert order.shuffled(n, np.random.PCG64((3, n))).tolist() == wanted
 
 
 def test_shuffling_is_fair() -> None:
@@ -154,7 +156,7 @@ def test_shuffling_is_fair() -> None:
     bits = np.random.PCG64(0)
     places = np.zeros((n, n))
     for _ in range(rounds):
-        places[np.arange(n), batching._shuffled(n, bits)] += 1
+        places[np.arange(n), order.shuffled(n, bits)] += 1
     np.testing.assert_allclose(places / rounds, 1 / n, atol=0.015)
 
 
@@ -235,7 +237,7 @@ def test_resuming_at_any_step_equals_going_on(
         anew = Regularisation(sampling=sampling, noise=noise, lexicon=LEXICON, tokenizers=(TOKENIZER, TOKENIZER))
         return BatchStream(store, BUDGET, 7, regularisation=anew, ahead=ahead)
 
-    monkeypatch.setattr(batching, "RESAMPLED_PAIRS", 40)
+    monkeypatch.setattr(regularisation, "RESAMPLED_PAIRS", 40)
     n = 2 * len(list(epoch_batches(store.src_lengths(), store.tgt_lengths(), BUDGET, 7, 0))) + 5
     states, batches = [], []
     with stream() as whole:
@@ -280,7 +282,7 @@ def test_a_batch_holds_the_ids_of_its_pairs(store: Store) -> None:
 
 @pytest.fixture
 def small_pools(monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(batching, "RESAMPLED_PAIRS", 40)
+    monkeypatch.setattr(regularisation, "RESAMPLED_PAIRS", 40)
     return 40
 
 
@@ -299,11 +301,11 @@ def test_sampled_batches_hold_the_same_text_cut_otherwise(store: Store, small_po
     assert texts_by_pair(sampled) == texts_by_pair(plain)
     one, other = texts_by_pair(plain, rows=True), texts_by_pair(sampled, rows=True)
     assert sum(one[i] != other[i] for i in range(101)) > 50
-    order = [i for batch in sampled for i in batch.indices.tolist()]
-    shuffled = list(batching._shuffled(101, np.random.PCG64((1, 0))))
+    indices = [i for batch in sampled for i in batch.indices.tolist()]
+    shuffled = list(order.shuffled(101, np.random.PCG64((1, 0))))
     for start in (0, small_pools, 2 * small_pools):
         here = slice(start, start + small_pools)
-        assert sorted(order[here]) == sorted(shuffled[here])
+        assert sorted(indices[here]) == sorted(shuffled[here])
 
 
 @pytest.mark.parametrize("changes", [{"sampling": 0.5}, {"noise": NoiseConfig(case=0.5)}])
@@ -339,10 +341,10 @@ def test_noisy_batches_hold_the_text_as_the_plain_function_noises_it(
             sources = [src for src, _ in decoded(batch)]
             assert [row[row > 3].tolist() for row in batch.src] == TOKENIZER.encode(sources)
     for epoch, texts in enumerate(found):
-        order = batching._shuffled(101, np.random.PCG64((1, epoch)))
+        shuffled = order.shuffled(101, np.random.PCG64((1, epoch)))
         for start in range(0, 101, small_pools):
             chance = random.Random(int(np.random.SeedSequence((1, epoch, start)).generate_state(4)[2]))
-            pool = order[start : start + small_pools].tolist()
+            pool = shuffled[start : start + small_pools].tolist()
             plain = list(zip(*store.texts(pool), strict=True))
             wanted = [noised(*pair, NOISE, LEXICON, chance) for pair in plain]
             assert [texts[i] for i in pool] == wanted
@@ -468,14 +470,14 @@ def test_the_thread_ends_when_the_stream_is_closed_used_up_or_forgotten(store: S
 def test_an_error_in_the_thread_is_raised_where_batches_are_asked_for(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain, calls = batching._plain, itertools.count()
+    plain, calls = batching.stored_batch, itertools.count()
 
     def fails_later(*arguments: object) -> Batch:
         if next(calls) == 3:
             raise OSError("disk gone")
         return plain(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(batching, "_plain", fails_later)
+    monkeypatch.setattr(batching, "stored_batch", fails_later)
     with BatchStream(store, BUDGET, 1, ahead=2) as stream:
         for _ in range(3):
             next(stream)
@@ -485,7 +487,7 @@ def test_an_error_in_the_thread_is_raised_where_batches_are_asked_for(
 
 
 def test_batches_are_made_ahead_but_not_too_many(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain, made = batching._plain, itertools.count()
+    plain, made = batching.stored_batch, itertools.count()
     n = 0
 
     def counted(*arguments: object) -> Batch:
@@ -493,7 +495,7 @@ def test_batches_are_made_ahead_but_not_too_many(store: Store, monkeypatch: pyte
         n = next(made) + 1
         return plain(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(batching, "_plain", counted)
+    monkeypatch.setattr(batching, "stored_batch", counted)
     with BatchStream(store, BUDGET, 1, ahead=3) as stream:
         next(stream)
         wait_until(lambda: n >= 5)

@@ -13,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.config import Config, DataConfig, TokenizerConfig
-from dragoman.data.batching import Batch, BatchStream, Regularisation, drawn
+from dragoman.data.batching import Batch, BatchStream
+from dragoman.data.order import weighted_pairs
+from dragoman.data.regularisation import Regularisation
 from dragoman.data.store import Entry, Part, Store, build_store
 from dragoman.data.tokenizer import EOS_ID, Tokenizer
 from dragoman.errors import BundleError, ConfigError
@@ -60,7 +62,7 @@ def test_after_any_number_of_epochs_pairs_of_a_corpus_came_equally_often(
     parts = [Part(pairs=n, weight=weight) for n, weight in corpora]
     counts: Counter[int] = Counter()
     for epoch in range(epochs):
-        chosen = drawn(parts, 1, epoch)
+        chosen = weighted_pairs(parts, 1, epoch)
         counts.update(range(sum(n for n, _ in corpora)) if chosen is None else chosen.tolist())
     first = 0
     for part in parts:
@@ -73,16 +75,16 @@ def test_after_any_number_of_epochs_pairs_of_a_corpus_came_equally_often(
 
 def test_a_weight_is_the_decimal_it_is_written_as() -> None:
     assert Part(pairs=10, weight=0.3).drawn_before(1) == 3  # 0.3 in binary is a little less
-    chosen = [drawn([Part(pairs=7, weight=2.0), Part(pairs=2, weight=0.0)], seed, 0) for seed in (1, 2)]
+    chosen = [weighted_pairs([Part(pairs=7, weight=2.0), Part(pairs=2, weight=0.0)], seed, 0) for seed in (1, 2)]
     assert all(each is not None and Counter(each.tolist()) == dict.fromkeys(range(7), 2) for each in chosen)
 
 
 def test_what_is_drawn_is_spread_over_the_corpus_and_never_changes() -> None:
-    chosen = drawn([Part(pairs=1000, weight=0.02)], 1, 0)
+    chosen = weighted_pairs([Part(pairs=1000, weight=0.02)], 1, 0)
     assert chosen is not None
     gaps = np.diff(np.sort(chosen))
     assert gaps.max() <= 4 * gaps.min()
-    assert drawn([Part(pairs=10, weight=0.5), Part(pairs=3)], 1, 2).tolist() == EXPECTED  # type: ignore[union-attr]
+    assert weighted_pairs([Part(pairs=10, weight=0.5), Part(pairs=3)], 1, 2).tolist() == EXPECTED  # type: ignore[union-attr]
 
 
 EXPECTED = [9, 6, 3, 0, 7, 10, 12, 11]

@@ -20,8 +20,8 @@ from dragoman.config import (
     read_yaml,
     with_overrides,
 )
-from dragoman.data.batching import drawn, epoch_batches
 from dragoman.data.compression import refuse_a_pipe
+from dragoman.data.order import epoch_batches, weighted_pairs
 from dragoman.data.store import Store
 from dragoman.data.texts import FORMS, languages_of, paths_of, read_texts, refuse_stray_columns, texts_named
 from dragoman.errors import ConfigError
@@ -302,7 +302,7 @@ def choose_steps(
         often = np.repeat([part.weight for part in store.parts], [part.pairs for part in store.parts])
         batches = ((np.maximum(*lengths) + 1) * often).sum() / train.batch_tokens
     else:  # exactly, for these are what was asked for
-        chosen = drawn(store.parts, train.seed, 0)
+        chosen = weighted_pairs(store.parts, train.seed, 0)
         batches = sum(1 for _ in epoch_batches(*lengths, train.batch_tokens, train.seed, 0, chosen))
     steps_an_epoch = max(1.0, batches / train.accumulate / n_ranks)
     epochs: float = 30 if store.n_drawn < 200_000 else 10 if store.n_drawn < 2_000_000 else 3

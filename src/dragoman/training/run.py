@@ -24,8 +24,9 @@ import torch
 
 from dragoman.bundle import Bundle, load_bundle, save_bundle, usual_facts
 from dragoman.config import Config, ModelConfig, each
-from dragoman.data.batching import BatchStream, Regularisation
+from dragoman.data.batching import BatchStream
 from dragoman.data.noise import MASK
+from dragoman.data.regularisation import Regularisation
 from dragoman.data.store import Store
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.device import resolve_device, resolve_precision

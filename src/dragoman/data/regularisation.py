@@ -1,0 +1,133 @@
+"""Regularisation of text: in every epoch noise is put on it anew and its subwords are sampled anew.
+
+A pool is then ``RESAMPLED_PAIRS``, and its lengths are measured after resampling: the budget holds, and there is little
+padding. A pool is a function of its place in the order, so a resumed run sees the same text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from dragoman.config import NoiseConfig
+from dragoman.data.noise import Lexicon, fingerprint, noised_pairs
+from dragoman.data.order import Indices, shuffled_batches, shuffled_pairs, weighted_pairs
+from dragoman.data.store import Ids, Store
+from dragoman.data.tokenizer import Tokenizer
+from dragoman.errors import ConfigError
+
+RESAMPLED_PAIRS = 2**13
+
+Rows = list[Ids | Sequence[int]]
+"""Ids of several texts, without bos and eos."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Regularisation:
+    """Settings of the changes to text from epoch to epoch: noise, and subword sampling."""
+
+    sampling: float = 0.0  # rate of subword regularisation; 0: none
+    noise: NoiseConfig = field(default_factory=NoiseConfig)
+    lexicon: Lexicon = field(default_factory=dict)  # word pairs that noise takes its words from
+    tokenizers: tuple[Tokenizer, Tokenizer] | None = None  # source, target; needed for noise or sampling
+    max_tokens: int | None = None  # a pair that becomes longer than this, or than the budget, stays as it is
+
+    def resampling(self, store: Store, batch_tokens: int) -> Resampling | None:
+        """Return what resamples the pairs of ``store``; None if neither noise nor sampling is on.
+
+        Raises:
+            ConfigError: The store has no text, or the tokenizers are not those of the store.
+        """
+        if not (self.sampling > 0 or self.noise.is_on):
+            return None
+        if self.tokenizers is None or not store.has_text:
+            raise ConfigError(
+                "subword sampling and noise need both tokenizers and a store that was built with keep_text=True"
+            )
+        if tuple(tokenizer.fingerprint for tokenizer in self.tokenizers) != store.tokenizers:
+            raise ConfigError("subword sampling and noise need the tokenizers that the store was built with")
+        longest = batch_tokens - 1 - max(len(part.begin) for part in store.parts)
+        longest = longest if self.max_tokens is None else min(self.max_tokens, longest)
+        return Resampling(self.sampling, self.noise, self.lexicon, self.tokenizers, longest)
+
+
+class Resampling(NamedTuple):
+    """Resamples the pairs of a store; made by ``Regularisation.resampling``."""
+
+    rate: float  # of subword sampling; 0: none
+    noise: NoiseConfig
+    lexicon: Lexicon
+    tokenizers: tuple[Tokenizer, Tokenizer]  # source, target
+    max_tokens: int  # a pair with a longer side, tags not counted, stays as it is in the store
+
+    def facts(self) -> dict[str, str]:
+        """Return the settings that decide which batches come, for a resumed run to compare."""
+        noise = {"noise": fingerprint(self.noise, self.lexicon)} if self.noise.is_on else {}
+        return {"anew": f"{RESAMPLED_PAIRS} pairs at a time", **noise}
+
+    @staticmethod
+    def pool_start(done: int) -> int:
+        """Return the number of the first pair of the pool that holds pair number ``done``."""
+        return done // RESAMPLED_PAIRS * RESAMPLED_PAIRS
+
+    def batches(
+        self, store: Store, batch_tokens: int, seed: int, epoch: int, done: int
+    ) -> Iterator[tuple[Indices, Rows, Rows]]:
+        """Yield the batches of an epoch as indices, source ids and target ids.
+
+        Args:
+            done: Number of pairs to skip; the first batch is the first of the pool that holds pair number ``done``.
+        """
+        order = shuffled_pairs(len(store), weighted_pairs(store.parts, seed, epoch), np.random.PCG64((seed, epoch)))
+        for start in range(self.pool_start(done), len(order), RESAMPLED_PAIRS):
+            pool = order[start : start + RESAMPLED_PAIRS]
+            *seeds, noise_seed, order_seed = np.random.SeedSequence((seed, epoch, start)).generate_state(4).tolist()
+            sides = self._pairs(store, pool, seeds, noise_seed)
+            lengths = [np.fromiter(map(len, side), np.int64, len(pool)) for side in sides]
+            places = np.arange(len(pool))
+            for batch in shuffled_batches(places, lengths[0], lengths[1], batch_tokens, np.random.PCG64(order_seed)):
+                src, tgt = ([side[i] for i in batch] for side in sides)
+                yield pool[batch], src, tgt
+
+    def _pairs(self, store: Store, pool: Indices, seeds: Sequence[int], noise_seed: int) -> tuple[Rows, Rows]:
+        """Return the resampled ids of the pairs of a pool, by side; the seeds alone decide what is random."""
+        stored = list(map(store.pair, pool.tolist()))
+        texts = store.texts(pool)
+        pairs = noised_pairs(zip(*texts, strict=True), self.noise, self.lexicon, noise_seed)
+        noisy = list(zip(*pairs, strict=True))
+        tags = _tags(store, pool)
+        ids = [pair[0][len(tag) :] for pair, tag in zip(stored, tags, strict=True)], [pair[1] for pair in stored]
+        src, tgt = (self._encoded(side, ids[side], texts[side], noisy[side], seeds[side]) for side in (0, 1))
+        for row, pair in enumerate(stored):
+            # Both sides of a pair are resampled or neither: they belong together.
+            if max(len(src[row]), len(tgt[row])) > self.max_tokens:
+                src[row], tgt[row] = pair
+            elif tags[row]:
+                src[row] = [*tags[row], *src[row]]
+        return src, tgt
+
+    def _encoded(self, side: int, ids: Sequence[Ids], old: Sequence[str], new: Sequence[str], seed: int) -> Rows:
+        """Return the ids of one side's texts; without sampling only texts that noise changed are encoded again.
+
+        Args:
+            side: 0 for the source, 1 for the target.
+            ids: Stored ids of the texts ``old``, without tags.
+            new: The texts with noise.
+        """
+        tokenizer = self.tokenizers[side]
+        if self.rate > 0:
+            return list(tokenizer.sample(new, self.rate, seed))
+        changed = [row for row in range(len(new)) if new[row] != old[row]]
+        rows: Rows = list(ids)
+        for row, encoded in zip(changed, tokenizer.encode([new[row] for row in changed]), strict=True):
+            rows[row] = encoded
+        return rows
+
+
+def _tags(store: Store, pool: Indices) -> list[tuple[int, ...]]:
+    """Return the ids of the tags that each source of the pool begins with."""
+    ends = np.cumsum([part.pairs for part in store.parts])
+    return [store.parts[i].begin for i in np.searchsorted(ends, pool, side="right").tolist()]
