@@ -84,7 +84,7 @@ def test_the_first_batch_of_a_store_is_drawn(tmp_path: Path) -> None:
     pairs = list(phrasebook.pairs(500))
     tokenizers = learn_tokenizers(lambda: pairs, TokenizerConfig(vocab_size=400))
     data = DataConfig.model_validate({"train": {"src": "x.en", "tgt": "x.de"}})
-    build_store(tmp_path / "store", [Entry(pairs)], *tokenizers, data)
+    build_store(tmp_path / "store", [Entry(pairs)], tokenizers, data)
     growth._forget_files(tmp_path / "store")
     found = measured("first_batch", folder=str(tmp_path / "store"))
     assert 0 < found["seconds"] < 10

@@ -50,7 +50,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     pairs = [(" ".join(words[: 1 + i % 11]), " ".join(words[i % 7 : 8 + i % 5])) for i in range(101)]
     folder = tmp_path_factory.mktemp("data") / "store"
     config = DataConfig.model_validate({"train": {"src": "s", "tgt": "t"}})
-    build_store(folder, [Entry(pairs)], TOKENIZER, TOKENIZER, config, keep_text=True)
+    build_store(folder, [Entry(pairs)], (TOKENIZER, TOKENIZER), config, keep_text=True)
     return Store.open(folder)
 
 

@@ -39,7 +39,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
         Entry(pairs[sum(SIZES[:i]) : sum(SIZES[: i + 1])], f"corpus {i}", weight, begin)
         for i, (weight, begin) in enumerate(zip((1.0, 1.5, 0.3), begins, strict=True))
     ]
-    build_store(folder, entries, TOKENIZER, TOKENIZER, CONFIG, keep_text=True)
+    build_store(folder, entries, (TOKENIZER, TOKENIZER), CONFIG, keep_text=True)
     return Store.open(folder)
 
 
@@ -145,7 +145,7 @@ def test_a_place_taken_with_other_weights_is_refused(store: Store) -> None:
 
 def test_weights_that_leave_no_pair_to_an_epoch_are_refused(tmp_path: Path) -> None:
     pairs = [("a quick fox", "the dog")] * 9
-    build_store(tmp_path / "s", [Entry(pairs, weight=0.1)], TOKENIZER, TOKENIZER, CONFIG)
+    build_store(tmp_path / "s", [Entry(pairs, weight=0.1)], (TOKENIZER, TOKENIZER), CONFIG)
     with pytest.raises(ConfigError, match=r"the weights of data.train leave 0.9 pairs to an epoch"):
         BatchStream(Store.open(tmp_path / "s"), BUDGET, 1)
 

@@ -1,18 +1,21 @@
-"""A corpus as token ids on disk, read pair by pair: what is not in a batch takes no memory.
+"""A corpus as token ids on disk, read pair by pair: only the pairs of a batch take memory.
 
-A store is a folder. All numbers are little-endian and nothing stands before or between them.
+    build_store(folder, [Entry(read_pairs(src, tgt))], (src_tokenizer, tgt_tokenizer), config)
+    src_ids, tgt_ids = Store.open(folder).pair(0)
 
-    src.ids  tgt.ids            the subwords of all pairs, one after the other, without bos and eos;
+A store is a folder. Its files hold little-endian numbers without a header or gaps.
+
+    src.ids  tgt.ids            ids of all pairs, one pair after the other, without bos and eos;
                                 uint16 for vocabularies up to 65,536, else int32
     src.offsets  tgt.offsets    int64, one more than pairs: pair i is ids[offsets[i]:offsets[i + 1]]
-    src.text  tgt.text          UTF-8, in the same way; only where training samples subwords
-    src.ends  tgt.ends          int64, offsets into the text, in bytes
+    src.text  tgt.text          UTF-8 in the same layout; only if training needs the text
+    src.ends  tgt.ends          int64, offsets into the text in bytes
     store.json                  counts, types, fingerprints, the SHA-256 of each file; written last
 
-The pairs of several corpora stand one corpus after the other; ``store.json`` says how many there are of each, how often
-they are drawn, and with which ids their sources begin (tags, which are in ``src.ids`` and not in ``src.text``).
+The pairs of several corpora follow each other, corpus by corpus. ``store.json`` holds for each corpus the number of its
+pairs, how often they are drawn, and the ids that its sources begin with (tags: in ``src.ids``, not in ``src.text``).
 
-It is built in a folder beside its place and moved there when it is complete.
+A store is built in a temporary folder next to its place and moved there when it is complete.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,46 +46,47 @@ from dragoman.files import check_sealed, sealed_folder, sha256
 from dragoman.languages.sentences import sentences
 
 Progress = Callable[[int, int | None, str], None]
-"""Called with how much is done, how much there is in all (None: not known) and what of; at most ten times a second."""
+"""Called with the amount done, the total (None: unknown) and what is counted; at most ten times a second."""
 
 Ids = NDArray[np.integer[Any]]
 Lengths = NDArray[np.int16] | NDArray[np.int32]
 
 FORMAT = 1
 ABOUT = "store.json"
+SIDES = ("src", "tgt")
 CHUNK_PAIRS = 10_000
-CHUNK_CHARACTERS = 2**23  # a chunk of long lines ends sooner, so that memory stays bounded
+CHUNK_CHARACTERS = 2**23  # a chunk of long lines ends sooner, which bounds memory
 _TWO_OFFSETS = struct.Struct("<qq").unpack
-CHUNK_OFFSETS = 2**16  # of which lengths are made at a time
-MOST_16_BITS = 2**14 - 1  # the greatest length kept in 16 bits: two of them and an eos can be added up
+CHUNK_OFFSETS = 2**16  # offsets turned into lengths at a time
+MOST_16_BITS = 2**14 - 1  # largest length stored in 16 bits: the sum of two such lengths and an eos fits too
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A corpus that goes into a store."""
+    """A corpus to put into a store."""
 
-    pairs: Iterable[tuple[str, str]]  # source and target lines, read once, such as ``read_pairs(src, tgt)``
+    pairs: Iterable[tuple[str, str]]  # source and target lines, such as ``read_pairs(src, tgt)``; read once
     name: str = ""
     weight: float = 1.0
-    begin: tuple[int, ...] = ()  # what each source begins with: ids of tags
+    begin: tuple[int, ...] = ()  # ids of the tags that each source begins with
     src_lang: str | None = None
     tgt_lang: str | None = None
 
 
 @dataclass(frozen=True)
 class Part:
-    """A corpus in a store: ``pairs`` of its pairs, one after the other."""
+    """A corpus in a store: a run of ``pairs`` of its pairs."""
 
     pairs: int
     name: str = ""
     weight: float = 1.0
-    begin: tuple[int, ...] = ()  # the ids that each of its sources begins with
+    begin: tuple[int, ...] = ()  # ids of the tags that each source begins with
     tgt_lang: str | None = None
 
     def drawn_before(self, epoch: int) -> int:
-        """How many pairs are drawn from it in all epochs before ``epoch``: a whole number near epochs x weight x pairs.
+        """Return the number of pairs drawn from this corpus in all epochs before ``epoch``.
 
-        Exactly the floor of that product, the weight taken as the decimal it is written as.
+        This is epoch x weight x pairs, rounded down, with the weight taken as the decimal fraction it is written as.
         """
         return int(epoch * Fraction(repr(self.weight)) * self.pairs)
 
@@ -90,8 +94,7 @@ class Part:
 def build_store(
     folder: Path | str,
     entries: Sequence[Entry],
-    src_tokenizer: Tokenizer,
-    tgt_tokenizer: Tokenizer,
+    tokenizers: tuple[Tokenizer, Tokenizer],
     config: DataConfig,
     *,
     keep_text: bool = False,
@@ -102,102 +105,124 @@ def build_store(
     """Encode, clean and write a corpus; the folder appears when it is complete, and replaces an older store.
 
     Args:
-        folder: Where the store will be.
+        folder: Path of the store.
         entries: The corpora, read one after the other.
+        tokenizers: For source and target.
         config: Its ``max_tokens``, ``max_ratio`` and ``drop_duplicates`` decide which pairs stay.
-        keep_text: Keep the text too, so that subwords can be sampled in each epoch.
-        sources: Files whose size and sha256 are noted in the store.
+        keep_text: Store the text too, so that subwords can be sampled in each epoch.
+        sources: Files whose size and SHA-256 are noted in the store.
         total: Number of pairs, if known, for ``progress``.
-        progress: Told the number of pairs read.
+        progress: Called with the number of pairs read.
 
     Raises:
-        DataError: No pair is left, or the folder holds something else than a store; and whatever reading the
-            pairs finds wrong. Nothing is left behind.
+        DataError: No pair is left, the folder holds something else than a store, or reading a corpus fails. Nothing
+            is left behind.
         DragomanError: The disk is full or the folder cannot be written.
     """
     folder = Path(folder)
     if folder.exists() and not (folder / ABOUT).is_file():
         raise DataError(f"{folder} exists and is not a store; remove it, or choose another folder")
+    report_progress = throttled(progress)
     about: dict[str, Any] = {}
-    with sealed_folder(folder, about, name=ABOUT) as aside:
-        report, facts = _write(
-            aside, entries, (src_tokenizer, tgt_tokenizer), config, keep_text, sources, total, progress
-        )
-        about.update(facts)
-    return report
+    with sealed_folder(folder, about, name=ABOUT) as unfinished:
+        with _Writer(unfinished, tokenizers, config, keep_text) as writer:
+            for entry in entries:
+                for n_read in writer.add(entry):
+                    report_progress(n_read, total, "pairs encoded")
+        about.update(writer.about())
+        about["sources"] = {str(Path(path).resolve()): fingerprint(path) for path in sources}
+    return writer.report
 
 
-def _write(
-    folder: Path,
-    entries: Sequence[Entry],
-    tokenizers: tuple[Tokenizer, Tokenizer],
-    config: DataConfig,
-    keep_text: bool,
-    sources: Iterable[Path | str],
-    total: int | None,
-    progress: Progress | None,
-) -> tuple[Report, dict[str, Any]]:
-    """Write the columns of a store into ``folder``; returns also what ``store.json`` says of them."""
-    tell = throttled(progress)
-    cleaner = Cleaner(config)
-    n_sentences: Counter[int] = Counter()
-    kept: list[int] = []
-    with ExitStack() as files:
-        ids, texts = [], []
-        for side, tokenizer in zip(("src", "tgt"), tokenizers, strict=True):
-            dtype = id_dtype(tokenizer.vocab_size)
-            ids.append(files.enter_context(_Column(folder / f"{side}.ids", folder / f"{side}.offsets", dtype)))
-            if keep_text:
-                texts.append(
-                    files.enter_context(_Column(folder / f"{side}.text", folder / f"{side}.ends", np.dtype("u1")))
-                )
-        for entry in entries:
-            kept.append(-cleaner.report.kept)
-            for chunk in _chunks(entry.pairs):
-                sides = list(zip(*chunk, strict=True))
-                encoded = [tokenizer.encode(lines) for tokenizer, lines in zip(tokenizers, sides, strict=True)]
-                lengths = [np.fromiter(map(len, rows), np.int64, len(rows)) for rows in encoded]
-                keep = np.flatnonzero(cleaner.keep(chunk, *lengths)).tolist()
-                for column, rows, begin in zip(ids, encoded, (entry.begin, ()), strict=True):
-                    column.append_ids([[*begin, *rows[i]] if begin else rows[i] for i in keep])
-                for column, lines in zip(texts, sides, strict=False):
-                    column.append_texts([lines[i] for i in keep])
-                lang = entry.src_lang or config.src_lang
-                n_sentences.update(len(sentences(sides[0][i], lang)) for i in keep)
-                tell(cleaner.report.read, total, "pairs encoded")
-            kept[-1] += cleaner.report.kept
-    report = cleaner.report
-    if not report.kept:
-        raise DataError(f"no pair left after filtering: {report}. Check the files, data.max_tokens and data.max_ratio")
-    about = {
-        "format": FORMAT,
-        "pairs": report.kept,
-        "corpora": [
-            asdict(Part(n, entry.name, entry.weight, entry.begin, entry.tgt_lang))
-            for n, entry in zip(kept, entries, strict=True)
-        ],
-        "src": {"tokens": ids[0].size, "dtype": ids[0].dtype.str, "vocab_size": tokenizers[0].vocab_size},
-        "tgt": {"tokens": ids[1].size, "dtype": ids[1].dtype.str, "vocab_size": tokenizers[1].vocab_size},
-        "src_sentences": sorted(n_sentences.items()),
-        "text_bytes": [column.size for column in texts] or None,
-        "report": asdict(report),
-        "tokenizers": [tokenizer.fingerprint for tokenizer in tokenizers],
-        "sources": {str(Path(path).resolve()): fingerprint(path) for path in sources},
-    }
-    return report, about
+class _Writer:
+    """Cleans, encodes and writes corpora into the files of a store; a context manager."""
+
+    def __init__(
+        self, folder: Path, tokenizers: tuple[Tokenizer, Tokenizer], config: DataConfig, keep_text: bool
+    ) -> None:
+        self._tokenizers, self._config = tokenizers, config
+        self._cleaner = Cleaner(config)
+        self._n_sentences: Counter[int] = Counter()
+        self._parts: list[Part] = []
+        dtypes = [id_dtype(tokenizer.vocab_size) for tokenizer in tokenizers]
+        self._ids = [
+            _Column(folder / f"{side}.ids", folder / f"{side}.offsets", dtype)
+            for side, dtype in zip(SIDES, dtypes, strict=True)
+        ]
+        self._texts = [
+            _Column(folder / f"{side}.text", folder / f"{side}.ends", np.dtype("u1")) for side in SIDES if keep_text
+        ]
+        self._files = ExitStack()
+
+    def __enter__(self) -> Self:
+        for column in (*self._ids, *self._texts):
+            self._files.enter_context(column)
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._files.__exit__(*failure)  # type: ignore[arg-type]
+
+    @property
+    def report(self) -> Report:
+        """Counts of the pairs read, kept and dropped so far."""
+        return self._cleaner.report
+
+    def add(self, entry: Entry) -> Iterator[int]:
+        """Write one corpus; yield the number of pairs read from all corpora after each chunk."""
+        n_before = self.report.kept
+        for chunk in _chunks(entry.pairs):
+            sides = list(zip(*chunk, strict=True))
+            encoded = [tokenizer.encode(lines) for tokenizer, lines in zip(self._tokenizers, sides, strict=True)]
+            lengths = [np.fromiter(map(len, rows), np.int64, len(rows)) for rows in encoded]
+            keep = np.flatnonzero(self._cleaner.keep(chunk, *lengths)).tolist()
+            for column, rows, begin in zip(self._ids, encoded, (entry.begin, ()), strict=True):
+                column.append_ids([[*begin, *rows[i]] if begin else rows[i] for i in keep])
+            for column, lines in zip(self._texts, sides, strict=False):
+                column.append_texts([lines[i] for i in keep])
+            lang = entry.src_lang or self._config.src_lang
+            self._n_sentences.update(len(sentences(sides[0][i], lang)) for i in keep)
+            yield self.report.read
+        n_kept = self.report.kept - n_before
+        self._parts.append(Part(n_kept, entry.name, entry.weight, entry.begin, entry.tgt_lang))
+
+    def about(self) -> dict[str, Any]:
+        """Return the content of ``store.json``.
+
+        Raises:
+            DataError: No pair was kept.
+        """
+        report = self.report
+        if not report.kept:
+            raise DataError(
+                f"no pair left after filtering: {report}. Check the files, data.max_tokens and data.max_ratio"
+            )
+        columns = {
+            side: {"tokens": ids.size, "dtype": ids.dtype.str, "vocab_size": tokenizer.vocab_size}
+            for side, ids, tokenizer in zip(SIDES, self._ids, self._tokenizers, strict=True)
+        }
+        return {
+            "format": FORMAT,
+            "pairs": report.kept,
+            "corpora": [asdict(part) for part in self._parts],
+            **columns,
+            "src_sentences": sorted(self._n_sentences.items()),
+            "text_bytes": [column.size for column in self._texts] or None,
+            "report": asdict(report),
+            "tokenizers": [tokenizer.fingerprint for tokenizer in self._tokenizers],
+        }
 
 
 def id_dtype(vocab_size: int) -> np.dtype[Any]:
-    """The type that ids of such a vocabulary are stored in."""
+    """Return the type that the ids of a vocabulary of this size are stored in."""
     return np.dtype("<u2" if vocab_size <= 2**16 else "<i4")
 
 
 class _Column:
-    """Two growing files: values of all rows one after the other, and where each row ends."""
+    """Two growing files: the values of all rows, one row after the other, and the end of each row."""
 
     def __init__(self, values: Path, ends: Path, dtype: np.dtype[Any]) -> None:
         self.dtype = dtype
-        self.size = 0  # values so far
+        self.size = 0  # number of values so far
         self._paths = values, ends
         self._files: list[BinaryIO] = []
 
@@ -214,19 +239,22 @@ class _Column:
                     file.flush()
         finally:
             for file in self._files:
-                with contextlib.suppress(OSError):  # of a full disk, which the write or flush told of already
+                with contextlib.suppress(OSError):  # a full disk was reported by write or flush already
                     file.close()
 
     def append_ids(self, rows: Sequence[Sequence[int]]) -> None:
+        """Add rows of ids."""
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
         values = np.fromiter(chain.from_iterable(rows), self.dtype, int(lengths.sum()))
         self._append(values.tobytes(), lengths)
 
     def append_texts(self, rows: Sequence[str]) -> None:
+        """Add rows of text."""
         encoded = [row.encode() for row in rows]
         self._append(b"".join(encoded), np.fromiter(map(len, encoded), np.int64, len(encoded)))
 
     def _append(self, values: bytes, lengths: NDArray[np.int64]) -> None:
+        """Add rows as bytes, with the number of values of each row."""
         ends = self.size + np.cumsum(lengths)
         self.size += int(lengths.sum())
         self._files[0].write(values)
@@ -234,43 +262,44 @@ class _Column:
 
 
 class Store:
-    """A corpus on disk; nothing is read before it is asked for."""
+    """A corpus on disk; every row is read when it is asked for."""
 
     def __init__(self, folder: Path, about: dict[str, Any]) -> None:
         self.folder = folder
         self.report = Report(**about["report"])
-        self.tokenizers: tuple[str, str] = tuple(about["tokenizers"])  # their fingerprints, source first
+        self.tokenizers: tuple[str, str] = tuple(about["tokenizers"])  # fingerprints, source first
         self.vocab_sizes: tuple[int, int] = (about["src"]["vocab_size"], about["tgt"]["vocab_size"])
         self.n_tokens: tuple[int, int] = (about["src"]["tokens"], about["tgt"]["tokens"])  # eos not counted
         self.sources: dict[str, dict[str, Any]] = about["sources"]  # path: fingerprint
-        self.src_sentences: dict[int, int] = dict(about.get("src_sentences", []))  # so many: of how many sources
+        # Number of sentences in a source: number of such sources.
+        self.src_sentences: dict[int, int] = dict(about.get("src_sentences", []))
         self._n = int(about["pairs"])
-        of_old = [{"pairs": self._n}]  # of a store that knew one corpus
+        old_parts = [{"pairs": self._n}]  # stores of older versions hold one corpus
         self.parts = tuple(
-            Part(**{**part, "begin": tuple(part.get("begin", ()))}) for part in about.get("corpora", of_old)
+            Part(**{**part, "begin": tuple(part.get("begin", ()))}) for part in about.get("corpora", old_parts)
         )
-        """The corpora in it, in the order of their pairs."""
+        """Corpora of the store, in the order of their pairs."""
         if sum(part.pairs for part in self.parts) != self._n:
             raise ValueError(f"its corpora do not have {self._n:,} pairs together")
         self._ids = [
             _Rows(
                 folder, f"{side}.ids", f"{side}.offsets", self._n, about[side]["tokens"], np.dtype(about[side]["dtype"])
             )
-            for side in ("src", "tgt")
+            for side in SIDES
         ]
         self._texts = None
         if about["text_bytes"]:
-            sizes = zip(("src", "tgt"), about["text_bytes"], strict=True)
+            sizes = zip(SIDES, about["text_bytes"], strict=True)
             self._texts = [
                 _Rows(folder, f"{side}.text", f"{side}.ends", self._n, size, np.dtype("u1")) for side, size in sizes
             ]
 
     @classmethod
     def open(cls, folder: Path | str) -> Store:
-        """Open a store; nothing but its description is read.
+        """Open a store; only ``store.json`` is read.
 
         Raises:
-            DataError: It is missing, incomplete, damaged or of another version of dragoman.
+            DataError: The store is missing, incomplete, damaged or of another format.
         """
         folder = Path(folder)
         try:
@@ -288,24 +317,24 @@ class Store:
 
     @property
     def is_weighted(self) -> bool:
-        """Whether pairs of some corpus are drawn otherwise than once an epoch."""
+        """True if some corpus has a weight other than 1: its pairs do not come exactly once an epoch."""
         return any(part.weight != 1 for part in self.parts)
 
     @property
     def n_drawn(self) -> float:
-        """How many pairs an epoch has: each corpus counts with its weight."""
+        """Average number of pairs in an epoch: the sum of weight x pairs over the corpora."""
         return sum(part.weight * part.pairs for part in self.parts)
 
     def src_lengths(self) -> Lengths:
-        """Subwords of each source, eos not counted, ``(pairs,)``; int16 where all are below 2^14, else int32."""
+        """Return the number of subwords of each source without eos, ``(pairs,)``: int16 if all are below 2^14."""
         return self._ids[0].lengths()
 
     def tgt_lengths(self) -> Lengths:
-        """Subwords of each target, eos not counted, ``(pairs,)``; int16 where all are below 2^14, else int32."""
+        """Return the number of subwords of each target without eos, ``(pairs,)``: int16 if all are below 2^14."""
         return self._ids[1].lengths()
 
     def pair(self, index: int) -> tuple[Ids, Ids]:
-        """The ids of one pair, without bos and eos; not to be written to.
+        """Return the ids of one pair, without bos and eos, as read-only arrays.
 
         Raises:
             DataError: The store was cut or damaged after it was opened.
@@ -315,11 +344,11 @@ class Store:
 
     @property
     def has_text(self) -> bool:
-        """Whether the store was built with ``keep_text``."""
+        """True if the store holds text (``keep_text``)."""
         return self._texts is not None
 
     def texts(self, indices: Iterable[int]) -> tuple[list[str], list[str]]:
-        """The source and the target lines of these pairs.
+        """Return the source lines and the target lines of these pairs.
 
         Raises:
             DataError: The store was built without ``keep_text``.
@@ -332,17 +361,17 @@ class Store:
 
 
 class _Rows:
-    """One column of a store: any row of it, read when it is asked for.
+    """One column of a store; each row is read from the file when it is asked for.
 
-    Read and not memory-mapped: every page of a map that was touched, and those around it, would count as memory of this
-    process, and a file that is cut under a map kills the process.
+    The files are not memory-mapped: touched pages of a map would count as memory of this process, and a file that is
+    truncated under a map kills the process.
     """
 
     def __init__(self, folder: Path, values: str, ends: str, n: int, size: int, dtype: np.dtype[Any]) -> None:
-        """Open ``n`` rows of ``size`` values in all.
+        """Open the files of ``n`` rows with ``size`` values together.
 
         Raises:
-            OSError, ValueError: The files do not fit these numbers, or each other.
+            OSError, ValueError: The files contradict these numbers, or each other.
         """
         self.dtype = dtype
         self._n, self._size = n, size
@@ -357,7 +386,7 @@ class _Rows:
             raise ValueError(f"{ends} does not fit {values}")
 
     def row(self, index: int) -> bytes:
-        """The bytes of one row.
+        """Return the bytes of one row.
 
         Raises:
             DataError: The files were cut or damaged after they were opened.
@@ -373,7 +402,7 @@ class _Rows:
         return self._read(self._values, (end - start) * width, start * width)
 
     def lengths(self) -> Lengths:
-        """Values of each row, ``(n,)``; int16 where all are below 2^14, else int32."""
+        """Return the number of values of each row, ``(n,)``: int16 if all are below 2^14, else int32."""
         result: Lengths = np.empty(self._n, np.int16)
         for first in range(0, self._n, CHUNK_OFFSETS):
             lengths = np.diff(self._offsets(first, min(CHUNK_OFFSETS, self._n - first) + 1))
@@ -383,9 +412,15 @@ class _Rows:
         return result
 
     def _offsets(self, first: int, count: int) -> NDArray[np.int64]:
+        """Return ``count`` offsets from number ``first`` on."""
         return np.frombuffer(self._read(self._ends, 8 * count, 8 * first), "<i8")
 
     def _read(self, path: Path, n_bytes: int, place: int) -> bytes:
+        """Read bytes of a file at a place.
+
+        Raises:
+            DataError: The file cannot be read, or was truncated.
+        """
         try:
             data = os.pread(self._descriptors[path], n_bytes, place)
         except OSError as error:
@@ -396,20 +431,20 @@ class _Rows:
 
 
 def check_store(folder: Path | str) -> bool:
-    """Read every file of a store and compare it with the SHA-256 noted when it was built: about two seconds for a GB.
+    """Compare every file of a store with the SHA-256 noted when it was built; takes about two seconds for a GB.
 
     Returns:
-        Whether there was something to compare with: stores of dragoman 0.1 note no sums.
+        False if the store has no checksums, as those of dragoman 0.1.
 
     Raises:
-        DataError: A file is missing or not what it was.
+        DataError: A file is missing or has changed.
     """
     folder = Path(folder)
     try:
         if not {"files", "sha256"} & json.loads((folder / ABOUT).read_text(encoding="utf-8")).keys():
             return False
     except (OSError, ValueError, AttributeError):
-        pass  # check_sealed says what is wrong
+        pass  # check_sealed reports what is wrong
     try:
         check_sealed(folder, "store", ABOUT)
     except BundleError as error:
@@ -418,7 +453,7 @@ def check_store(folder: Path | str) -> bool:
 
 
 def fingerprint(path: Path | str) -> dict[str, Any]:
-    """Size and sha256 of a file, to notice when a corpus changes under a run.
+    """Return size and SHA-256 of a file, to notice when the corpus of a run changes.
 
     Raises:
         DataError: The file cannot be read.
@@ -430,21 +465,21 @@ def fingerprint(path: Path | str) -> dict[str, Any]:
 
 
 def throttled(progress: Progress | None) -> Progress:
-    """Let a call through at most ten times a second, and the one that says that all is done."""
+    """Return a callback that passes calls on to ``progress`` at most ten times a second, and always the last one."""
     last = 0.0
 
-    def tell(done: int, total: int | None, what: str) -> None:
+    def report(done: int, total: int | None, what: str) -> None:
         nonlocal last
         now = time.monotonic()
         if progress is not None and (now - last >= 0.1 or done == total):
             last = now
             progress(done, total, what)
 
-    return tell
+    return report
 
 
 def _chunks(pairs: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
-    """Cut a stream of pairs into lists that fit in memory."""
+    """Cut a stream of pairs into lists of at most ``CHUNK_PAIRS`` pairs and about ``CHUNK_CHARACTERS`` characters."""
     chunk: list[tuple[str, str]] = []
     n_characters = 0
     for pair in pairs:

@@ -93,7 +93,7 @@ def prepare(
         report = build_store(
             folder / name,
             [text.entry(data, tokenizers[0], text.setting.weight if weighted else 1.0) for text in texts],
-            *tokenizers, data, keep_text=keep_text, sources=paths_of([text.setting for text in texts]),
+            tokenizers, data, keep_text=keep_text, sources=paths_of([text.setting for text in texts]),
             total=n_pairs if name == "train" else None, progress=ticker,
         )  # fmt: skip
         ticker.say(f"{name}: {report}")
