@@ -19,7 +19,7 @@ import torch
 import yaml
 
 from dragoman.data import phrasebook
-from dragoman.doctor.diagnosis import of_run
+from dragoman.doctor.diagnosis import diagnose_run
 
 Command = Callable[..., Any]
 
@@ -75,7 +75,7 @@ def test_several_texts_are_examined_each_and_together(command: Command, folder: 
         "few.en and few.de: its weight is 0, so no pair of it is ever drawn  [never-drawn]",
         "each pair is drawn 9 times an epoch  [drawn-often]",
         f"{2700 / (2700 + n):.0%} of the pairs that an epoch draws have a tag (<bt>)",
-        "300 of 300 pairs (100.0%) of made_up.en and made_up.de are in an earlier entry too  [in-another-text]",
+        "300 of 300 pairs (100.0%) of made_up.en and made_up.de are also in an earlier entry  [in-another-text]",
         "2 of 2 pairs (100.0%) of the valid set are in the training text  [valid-overlap-pair]",
     ):  # fmt: skip
         assert words in out, words
@@ -96,7 +96,7 @@ def test_target_languages_and_tags_of_several_texts(command: Command, folder: Pa
     out = doctor(german | {"tgt_lang": "de"}, french | {"tgt_lang": "fr"}).out.decode()
     assert "warning: of the pairs that an epoch draws: 98% into de, 2% into fr  [target-languages]" in out
     out = doctor(german | {"tag": "<a>"}, german | {"tag": "<b>"}).out.decode()
-    assert "every entry has a tag, and what is translated has none  [only-tagged]" in out
+    assert "every entry has a tag, but text to translate has none  [only-tagged]" in out
     assert "weights sum to 0" in doctor(german | {"weight": 0}).error
     assert "a.tmx: no such file" in doctor(german, {"file": "a.tmx"}).error
     wrong = doctor(german, {"src": "train.de", "tgt": "train.en"}).error  # nothing says which language is meant
@@ -125,10 +125,10 @@ def test_tables_and_memories_are_read_as_training_reads_them(command: Command, f
 
     several = command("doctor", "a.tsv", "c.tmx", "train.en", "train.de", "--quiet", cwd=folder).out.decode()
     assert several.startswith("training text, 3 texts\n")
-    assert f"{len(rows)} of {len(rows)} pairs (100.0%) of c.tmx are in an earlier entry too" in several
+    assert f"{len(rows)} of {len(rows)} pairs (100.0%) of c.tmx are also in an earlier entry" in several
     (folder / "b.csv").write_text('en,de\n"a dog\nruns",ein Hund\na cat,eine Katze\n', encoding="utf-8")
     out = command("doctor", "b.csv", "--quiet", cwd=folder).out.decode()
-    assert "1 of 2 pairs (50.0%) hold a line break  [line-break]" in out
+    assert "1 of 2 pairs (50.0%) contain a line break  [line-break]" in out
 
 
 def test_text_is_named_as_train_takes_it(command: Command, folder: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_run_is_diagnosed(command: Command, tiny_run: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        ((), "nothing to examine: give a run, a configuration, or training text, as train.en train.de"),
+        ((), "nothing to examine: give a run, a configuration, or training text such as train.en train.de"),
         (("--src", "train.en"), "give both sides of the training text: --src and --tgt"),
         ((*TEXT, "--test-src", "test.en"), "give both sides of the test text: --test-src and --test-ref"),
         (("--src", "none.en", "--tgt", "train.de"), "none.en: no such file"),
@@ -305,7 +305,7 @@ def test_without_matplotlib_the_page_has_no_figures_and_says_so(
     assert f"the page has no figures: {missing}" in done.err
     page = (tmp_path / "new/doctor.html").read_text(encoding="utf-8")
     assert f"Figures are left out: {missing}" in page
-    assert of_run(tiny_run)._repr_html_().startswith("<iframe srcdoc=")
+    assert diagnose_run(tiny_run)._repr_html_().startswith("<iframe srcdoc=")
     assert "<figure>" not in page
 
 

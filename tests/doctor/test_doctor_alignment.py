@@ -21,9 +21,9 @@ from dragoman.doctor.alignment import (
     SWITCH,
     UNKNOWN,
     best_offsets,
+    find_shifts,
     last_mark,
-    learn,
-    shifts,
+    learn_lexicon,
 )
 from dragoman.doctor.paired_lines import Sample
 from dragoman.languages.scripts import CLASSES, SCRIPTS, count_classes
@@ -36,9 +36,9 @@ WORDS = [words_of(text) for text in TEXTS[0]], [words_of(text) for text in TEXTS
 
 @pytest.fixture(scope="module")
 def lexicon() -> alignment.Lexicon:
-    found = learn(*TEXTS, *WORDS)
-    assert found is not None
-    return found
+    lexicon = learn_lexicon(*TEXTS, *WORDS)
+    assert lexicon is not None
+    return lexicon
 
 
 def test_model_1_is_em_as_in_the_textbook(lexicon: alignment.Lexicon) -> None:
@@ -82,26 +82,26 @@ def plain_score(lexicon: alignment.Lexicon, i: int, j: int) -> float:
 
 
 def test_scores_of_many_pairs_are_those_of_single_ones(lexicon: alignment.Lexicon) -> None:
-    src, tgt = lexicon.src_lines(TEXTS[0], WORDS[0]), lexicon.tgt_lines(TEXTS[1], WORDS[1])
+    src, tgt = lexicon.encode_src(TEXTS[0], WORDS[0]), lexicon.encode_tgt(TEXTS[1], WORDS[1])
     i = np.arange(0, 500, 7)
     j = (i * 3) % 500
     together = lexicon.scores(src, tgt, i, j)
     for k, (a, b) in enumerate(zip(i.tolist(), j.tolist(), strict=True)):
         alone = lexicon.scores(src, tgt, i[k : k + 1], j[k : k + 1])[0]
         assert together[k] == pytest.approx(alone, abs=1e-3)
-        rest = lexicon._rest(src, tgt, i[k : k + 1], j[k : k + 1])[0]
-        assert together[k] == pytest.approx(plain_score(lexicon, a, b) + rest, abs=1e-3)
+        surface = lexicon._surface_scores(src, tgt, i[k : k + 1], j[k : k + 1])[0]
+        assert together[k] == pytest.approx(plain_score(lexicon, a, b) + surface, abs=1e-3)
 
 
 def test_pairs_score_above_chance(lexicon: alignment.Lexicon) -> None:
-    src, tgt = lexicon.src_lines(TEXTS[0], WORDS[0]), lexicon.tgt_lines(TEXTS[1], WORDS[1])
+    src, tgt = lexicon.encode_src(TEXTS[0], WORDS[0]), lexicon.encode_tgt(TEXTS[1], WORDS[1])
     here = np.arange(len(PAIRS) - 50)
     assert np.mean(lexicon.scores(src, tgt, here, here) > 0) > 0.99
     assert np.mean(lexicon.scores(src, tgt, here, here + 50) < 0) > 0.9
 
 
 def test_too_few_pairs_teach_nothing() -> None:
-    assert learn(*(side[:499] for side in TEXTS), *(side[:499] for side in WORDS)) is None
+    assert learn_lexicon(*(side[:499] for side in TEXTS), *(side[:499] for side in WORDS)) is None
 
 
 def plain_best_offsets(scores: np.ndarray) -> float:
@@ -132,8 +132,8 @@ def test_runs_are_cut_where_lines_or_offsets_part() -> None:
     scores = np.full((30, width), -CLIP)
     scores[:10, REACH + 2] = scores[10:20, REACH - 1] = scores[20:, REACH] = CLIP
     lines = np.array([*range(100, 115), *range(200, 215)])
-    assert shifts(lines, scores) == [(101, 110, 2), (111, 115, -1), (201, 205, -1)]
-    assert shifts(np.zeros(0, np.int64), np.zeros((0, width))) == []
+    assert find_shifts(lines, scores) == [(101, 110, 2), (111, 115, -1), (201, 205, -1)]
+    assert find_shifts(np.zeros(0, np.int64), np.zeros((0, width))) == []
 
 
 @pytest.mark.parametrize(
@@ -168,13 +168,13 @@ def test_characters_are_classed_as_one_by_one() -> None:
 
 
 def test_a_sample_is_drawn_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dragoman.doctor import paired_lines as reading
+    from dragoman.doctor import paired_lines
 
-    monkeypatch.setattr(reading, "SAMPLE_PAIRS", 50)
+    monkeypatch.setattr(paired_lines, "SAMPLE_PAIRS", 50)
     drawn = Counter[int]()
     for seed in range(40):
         sample = Sample()
-        sample._chance = np.random.default_rng(seed)
+        sample._rng = np.random.default_rng(seed)
         for start in range(0, 1000, 40):
             texts = [str(i) for i in range(start, start + 40)]
             sample.add(texts, texts)

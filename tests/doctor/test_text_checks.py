@@ -16,7 +16,7 @@ from dragoman.doctor import findings as findings_module
 from dragoman.doctor.findings import Finding, ranked, report
 from dragoman.doctor.kinds import KINDS
 from dragoman.doctor.paired_lines import Pairs, chunks
-from dragoman.doctor.repeats import overlap
+from dragoman.doctor.repeats import overlap_findings
 from dragoman.doctor.text_checks import Examination, examine
 from dragoman.errors import DataError
 from dragoman.progress import Ticker
@@ -237,7 +237,7 @@ def test_test_text_that_was_trained_on_is_found(tmp_path: Path, clean: list[Pair
     for path, lines in zip(paths, [*zip(*train, strict=True), *zip(*test, strict=True)], strict=True):
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     known = examine(PairOfFiles(src=paths[0], tgt=paths[1]), Ticker(quiet=True)).digests
-    by_name = {f.name: f for f in overlap(known, PairOfFiles(src=paths[2], tgt=paths[3]), "test")}
+    by_name = {f.name: f for f in overlap_findings(known, PairOfFiles(src=paths[2], tgt=paths[3]), "test")}
     lines = {name: finding.lines for name, finding in by_name.items()}
     names = ("pair", "near-pair", "source", "target")
     assert lines == {f"test-overlap-{name}": (line,) for line, name in enumerate(names, start=2)}
@@ -245,12 +245,12 @@ def test_test_text_that_was_trained_on_is_found(tmp_path: Path, clean: list[Pair
 
 
 def test_chunks_lose_no_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clean: list[Pair]) -> None:
-    from dragoman.doctor import paired_lines as reading
+    from dragoman.doctor import paired_lines
 
     for name, side in (("a", 0), ("b", 1)):
         (tmp_path / name).write_text("".join(pair[side] + "\n" for pair in clean), encoding="utf-8")
     for limit in (1, 7, 10**6):
-        monkeypatch.setattr(reading, "CHUNK_PAIRS", limit)
+        monkeypatch.setattr(paired_lines, "CHUNK_PAIRS", limit)
         read = [
             pair
             for s, t in chunks(Pairs(PairOfFiles(src=tmp_path / "a", tgt=tmp_path / "b")))
@@ -262,12 +262,12 @@ def test_chunks_lose_no_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cl
 def test_chunks_do_not_change_what_is_found(
     found: Callable[..., Found], monkeypatch: pytest.MonkeyPatch, clean: list[Pair]
 ) -> None:
-    from dragoman.doctor import paired_lines as reading
+    from dragoman.doctor import paired_lines
 
     pairs = clean[:]
     pairs[490:510] = [(clean[i][0], clean[490 + (i - 489) % 20][1]) for i in range(490, 510)]
     whole = found(pairs)
-    monkeypatch.setattr(reading, "CHUNK_PAIRS", 100)
+    monkeypatch.setattr(paired_lines, "CHUNK_PAIRS", 100)
     assert found(pairs).by_name == whole.by_name
     assert whole.by_name["shifted"].lines[0] in (490, 491, 492)
 

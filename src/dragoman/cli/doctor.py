@@ -42,19 +42,19 @@ def doctor(
     """``dragoman doctor``; its help is in ``cli/commands.py``."""
     with loading():
         from dragoman.data.texts import refuse_stray_columns
-        from dragoman.doctor.diagnosis import of_run, of_text, text_named
-        from dragoman.doctor.page import check_page, write_page
+        from dragoman.doctor.diagnosis import config_and_texts, diagnose_run, diagnose_text
+        from dragoman.doctor.page import check_page_folder, write_page
         from dragoman.explanation.style import no_figures
 
     if out is not None:
-        check_page(out)
+        check_page_folder(out)
     if what and (what[0] / "config.yaml").is_file():
         if len(what) > 1 or options != ExaminedText() or memory is not None or overrides is not None:
             raise ConfigError(f"{what[0]} is a run: name it alone, or give text files or a configuration without it")
-        diagnosis = of_run(what[0])
+        diagnosis = diagnose_run(what[0])
     else:
         columns = two_columns(options.columns)
-        config, named = text_named(what or (), columns)
+        config, named = config_and_texts(what or (), columns)
         refuse_stray_columns(columns, named)
         texts = {**options.sets}
         if named and "train" in texts:
@@ -62,9 +62,9 @@ def doctor(
         if named:
             texts["train"] = named
         with at_ctrl_c(lambda: "before all text was read: nothing is reported"):
-            diagnosis = of_text(config, texts, overrides or (), memory, quiet)
+            diagnosis = diagnose_text(config, texts, overrides or (), memory, quiet)
     if out is not None:
-        say(str(write_page(diagnosis, out)))
+        say(str(write_page(diagnosis.as_page(), out)))
         if missing := no_figures():
             say(f"the page has no figures: {missing}")
     if as_json:

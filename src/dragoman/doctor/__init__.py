@@ -1,19 +1,23 @@
-"""What is wrong with a corpus, or with a run.
+"""Find what is wrong with a corpus or with a run, and say what to do about it.
 
-diagnosis.py    what the command does: of_text, of_run
-options.py      which text files it is given
-findings.py     what was found, how many, where, and what to do about it
-kinds.py        what may be wrong with text: words, advice, and from which share on it is how bad
+    from dragoman.doctor.diagnosis import diagnose_run
+    print(diagnose_run(Path("runs/first")).as_text())
 
-paired_lines.py the pairs of a text, of two files whatever they hold; a sample of them
-alignment.py    word translations learned from the sample: does line i belong to line i, or to another?
-repeats.py      duplicates, within a corpus and between training and test text
-first_pass.py   each pair by itself
-second_pass.py  each pair with what the sample taught
-mixture.py      several corpora together: weights, tags, target languages
-text_checks.py  both passes: all that is found in a corpus
+diagnosis.py    the two calls of ``dragoman doctor``: diagnose_text, diagnose_run
+options.py      options that name the text to examine
+findings.py     a finding: how many lines, which, how bad, and the advice
+kinds.py        every kind of finding about text: its wording, and the share that makes it a warning or an error
+facts.py        counts and lengths of a corpus or a run, as a table
 
-run_checks.py   what a run's log says, in plain words
-memory.py       how much memory a training step takes, and which batch size fits
-page.py         what was found, with figures, as one HTML file
+paired_lines.py read the sentence pairs of a text in chunks, and draw a sample of them
+alignment.py    learn word translations from the sample, and score whether two lines translate each other
+repeats.py      duplicates within a corpus, and pairs shared by training and test text
+first_pass.py   checks that need one pair only
+second_pass.py  checks that need what was learned from the sample
+text_checks.py  all checks of one corpus: both passes, then the whole
+mixture.py      checks of several corpora that are trained on together
+
+run_checks.py   checks of a run's log
+memory.py       the largest batch whose training step fits in memory
+page.py         the report with figures as one HTML file
 """

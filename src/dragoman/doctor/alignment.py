@@ -1,10 +1,13 @@
-"""Does line i of the source belong to line i of the target, or to line i + k?
+"""Score how well a source line and a target line fit, and find runs of lines that fit other lines better.
 
-What words mean each other is learned from a sample of the corpus itself by IBM model 1 (Brown et al., 1993,
-https://aclanthology.org/J93-2003); length, numbers and the last mark of a line are weighed as they agree in pairs of
-the sample and in pairs put together by chance. The sum is a log-likelihood ratio in nats: above 0 the two lines belong
-together, below 0 they met by chance. Runs of lines that belong to other lines are found by Viterbi's algorithm over
-offsets.
+    lexicon = learn_lexicon(src_texts, tgt_texts, src_words, tgt_words)
+    src, tgt = lexicon.encode_src(texts, words), lexicon.encode_tgt(other_texts, other_words)
+    lexicon.scores(src, tgt, np.array([0, 1]), np.array([0, 1]))      # nats, of lines 0 and 1
+
+Word translations are learned from a sample of the corpus by IBM model 1 (Brown et al., 1993,
+https://aclanthology.org/J93-2003). Length, numbers and the last mark of a line count by how often they agree in true
+pairs of the sample and in random ones. The score is a log-likelihood ratio in nats: above 0 the two lines are more
+likely a pair than not. Viterbi's algorithm over offsets finds the runs of shifted lines.
 """
 
 from __future__ import annotations
@@ -20,37 +23,40 @@ from numpy.typing import NDArray
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.integer[Any]]
 
-N_WORDS = 4000  # the commonest words of each side, cut to stems, take part; a table of 64 MB
-STEM = 6  # characters of a word that count: most endings fall off
-MAX_WORDS = 40  # of each side that are looked at
-LEARN_WORDS = 25  # of each side that are learned from
+# Learning word translations
+N_WORDS = 4000  # most frequent stems of each side in the lexicon: a table of 64 MB
+STEM = 6  # characters of a word that are compared, which drops most inflections
+MAX_WORDS = 40  # words of a line that are scored
+LEARN_WORDS = 25  # words of a line that are learned from
 MAX_LINKS = 4_000_000  # word pairs that are learned from; bounds memory and time
-MIN_LINKS = 3  # sentences that must have both words: one alone proves nothing
-ROUNDS = 5
-SMOOTHING = 0.1  # weight of the plain frequency of a word beside its translation probability
-COPY = 4.0  # nats for a rare word or number that stands on both sides
-MIN_PAIRS = 500  # fewer teach nothing
+MIN_LINKS = 3  # sentences that must have both words: fewer may be chance
+ROUNDS = 5  # iterations of EM
+SMOOTHING = 0.1  # weight of a word's frequency against its translation probability
+COPY = 4.0  # nats for a rare word or number that occurs on both sides
+MIN_PAIRS = 500  # pairs below which nothing is learned
 
-REACH = 5  # offsets of -REACH to REACH are tried
-SWITCH = 24.0  # nats that a change of offset must be worth: in a sorted corpus neighbours are alike
-CLIP = 8.0  # nats that one line may say at most in this
-WINDOW = 5
+# Finding shifted lines
+REACH = 5  # offsets from -REACH to REACH are tried
+SWITCH = 24.0  # nats that a change of offset costs; high, because neighbours are alike in a sorted corpus
+CLIP = 8.0  # largest evidence in nats that one line can give for an offset
+WINDOW = 5  # lines that are averaged
 
+# Word ids; those of the lexicon begin at FIRST
 PAD, UNKNOWN, FIRST = 0, 1, 2
 
 
 class Lines(NamedTuple):
-    """One side of some lines, ready to be compared."""
+    """One side of some lines as arrays."""
 
-    words: Ints  # (n, MAX_WORDS): ids, PAD behind the last
-    copies: Ints  # (n, MAX_WORDS): a sum of each word, the same on both sides
+    words: Ints  # (n, MAX_WORDS): ids in the lexicon, padded with PAD
+    copies: Ints  # (n, MAX_WORDS): a checksum of each word, by which equal words of both sides are found
     lengths: Floats  # (n,): log of 1 + characters
-    numbers: Ints  # (n,): a sum of the numbers in the line; 0: none
-    marks: Ints  # (n,): the kind of mark that the line ends in
+    numbers: Ints  # (n,): a checksum of the numbers in the line; 0: there is no number
+    marks: Ints  # (n,): the kind of mark that the line ends in, see ``last_mark``
 
 
 def stem(word: str) -> str:
-    """The part of a lower-case word that counts."""
+    """Return the first characters of a lower-case word, which stand for all its inflections."""
     return word[:STEM]
 
 
@@ -59,24 +65,25 @@ _AFTER_MARKS = " \t\"'”’»«“)）」』\u3000"
 
 
 def last_mark(text: str) -> int:
-    """1 ``.``, 2 ``?``, 3 ``!``, 4 ``:``, 0 something else; quotes and brackets behind it are passed over."""
+    """Return the kind of the last mark: 1 ``.``, 2 ``?``, 3 ``!``, 4 ``:``, 0 other; closing quotes do not count."""
     return _MARKS.get(text.rstrip(_AFTER_MARKS)[-1:], 0)
 
 
-def as_lines(texts: Sequence[str], words: Sequence[Sequence[str]], ids: dict[str, int]) -> Lines:
-    """Make one side of some lines comparable.
+def encode_lines(texts: Sequence[str], words: Sequence[Sequence[str]], ids: dict[str, int]) -> Lines:
+    """Turn one side of some lines into arrays.
 
     Args:
-        words: The lower-case words of each text.
-        ids: Of the stems that are known.
+        texts: The lines.
+        words: The lower-case words of each line.
+        ids: The id of each stem in the lexicon.
     """
     n = len(texts)
     rows, copies = np.zeros((n, MAX_WORDS), np.int32), np.zeros((n, MAX_WORDS), np.uint32)
     numbers, marks = np.zeros(n, np.int64), np.zeros(n, np.int8)
     for i, line in enumerate(words):
-        cut = line[:MAX_WORDS]
-        rows[i, : len(cut)] = [ids.get(word[:STEM], UNKNOWN) for word in cut]
-        copies[i, : len(cut)] = [zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in cut]
+        first_words = line[:MAX_WORDS]
+        rows[i, : len(first_words)] = [ids.get(word[:STEM], UNKNOWN) for word in first_words]
+        copies[i, : len(first_words)] = [zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in first_words]
         numbers[i] = sum(zlib.crc32(word.encode()) for word in line if word.isdigit())
         marks[i] = last_mark(texts[i])
     lengths = np.log1p(np.fromiter(map(len, texts), np.float64, n))
@@ -84,48 +91,64 @@ def as_lines(texts: Sequence[str], words: Sequence[Sequence[str]], ids: dict[str
 
 
 class Lexicon(NamedTuple):
-    """What a corpus says about which words and lines belong together."""
+    """Word translations and other statistics of true pairs, learned from a sample by ``learn_lexicon``."""
 
     src_ids: dict[str, int]
     tgt_ids: dict[str, int]
     table: NDArray[np.float32]  # (source words, target words): p(t | s); row PAD: p(t | nothing)
     frequency: NDArray[np.float32]  # (target words,): p(t)
-    length: tuple[float, float, float, float]  # of log(target / source) of pairs: centre, spread; of chance: the same
-    same_number: tuple[float, float]  # nats if the numbers agree, if not
-    same_mark: tuple[float, float]
-    usual: float  # median score of a pair
+    length: tuple[float, float, float, float]  # centre and spread of log(target / source): true pairs, random ones
+    same_number: tuple[float, float]  # nats if the numbers of both lines agree; if not
+    same_mark: tuple[float, float]  # nats if both lines end in the same mark; if not
+    median_score: float  # of the pairs in the sample
 
-    def src_lines(self, texts: Sequence[str], words: Sequence[Sequence[str]]) -> Lines:
-        return as_lines(texts, words, self.src_ids)
+    def encode_src(self, texts: Sequence[str], words: Sequence[Sequence[str]]) -> Lines:
+        """Turn source lines, with their lower-case words, into arrays."""
+        return encode_lines(texts, words, self.src_ids)
 
-    def tgt_lines(self, texts: Sequence[str], words: Sequence[Sequence[str]]) -> Lines:
-        return as_lines(texts, words, self.tgt_ids)
+    def encode_tgt(self, texts: Sequence[str], words: Sequence[Sequence[str]]) -> Lines:
+        """Turn target lines, with their lower-case words, into arrays."""
+        return encode_lines(texts, words, self.tgt_ids)
 
     def scores(self, src: Lines, tgt: Lines, i: Ints, j: Ints) -> NDArray[np.float32]:
-        """How much likelier source lines ``i`` and target lines ``j`` are as pairs than by chance: nats, ``(n,)``."""
-        found = np.zeros(len(i), np.float32)
+        """Return how much likelier a true pair is than a random one, in nats, ``(n,)``.
+
+        Args:
+            src, tgt: Source and target lines.
+            i, j: Numbers of the lines to compare, ``(n,)`` each: source line ``i[0]`` with target line ``j[0]``.
+        """
+        word_scores = np.zeros(len(i), np.float32)
         n_src, n_tgt = (src.words != PAD).sum(1), (tgt.words != PAD).sum(1)
+        # Pairs of similar lengths are scored together, so that little of each block is padding.
         order = np.argsort(n_src[i] * 64 + n_tgt[j])
         for start in range(0, len(order), 1024):
             rows = order[start : start + 1024]
-            found[rows] = self._words(
-                src, tgt, i[rows], j[rows], max(1, n_src[i[rows]].max()), max(1, n_tgt[j[rows]].max())
-            )
-        return (found + self._rest(src, tgt, i, j)).astype(np.float32)
+            longest = max(1, n_src[i[rows]].max()), max(1, n_tgt[j[rows]].max())
+            src_words, tgt_words = src.words[i[rows], : longest[0]], tgt.words[j[rows], : longest[1]]
+            src_copies, tgt_copies = src.copies[i[rows], : longest[0]], tgt.copies[j[rows], : longest[1]]
+            copied = ((src_copies[:, :, None] == tgt_copies[:, None]) & (src_words == UNKNOWN)[:, :, None]).any(1)
+            word_scores[rows] = self._word_scores(src_words, tgt_words, copied)
+        return (word_scores + self._surface_scores(src, tgt, i, j)).astype(np.float32)
 
-    def _words(self, src: Lines, tgt: Lines, i: Ints, j: Ints, S: int, T: int) -> Floats:
-        s, t = src.words[i, :S], tgt.words[j, :T]  # (B, S), (B, T)
-        links = self.table[s[:, :, None], t[:, None, :]]  # (B, S, T)
-        links *= (s != PAD)[:, :, None]
-        p_nothing = self.table[PAD][t]
-        p_given = (links.sum(1) + p_nothing) / (1 + (s != PAD).sum(1))[:, None]  # (B, T)
-        p_alone = np.maximum(self.frequency[t], 1e-9)
-        gain = np.log((1 - SMOOTHING) * p_given / p_alone + SMOOTHING)
-        copied = ((src.copies[i, :S, None] == tgt.copies[j, None, :T]) & (s == UNKNOWN)[:, :, None]).any(1)
-        gain = np.where(t == UNKNOWN, np.where(copied, COPY, 0.0), gain)
-        return (gain * (t != PAD)).sum(1)
+    def _word_scores(self, src_words: Ints, tgt_words: Ints, copied: NDArray[np.bool_]) -> Floats:
+        """Return the part of the score that the words give, ``(B,)``.
 
-    def _rest(self, src: Lines, tgt: Lines, i: Ints, j: Ints) -> Floats:
+        Args:
+            src_words: Ids ``(B, S)``.
+            tgt_words: Ids ``(B, T)``.
+            copied: True for each target word that is also a rare word of the source, ``(B, T)``.
+        """
+        links = self.table[src_words[:, :, None], tgt_words[:, None, :]]  # (B, S, T)
+        links *= (src_words != PAD)[:, :, None]
+        p_nothing = self.table[PAD][tgt_words]
+        p_given_src = (links.sum(1) + p_nothing) / (1 + (src_words != PAD).sum(1))[:, None]  # (B, T)
+        p_alone = np.maximum(self.frequency[tgt_words], 1e-9)
+        gain = np.log((1 - SMOOTHING) * p_given_src / p_alone + SMOOTHING)
+        gain = np.where(tgt_words == UNKNOWN, np.where(copied, COPY, 0.0), gain)
+        return (gain * (tgt_words != PAD)).sum(1)
+
+    def _surface_scores(self, src: Lines, tgt: Lines, i: Ints, j: Ints) -> Floats:
+        """Return the part of the score that lengths, numbers and last marks give, ``(n,)``."""
         return (
             length_gain(tgt.lengths[j] - src.lengths[i], self.length)
             + agreement_gain(src.numbers[i], tgt.numbers[j], self.same_number)
@@ -134,100 +157,127 @@ class Lexicon(NamedTuple):
 
 
 def length_gain(ratio: Floats, length: tuple[float, float, float, float]) -> Floats:
-    """Log of two normal densities' ratio, never above 3 nor below -8."""
+    """Return the log-likelihood ratio of a length ratio in true and in random pairs, clipped to -8 to 3 nats.
+
+    Args:
+        ratio: log(target length / source length), of any shape.
+        length: Centre and spread of normal distributions: true pairs, then random ones.
+    """
     centre, spread, chance_centre, chance_spread = length
     gain = ((ratio - chance_centre) / chance_spread) ** 2 / 2 - ((ratio - centre) / spread) ** 2 / 2
     return np.clip(gain + np.log(chance_spread / spread), -8.0, 3.0)
 
 
 def agreement_gain(a: Ints, b: Ints, gains: tuple[float, float]) -> Floats:
-    """The first gain where both are equal, the second where not, 0 where neither has anything."""
+    """Return the first gain where ``a`` and ``b`` are equal, the second where not, and 0 where both are 0."""
     return np.where((a == 0) & (b == 0), 0.0, np.where(a == b, *gains))
 
 
-def learn(src_texts: Sequence[str], tgt_texts: Sequence[str], src_words: Sequence[Sequence[str]],
-          tgt_words: Sequence[Sequence[str]]) -> Lexicon | None:  # fmt: skip
-    """Learn a lexicon from a sample of pairs; None where there are too few.
+def learn_lexicon(
+    src_texts: Sequence[str],
+    tgt_texts: Sequence[str],
+    src_words: Sequence[Sequence[str]],
+    tgt_words: Sequence[Sequence[str]],
+) -> Lexicon | None:
+    """Learn a lexicon from a sample of pairs; None if there are fewer than ``MIN_PAIRS``.
 
     Args:
+        src_texts, tgt_texts: The lines, in random order.
         src_words, tgt_words: The lower-case words of each line.
     """
     n = len(src_texts)
     if n < MIN_PAIRS:
         return None
-    src_ids, tgt_ids = _commonest(src_words), _commonest(tgt_words)
-    src, tgt = as_lines(src_texts, src_words, src_ids), as_lines(tgt_texts, tgt_words, tgt_ids)
+    src_ids, tgt_ids = _frequent_stems(src_words), _frequent_stems(tgt_words)
+    src, tgt = encode_lines(src_texts, src_words, src_ids), encode_lines(tgt_texts, tgt_words, tgt_ids)
     table = _model_1(src.words, tgt.words, len(src_ids) + FIRST, len(tgt_ids) + FIRST)
     counts = np.bincount(tgt.words[tgt.words != PAD], minlength=len(tgt_ids) + FIRST)
     frequency = (counts / max(counts.sum(), 1)).astype(np.float32)
-    same, chance = np.arange(n), np.roll(np.arange(n), n // 2 + 1)  # chance: each source beside a far target
-    length = (*_centre(tgt.lengths - src.lengths), *_centre(tgt.lengths[chance] - src.lengths))
+    # Each source with a target half a sample away is a random pair.
+    far = np.roll(np.arange(n), n // 2 + 1)
+    length = (*_centre(tgt.lengths - src.lengths), *_centre(tgt.lengths[far] - src.lengths))
     has_number = (src.numbers != 0) | (tgt.numbers != 0)
-    has_number_by_chance = (src.numbers != 0) | (tgt.numbers[chance] != 0)
+    has_number_by_chance = (src.numbers != 0) | (tgt.numbers[far] != 0)
     same_number = _log_odds(
-        (src.numbers == tgt.numbers)[has_number], (src.numbers == tgt.numbers[chance])[has_number_by_chance]
+        (src.numbers == tgt.numbers)[has_number], (src.numbers == tgt.numbers[far])[has_number_by_chance]
     )
-    same_mark = _log_odds(src.marks == tgt.marks, src.marks == tgt.marks[chance])
+    same_mark = _log_odds(src.marks == tgt.marks, src.marks == tgt.marks[far])
     lexicon = Lexicon(src_ids, tgt_ids, table, frequency, length, same_number, same_mark, 0.0)
-    some = same[:: max(1, n // 5000)]
-    return lexicon._replace(usual=float(np.median(lexicon.scores(src, tgt, some, some))))
+    some = np.arange(n)[:: max(1, n // 5000)]
+    return lexicon._replace(median_score=float(np.median(lexicon.scores(src, tgt, some, some))))
 
 
-def _commonest(lines: Sequence[Sequence[str]]) -> dict[str, int]:
+def _frequent_stems(lines: Sequence[Sequence[str]]) -> dict[str, int]:
+    """Return an id for each of the ``N_WORDS`` most frequent stems of one side, from ``FIRST``."""
     counts = Counter(stem(word) for line in lines for word in line)
     common = [word for word, count in counts.most_common(N_WORDS) if count >= MIN_LINKS]
     return {word: i for i, word in enumerate(common, start=FIRST)}
 
 
 def _centre(values: Floats) -> tuple[float, float]:
-    """Median and spread, by which a few wild values change little."""
+    """Return median and half the range of the middle 68%: centre and spread, hardly moved by a few wild values."""
     low, centre, high = np.quantile(values, (0.16, 0.5, 0.84))
     return float(centre), max(float(high - low) / 2, 0.05)
 
 
-def _log_odds(of_pairs: NDArray[np.bool_], of_chance: NDArray[np.bool_]) -> tuple[float, float]:
-    """Nats for agreeing and for not agreeing."""
-    p, q = ((agreed.sum() + 1) / (len(agreed) + 2) for agreed in (of_pairs, of_chance))
+def _log_odds(true_pairs: NDArray[np.bool_], random_pairs: NDArray[np.bool_]) -> tuple[float, float]:
+    """Return the evidence in nats for a true pair if both sides agree, and if not.
+
+    Args:
+        true_pairs, random_pairs: For each pair of the kind, True if its sides agree.
+    """
+    p, q = ((agreed.sum() + 1) / (len(agreed) + 2) for agreed in (true_pairs, random_pairs))
     return float(np.log(p / q)), float(np.log((1 - p) / (1 - q)))
 
 
 def _model_1(src: Ints, tgt: Ints, n_src: int, n_tgt: int) -> NDArray[np.float32]:
-    """p(t | s) by EM, ``(n_src, n_tgt)``; links that fewer than ``MIN_LINKS`` sentences have are 0."""
-    keys, heads = _links(src, tgt, n_tgt)  # of each link: s * n_tgt + t, and which target word of the sample it is in
-    pairs, link, n_sentences = np.unique(keys, return_inverse=True, return_counts=True)
-    words = (pairs // n_tgt).astype(np.int64)
-    p: Floats = np.ones(len(pairs))
+    """Learn p(target word | source word) by EM, ``(n_src, n_tgt)``; pairs in fewer than ``MIN_LINKS`` sentences get 0.
+
+    Args:
+        src, tgt: Word ids of both sides, ``(n, MAX_WORDS)``.
+        n_src, n_tgt: Number of ids on each side.
+    """
+    keys, tgt_tokens = _links(src, tgt, n_tgt)
+    word_pairs, link, n_sentences = np.unique(keys, return_inverse=True, return_counts=True)
+    src_ids = (word_pairs // n_tgt).astype(np.int64)
+    p: Floats = np.ones(len(word_pairs))
     for _ in range(ROUNDS):
-        each: Floats = p[link]
-        each /= np.bincount(heads, each)[heads]
-        p = np.bincount(link, each, minlength=len(pairs)).astype(np.float64)
-        p /= np.bincount(words, p)[words]
+        # E step: each target token is shared among its links, in proportion to p.
+        shares: Floats = p[link]
+        shares /= np.bincount(tgt_tokens, shares)[tgt_tokens]
+        # M step: p is the sum of shares of a word pair, over that of its source word.
+        p = np.bincount(link, shares, minlength=len(word_pairs)).astype(np.float64)
+        p /= np.bincount(src_ids, p)[src_ids]
     p[n_sentences < MIN_LINKS] = 0.0
     table = np.zeros((n_src, n_tgt), np.float32)
-    table[words, pairs % n_tgt] = p
+    table[src_ids, word_pairs % n_tgt] = p
     return table
 
 
 def _links(src: Ints, tgt: Ints, n_tgt: int) -> tuple[Ints, Ints]:
-    """Every known source word, and nothing (PAD), beside every known target word of the same pair."""
-    keys, heads, n_heads, n_links = [], [], 0, 0
+    """Link every known source word, and the empty word (PAD), to every known target word of the same pair.
+
+    Returns:
+        For each link the word pair as ``source id * n_tgt + target id``, and the number of its target token.
+    """
+    keys, tgt_tokens, n_tokens, n_links = [], [], 0, 0
     for s, t in zip(src[:, :LEARN_WORDS], tgt[:, :LEARN_WORDS], strict=True):
         s, t = np.unique(s[s > UNKNOWN]), np.unique(t[t > UNKNOWN])
         s = np.concatenate(([PAD], s))
         keys.append((s[:, None].astype(np.int64) * n_tgt + t).ravel())
-        heads.append(np.tile(np.arange(n_heads, n_heads + len(t), dtype=np.int32), len(s)))
-        n_heads += len(t)
+        tgt_tokens.append(np.tile(np.arange(n_tokens, n_tokens + len(t), dtype=np.int32), len(s)))
+        n_tokens += len(t)
         n_links += len(keys[-1])
         if n_links > MAX_LINKS:
             break
-    return np.concatenate(keys), np.concatenate(heads)
+    return np.concatenate(keys), np.concatenate(tgt_tokens)
 
 
-# --- runs of lines that belong to others ------------------------------------------------------------------------------
+# --- runs of shifted lines -------------------------------------------------------------------------------------------
 
 
 class Shift(NamedTuple):
-    """Source lines ``first`` to ``last`` (from 1) belong to the target lines ``offset`` further down."""
+    """A run of source lines, ``first`` to ``last`` (from 1), whose targets are ``offset`` lines further down."""
 
     first: int
     last: int
@@ -235,29 +285,29 @@ class Shift(NamedTuple):
 
 
 def smoothed(scores: Floats) -> Floats:
-    """The mean over ``WINDOW`` lines of what each says, ``(n,)``."""
+    """Return the mean score of the ``WINDOW`` lines around each line, ``(n,)``, each clipped to ``CLIP`` nats."""
     clipped = np.clip(scores, -CLIP, CLIP)
     padded = np.pad(clipped, WINDOW // 2, mode="edge")
     return np.convolve(padded, np.full(WINDOW, 1 / WINDOW), mode="valid")[: len(scores)]
 
 
-def suspicious(scores: Floats, usual: float) -> NDArray[np.bool_]:
-    """Where neighbouring lines fit badly, ``(n,)``; a few lines around it too."""
-    low = smoothed(scores) < min(usual, CLIP) / 2
+def suspicious(scores: Floats, median_score: float) -> NDArray[np.bool_]:
+    """Return True for each line in or near a stretch of low scores, where other offsets are worth trying, ``(n,)``."""
+    low = smoothed(scores) < min(median_score, CLIP) / 2
     return np.convolve(np.pad(low, 3).astype(np.int8), np.ones(7, np.int8), mode="valid") > 0
 
 
 def best_offsets(scores: Floats) -> Ints:
-    """The most likely offset of each line, ``(n,)``, by Viterbi's algorithm: to change it costs ``SWITCH`` nats.
+    """Return the most likely offset of each line by Viterbi's algorithm, ``(n,)``; each change costs ``SWITCH`` nats.
 
     Args:
-        scores: Of source line i and target line i + k for k from -REACH to REACH, ``(n, 2 * REACH + 1)``, in nats.
+        scores: Scores of source line i with target line i + k, for k from -REACH to REACH, ``(n, 2 * REACH + 1)``.
     """
     gains = np.clip(scores, -CLIP, CLIP)
     n, n_offsets = gains.shape
     came_from = np.zeros((n, n_offsets), np.int8)
     total = np.full(n_offsets, -SWITCH)
-    total[REACH] = 0.0  # before the first line all was well
+    total[REACH] = 0.0  # offset 0: the line before the first one is taken to be in place
     stay = np.arange(n_offsets)
     for i in range(n):
         best = int(total.argmax())
@@ -265,21 +315,22 @@ def best_offsets(scores: Floats) -> Ints:
         came_from[i] = np.where(total >= moved, stay, best)
         total = np.maximum(total, moved) + gains[i]
     path = np.zeros(n, np.int64)
-    at = int(total.argmax())
+    column = int(total.argmax())
     for i in range(n - 1, -1, -1):
-        path[i] = at - REACH
-        at = int(came_from[i, at])
+        path[i] = column - REACH
+        column = int(came_from[i, column])
     return path
 
 
-def shifts(lines: Ints, scores: Floats) -> list[Shift]:
-    """Runs of lines that belong to other lines.
+def find_shifts(lines: Ints, scores: Floats) -> list[Shift]:
+    """Find runs of lines whose targets are at another offset than 0.
 
     Args:
-        lines: The numbers, from 0 and ascending, of the lines that are suspicious, ``(n,)``.
-        scores: As for ``best_offsets``, of these lines.
+        lines: Numbers of the suspicious lines, from 0 and ascending, ``(n,)``.
+        scores: Their scores at each offset, see ``best_offsets``.
     """
-    found: list[Shift] = []
+    shifts: list[Shift] = []
+    # Lines that are not consecutive are decided apart; within a stretch, a run ends where the offset changes.
     for part in np.split(np.arange(len(lines)), np.flatnonzero(np.diff(lines) > 1) + 1):
         if not len(part):
             continue
@@ -287,5 +338,5 @@ def shifts(lines: Ints, scores: Floats) -> list[Shift]:
         for run in np.split(part, np.flatnonzero(np.diff(path)) + 1):
             offset = int(path[run[0] - part[0]])
             if offset:
-                found.append(Shift(int(lines[run[0]]) + 1, int(lines[run[-1]]) + 1, offset))
-    return found
+                shifts.append(Shift(int(lines[run[0]]) + 1, int(lines[run[-1]]) + 1, offset))
+    return shifts

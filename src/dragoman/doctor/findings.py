@@ -1,4 +1,4 @@
-"""What was found: how many, where, how bad it is, and what to do about it."""
+"""Findings: how many lines, which ones, how bad it is, and what to do about it."""
 
 from __future__ import annotations
 
@@ -7,56 +7,59 @@ from typing import Any, Literal, NamedTuple
 
 Level = Literal["error", "warning", "note"]
 LEVELS: tuple[Level, ...] = ("error", "warning", "note")
-"""Training refuses it or is spoiled by it; it costs quality; good to know."""
+"""Levels from worst: training refuses the data or fails on it; quality suffers; good to know."""
 
 N_EXAMPLES = 5
+"""Number of lines that a finding shows."""
+
 EXAMPLE_CHARACTERS = 100
+"""Length of an example in characters; longer text is cut."""
 
 
 class Finding(NamedTuple):
-    """One thing that was found."""
+    """One thing worth knowing about a corpus or a run."""
 
     level: Level
     name: str  # stable, for programs
-    what: str  # a clause that continues the count, or a whole sentence where there is nothing to count
+    what: str  # a clause that continues the count, or a whole sentence where nothing is counted
     advice: str
-    n: int = 0  # how many
-    total: int = 0  # out of this many; 0: there is nothing to count
+    n: int = 0  # lines or pairs it is about
+    total: int = 0  # lines or pairs that were looked at; 0: nothing is counted
     unit: str = "pairs"
-    lines: tuple[int, ...] = ()  # the first ones, from 1
+    lines: tuple[int, ...] = ()  # numbers of the first lines, from 1
     examples: tuple[str, ...] = ()
-    text: str = ""  # which of several texts
+    text: str = ""  # name of the text it is about, where there are several
 
     @property
     def share(self) -> float:
-        """``n / total``, 0 where nothing is counted."""
+        """Fraction of lines or pairs it is about, ``n / total``; 0 where nothing is counted."""
         return self.n / self.total if self.total else 0.0
 
     def headline(self) -> str:
-        """What and how many, in one line."""
+        """Return the finding in one line, with its count."""
         where = f"{self.text}: " if self.text else ""
         if not self.total:
             return f"{where}{self.what}"
         return f"{where}{self.n:,} of {self.total:,} {self.unit} ({percent(self.share)}) {self.what}"
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return the fields and the share as plain values for JSON."""
         return {**self._asdict(), "share": round(self.share, 6)}
 
 
 class Kind(NamedTuple):
-    """A thing that may be found: its words, and from which share on it is how bad."""
+    """A kind of finding: its wording, and the shares from which it is a warning or an error."""
 
     what: str
     advice: str
     warning: float = 0.0  # a warning from this share on; below, a note
     error: float = 2.0  # an error from this share on; above 1: never
     unit: str = "pairs"
-    silent: float = 0.0  # not worth a word below this share
+    silent: float = 0.0  # not reported below this share
 
 
 class Tally:
-    """Counts one kind and keeps its first examples."""
+    """The count of one kind of problem, with the numbers and texts of its first lines."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -64,7 +67,7 @@ class Tally:
         self.examples: list[str] = []
 
     def add(self, line: int, example: str = "") -> None:
-        """Count line ``line`` (from 1)."""
+        """Count line number ``line`` (from 1), and keep it as an example if few have been kept."""
         self.count += 1
         if len(self.lines) < N_EXAMPLES:
             self.lines.append(line)
@@ -72,7 +75,7 @@ class Tally:
 
 
 def shortened(text: str, limit: int = EXAMPLE_CHARACTERS) -> str:
-    """At most ``limit`` characters, with what is invisible written out."""
+    """Return the text cut to ``limit`` characters, with invisible characters written as escapes."""
     text = text if len(text) <= limit else text[: limit - 1] + "…"
     return "".join(
         c if c.isprintable() else f"\\u{ord(c):04x}" if ord(c) < 0x10000 else f"\\U{ord(c):08x}" for c in text
@@ -80,48 +83,43 @@ def shortened(text: str, limit: int = EXAMPLE_CHARACTERS) -> str:
 
 
 def pair_text(src: str, tgt: str) -> str:
-    """Both sides in one line."""
+    """Return source and target, both shortened, in one line."""
     return f"{shortened(src)} | {shortened(tgt)}"
 
 
 def findings_of(tallies: Mapping[str, Tally], kinds: Mapping[str, Kind], total: int) -> Iterator[Finding]:
-    """Turn what was counted into findings."""
+    """Yield a finding for each tally whose share of ``total`` is worth reporting.
+
+    Args:
+        tallies: Counts by kind.
+        kinds: Wording and limits by kind.
+        total: Lines or pairs that were looked at.
+    """
     for name, tally in tallies.items():
-        kind = kinds[name]
-        share = tally.count / max(total, 1)
-        if not tally.count or share < kind.silent:
-            continue
-        level: Level = "error" if share >= kind.error else "warning" if share >= kind.warning else "note"
-        yield Finding(
-            level,
-            name,
-            kind.what,
-            kind.advice,
-            tally.count,
-            total,
-            kind.unit,
-            tuple(tally.lines),
-            tuple(tally.examples),
-        )
+        kind, share = kinds[name], tally.count / max(total, 1)
+        if tally.count and share >= kind.silent:
+            level: Level = "error" if share >= kind.error else "warning" if share >= kind.warning else "note"
+            examples = tuple(tally.lines), tuple(tally.examples)
+            yield Finding(level, name, kind.what, kind.advice, tally.count, total, kind.unit, *examples)
 
 
 def ranked(findings: Iterable[Finding]) -> list[Finding]:
-    """The worst first; among equals what concerns everything, then the most frequent."""
+    """Return the findings from worst; within a level those about the whole corpus, then the most frequent."""
 
-    def place(finding: Finding) -> tuple[int, float, str]:
+    def rank(finding: Finding) -> tuple[int, float, str]:
         concerns_all = not finding.total and finding.level != "note"
         return LEVELS.index(finding.level), -2.0 if concerns_all else -finding.share, finding.name
 
-    return sorted(findings, key=place)
+    return sorted(findings, key=rank)
 
 
 def percent(share: float) -> str:
-    """``12.3%``; small shares keep two digits."""
+    """Return a fraction as text such as ``12.3%``; shares below 1% keep two significant digits."""
     return f"{share:.1%}" if share >= 0.01 else f"{100 * share:.2g}%"
 
 
 def report(findings: Iterable[Finding]) -> str:
-    """For people: each finding with its lines, examples and advice."""
+    """Return the findings as text for people, each with its lines, examples and advice."""
     blocks = []
     for finding in findings:
         block = [f"{finding.level}: {finding.headline()}  [{finding.name}]"]

@@ -1,4 +1,4 @@
-"""What may be wrong with parallel text: the words for it, what to do, and from which share on it is how bad."""
+"""Every kind of finding about parallel text: its wording, the advice, and the shares that make it worse than a note."""
 
 from __future__ import annotations
 
@@ -6,47 +6,47 @@ from dragoman.doctor.findings import Kind
 
 KINDS: dict[str, Kind] = {
     "not-utf8": Kind(
-        "hold bytes that are not UTF-8",
+        "contain bytes that are not UTF-8",
         "training refuses them: convert the file (iconv -f latin1 -t utf-8) or drop the lines from both sides",
         error=0,
         unit="lines",
     ),
     "nul": Kind(
-        "hold a NUL",
-        "training refuses them: is the file UTF-16? convert it, or drop the lines from both sides",
+        "contain a NUL character",
+        "training refuses them: convert the file if it is UTF-16, or drop the lines from both sides",
         error=0,
         unit="lines",
     ),
     "too-long-line": Kind(
         "are longer than training allows",
-        "training refuses them: is there one sentence in each line?",
+        "training refuses them: put one sentence in each line",
         error=0,
         unit="lines",
     ),
     "byte-order-mark": Kind(
         "begin with a byte order mark",
-        "nothing: it is removed when the file is read",
+        "nothing to do: it is removed when the file is read",
         warning=2,
         unit="lines",
     ),
     "carriage-return": Kind(
         "end in CR LF",
-        "nothing: the CR is removed; dos2unix makes it clean",
+        "nothing to do: the CR is removed when the file is read",
         warning=2,
         unit="lines",
     ),
     "line-break": Kind(
-        "hold a line break",
-        "training leaves them out: it would be no line to translate; take the break out of the cell",
+        "contain a line break",
+        "training drops them, because a translation has one line: remove the break from the cell",
         error=0.05,
     ),
     "control": Kind(
-        "hold control characters",
-        "remove them, or the model learns them; look at CR and U+2028 inside lines",
+        "contain control characters",
+        "remove them, or the model learns to write them; check CR and U+2028 inside lines",
         unit="lines",
     ),
     "replacement": Kind(
-        "hold U+FFFD, a character that was lost",
+        "contain U+FFFD, the mark of a lost character",
         "get the text again and decode it correctly, or drop the pairs",
         error=0.05,
         unit="lines",
@@ -58,25 +58,25 @@ KINDS: dict[str, Kind] = {
         unit="lines",
     ),
     "entity": Kind(
-        "hold HTML entities such as &quot;",
+        "contain HTML entities such as &quot;",
         "unescape them on both sides (html.unescape)",
         warning=0.001,
         unit="lines",
     ),
     "no-break-space": Kind(
-        "hold no-break spaces",
-        "replace them by spaces, unless the output should have them",
+        "contain no-break spaces",
+        "replace them with spaces, unless the output should have them",
         warning=0.01,
         unit="lines",
     ),
     "invisible": Kind(
-        "hold invisible characters (zero-width, soft hyphens, direction marks)",
-        "remove them: the model sees other words than you do",
+        "contain invisible characters (zero-width, soft hyphens, direction marks)",
+        "remove them: to the model, words with and without them are different words",
         unit="lines",
     ),
     "empty": Kind(
         "have a blank side",
-        "nothing: training drops them; many of them mean that the files are not aligned",
+        "nothing to do: training drops them; if there are many, the files are not aligned",
         warning=0.01,
         error=0.2,
     ),
@@ -112,17 +112,17 @@ KINDS: dict[str, Kind] = {
     ),
     "swapped-sides": Kind(
         "have source and target swapped",
-        "swap them back; if it is nearly all, the files are given the wrong way round",
+        "swap them back; if nearly all are swapped, exchange the two files",
         error=0.5,
     ),
     "case": Kind(
         "are in capitals on one side only",
-        "usually harmless; even them out if the output must keep the case",
+        "usually harmless; use the same case on both sides if the output must keep it",
         warning=0.02,
     ),
     "final-mark": Kind(
-        "end in . ? or ! on one side only, or in different ones",
-        "even them out: the model learns to drop or add them",
+        "end in . ? or ! on one side only, or in different marks",
+        "use the same marks on both sides: the model learns to drop or add them",
         warning=0.1,
     ),
     "length-ratio": Kind(
@@ -138,8 +138,8 @@ KINDS: dict[str, Kind] = {
         error=0.3,
     ),
     "duplicate": Kind(
-        "are repeated pairs",
-        "set data.drop_duplicates to true, unless the repetition is wanted",
+        "repeat an earlier pair",
+        "set data.drop_duplicates to true, unless they are repeated on purpose",
         warning=0.02,
     ),
     "near-duplicate": Kind(
@@ -149,13 +149,13 @@ KINDS: dict[str, Kind] = {
     ),
     "source-repeated": Kind(
         "repeat an earlier source with another target",
-        "several translations of one source are fine; of one text read twice or of boilerplate keep one",
+        "several translations of one source are fine; keep one copy of boilerplate and of text that was read twice",
         warning=0.3,
         silent=0.01,
     ),
     "target-repeated": Kind(
         "repeat an earlier target with another source",
-        "many sources for one target teach the model to say it always: keep one of boilerplate",
+        "a target with many sources teaches the model to write it always: keep one copy of boilerplate",
         warning=0.3,
         silent=0.01,
     ),

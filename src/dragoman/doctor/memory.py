@@ -1,7 +1,4 @@
-"""Which batch size fits in memory, by the formula of ``training.memory``.
-
-``measure`` runs a small step and counts what was really kept: the formula is held to it.
-"""
+"""The largest batch whose training step fits in memory, by the formula of ``training.memory``."""
 
 from __future__ import annotations
 
@@ -11,40 +8,42 @@ from dragoman.config import Config, ModelConfig
 from dragoman.doctor.findings import Finding
 from dragoman.training.memory import GIB, estimate
 
-USABLE = 0.9  # of the memory: the rest is for the system and for what else runs
+USABLE = 0.9
+"""Fraction of the memory that training may take; the system and other programs need the remainder."""
 
 
 def largest_batch(config: Config, sizes: ModelConfig, length: int, available: float) -> int:
-    """The largest ``batch_tokens`` whose step fits, in steps of 256; 0 if none does.
+    """Return the largest ``batch_tokens`` whose training step fits, among steps of about 6%; 0 if none fits.
 
     Args:
-        available: Bytes.
+        config: The training's configuration.
+        sizes: The model's sizes.
+        length: Subwords of the longest pair, which a batch must be able to hold.
+        available: Memory in bytes.
     """
-    fits = 0
-    for tokens in _candidates(length):
+    # Powers of 1.06 from 2.5 to 3,300, in units of 256 tokens; a batch holds one pair of full length at least.
+    candidates = sorted({max(256 * round(1.06**k), length) for k in range(16, 140)})
+    largest = 0
+    for tokens in candidates:
         if estimate(config, sizes, tokens, length).total > USABLE * available:
             break
-        fits = tokens
-    return fits
+        largest = tokens
+    return largest
 
 
-def _candidates(length: int) -> list[int]:
-    """Sizes that are tried, ascending: steps of about 6%, at least one pair long."""
-    sizes = [256 * round(1.06**k) for k in range(16, 140)]
-    return sorted({max(size, length) for size in sizes})
-
-
-def batch_finding(config: Config, sizes: ModelConfig, length: int, available: float, where: str) -> Finding:
-    """Whether the configured batch fits, and which is the largest that does.
+def batch_finding(config: Config, sizes: ModelConfig, length: int, available: float, owner: str) -> Finding:
+    """Return a finding that says if the configured batch fits, and the largest batch that does.
 
     Args:
-        length: Of the longest pair that is kept, in subwords, eos counted.
-        available: Bytes.
-        where: What memory this is, in words.
+        config: The training's configuration.
+        sizes: The model's sizes.
+        length: Subwords of the longest pair that training keeps, with the end mark.
+        available: Memory in bytes.
+        owner: Words before the amount of memory, such as "this machine's".
     """
     now = estimate(config, sizes, config.train.batch_tokens, length)
     largest = largest_batch(config, sizes, length, available)
-    needs = f"a step needs about {now.total / GIB:.1f} GiB of {where}'s {available / GIB:.1f} GiB"
+    needs = f"a step needs about {now.total / GIB:.1f} GiB of {owner} {available / GIB:.1f} GiB"
     model = f"{now.parameters:,} parameters, batches of {config.train.batch_tokens:,} tokens: {needs}"
     if not largest:
         least = estimate(config, sizes, length, length).total / GIB
@@ -59,33 +58,4 @@ def batch_finding(config: Config, sizes: ModelConfig, length: int, available: fl
             f"set train.batch_tokens to {largest} and train.accumulate to {times * config.train.accumulate}: the same "
             "update in parts",
         )  # fmt: skip
-    return Finding("note", "memory", f"{model}; up to {largest:,} tokens would fit", "nothing: the batch fits")
-
-
-def measure(sizes: ModelConfig, rows: int, src_len: int, tgt_len: int, precision: str = "fp32") -> int:
-    """Run one forward pass of training with random ids and count the bytes it keeps for the backward pass.
-
-    Weights are left out, copies of them are not.
-    """
-    import torch
-
-    from dragoman.fast.forward import features
-    from dragoman.model.transformer import Transformer
-
-    model = Transformer(sizes).train()
-    weights = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
-    kept: dict[int, tuple[int, torch.Tensor]] = {}  # held, so that no address comes back
-
-    def note(tensor: torch.Tensor) -> torch.Tensor:
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() not in weights:
-            kept[storage.data_ptr()] = storage.nbytes(), tensor
-        return tensor
-
-    low = min(sizes.src_vocab_size, sizes.tgt_vocab_size)
-    src, tgt = (torch.randint(4, low, (rows, length)) for length in (src_len, tgt_len))
-    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-        found = features(model, src, tgt, torch.bfloat16 if precision == "bf16" else torch.float32)
-    total = sum(size for size, _ in kept.values())
-    del found
-    return total
+    return Finding("note", "memory", f"{model}; up to {largest:,} tokens would fit", "nothing to do: the batch fits")

@@ -1,8 +1,8 @@
-"""Several corpora that are trained on together: what of each is drawn, by weight, by tag and by target language."""
+"""Checks of several corpora that are trained on together: weights, tags, target languages, shared pairs."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -11,41 +11,43 @@ import numpy as np
 from dragoman.config import TextFiles
 from dragoman.data.texts import files_of
 from dragoman.doctor.findings import Finding
-from dragoman.doctor.repeats import repeated_elsewhere
+from dragoman.doctor.repeats import count_shared_pairs
 from dragoman.doctor.text_checks import Examination
 
 OFTEN = 5.0
-"""A pair that is drawn more often than this in an epoch may be learned by heart."""
+"""Weight above which pairs are drawn so often in an epoch that the model may memorise them."""
 
-MOSTLY_MADE = 0.9
+MOSTLY_TAGGED = 0.9
+"""Fraction of tagged pairs in an epoch that is worth a warning."""
+
 UNEVEN = 10.0
-"""A target language that is drawn this many times less often than another one falls behind."""
+"""Factor between the most and the least drawn target language that is worth a warning."""
 
 
 class Part(NamedTuple):
-    """An entry of ``data.train``, and what was found in it."""
+    """An entry of ``data.train`` with its examination."""
 
     entry: TextFiles
-    found: Examination
+    examination: Examination
 
     @property
     def name(self) -> str:
-        """Its files."""
-        return name_of(self.entry)
+        """Names of its files, for findings."""
+        return entry_name(self.entry)
 
     @property
     def drawn(self) -> float:
-        """Pairs that an epoch draws of it, on average."""
-        return self.found.pairs * self.entry.weight
+        """Number of its pairs that an epoch draws on average: pairs times weight."""
+        return self.examination.pairs * self.entry.weight
 
 
-def name_of(entry: TextFiles) -> str:
-    """What an entry is called in findings."""
+def entry_name(entry: TextFiles) -> str:
+    """Return the names of an entry's files, for findings."""
     return " and ".join(map(str, files_of(entry)))
 
 
-def mixed(parts: Sequence[Part]) -> Iterator[Finding]:
-    """What is to be known of the entries together."""
+def mixture_findings(parts: Sequence[Part]) -> Iterator[Finding]:
+    """Yield findings about the entries taken together."""
     total = sum(part.drawn for part in parts)
     for part in parts:
         if not part.entry.weight:
@@ -54,61 +56,63 @@ def mixed(parts: Sequence[Part]) -> Iterator[Finding]:
         elif part.entry.weight > OFTEN:
             yield Finding(
                 "note", "drawn-often", f"{part.name}: each pair is drawn {part.entry.weight:g} times an epoch",
-                "watch the validation loss: few pairs that come often are learned by heart",
+                "watch the validation loss: a model memorises pairs that are repeated so often",
             )  # fmt: skip
-    yield from _tags(parts, total)
-    yield from _targets(parts, total)
+    yield from _tag_findings(parts, total)
+    yield from _language_findings(parts, total)
     for i, part in enumerate(parts):
-        n = repeated_elsewhere(part.found.digests, [other.found.digests for other in parts[:i]])
+        n = count_shared_pairs(part.examination.digests, [earlier.examination.digests for earlier in parts[:i]])
         if n:
             yield Finding(
-                "note" if n < 0.5 * part.found.pairs else "warning", "in-another-text",
-                f"of {part.name} are in an earlier entry too", "drop them, or weigh the entries: they are drawn twice",
-                n, part.found.pairs,
+                "note" if n < 0.5 * part.examination.pairs else "warning", "in-another-text",
+                f"of {part.name} are also in an earlier entry",
+                "drop them, or lower a weight: they are drawn from both entries", n, part.examination.pairs,
             )  # fmt: skip
 
 
-def _tags(parts: Sequence[Part], total: float) -> Iterator[Finding]:
+def _tag_findings(parts: Sequence[Part], total: float) -> Iterator[Finding]:
+    """Yield a finding about the share of tagged text, if any entry has a tag; ``total`` is the pairs of an epoch."""
     tagged = [part for part in parts if part.entry.tag is not None]
     if not tagged or not total:
         return
     if len(tagged) == len(parts):
-        yield Finding("warning", "only-tagged", "every entry has a tag, and what is translated has none",
-                      "leave the tag out of the text that is most like what will be translated")  # fmt: skip
+        yield Finding("warning", "only-tagged", "every entry has a tag, but text to translate has none",
+                      "remove the tag from the entry that is most like the text you will translate")  # fmt: skip
         return
     share = sum(part.drawn for part in tagged) / total
     names = ", ".join(dict.fromkeys(str(part.entry.tag) for part in tagged))
     yield Finding(
-        "warning" if share > MOSTLY_MADE else "note", "tagged", f"{share:.0%} of the pairs that an epoch draws have a "
-        f"tag ({names})", "if that is too much, lower the weight of these entries",
+        "warning" if share > MOSTLY_TAGGED else "note", "tagged", f"{share:.0%} of the pairs that an epoch draws have "
+        f"a tag ({names})", "if that is too much, lower the weight of these entries",
     )  # fmt: skip
 
 
-def _targets(parts: Sequence[Part], total: float) -> Iterator[Finding]:
-    drawn: Counter[str] = Counter()
+def _language_findings(parts: Sequence[Part], total: float) -> Iterator[Finding]:
+    """Yield a finding about the share of each target language, if there are several."""
+    drawn: dict[str, float] = defaultdict(float)
     for part in parts:
-        drawn[part.entry.tgt_lang or "?"] += part.drawn  # type: ignore[assignment]  # pairs on average
+        drawn[part.entry.tgt_lang or "?"] += part.drawn
     if len(drawn) < 2 or not total:
         return
-    shares = ", ".join(f"{n / total:.0%} into {lang}" for lang, n in drawn.most_common())
-    least = min(drawn.values())
-    uneven = least * UNEVEN < max(drawn.values())
+    most_first = sorted(drawn.items(), key=lambda item: -item[1])
+    shares = ", ".join(f"{n / total:.0%} into {lang}" for lang, n in most_first)
+    uneven = min(drawn.values()) * UNEVEN < max(drawn.values())
     yield Finding(
         "warning" if uneven else "note", "target-languages", f"of the pairs that an epoch draws: {shares}",
-        "raise the weight of the languages that have little text" if uneven else "nothing: weights even them out",
+        "raise the weight of the languages that have little text" if uneven else "nothing to do: none is rare",
     )  # fmt: skip
 
 
-def merged(parts: Sequence[Part]) -> Examination:
-    """All text as one; of each finding it is said which text it is of."""
-    founds = [part.found for part in parts]
-    findings = [one._replace(text=part.name) for part in parts for one in part.found.findings]
-    return Examination(
-        findings, *(np.concatenate([getattr(found, name) for found in founds])
-                    for name in ("characters", "words", "scores", "digests")),
-    )  # fmt: skip
+def merge_examinations(parts: Sequence[Part]) -> Examination:
+    """Return the examinations of all entries as one; each finding names the text it is about."""
+    findings = [finding._replace(text=part.name) for part in parts for finding in part.examination.findings]
+    arrays = (
+        np.concatenate([getattr(part.examination, name) for part in parts])
+        for name in ("characters", "words", "scores", "digests")
+    )
+    return Examination(findings, *arrays)
 
 
-def facts_of(parts: Sequence[Part]) -> dict[str, Any]:
-    """Pairs of each entry, and how many an epoch draws."""
-    return {part.name: {"all": part.found.pairs, "an epoch": round(part.drawn)} for part in parts}
+def entry_sizes(parts: Sequence[Part]) -> dict[str, Any]:
+    """Return the number of pairs of each entry, and of those that an epoch draws, by the entry's name."""
+    return {part.name: {"all": part.examination.pairs, "an epoch": round(part.drawn)} for part in parts}

@@ -1,4 +1,4 @@
-"""Which text ``doctor`` examines: each option once, with its name and help. Nothing here imports torch."""
+"""Options of ``dragoman doctor`` that name the text to examine. Nothing here imports torch: --help stays fast."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ExaminedText(Options):
-    """Parallel text: source and target of each set, line by line; and what to read of a table."""
+    """The two files of the training, validation and test text, and the columns to read of a table."""
 
     src: Annotated[Path | None, option("Text", "Source side of the training text (also .gz, .zst).")] = None
     tgt: Annotated[
@@ -37,19 +37,19 @@ class ExaminedText(Options):
 
     @property
     def sets(self) -> dict[str, tuple[TextFiles, ...]]:
-        """The two files of each set that was given.
+        """The two files of each set that the options name, by ``train``, ``valid`` and ``test``.
 
         Raises:
             ConfigError: One side of a set is missing.
         """
-        from dragoman.config import PairOfFiles  # here, for --help is quicker without YAML
+        from dragoman.config import PairOfFiles  # not at the top: it loads YAML, and --help does without
 
-        found: dict[str, tuple[TextFiles, ...]] = {}
+        sets: dict[str, tuple[TextFiles, ...]] = {}
         for name, text, src, tgt in (
             ("train", "the training text", "src", "tgt"),
             ("valid", "the validation text", "valid_src", "valid_tgt"),
             ("test", "the test text", "test_src", "test_ref"),
         ):
             if self.has_both_sides(text, src, tgt):
-                found[name] = (PairOfFiles(src=getattr(self, src), tgt=getattr(self, tgt)),)
-        return found
+                sets[name] = (PairOfFiles(src=getattr(self, src), tgt=getattr(self, tgt)),)
+        return sets

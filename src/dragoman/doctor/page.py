@@ -1,7 +1,7 @@
-"""What was found as one HTML file with figures: no script, nothing from elsewhere, all text of the corpus escaped.
+"""The doctor's report with figures as one HTML file, which has no script and loads nothing.
 
-Figures are inline SVG by matplotlib (``dragoman[plot]``), in the two first colours of Okabe and Ito's palette, which
-people with any colour vision tell apart (https://jfly.uni-koeln.de/color/).
+Figures are inline SVG by matplotlib (``dragoman[plot]``), in the first two colours of Okabe and Ito's palette, which
+can be told apart with any kind of colour vision (https://jfly.uni-koeln.de/color/).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import io
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ import numpy as np
 from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
-from dragoman.doctor.diagnosis import Diagnosis, fact_rows
+from dragoman.doctor.facts import fact_rows
 from dragoman.doctor.findings import Finding
 from dragoman.doctor.text_checks import Examination, log_ratio
 from dragoman.errors import ConfigError
@@ -29,24 +29,24 @@ from dragoman.pages.render import render
 from dragoman.training.record import Record
 
 WIDTH, HEIGHT = 4.7, 3.0  # inches: narrow, so that the letters are still large on a phone
-MAX_POINTS = 2000  # of a curve
+MAX_POINTS = 2000  # points of a curve; longer ones are thinned
 
 
-def write_page(found: Diagnosis, folder: Path) -> Path:
-    """Write ``folder/doctor.html`` and return its path.
+def write_page(html: str, folder: Path) -> Path:
+    """Write a page to ``folder/doctor.html`` and return the path.
 
     Raises:
         DragomanError: The folder cannot be written.
     """
-    path, text = folder / "doctor.html", page(found)
+    path = folder / "doctor.html"
     with explained(path):
         folder.mkdir(parents=True, exist_ok=True)
-    write_text(path, text)
+    write_text(path, html)
     return path
 
 
-def check_page(folder: Path) -> None:
-    """Refuse now what could only fail after the examination.
+def check_page_folder(folder: Path) -> None:
+    """Check that a page can be written to a folder, before minutes are spent on the examination.
 
     Raises:
         ConfigError: The folder cannot be written.
@@ -56,14 +56,24 @@ def check_page(folder: Path) -> None:
         raise ConfigError(f"{folder}: cannot be written; choose another --out")
 
 
-def page(found: Diagnosis) -> str:
-    """The whole HTML; where matplotlib is missing, without figures, which the page says."""
-    counts = {level: sum(f.level == level for f in found.findings) for level in ("error", "warning", "note")}
-    said = ", ".join(f"{n} {level}{'s' * (n != 1)}" for level, n in counts.items() if n) or "no problems found"
-    columns, rows = fact_rows(found.facts)
+def page(
+    title: str, facts: Mapping[str, Any], findings: Sequence[Finding], text: Examination | None, run: Record | None
+) -> str:
+    """Return the report as one HTML page, without figures where matplotlib is missing.
+
+    Args:
+        title: Name of the corpus or run.
+        facts: Its counts and lengths.
+        findings: Findings, worst first.
+        text: The examined corpus, if figures are to show it.
+        run: The examined run, if figures are to show it.
+    """
+    counts = {level: sum(f.level == level for f in findings) for level in ("error", "warning", "note")}
+    summary = ", ".join(f"{n} {level}{'s' * (n != 1)}" for level, n in counts.items() if n) or "no problems found"
+    columns, rows = fact_rows(facts)
     missing = no_figures()
-    figures = [] if missing else figures_of(found)
-    return render("doctor.html", title=found.title, summary=said, findings=found.findings, columns=columns, rows=rows,
+    figures = [] if missing else figures_of(text, run)
+    return render("doctor.html", title=title, summary=summary, findings=findings, columns=columns, rows=rows,
                   figures=figures, missing=missing)  # fmt: skip
 
 
@@ -78,7 +88,8 @@ class Figure(NamedTuple):
 # --- figures ----------------------------------------------------------------------------------------------------------
 
 
-def _look() -> dict[str, Any]:
+def _style() -> dict[str, Any]:
+    """Return matplotlib's settings for all figures of a page."""
     return {
         "font.size": 11, "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "#555555",
         "axes.labelcolor": INK, "text.color": INK, "xtick.color": "#444444", "ytick.color": "#444444",
@@ -88,7 +99,14 @@ def _look() -> dict[str, Any]:
 
 
 def _figure(pyplot: Any, draw: Any, title: str, about: str) -> Figure:
-    """One drawing as SVG that stands in a page."""
+    """Return a drawing as SVG to be placed in a page.
+
+    Args:
+        pyplot: matplotlib's module.
+        draw: Draws on the axes that it gets.
+        title: Title, from which the ids of the drawing's parts are made.
+        about: Caption.
+    """
     figure, axes = pyplot.subplots(figsize=(WIDTH, HEIGHT), layout="constrained")
     draw(axes)
     out = io.StringIO()
@@ -97,49 +115,53 @@ def _figure(pyplot: Any, draw: Any, title: str, about: str) -> Figure:
     svg = out.getvalue()
     svg = svg[svg.index("<svg") :].rstrip()
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    ids = re.sub(
-        r"\W+", "-", title.lower()
-    )  # each drawing numbers its parts from the start: keep them apart in one page
-    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\1{ids}-", svg)
+    # matplotlib numbers the parts of each drawing from the start; the title keeps those of one page apart.
+    prefix = re.sub(r"\W+", "-", title.lower())
+    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\1{prefix}-", svg)
     svg = svg.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)
     return Figure(title, about, Markup(svg))
 
 
-def figures_of(found: Diagnosis) -> list[Figure]:
-    """All that can be drawn of what was found.
+def figures_of(text: Examination | None, run: Record | None) -> list[Figure]:
+    """Draw the figures of a corpus, of a run, or of both.
 
     Raises:
         ConfigError: matplotlib is not installed.
     """
     pyplot = matplotlib_for([])
-    with pyplot.rc_context(_look()):
-        of_text = [] if found.text is None else corpus_figures(pyplot, found.text)
-        return of_text + ([] if found.run is None else run_figures(pyplot, found.run))
+    with pyplot.rc_context(_style()):
+        text_figures = [] if text is None else corpus_figures(pyplot, text)
+        return text_figures + ([] if run is None else run_figures(pyplot, run))
 
 
-def corpus_figures(pyplot: Any, found: Examination) -> list[Figure]:
-    """Lengths, length ratios, scores."""
-    figures = [_figure(pyplot, lambda axes: _lengths(axes, found.words), "How long the sentences are",
-                       "Words; of Chinese and Japanese, characters. The longest 0.5% are not shown.")]  # fmt: skip
-    ratio = log_ratio(found.characters)
-    figures.append(_figure(pyplot, lambda axes: _ratios(axes, ratio), "How long the target is for its source",
-                           "Characters of the target over characters of the source, 5 added to both. Pairs far "
-                           "from the middle rarely belong together; the outermost bars hold all beyond."))  # fmt: skip
-    if len(found.scores):
-        figures.append(_figure(pyplot, lambda axes: _scores(axes, found.scores), "Do the two sides belong together?",
-                               "How much likelier a pair's words, length, numbers and last mark are in a true pair "
-                               "than by chance, in nats. Below 0 chance is likelier. The outermost bars hold all "
-                               "beyond."))  # fmt: skip
-    repeats = [
-        f for f in found.findings if f.name in ("duplicate", "near-duplicate", "source-repeated", "target-repeated")
-    ]
-    if repeats:
-        figures.append(_figure(pyplot, lambda axes: _repeats(axes, repeats), "What is repeated",
-                               f"Pairs that repeat an earlier line, of {found.pairs:,}."))  # fmt: skip
+def corpus_figures(pyplot: Any, examination: Examination) -> list[Figure]:
+    """Draw the lengths, length ratios, scores and repetitions of a corpus."""
+
+    def figure(draw: Callable[..., None], data: Any, title: str, about: str) -> Figure:
+        return _figure(pyplot, lambda axes: draw(axes, data), title, about)
+
+    figures = [
+        figure(_lengths, examination.words, "How long the sentences are",
+               "In words; Chinese and Japanese in characters. The longest 0.5% are not shown."),
+        figure(_ratios, log_ratio(examination.characters), "Length of the target relative to its source",
+               "Characters of the target over characters of the source, 5 added to both. Pairs far from the middle are "
+               "rarely translations. The outermost bars include all values beyond them."),
+    ]  # fmt: skip
+    if len(examination.scores):
+        figures.append(
+            figure(_scores, examination.scores, "Do the two sides translate each other?",
+                   "Evidence in nats for a true pair, from words, length, numbers and last mark. Below 0 a random pair "
+                   "is likelier. The outermost bars include all values beyond them.")
+        )  # fmt: skip
+    kinds = ("duplicate", "near-duplicate", "source-repeated", "target-repeated")
+    if repeats := [finding for finding in examination.findings if finding.name in kinds]:
+        about = f"Pairs that repeat an earlier line, of {examination.pairs:,}."
+        figures.append(figure(_repeats, repeats, "Repeated lines", about))
     return figures
 
 
 def _lengths(axes: Any, words: NDArray[np.integer[Any]], unit: str = "words") -> None:
+    """Draw how many pairs have sides of each length; ``words`` is ``(pairs, 2)``."""
     top = max(5, int(np.quantile(words.max(1), 0.995)))
     width = max(1, top // 60)
     edges = np.arange(0, top + 2 * width, width)
@@ -161,6 +183,7 @@ def _lengths(axes: Any, words: NDArray[np.integer[Any]], unit: str = "words") ->
 
 
 def _ratios(axes: Any, ratio: NDArray[np.float64]) -> None:
+    """Draw how many pairs have each length ratio, whose logarithms are ``ratio``, ``(pairs,)``."""
     low, middle, high = np.quantile(ratio, (0.16, 0.5, 0.84))
     reach = max(math.log(4), 6 * (high - low) / 2)
     edges = np.linspace(middle - reach, middle + reach, 81)
@@ -179,6 +202,7 @@ def _ratios(axes: Any, ratio: NDArray[np.float64]) -> None:
 
 
 def _scores(axes: Any, scores: NDArray[np.float32]) -> None:
+    """Draw how many pairs have each score in nats, those below 0 in another colour."""
     low, high = min(-15.0, float(np.quantile(scores, 0.0005))), float(np.quantile(scores, 0.995))
     edges = np.linspace(low, max(high, 5.0), 91)
     counts, _ = np.histogram(np.clip(scores, edges[0], edges[-1]), edges)
@@ -197,6 +221,7 @@ def _scores(axes: Any, scores: NDArray[np.float32]) -> None:
 
 
 def _repeats(axes: Any, repeats: Sequence[Finding]) -> None:
+    """Draw a bar for each kind of repetition."""
     names = {
         "duplicate": "the same pair", "near-duplicate": "the same pair but for\ncase and punctuation",
         "source-repeated": "the same source,\nanother target", "target-repeated": "the same target,\nanother source",
@@ -211,7 +236,7 @@ def _repeats(axes: Any, repeats: Sequence[Finding]) -> None:
 
 
 def run_figures(pyplot: Any, run: Record) -> list[Figure]:
-    """Perplexity, BLEU, learning rate and speed over the steps; lengths."""
+    """Draw perplexity, quality, learning rate, gradient and speed of a run by step, and the lengths of its text."""
     figures = []
     if run.losses():
         about = "Perplexity for each target subword; training is with dropout, validation without. Lower is better."
@@ -220,28 +245,35 @@ def run_figures(pyplot: Any, run: Record) -> list[Figure]:
         about = "BLEU and chrF of greedy translations of the validation set. Higher is better."
         figures.append(_figure(pyplot, lambda axes: _qualities(axes, run), "Quality of translations", about))
     for field, title, about, unit in (
-        ("lr", "Learning rate", "Of each report.", "learning rate"),
-        ("grad_norm", "Gradient", "Norm of all gradients together, before clipping.", "norm of the gradient"),
-        ("tokens_per_s", "Speed", "Of each report; saving and validating not counted.", "target tokens/s"),
+        ("lr", "Learning rate", "As each report gives it.", "learning rate"),
+        ("grad_norm", "Gradient", "Norm over all parameters, before clipping.", "norm of the gradient"),
+        (
+            "tokens_per_s",
+            "Speed",
+            "As each report gives it, without saving and validating.",
+            "target tokens/s",
+        ),
     ):
         steps, values = _curve(run.reports, field)
         if len(steps) > 1:
             figures.append(_figure(pyplot, _line(steps, values, unit), title, about))
     if lengths := run.lengths():
         figures.append(_figure(pyplot, lambda axes: _lengths(axes, np.stack(lengths, 1), "subwords"),
-                               "How long the sentences are", "Subwords, of the training text after cleaning. The "
-                               "longest 0.5% are not shown."))  # fmt: skip
+                               "How long the sentences are", "In subwords, after the training text was cleaned. "
+                               "The longest 0.5% are not shown."))  # fmt: skip
     return figures
 
 
 def _curve(events: Sequence[dict[str, Any]], field: str) -> tuple[list[int], list[float]]:
-    """Steps and finite values, thinned to ``MAX_POINTS``."""
+    """Return the steps and the finite values of one field of a log, thinned to ``MAX_POINTS``."""
     points = [(e["step"], e[field]) for e in events if field in e and math.isfinite(e[field])]
     points = points[:: max(1, len(points) // MAX_POINTS)]
     return [step for step, _ in points], [value for _, value in points]
 
 
 def _line(steps: list[int], values: list[float], unit: str) -> Any:
+    """Return a function that draws one curve on the axes it gets."""
+
     def draw(axes: Any) -> None:
         axes.plot(steps, values, color=BLUE, linewidth=1.5)
         axes.set_xlabel("step")
@@ -257,6 +289,7 @@ def _line(steps: list[int], values: list[float], unit: str) -> Any:
 
 
 def _perplexities(axes: Any, run: Record) -> None:
+    """Draw the training and validation perplexity of a run."""
     ends = []
     for events, name, colour, marker in (
         (run.reports, "training", BLUE, ""),
@@ -276,6 +309,7 @@ def _perplexities(axes: Any, run: Record) -> None:
 
 
 def _qualities(axes: Any, run: Record) -> None:
+    """Draw BLEU and chrF of a run, or the bracket F1 of a parser."""
     ends = []
     fields = (("bleu", "BLEU", BLUE, "-"), ("chrf", "chrF", ORANGE, "--"), ("f1", "bracket F1", BLUE, "-"))
     for field, name, colour, style in fields:
@@ -291,20 +325,20 @@ def _qualities(axes: Any, run: Record) -> None:
 
 
 def _label_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]]) -> None:
-    """Write each curve's name behind its end, kept apart where ends are close."""
+    """Write the name of each curve next to its end, at least 20 pixels apart; an end is (x, y, name, colour)."""
     axes.margins(x=0.02)
-    height = axes.transData.transform
-    places = sorted(((float(height((x, y))[1]), x, y, name, colour) for x, y, name, colour in ends))
+    pixels = axes.transData.transform
+    places = sorted(((float(pixels((x, y))[1]), x, y, name, colour) for x, y, name, colour in ends))
     below = -math.inf
     for pixel, x, y, name, colour in places:
-        at = max(pixel, below + 20)
-        below = at
-        axes.annotate(name, (x, y), xytext=(8, (at - pixel) * 72 / axes.figure.dpi), textcoords="offset points",
+        height = max(pixel, below + 20)
+        below = height
+        axes.annotate(name, (x, y), xytext=(8, (height - pixel) * 72 / axes.figure.dpi), textcoords="offset points",
                       color=colour, fontweight="bold", va="center", annotation_clip=False)  # fmt: skip
 
 
 def _thousands(axis: Any, at_most: int | None = None) -> None:
-    """Whole numbers with commas, and where ``at_most`` is given no more ticks than that."""
+    """Label an axis with whole numbers such as 1,000, with ``at_most`` ticks if that is given."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
@@ -313,7 +347,7 @@ def _thousands(axis: Any, at_most: int | None = None) -> None:
 
 
 def _plain_log(axis: Any) -> None:
-    """1, 2, 5, 10, 20 ... instead of powers."""
+    """Label a logarithmic axis with 1, 2, 5, 10, 20 ... instead of powers."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5), numticks=12))

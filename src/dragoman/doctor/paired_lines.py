@@ -1,4 +1,8 @@
-"""The pairs of a text, read as training reads them; of two files whatever they hold; and a sample of them."""
+"""Read the sentence pairs of a text in chunks, and draw a sample of them.
+
+Tables and translation memories are read by the rules of training. Two files are read whatever bytes they contain, and
+what is odd in the bytes is counted.
+"""
 
 from __future__ import annotations
 
@@ -16,29 +20,30 @@ from dragoman.data.texts import read_one
 from dragoman.doctor.findings import Tally
 from dragoman.languages.stopwords import words_of
 
-CHUNK_PAIRS = 5_000
-CHUNK_CHARACTERS = 2**20
+CHUNK_PAIRS = 5_000  # a chunk ends at so many pairs,
+CHUNK_CHARACTERS = 2**20  # or at so many characters
 SAMPLE_PAIRS = 40_000
-SAMPLE_CHARACTERS = 600  # of a side that the sample keeps; more teaches nothing
+SAMPLE_CHARACTERS = 600  # first characters of each side that the sample keeps
 
-FINDINGS = {"nul": "nul", "not_utf8": "not-utf8", "cut": "too-long-line"}
-"""Problems of a line that are findings, and what these are called; the byte order mark is looked for by itself."""
+KIND_OF_PROBLEM = {"nul": "nul", "not_utf8": "not-utf8", "cut": "too-long-line"}
+"""Kind of finding by the reader's name for a problem of a line; the byte order mark is checked here instead."""
 
 Sides = tuple[list[str], list[str]]
+"""Sources and targets, line by line."""
 
 
 class Side:
-    """Reads one file line by line, whatever it holds, and counts what is odd in its bytes."""
+    """One file, read line by line whatever bytes it contains; what is odd in the bytes is counted in ``tallies``."""
 
     def __init__(self, path: Path, tallies: dict[str, Tally] | None = None) -> None:
-        refuse_a_pipe(path)  # the doctor reads twice
+        refuse_a_pipe(path)  # it is read twice
         self.path, self.tallies = path, {} if tallies is None else tallies
         self.n_lines = 0
         self.raw = b""
         self._stream: BinaryIO
 
     def readline(self, size: int = -1) -> bytes:
-        """As a stream's; remembers the bytes."""
+        """Read a line as a binary stream does, and keep its bytes in ``raw``."""
         self.raw = self._stream.readline(size)
         return self.raw
 
@@ -46,17 +51,18 @@ class Side:
         with open_corpus(self.path) as self._stream:
             lines = read_lines_leniently(_as_stream(self), str(self.path))
             for self.n_lines, line in enumerate(lines, start=1):
-                self._note(line)
+                self._check(line)
                 yield line.text
 
-    def _note(self, line: Line) -> None:
+    def _check(self, line: Line) -> None:
+        """Count what is odd in the bytes of a line."""
         raw, number, text = self.raw, self.n_lines, line.text
         if number == 1 and raw.startswith(BOM_BYTES):
             self._add("byte-order-mark", "")
         if raw.endswith(b"\r\n"):
             self._add("carriage-return", text)
         for problem in line.problems:
-            if name := FINDINGS.get(problem):
+            if name := KIND_OF_PROBLEM.get(problem):
                 self._add(name, text)
 
     def _add(self, name: str, text: str) -> None:
@@ -64,16 +70,16 @@ class Side:
 
 
 def _as_stream(side: Any) -> BinaryIO:
-    """``readline`` is all that reading lines needs of a stream."""
+    """Return the side typed as a stream: ``readline`` is the only method that the line reader calls."""
     return side
 
 
 class Pairs:
-    """Reads the pairs of a text: two files as ``Side`` does, a table or a memory by the rules of training.
+    """The pairs of a text; iterating reads them. The shorter of two files gives None where it has ended.
 
     Args:
-        text: What is read.
-        tallies: What is odd in the bytes of two files is counted into them.
+        text: Two files, a table or a translation memory.
+        tallies: Counts by kind, to which is added what is odd in the bytes of two files.
 
     Raises:
         DataError: A file is a pipe.
@@ -90,7 +96,7 @@ class Pairs:
 
     @property
     def n_lines(self) -> tuple[int, int]:
-        """How many lines of source and target there were; they differ only in two files."""
+        """Number of source and target lines read so far; they differ only in two files."""
         return (self._n, self._n) if self._sides is None else (self._sides[0].n_lines, self._sides[1].n_lines)
 
     def __iter__(self) -> Iterator[tuple[str | None, str | None]]:
@@ -104,7 +110,7 @@ class Pairs:
 
 
 def chunks(pairs: Pairs) -> Iterator[tuple[list[str], list[str]]]:
-    """The pairs of a text in pieces of bounded size; the rest of the longer file is only counted."""
+    """Yield the pairs of a text in chunks of bounded size; surplus lines of a longer file are only counted."""
     sides: tuple[list[str], list[str]] = [], []
     size = 0
     for src, tgt in pairs:
@@ -120,45 +126,46 @@ def chunks(pairs: Pairs) -> Iterator[tuple[list[str], list[str]]]:
         yield sides
 
 
-def with_context(text: TextFiles, reach: int) -> Iterator[tuple[Sides, Sides, Sides]]:
-    """Each chunk of pairs with the ``reach`` pairs before and after it."""
+def chunks_with_context(text: TextFiles, reach: int) -> Iterator[tuple[Sides, Sides, Sides]]:
+    """Yield the ``reach`` pairs before each chunk, the chunk, and the ``reach`` pairs after it."""
     before: Sides = ([], [])
-    now: Sides | None = None
+    chunk: Sides | None = None
     for following in chunks(Pairs(text)):
-        if now is not None:
-            yield before, now, (following[0][:reach], following[1][:reach])
-            before = now[0][-reach:], now[1][-reach:]
-        now = following
-    if now is not None:
-        yield before, now, ([], [])
+        if chunk is not None:
+            yield before, chunk, (following[0][:reach], following[1][:reach])
+            before = chunk[0][-reach:], chunk[1][-reach:]
+        chunk = following
+    if chunk is not None:
+        yield before, chunk, ([], [])
 
 
 class Sample:
-    """Pairs drawn evenly from a stream of unknown length (Vitter's algorithm R, https://doi.org/10.1145/3147.3165)."""
+    """A uniform sample of a stream of pairs of unknown length (Vitter's algorithm R, https://doi.org/10.1145/3147.3165)."""
 
     def __init__(self) -> None:
         self._pairs: list[tuple[int, str, str]] = []
-        self._chance = np.random.default_rng(1)
+        self._rng = np.random.default_rng(1)
         self._seen = 0
 
     def add(self, src: Sequence[str], tgt: Sequence[str]) -> None:
-        """Offer a chunk."""
+        """Let each pair of a chunk enter the sample by chance, in place of an earlier one once the sample is full."""
         numbers = np.arange(self._seen, self._seen + len(src))
-        places = self._chance.integers(0, numbers + 1)
+        places = self._rng.integers(0, numbers + 1)
         self._seen += len(src)
-        for at, place, number in zip(range(len(src)), places.tolist(), numbers.tolist(), strict=True):
-            pair = number, src[at][:SAMPLE_CHARACTERS], tgt[at][:SAMPLE_CHARACTERS]
+        for row, place, number in zip(range(len(src)), places.tolist(), numbers.tolist(), strict=True):
+            pair = number, src[row][:SAMPLE_CHARACTERS], tgt[row][:SAMPLE_CHARACTERS]
             if len(self._pairs) < SAMPLE_PAIRS:
                 self._pairs.append(pair)
             elif place < SAMPLE_PAIRS:
                 self._pairs[place] = pair
 
     def sides(self) -> tuple[list[str], list[str], list[list[str]], list[list[str]]]:
-        """Texts and words of both sides, blank pairs left out, in an order of their own: neighbours are strangers."""
+        """Return the sources, the targets, and the words of both, without blank lines.
+
+        The order is random, so that neighbours in the sample are unrelated lines of the corpus.
+        """
         order = np.random.default_rng(2).permutation(len(self._pairs))
-        kept = [self._pairs[i] for i in order.tolist()]
-        src, tgt = (
-            [p[1] for p in kept if p[1].strip() and p[2].strip()],
-            [p[2] for p in kept if p[1].strip() and p[2].strip()],
-        )
+        drawn = (self._pairs[i] for i in order.tolist())
+        pairs = [(src, tgt) for _, src, tgt in drawn if src.strip() and tgt.strip()]
+        src, tgt = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
         return src, tgt, [words_of(text) for text in src], [words_of(text) for text in tgt]

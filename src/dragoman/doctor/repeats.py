@@ -1,4 +1,4 @@
-"""Duplicates: within a corpus, and between training and test text. 64 bits of each side are remembered."""
+"""Duplicates within a corpus, and pairs shared by training and test text, by 64-bit digests of each side."""
 
 from __future__ import annotations
 
@@ -13,56 +13,58 @@ from dragoman.doctor.paired_lines import Pairs, chunks
 from dragoman.languages.stopwords import words_of
 
 Digests = NDArray[np.int64]
-"""``(pairs, 4)``: of source, target, and of the words of both."""
+"""Digests ``(pairs, 4)`` of the source, of the target, of the source's words, of the target's words."""
 
 
 def digests_of(text: str, words: Sequence[str]) -> tuple[int, int]:
-    """64 bits of a text, and of its words alone; good within this process."""
+    """Return 64-bit digests of a text and of its words alone; they can be compared within this process only."""
     return hash(text), hash(" ".join(words)) if words else hash(text)
 
 
 def count_repeats(digests: Digests, tallies: dict[str, Tally]) -> None:
-    """Duplicates of pairs and of one side."""
-    pairs, normal = _combined(digests[:, 0], digests[:, 1]), _combined(digests[:, 2], digests[:, 3])
-    seen_pair, seen_normal = _seen_before(pairs), _seen_before(normal)
-    found = {
-        "duplicate": (pairs, seen_pair),
-        "near-duplicate": (normal, seen_normal & ~seen_pair),
-        "source-repeated": (digests[:, 0], _seen_before(digests[:, 0]) & ~seen_normal),
-        "target-repeated": (digests[:, 1], _seen_before(digests[:, 1]) & ~seen_normal),
+    """Add to ``tallies`` the pairs, sources and targets that repeat an earlier one."""
+    pairs, word_pairs = _combined(digests[:, 0], digests[:, 1]), _combined(digests[:, 2], digests[:, 3])
+    repeated_pair, repeated_words = _seen_before(pairs), _seen_before(word_pairs)
+    repeats = {
+        "duplicate": (pairs, repeated_pair),
+        "near-duplicate": (word_pairs, repeated_words & ~repeated_pair),
+        "source-repeated": (digests[:, 0], _seen_before(digests[:, 0]) & ~repeated_words),
+        "target-repeated": (digests[:, 1], _seen_before(digests[:, 1]) & ~repeated_words),
     }
-    for name, (column, mask) in found.items():
+    for name, (column, is_repeat) in repeats.items():
         tally = Tally()
-        for i in np.flatnonzero(mask)[:N_EXAMPLES].tolist():
+        for i in np.flatnonzero(is_repeat)[:N_EXAMPLES].tolist():
             tally.add(i + 1, f"repeats line {int((column == column[i]).argmax()) + 1:,}")
-        tally.count = int(mask.sum())
+        tally.count = int(is_repeat.sum())
         if tally.count:
             tallies[name] = tally
 
 
 def _combined(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
-    """64 bits for two of them, of which the order counts."""
-    return a * np.int64(-7046029254386353131) + b  # odd, so no bit is lost; overflow is wanted
+    """Return one digest for each pair of digests ``(a, b)``; ``(b, a)`` gives another one."""
+    return a * np.int64(-7046029254386353131) + b  # the factor is odd, so no bit is lost; overflow is intended
 
 
 def _seen_before(digests: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return for each digest True if it occurs earlier in the array."""
     repeated = np.ones(len(digests), dtype=bool)
     repeated[np.unique(digests, return_index=True)[1]] = False
     return repeated
 
 
-def repeated_elsewhere(digests: Digests, others: Sequence[Digests]) -> int:
-    """How many pairs are in one of the others."""
-    pairs = [_combined(one[:, 0], one[:, 1]) for one in (digests, *others)]
-    return int(np.isin(pairs[0], np.concatenate(pairs[1:])).sum()) if others else 0
+def count_shared_pairs(digests: Digests, others: Sequence[Digests]) -> int:
+    """Return the number of pairs of a corpus that occur in one of ``others``."""
+    pairs, *other_pairs = (_combined(d[:, 0], d[:, 1]) for d in (digests, *others))
+    return int(np.isin(pairs, np.concatenate(other_pairs)).sum()) if others else 0
 
 
-def overlap(train: Digests, other: TextFiles, name: str) -> Iterator[Finding]:
-    """Pairs of a validation or test set that the training text has too.
+def overlap_findings(train: Digests, other: TextFiles, name: str) -> Iterator[Finding]:
+    """Yield findings about pairs of a validation or test set that the training text has too.
 
     Args:
-        train: Of the training text.
-        name: How to call the set.
+        train: Digests of the training text.
+        other: The set.
+        name: Name of the set in findings, "valid" or "test".
 
     Raises:
         DataError: A file cannot be read.
@@ -75,13 +77,12 @@ def overlap(train: Digests, other: TextFiles, name: str) -> Iterator[Finding]:
     n = 0
     pairs = Pairs(other)
     for src, tgt in chunks(pairs):
-        words = [words_of(text) for text in src], [words_of(text) for text in tgt]
-        s = np.array([digests_of(text, w) for text, w in zip(src, words[0], strict=True)])
-        t = np.array([digests_of(text, w) for text, w in zip(tgt, words[1], strict=True)])
-        wanted = _combined(s[:, 0], t[:, 0]), _combined(s[:, 1], t[:, 1]), s[:, 1], t[:, 1]
-        hits = np.array([np.isin(w, k) for w, k in zip(wanted, known, strict=True)])
+        s, t = (np.array([digests_of(text, words_of(text)) for text in side]) for side in (src, tgt))
+        keys = _combined(s[:, 0], t[:, 0]), _combined(s[:, 1], t[:, 1]), s[:, 1], t[:, 1]
+        hits = np.array([np.isin(key, digests) for key, digests in zip(keys, known, strict=True)])
         for i in np.flatnonzero(hits.any(0)).tolist():
             if src[i].strip() and tgt[i].strip():
+                # A pair counts once, under the strictest kind that it matches: the kinds are in that order.
                 tallies[list(tallies)[int(hits[:, i].argmax())]].add(n + i + 1, pair_text(src[i], tgt[i]))
         n += len(src)
     n_src, n_tgt = pairs.n_lines
@@ -92,12 +93,12 @@ def overlap(train: Digests, other: TextFiles, name: str) -> Iterator[Finding]:
         )  # fmt: skip
     advice = f"remove them from the training text: scores on the {name} set would be too good"
     one_side = "harmless if few and short; else remove them from the training text"
-    of_set = f"of the {name} set"
+    in_set = f"of the {name} set"
     kinds = {
-        "pair": Kind(f"{of_set} are in the training text", advice, 0, 0.1),
-        "near-pair": Kind(f"{of_set} are in the training text except for case and punctuation", advice, 0, 0.1),
-        "source": Kind(f"{of_set} have a source of the training text, with another target", one_side, 0.05),
-        "target": Kind(f"{of_set} have a target of the training text, with another source", one_side, 0.05),
+        "pair": Kind(f"{in_set} are in the training text", advice, 0, 0.1),
+        "near-pair": Kind(f"{in_set} are in the training text except for case and punctuation", advice, 0, 0.1),
+        "source": Kind(f"{in_set} have a source of the training text, with another target", one_side, 0.05),
+        "target": Kind(f"{in_set} have a target of the training text, with another source", one_side, 0.05),
     }
     for finding in findings_of(tallies, kinds, n):
         yield finding._replace(name=f"{name}-overlap-{finding.name}")
