@@ -306,7 +306,9 @@ def _impossible_json(schema: Mapping[str, Any], spec: Mapping[str, Any]) -> list
     names = {kind.get("type") for kind in kinds}
     for kind in kinds:
         step = 1 if kind.get("type") == "integer" else 0.5
-        values += [kind[limit] + (step if limit == "maximum" else -step) for limit in ("minimum", "maximum") if limit in kind]
+        values += [
+            kind[limit] + (step if limit == "maximum" else -step) for limit in ("minimum", "maximum") if limit in kind
+        ]
         values += [kind[limit] for limit in ("exclusiveMinimum", "exclusiveMaximum") if limit in kind]
         values += [""] if kind.get("minLength") else []
     if names & {"integer", "number"} and "string" not in names:
@@ -361,7 +363,9 @@ def cases() -> Iterator[Case]:
 def main() -> None:
     """Record how many options are refused as they should be, and how the others are."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--before", action="store_true", help="record the counts as those of the code before the change")
+    parser.add_argument(
+        "--before", action="store_true", help="record the counts as those of the code before the change"
+    )
     before = parser.parse_args().before
     logging.getLogger("dragoman.serving").setLevel(logging.CRITICAL)
     tried: Counter[str] = Counter()
@@ -377,7 +381,9 @@ def main() -> None:
             print(f"{case.door}: {case.option} = {case.value!r}: {said}")
     counts = {
         door: {
-            "values": n, "not_refused_so": wrong[door], "of_these_tracebacks": tracebacks[door],
+            "values": n,
+            "not_refused_so": wrong[door],
+            "of_these_tracebacks": tracebacks[door],
             "options": len(options.get(door, ())),
         }
         for door, n in tried.items()

@@ -50,10 +50,7 @@ if TYPE_CHECKING:
     from dragoman.evaluation.evaluate import compare as compare
     from dragoman.evaluation.evaluate import evaluate as evaluate
     from dragoman.evaluation.evaluate import stress as stress
-    from dragoman.evaluation.certify import certify as certify
     from dragoman.explanation.explain import explain as explain
-    from dragoman.toolkits.export import export as export
-    from dragoman.toolkits.import_ import import_model as import_model
     from dragoman.model.transformer import Transformer as Transformer
     from dragoman.toolkits.export import export as export
     from dragoman.toolkits.import_ import import_model as import_model

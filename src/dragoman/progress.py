@@ -126,7 +126,7 @@ class Ticker:
         self._start = (0, self._last)  # number and time of the first report under this name
 
     def __call__(self, done: int, total: int | None, what: str) -> None:
-        """Report that ``done`` of ``total`` (None: unknown) are done; the end is always printed, on a line that stays."""
+        """Report that ``done`` of ``total`` (None: unknown) are done; the end is printed on a line that stays."""
         now = time.monotonic()
         if self._counted[0] != what or done < self._counted[1]:
             self._start = (done, now)

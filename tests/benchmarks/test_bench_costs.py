@@ -9,7 +9,7 @@ import pytest
 from benchmarks import costs
 from dragoman.config import PRESETS, ModelConfig
 from dragoman.model.build import build
-from dragoman.model.weights import Undrawn
+from dragoman.model.weights import WithoutInitialisation
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -23,7 +23,7 @@ def test_operations_are_near_six_for_each_weight_and_token(preset: str) -> None:
     """The usual rule of thumb, for a model whose every weight is used once a token on one of the two sides."""
     job = costs.Job("", preset, 1.0)
     sizes = {"src_vocab_size": costs.VOCABULARY, "tgt_vocab_size": costs.VOCABULARY}
-    with Undrawn():
+    with WithoutInitialisation():
         model = build(ModelConfig(**PRESETS[preset], **sizes))
     weights = sum(weight.numel() for weight in model.parameters())
     assert job.flops(25) == pytest.approx(6 * weights, rel=0.03)

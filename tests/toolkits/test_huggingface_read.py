@@ -417,7 +417,7 @@ def test_neutral_values_and_those_of_every_marian_model_pass(
 
 def test_every_setting_of_transformers_is_known() -> None:
     """A new version may order new things: each belongs to one of the lists."""
-    from dragoman.formats.generation import KNOWN
+    from dragoman.toolkits.generation import KNOWN
 
     names = {name for name in transformers.GenerationConfig().to_dict() if not name.startswith("_")}
     assert names <= KNOWN

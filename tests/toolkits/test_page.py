@@ -25,8 +25,6 @@ from dragoman.decoding.batches import search_all
 from dragoman.errors import BundleError, ConfigError, DecodeError
 from dragoman.explanation.explain import explain
 from dragoman.explanation.page import trace_data
-from dragoman.explanation.trace import explain
-from dragoman.toolkits.page.write import why_not, write
 from dragoman.model.transformer import Transformer
 from dragoman.reference import transformer as numpy_transformer
 from dragoman.toolkits.engine import SearchSettings, Segment

@@ -33,8 +33,6 @@ import numpy as np
 import sentencepiece
 
 from dragoman.config import TokenizerConfig
-from dragoman.data.sentencepiece_check import check_model, is_of_words, is_unigram, normalizer_of
-from dragoman.languages.codes import primary
 from dragoman.data.sentencepiece_check import check_model, is_of_words, is_unigram, keeps_texts
 from dragoman.data.subword_sampling import Sampler, Vocabulary
 from dragoman.errors import BundleError, ConfigError, DataError

@@ -11,10 +11,9 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from dragoman.doctor.findings import Finding, Level, percent, shortened
+from dragoman.doctor.findings import Finding, percent, shortened
 from dragoman.languages.codes import primary
 from dragoman.languages.stopwords import another_language, words_of
-from dragoman.doctor.findings import Finding, percent, shortened
 from dragoman.training.log import EARLY_TOKENS, SENSE
 from dragoman.training.record import Record
 from dragoman.training.task import task_of

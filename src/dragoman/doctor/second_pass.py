@@ -13,10 +13,9 @@ from dragoman.config import TextFiles
 from dragoman.doctor import alignment
 from dragoman.doctor.alignment import Lexicon, Shift
 from dragoman.doctor.findings import Tally, pair_text
-from dragoman.doctor.paired_lines import Pairs, Sample, Sides, chunks, with_context
+from dragoman.doctor.paired_lines import Sample, Sides, chunks_with_context
 from dragoman.languages.codes import primary
 from dragoman.languages.stopwords import ambiguous, another_language, main_language, words_of
-from dragoman.doctor.paired_lines import Sample, Sides, chunks_with_context
 
 CERTAIN = -6.0
 """Score in nats below which a pair counts as not being a translation."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-from dragoman.documents.document import Asked, Document, Left, of_text
-from dragoman.languages.codes import primary
 from dragoman.documents.document import Document, DocumentInfo, Untranslated, text_document
 from dragoman.documents.units import Part, Tag, Unit
 from dragoman.documents.xml import Token, check, closing_tags, tokens

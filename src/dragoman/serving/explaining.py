@@ -13,10 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from dragoman.explanation.explain import explain as traced
 from dragoman.explanation.page import page, trace_data
 from dragoman.explanation.trace import Trace
-from dragoman.explanation.trace import explain as traced
 from dragoman.serving.http import check_key, state_of
-from dragoman.serving.batcher import BusyError
-from dragoman.serving.http import MalformedError, check_key, state_of
 from dragoman.serving.limits import EXPLAINED, EXPLAINED_TOKENS
 from dragoman.serving.pages import with_policy
 from dragoman.serving.refusals import BusyError, ClientLeft, MalformedError

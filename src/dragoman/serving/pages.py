@@ -8,10 +8,8 @@ from functools import cache
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
-from dragoman.documents import SUFFIXES
-from dragoman.languages.known import unspaced_codes
-from dragoman.languages.codes import UNSPACED
 from dragoman.documents.formats import supported_suffixes
+from dragoman.languages.known import unspaced_codes
 from dragoman.pages.colours import scale
 from dragoman.pages.render import checksum, render
 from dragoman.serving.http import state_of

@@ -12,10 +12,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, JSONResponse
 from pydantic import BaseModel, Field
 
-from dragoman.documents import SUFFIXES
-from dragoman.serving.apis.api import Api
 from dragoman.documents.formats import supported_suffixes
-from dragoman.serving.glossaries import UnknownError
+from dragoman.serving.apis.api import Api
 from dragoman.serving.http import (
     COLUMN,
     body_of,

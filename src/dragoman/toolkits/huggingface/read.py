@@ -21,10 +21,10 @@ from dragoman.config import Config, ModelConfig
 from dragoman.data.sentencepiece_check import Parts
 from dragoman.errors import BundleError, ConfigError, not_installed
 from dragoman.model.weights import read_weights
+from dragoman.toolkits.generation import ordered_search
 from dragoman.toolkits.huggingface.write import EPSILON, order, parameters
 from dragoman.toolkits.import_ import Imported, facts_of, order_of_sinusoids, read_bytes, read_object
 from dragoman.toolkits.subwords import (
-from dragoman.formats.generation import ordered_search
     SPECIAL,
     Vocabulary,
     check_belongs,
