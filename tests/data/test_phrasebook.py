@@ -121,14 +121,14 @@ CASES = [
     (stated(be("his coat", "red", negated=True)), "His coat is not red.", "Sein Mantel ist nicht rot.", "他的大衣不是红色的。"),
     (stated(Clause(And(np("the man"), np("the woman")), VERB["sing"], time=TODAY)), "The man and the woman sing today.",
      "Der Mann und die Frau singen heute.", "那个男人和那个女人今天唱歌。"),
-    (stated(say("she", "say", said=say("the man", "open", "the window", time=TODAY))),
+    (stated(say("she", "say", that_clause=say("the man", "open", "the window", time=TODAY))),
      "She says that the man opens the window today.", "Sie sagt, dass der Mann heute das Fenster aufmacht.",
      "她说那个男人今天打开那扇窗户。"),
-    (stated(say("I", "know", negated=True, said=say("they", "go", goal=GOAL["to the market"], tense="past"))),
+    (stated(say("I", "know", negated=True, that_clause=say("they", "go", goal=GOAL["to the market"], tense="past"))),
      "I do not know that they went to the market.", "Ich weiß nicht, dass sie zum Markt gegangen sind.", "我不知道他们去了市场。"),
-    (stated(say("the boy", "try", tried=say(None, "open", "the suitcase"))), "The boy tries to open the suitcase.",
+    (stated(say("the boy", "try", infinitive=say(None, "open", "the suitcase"))), "The boy tries to open the suitcase.",
      "Der Junge versucht, den Koffer aufzumachen.", "那个男孩试着打开那个手提箱。"),
-    (stated(say("he", "forget", tense="past", tried=say(None, "help", "the grandmother"))),
+    (stated(say("he", "forget", tense="past", infinitive=say(None, "help", "the grandmother"))),
      "He forgot to help the grandmother.", "Er hat vergessen, der Großmutter zu helfen.", "他忘记了帮助那位奶奶。"),
     (Sentence("because", say("the boy", "laugh"), say("the dog", "play", tense="past")),
      "The boy laughs because the dog played.", "Der Junge lacht, weil der Hund gespielt hat.", "因为那只狗玩了，所以那个男孩笑。"),
@@ -221,7 +221,7 @@ def test_the_same_source_always_has_the_same_target(tgt_lang: str) -> None:
 def test_no_two_meanings_share_an_english_verb_form() -> None:
     forms = [form for verb in VERB.values() for form in {verb.en, verb.en_third, verb.en_past}]
     assert len(forms) == len(set(forms))
-    spoken_of_the_past = [verb for verb in VERB.values() if derivation.told(verb, "past") == "past"]
+    spoken_of_the_past = [verb for verb in VERB.values() if derivation.unambiguous_tense(verb, "past") == "past"]
     assert not [verb.en for verb in spoken_of_the_past if verb.en_past in (verb.en, verb.en_third)]
     assert len(spoken_of_the_past) == len(VERB) - 1  # all but "read"
     nouns = [form for noun in lexicon.NOUNS for form in (noun.en, noun.en_plural)]

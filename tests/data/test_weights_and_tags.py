@@ -166,7 +166,7 @@ def test_a_tag_is_one_id_that_no_text_is_cut_into_and_that_spells_nothing(kind: 
 def test_a_tag_or_a_language_that_the_subwords_lack_is_refused() -> None:
     with pytest.raises(ConfigError, match="no tag <ft>"):
         TOKENIZER.begin("fr", "<ft>")
-    with pytest.raises(ConfigError, match=r"say which with to \(de, fr\)"):
+    with pytest.raises(ConfigError, match=r"choose one with to \(de, fr\)"):
         TOKENIZER.begin(None, None)
     with pytest.raises(ConfigError, match="to = 'it' is unknown: use one of de, fr"):
         TOKENIZER.towards("it")

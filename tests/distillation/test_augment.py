@@ -205,7 +205,7 @@ def test_back_alone_turns_the_settings_round(back: Path, mono: tuple[Path, Path]
 
 
 def test_a_model_of_several_languages_is_told_which(several_run: Path, mono: tuple[Path, Path], tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="translates into 2 languages: say which with to"):
+    with pytest.raises(ConfigError, match="translates into 2 languages: choose one with to"):
         augment(tmp_path / "made", forward=several_run, src=mono[0], **FAST)
     found = augment(tmp_path / "made", forward=several_run, src=mono[0], to="fr", forward_tag="<ft>", **FAST)
     data = Config.from_yaml(found.config).data

@@ -221,7 +221,7 @@ def test_a_teacher_of_several_languages_has_a_student_of_one(
     (tmp_path / "more.fr").write_text("".join(f"{tgt}\n" for tgt in french))
     given: dict[str, Any] = dict(src=text[0], ref=tmp_path / "more.fr", **FEW)
     refusals: list[tuple[dict[str, Any], str]] = [
-        ({}, r"translates into 2 languages: say which with to \(de, fr\)"),
+        ({}, r"translates into 2 languages: choose one with to \(de, fr\)"),
         (dict(to="it"), "to = 'it' is unknown: use one of de, fr"),
         (
             dict(to="fr", shrink=1),

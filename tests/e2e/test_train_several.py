@@ -45,7 +45,7 @@ def test_it_must_be_asked_for_a_language_that_it_knows(run: Path, tmp_path: Path
         lambda **to: translator.score("the dog", "der hund", **to),
         lambda **to: dragoman.explain(translator, "the dog", **to),
     ):
-        with pytest.raises(ConfigError, match=r"translates into 2 languages: say which with to \(de, fr\)"):
+        with pytest.raises(ConfigError, match=r"translates into 2 languages: choose one with to \(de, fr\)"):
             ask()
         with pytest.raises(ConfigError, match="to = 'it' is unknown: use one of de, fr"):
             ask(to="it")

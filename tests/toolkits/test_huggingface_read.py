@@ -681,13 +681,13 @@ def test_a_page_has_a_choice_of_target_languages(opus: Opus, tmp_path: Path, cor
 def test_target_languages_are_refused_by_name(opus: Opus, tmp_path: Path, corpus: Any, tiny_run: Path) -> None:
     run = dragoman.import_model(opus(marks=MARKS), tmp_path / "run")
     translator = dragoman.Translator.load(run, "cpu")
-    with pytest.raises(ConfigError, match=r"translates into 3 languages: say which with to \(cmn_Hans, fra, spa\)"):
+    with pytest.raises(ConfigError, match=r"translates into 3 languages: choose one with to \(cmn_Hans, fra, spa\)"):
         translator.translate(["x"])
     with pytest.raises(ConfigError, match="to = 'deu' is unknown: use one of cmn_Hans, fra, spa"):
         translator.score(["x"], ["y"], to="deu")
     with pytest.raises(ConfigError, match="to = 'fra' is unknown: this model has one target language; leave it out"):
         dragoman.Translator.load(tiny_run, "cpu").translate(["x"], to="fra")
-    with pytest.raises(ConfigError, match="say which with to"):
+    with pytest.raises(ConfigError, match="choose one with to"):
         dragoman.explain(translator, "x")
     with pytest.raises(
         ConfigError, match=r"translates into cmn_Hans, fra, spa, and the target language of data\.train is de"

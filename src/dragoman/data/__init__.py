@@ -3,10 +3,11 @@
     corpus.py      read, check and clean parallel text
     tokenizer.py   SentencePiece: learn, encode (sampled too), decode
     store.py       ids and offsets on disk, read pair by pair
-    batching.py    length buckets, token budget, resumable order, Batch
-    phrasebook.py  the embedded corpus
+    order.py       length buckets, token budget, resumable order
+    batching.py    Batch, BatchStream
+    phrasebook/    the embedded corpus
 
-Data flows down that list and nothing walks back:
+Data flows down that list:
 
     read_pairs -> learn_tokenizers            first pass over the text
     read_pairs -> build_store -> Store        second pass: encode, clean, write

@@ -1,4 +1,8 @@
-"""Read and write files of text, plain, ``.gz`` or ``.zst``; say so where one is an archive instead."""
+"""Read and write text files, plain, ``.gz`` or ``.zst``; archives are refused.
+
+with open_corpus("train.en.gz") as stream:
+    for line in stream: ...
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from typing import Any, BinaryIO, cast
 
 from dragoman.errors import DataError, not_installed
 
-_ARCHIVES = [  # place, bytes there, what it is
+_ARCHIVES = [  # offset, bytes at this offset, name of the format
     (0, b"PK\x03\x04", "a zip archive"),
     (0, b"PK\x05\x06", "an empty zip archive"),
     (257, b"ustar", "a tar archive"),
@@ -25,10 +29,10 @@ _ARCHIVES = [  # place, bytes there, what it is
 
 
 def open_corpus(path: Path | str) -> BinaryIO:
-    """Open a plain, ``.gz`` or ``.zst`` file for reading the bytes of its text.
+    """Open a plain, ``.gz`` or ``.zst`` file to read the uncompressed bytes.
 
     Raises:
-        DataError: The file is missing, a folder, unreadable or an archive, or ``.zst`` needs the extra.
+        DataError: The file is missing, a folder, unreadable or an archive; or zstandard is missing for ``.zst``.
     """
     path = Path(path)
     if path.is_dir():
@@ -48,13 +52,13 @@ def open_corpus(path: Path | str) -> BinaryIO:
 
 
 def compressor(path: Path | str) -> Callable[[bytes], bytes]:
-    """What makes of a part of a text the bytes that stand in a file of that name.
+    """Return the function that compresses a part of a text for a file with this name.
 
-    Of ``.gz`` a member, of ``.zst`` a frame: one after the other they are a whole file, so it can be written in parts.
-    The same text gives the same bytes. Any other name takes the text as it is.
+    A part becomes a member of ``.gz`` or a frame of ``.zst``. Such parts can be concatenated, so a file can be written
+    in parts. The same text gives the same bytes. Any other suffix leaves the text as it is.
 
     Raises:
-        DataError: ``.zst`` needs the extra.
+        DataError: zstandard is missing for ``.zst``.
     """
     suffix = Path(path).suffix
     if suffix == ".gz":
@@ -69,17 +73,18 @@ def compressor(path: Path | str) -> Callable[[bytes], bytes]:
 
 
 def refuse_a_pipe(path: Path | str) -> None:
-    """Refuse what gives its bytes only once, for who reads it more often.
+    """Check that a path is not a pipe, which can be read only once.
 
     Raises:
-        DataError: It is there and no file.
+        DataError: The path exists and is neither a file nor a folder.
     """
     path = Path(path)
-    if path.exists() and not path.is_file() and not path.is_dir():  # open_corpus refuses a folder
+    if path.exists() and not path.is_file() and not path.is_dir():  # a folder is refused by open_corpus
         raise DataError(f"{path}: a pipe, but it is read more than once; write it to a file (.gz or .zst are accepted)")
 
 
 def _open(path: Path) -> BinaryIO:
+    """Open a file by its suffix, without checks."""
     if path.suffix == ".gz":
         return cast(BinaryIO, gzip.open(path, "rb"))
     if path.suffix == ".zst":
@@ -88,12 +93,17 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _refuse_archive(path: Path, stream: BinaryIO) -> None:
-    """Look at the first bytes without taking them: an archive is no text, and nothing is ever unpacked."""
+    """Check by the first bytes of a stream that it is not an archive; the bytes stay to be read.
+
+    Raises:
+        DataError: It is an archive, or is truncated at its beginning.
+    """
     try:
         start = stream.peek(512)  # type: ignore[attr-defined]
     except (EOFError, OSError, zlib.error) as error:
         raise broken_off(str(path), error) from None
-    if not start and path.suffix in (".gz", ".zst") and not path.stat().st_size:  # which the libraries take for no text
+    # The libraries read an empty file as empty text, but even compressed empty text has some bytes.
+    if not start and path.suffix in (".gz", ".zst") and not path.stat().st_size:
         raise broken_off(str(path), EOFError("it is empty, and even compressed empty text has some bytes"))
     for place, magic, what in _ARCHIVES:
         if start[place : place + len(magic)] == magic:
@@ -104,17 +114,17 @@ def _refuse_archive(path: Path, stream: BinaryIO) -> None:
 
 
 def broken_off(name: str, error: Exception) -> DataError:
-    """What to raise where reading fails in the middle."""
+    """Return the error to raise if reading fails in the middle of a file."""
     return DataError(f"{name}: reading failed ({error}); the file is truncated or damaged, get it again")
 
 
 class _ZstdFile(io.RawIOBase):
-    """A ``.zst`` file that says so when it is cut, which ``zstandard.open`` does not.
+    """A ``.zst`` file that raises an error if it is truncated, which ``zstandard.open`` does not.
 
-    Fed in small steps, because a few bytes of a decompression bomb become 128 KiB.
+    It is decompressed in small steps, because a few bytes of a decompression bomb become 128 KiB.
     """
 
-    STEP = 1024  # at most 32 MiB come out of so few bytes
+    STEP = 1024  # compressed bytes in a step; they become at most 32 MiB
 
     def __init__(self, path: Path) -> None:
         try:
@@ -125,7 +135,7 @@ class _ZstdFile(io.RawIOBase):
         self._error = zstandard.ZstdError
         self._file = path.open("rb")
         self._frame = self._new_frame()
-        self._inside = False  # a frame has begun and not ended
+        self._inside = False  # True while a frame has begun and not ended
         self._compressed = b""
         self._text = memoryview(b"")
 

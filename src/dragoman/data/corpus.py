@@ -11,11 +11,11 @@ A line ends at the byte LF and nowhere else; CR, VT, FF, FS-RS, NEL, U+2028 and 
     empty file                    refused                           no lines
     NUL                           refused, file:line:byte           U+FFFD, warned
     bytes that are not UTF-8      refused, file:line:byte           U+FFFD, warned
-    line above MAX_LINE_BYTES     refused, file:line                cut there, warned
-    .gz or .zst that is cut       refused                           refused
+    line above MAX_LINE_BYTES     refused, file:line                cut to that length, warned
+    truncated .gz or .zst         refused                           refused
 
-Lines and bytes are counted from 1; bytes are those of the line as it stands in the file, a BOM included.
-Memory stays bounded by a few times ``MAX_LINE_BYTES``, whatever the file holds.
+Lines and bytes are counted from 1; bytes are counted in the line as it stands in the file, with a BOM.
+Memory is bounded by a few times ``MAX_LINE_BYTES`` for any file.
 """
 
 from __future__ import annotations
@@ -40,12 +40,13 @@ from dragoman.errors import DataError
 logger = logging.getLogger(__name__)
 
 MAX_LINE_BYTES = 2**20
-"""A longer line, its LF not counted, is no line of text; it would be some 250,000 subwords."""
+"""Longest accepted line in bytes, LF not counted; it would have some 250,000 subwords."""
 
 BLOCK_BYTES = 2**17
-"""How much of a training text is read at a time."""
+"""Size of the blocks in which training text is read, in bytes."""
 
 BOM = "\ufeff"
+"""Byte order mark."""
 BOM_BYTES = BOM.encode()
 
 
@@ -53,13 +54,14 @@ def read_lines(path: Path | str) -> Iterator[str]:
     """Yield the lines of a text file, without their LF.
 
     Raises:
-        DataError: The file is missing, a folder, unreadable, empty, cut or breaks a rule of the table above.
+        DataError: The file is missing, a folder, unreadable, empty, truncated, or breaks a rule of the table above.
     """
     path = Path(path)
     number = n_cr = 0
     with open_corpus(path) as stream:
         while block := _read_block(stream, str(path)):
-            if number and (lines := _plain_lines(block)) is not None:  # nearly all, and several times as fast
+            # Nearly all blocks need no repair and are split several times as fast.
+            if number and (lines := _plain_lines(block)) is not None:
                 number += len(lines)
                 yield from lines
                 continue
@@ -70,7 +72,7 @@ def read_lines(path: Path | str) -> Iterator[str]:
                 if number == 1 and text.startswith(BOM):
                     logger.info("%s: byte order mark at the start removed", path)
                     text = text[1:]
-                    if len(raw) == len(BOM_BYTES):  # the file holds nothing else
+                    if len(raw) == len(BOM_BYTES):  # nothing but the mark: the file is empty
                         number = 0
                         break
                 yield text
@@ -81,7 +83,7 @@ def read_lines(path: Path | str) -> Iterator[str]:
 
 
 def _plain_lines(block: bytes) -> list[str] | None:
-    """The lines of a block in which nothing is to be refused, removed or counted; None if something may be."""
+    """Return the lines of a block without CR LF, NUL and bad bytes; None if the block may have any of these."""
     if len(block) > MAX_LINE_BYTES or b"\r\n" in block or b"\0" in block:
         return None
     try:
@@ -91,16 +93,16 @@ def _plain_lines(block: bytes) -> list[str] | None:
 
 
 def _raw_lines(block: bytes) -> list[bytes]:
-    """The lines of a block, each with its LF if it has one."""
+    """Return the lines of a block as bytes, with their LF."""
     lines = block.split(b"\n")
     return [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 
 
 def read_pairs(src: Path | str, tgt: Path | str) -> Iterator[tuple[str, str]]:
-    """Yield the lines of two files that belong together.
+    """Yield the lines of two files as pairs: line i of one with line i of the other.
 
     Raises:
-        DataError: As ``read_lines``; or, after the last pair, one file has more lines than the other.
+        DataError: As ``read_lines``; or, raised after the last pair, the numbers of lines differ.
     """
     src_lines, tgt_lines = read_lines(src), read_lines(tgt)
     n_src = n_tgt = 0
@@ -121,7 +123,11 @@ def read_pairs(src: Path | str, tgt: Path | str) -> Iterator[tuple[str, str]]:
 
 
 def _decode(body: bytes, path: Path, number: int) -> str:
-    """Decode one line of training text, or say exactly where it is not text."""
+    """Decode one line of training text, without its LF.
+
+    Raises:
+        DataError: The line is too long, not UTF-8 or has a NUL; the message names the byte.
+    """
     if len(body) > MAX_LINE_BYTES:
         raise DataError(
             f"{path}:{number}: the line is longer than {MAX_LINE_BYTES:,} bytes; is this a text file with one "
@@ -146,28 +152,28 @@ Problem = Literal["cut", "not_utf8", "nul", "byte_order_mark"]
 
 
 class Line(NamedTuple):
-    """A line to translate, and what had to be done to it."""
+    """A line to translate, and the repairs made to it."""
 
     text: str
-    warning: str | None  # names the line; None where nothing was changed
-    problems: tuple[Problem, ...] = ()  # what the warning is about
+    warning: str | None  # text that names the line; None if nothing was repaired
+    problems: tuple[Problem, ...] = ()  # kinds of the repairs
 
 
 def read_lines_leniently(stream: BinaryIO, name: str) -> Iterator[Line]:
-    """Yield every line of ``stream`` as soon as its LF arrived, repaired where need be: as many lines as came in.
+    """Yield every line of ``stream`` as soon as its LF has arrived, repaired if necessary; no line is dropped.
 
     Args:
         stream: Open for reading bytes, such as ``sys.stdin.buffer`` or ``open_corpus(path)``.
-        name: What warnings and errors call the stream.
+        name: Name of the stream in warnings and errors.
 
     Raises:
-        DataError: The stream breaks off: a cut ``.gz`` or ``.zst``, or a failing disk.
+        DataError: The stream breaks off: a truncated ``.gz`` or ``.zst``, or a failing disk.
     """
     number = 0
     while raw := _read_line(stream, name):
         number += 1
         if number == 1 and raw == BOM_BYTES:
-            return  # a file of nothing but the mark has no lines
+            return  # a file with nothing but the mark has no lines
         body = _without_ending(raw)
         n_cut = len(body) - MAX_LINE_BYTES
         if n_cut > 0:
@@ -177,10 +183,10 @@ def read_lines_leniently(stream: BinaryIO, name: str) -> Iterator[Line]:
 
 
 def lines_of(path: Path | str) -> Iterator[str]:
-    """Yield the lines of a file of text as translation reads them, repaired where need be.
+    """Yield the lines of a text file as translation reads them, repaired if necessary.
 
     Raises:
-        DataError: It cannot be opened, or breaks off.
+        DataError: The file cannot be opened, or breaks off.
     """
     with open_corpus(path) as stream:
         for line in read_lines_leniently(stream, str(path)):
@@ -188,7 +194,7 @@ def lines_of(path: Path | str) -> Iterator[str]:
 
 
 def count_lines(*paths: Path | str) -> int:
-    """How many lines some files have together, as ``lines_of`` reads them.
+    """Return the number of lines of several files together, as ``lines_of`` reads them.
 
     Raises:
         DataError: As ``lines_of``.
@@ -197,7 +203,12 @@ def count_lines(*paths: Path | str) -> int:
 
 
 def _repair(body: bytes, n_cut: int, name: str, number: int) -> Line:
-    """Decode one line whatever it holds; its last ``n_cut`` bytes are too many."""
+    """Decode one line whatever it holds, and return it with the repairs made.
+
+    Args:
+        n_cut: Number of bytes beyond ``MAX_LINE_BYTES``, which are dropped.
+        number: Line number from 1, for warnings.
+    """
     problems: dict[Problem, str] = {}
     if n_cut:
         body = _whole_characters(body[:MAX_LINE_BYTES])
@@ -218,11 +229,12 @@ def _repair(body: bytes, n_cut: int, name: str, number: int) -> Line:
 
 
 def _replaced(n: int) -> str:
+    """Return the words of a warning about ``n`` replaced characters."""
     return f"U+FFFD put in {n:,} place{'s' * (n > 1)}"
 
 
 def _whole_characters(body: bytes) -> bytes:
-    """Leave out the start of a character whose other bytes were cut off, if there is one at the end."""
+    """Return the bytes without an incomplete UTF-8 character at their end."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     decoder.decode(body[-4:])
     n_waiting = len(decoder.getstate()[0])
@@ -230,7 +242,7 @@ def _whole_characters(body: bytes) -> bytes:
 
 
 def _read_block(stream: BinaryIO, name: str) -> bytes:
-    """Read about ``BLOCK_BYTES`` of whole lines; of a line that is longer than allowed as much as shows it."""
+    """Read about ``BLOCK_BYTES`` of whole lines; a line that is too long is read just far enough to be refused."""
     try:
         block = stream.read(BLOCK_BYTES)
     except (EOFError, OSError, zlib.error) as error:
@@ -239,15 +251,15 @@ def _read_block(stream: BinaryIO, name: str) -> bytes:
 
 
 def _read_line(stream: BinaryIO, name: str) -> bytes:
-    """Read up to and with the next LF, but little more than ``MAX_LINE_BYTES``; ``b""`` at the end."""
+    """Read up to the next LF and with it, but little more than ``MAX_LINE_BYTES``; ``b""`` at the end."""
     try:
-        return stream.readline(MAX_LINE_BYTES + 2)  # room for CR LF
+        return stream.readline(MAX_LINE_BYTES + 2)  # two more for CR LF
     except (EOFError, OSError, zlib.error) as error:
         raise broken_off(name, error) from None
 
 
 def _without_ending(raw: bytes) -> bytes:
-    """Take off LF and one CR right before it."""
+    """Return a line without its LF and a CR right before it."""
     if raw.endswith(b"\r\n"):
         return raw[:-2]
     return raw.removesuffix(b"\n")
@@ -255,15 +267,15 @@ def _without_ending(raw: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Report:
-    """What cleaning did to a corpus, in pairs; each dropped pair is counted once, under the first reason that holds."""
+    """Counts of the pairs that cleaning read, kept and dropped; a dropped pair counts under the first reason only."""
 
     read: int = 0
     kept: int = 0
-    empty: int = 0  # a side is blank
-    too_long: int = 0  # a side has more than max_tokens subwords
+    empty: int = 0  # one side is blank
+    too_long: int = 0  # one side has more than max_tokens subwords
     ratio: int = 0  # one side has more than max_ratio times the subwords of the other
     duplicates: int = 0  # the same pair was kept before
-    line_break: int = 0  # a side has one, from a quoted cell: it would be no line to translate
+    line_break: int = 0  # one side has a line break, from a quoted cell: it is not one line
 
     def __add__(self, other: Report) -> Report:
         return Report(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
@@ -281,9 +293,9 @@ class Report:
 
 
 class Cleaner:
-    """Decides which pairs stay, chunk after chunk, and counts the others by reason.
+    """Decides which pairs to keep, chunk by chunk, and counts the dropped ones by reason.
 
-    ``max_tokens``, ``max_ratio`` and ``drop_duplicates`` of the configuration are all it looks at.
+    It reads ``max_tokens``, ``max_ratio`` and ``drop_duplicates`` of the configuration.
     """
 
     def __init__(self, config: DataConfig) -> None:
@@ -294,20 +306,21 @@ class Cleaner:
     def keep(
         self, pairs: Sequence[tuple[str, str]], src_lengths: NDArray[np.int64], tgt_lengths: NDArray[np.int64]
     ) -> NDArray[np.bool_]:
-        """Judge one chunk.
+        """Decide which pairs of a chunk to keep, and add the counts to ``report``.
 
         Args:
-            pairs: The texts, ``n`` of them.
-            src_lengths: Subwords of each source, eos not counted, ``(n,)``.
-            tgt_lengths: The same of each target.
+            pairs: ``n`` pairs of text.
+            src_lengths: Number of subwords of each source, eos not counted, ``(n,)``.
+            tgt_lengths: The same for each target.
 
         Returns:
-            True where the pair stays, ``(n,)``.
+            True for each pair to keep, ``(n,)``.
         """
         shorter, longer = np.minimum(src_lengths, tgt_lengths), np.maximum(src_lengths, tgt_lengths)
         keep = np.ones(len(pairs), dtype=bool)
 
         def drop(unwanted: NDArray[np.bool_]) -> int:
+            """Drop pairs; return how many of them were not dropped before."""
             nonlocal keep
             n = int((keep & unwanted).sum())
             keep = keep & ~unwanted
@@ -319,29 +332,29 @@ class Cleaner:
         ratio = 0 if self._max_ratio is None else drop(longer > self._max_ratio * np.maximum(shorter, 1))
         duplicates = 0
         if self._seen is not None:
-            left = np.flatnonzero(keep)
+            remaining = np.flatnonzero(keep)
             repeated = np.zeros(len(pairs), dtype=bool)
-            repeated[left] = self._seen.add(f"{pairs[i][0]}\n{pairs[i][1]}" for i in left.tolist())
+            repeated[remaining] = self._seen.add(f"{pairs[i][0]}\n{pairs[i][1]}" for i in remaining.tolist())
             duplicates = drop(repeated)
         self.report += Report(len(pairs), int(keep.sum()), empty, too_long, ratio, duplicates, line_break)
         return keep
 
 
 class Digests:
-    """A set of texts in 8 bytes each: sorted runs of numbers, each less than half as long as the one before it.
+    """A set of texts that stores a 64-bit hash of each, in sorted runs, each less than half as long as the run before.
 
-    Among 10^8 texts some two differ and agree in their 64 bits with a chance of 1 in 3,700.
+    Among 10^8 different texts the probability of any collision is 1 in 3,700.
     """
 
     def __init__(self) -> None:
         self._runs: list[NDArray[np.uint64]] = []
 
     def known(self, texts: Iterable[str]) -> NDArray[np.bool_]:
-        """True where a text was added before."""
+        """Return for each text whether it was added before."""
         return self._known(_digests(texts))
 
     def add(self, texts: Iterable[str]) -> NDArray[np.bool_]:
-        """Add all; true where a text was added before, or stands earlier among ``texts``."""
+        """Add all texts; return for each whether it was added before or is repeated in ``texts``."""
         digests = _digests(texts)
         repeated = np.ones(len(digests), dtype=bool)
         new, first = np.unique(digests, return_index=True)
@@ -356,6 +369,7 @@ class Digests:
         return repeated
 
     def _known(self, digests: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Return for each hash whether a run holds it."""
         known = np.zeros(len(digests), dtype=bool)
         for run in self._runs:
             place = np.minimum(np.searchsorted(run, digests), len(run) - 1)
@@ -364,5 +378,6 @@ class Digests:
 
 
 def _digests(texts: Iterable[str]) -> NDArray[np.uint64]:
+    """Return the 64-bit BLAKE2b hash of each text."""
     joined = b"".join(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for text in texts)
     return np.frombuffer(joined, dtype="<u8")

@@ -1,13 +1,15 @@
-"""Noise for training: what people really type, on the source side, sampled again in each epoch.
+"""Noise for training: typing errors and careless writing on the source side, sampled anew in each epoch.
 
-The source is touched and the target stays as it is, so that the model learns to translate a careless line as it does
-the careful one (https://arxiv.org/abs/1711.02173, https://aclanthology.org/D19-5506). Two kinds touch both sides, since
-they make another sentence of it: ``inserts`` puts the same emoji, address or mask on both, to be copied; ``one_word``
-leaves of both only one word and its translation. A mask such as ``[3]`` stands for what no model can know; translation
-puts masks in place of addresses, placeholders and the like (``translation.carrying``).
+    noised("A dog runs.", "Ein Hund läuft.", NoiseConfig(case=0.5), lexicon, random.Random(1))
 
-Nothing here is random by itself: chance comes in as a ``random.Random``, of which only ``random()`` is used, whose
-numbers Python promises to keep.
+Noise changes the source and leaves the target, so that the model learns to translate a careless line like the careful
+one (https://arxiv.org/abs/1711.02173, https://aclanthology.org/D19-5506). Two kinds change both sides: ``inserts`` adds
+the same emoji, address or mask to both, to be copied; ``one_word`` reduces both to one word and its translation. A mask
+such as ``[3]`` represents a text that no model can know: translation replaces addresses, placeholders and the like by
+masks (``translation.carrying``).
+
+All randomness comes from the ``random.Random`` that the caller passes. Only its ``random()`` is used, whose numbers
+Python promises not to change.
 """
 
 from __future__ import annotations
@@ -25,19 +27,21 @@ from dragoman.config import NoiseConfig
 from dragoman.languages.words import count_word, is_whole
 
 Lexicon = Mapping[str, str]
-"""A source word, and the target word that translates it; see ``sure_translations``."""
+"""Target word for each source word with a reliable translation; see ``sure_translations``."""
 
 ROWS = "qwertyuiop", "asdfghjkl", "zxcvbnm"
 NEIGHBOURS = {
     key: row[max(0, i - 1) : i] + row[i + 1 : i + 2] for row in ROWS for i, key in enumerate(row)
-}  # on a keyboard, to the left and to the right
+}  # keys to the left and to the right on a keyboard
 EMOJI = ["😀", "😂", "😍", "😭", "🙏", "👍", "🎉", "🔥", "❤️", "🤔", "😎", "🐶", "⚽", "🎸", "🌈", "🚲"]
 SYLLABLES = ["ba", "be", "di", "fo", "ga", "ha", "jo", "ku", "la", "mi", "ne", "pa", "ro", "sa", "ti", "wu"]
 DOMAINS = ["com", "de", "org", "net", "eu", "info", "fr", "co.uk"]
 
 MASK = "[{}]"
+"""Form of a mask, which represents a text that must arrive unchanged."""
+
 N_MASKS = 9
-"""What stands for a thing that must arrive unchanged, and how many different ones a line may have."""
+"""Number of different masks that a line may have."""
 
 Item = TypeVar("Item")
 
@@ -50,9 +54,9 @@ FINAL_MARKS = ".!?…。！？"
 
 
 def noised(src: str, tgt: str, noise: NoiseConfig, lexicon: Lexicon, chance: random.Random) -> tuple[str, str]:
-    """A pair with the noise that falls on it by chance; most often the very pair.
+    """Return a pair with randomly drawn noise; most pairs stay as they are.
 
-    The kinds are drawn one by one, so a line may get several. An address comes last and keeps its case.
+    The kinds of noise are drawn one by one, so a line may get several. An address is added last and keeps its case.
     """
     if chance.random() < noise.one_word:
         src, tgt = one_word(src, tgt, lexicon, chance)
@@ -73,7 +77,7 @@ def noised(src: str, tgt: str, noise: NoiseConfig, lexicon: Lexicon, chance: ran
 def noised_pairs(
     pairs: Iterable[tuple[str, str]], noise: NoiseConfig, lexicon: Lexicon, seed: int
 ) -> Iterator[tuple[str, str]]:
-    """Each pair noised, or the very pairs where ``noise`` is off."""
+    """Return an iterator over the pairs with noise; without changes if ``noise`` is off."""
     if not noise.is_on:
         return iter(pairs)
     chance = random.Random(seed)
@@ -81,40 +85,41 @@ def noised_pairs(
 
 
 def fingerprint(noise: NoiseConfig, lexicon: Lexicon) -> str:
-    """Names the settings and the word pairs, to notice when a resumed run has others."""
+    """Return a hash of the settings and the word pairs, to notice if a resumed run has others."""
     return hashlib.sha256(json.dumps([noise.model_dump(), dict(lexicon)], sort_keys=True).encode()).hexdigest()[:16]
 
 
 def other_case(text: str, chance: random.Random) -> str:
-    """All capitals or all lower case (a third each), Each Word With A Capital, or the first letter changed."""
+    """Change case at random: ALL CAPITALS, all lower case (a third each), Each Word A Capital, or the first letter."""
     change: Callable[[str], str] = _pick((str.upper, str.upper, str.lower, str.lower, titled, swapped_initial), chance)
     return change(text)
 
 
 def titled(text: str) -> str:
-    """Each word with a capital: ``don't`` becomes ``Don't``, and not ``Don'T``."""
+    """Return text with a capital at each word: ``don't`` becomes ``Don't``, and not ``Don'T``."""
     return " ".join(word[:1].upper() + word[1:] for word in text.split(" "))
 
 
 def swapped_initial(text: str) -> str:
-    """The first letter small if it was a capital, and the other way round."""
+    """Return text with the case of its first letter swapped."""
     return text[:1].swapcase() + text[1:]
 
 
 def without_final_mark(text: str) -> str:
-    """Without the stops, exclamation or question marks at the end; a line of nothing else stays."""
+    """Return text without final full stops, exclamation and question marks; text with nothing else stays."""
     return _cut_final_mark(text)[0] or text
 
 
 def _cut_final_mark(text: str) -> tuple[str, str]:
-    """The text before the marks at its end, and these; no regular expression, which takes the square of the length."""
+    """Return the text before its final marks, and the marks."""
+    # Not by a regular expression, whose time grows with the square of the length.
     body = text.rstrip()
     core = body.rstrip(FINAL_MARKS)
     return (text, "") if core == body else (core.rstrip(), body[len(core) :])
 
 
 def other_punctuation(text: str, chance: random.Random) -> str:
-    """The final mark is left out, most often; else it is set off or repeated. A line without one gets one."""
+    """Remove the final mark (most often), set it off by a space or repeat it; add one to a line without."""
     core, mark = _cut_final_mark(text)
     if not mark:
         return text + _pick((".", "!", " .", "..."), chance)
@@ -124,24 +129,25 @@ def other_punctuation(text: str, chance: random.Random) -> str:
 
 
 LONGEST = 2000
-"""Characters of a line that get typing errors; what is much longer is no sentence, and cleaning drops it later."""
+"""Number of characters at the start of a line that may get typing errors; much longer lines are dropped in cleaning."""
 
 
 def with_typos(text: str, chance: random.Random, rate: float = 0.05) -> str:
-    """Typing errors, about ``rate`` of the letters and at least one: never in digits, which nobody can guess.
+    """Return text with typing errors in about ``rate`` of the letters, at least one, and none in digits.
 
-    A letter is doubled, left out, swapped with the next or replaced by its neighbour on the keyboard; a space is
-    doubled, left out or put inside a word; one may stand before or after the line. They are among the first
-    ``LONGEST`` characters, for each is looked for in all of them.
+    A letter is doubled, left out, swapped with the next or replaced by its neighbour on the keyboard. A space is
+    doubled, left out, or added inside a word or around the line. Only the first ``LONGEST`` characters are changed,
+    because each error searches all of them.
     """
-    text, rest = text[:LONGEST], text[LONGEST:]
+    text, unchanged = text[:LONGEST], text[LONGEST:]
     n_letters = sum(map(str.isalpha, text))
     for _ in range(max(1, round(2 * rate * n_letters * chance.random()))):
         text = _typo(text, chance)
-    return text + rest
+    return text + unchanged
 
 
 def _typo(text: str, chance: random.Random) -> str:
+    """Return text with one typing error."""
     if chance.random() < 0.15:
         return _stray_space(text, chance)
     places = [i for i, character in enumerate(text) if character.isalpha()]
@@ -160,6 +166,7 @@ def _typo(text: str, chance: random.Random) -> str:
 
 
 def _stray_space(text: str, chance: random.Random) -> str:
+    """Return text with one space too many or too few."""
     spaces = [i for i, character in enumerate(text) if character == " "]
     kind = int(chance.random() * 4)
     if kind == 0 or not spaces:
@@ -174,7 +181,7 @@ def _stray_space(text: str, chance: random.Random) -> str:
 
 
 def with_insert(src: str, tgt: str, chance: random.Random) -> tuple[str, str]:
-    """The same emoji, e-mail or web address before or after both sides."""
+    """Return both sides with the same emoji, e-mail or web address before or after them."""
     kind = int(chance.random() * 4)
     insert = _pick(EMOJI, chance) if kind < 2 else _address(web=kind == 2, chance=chance)
     if chance.random() < 0.25:
@@ -183,9 +190,10 @@ def with_insert(src: str, tgt: str, chance: random.Random) -> tuple[str, str]:
 
 
 def with_masks(src: str, tgt: str, lexicon: Lexicon, chance: random.Random) -> tuple[str, str]:
-    """One to three masks at places that correspond: in place of a word and its translation, beside them, or at an end.
+    """Return both sides with one to three masks at corresponding places.
 
-    Only words that stand once on their side are taken.
+    A mask replaces a word and its translation, stands next to them, or stands at an end of the line. Only words that
+    occur once on their side are used.
     """
     numbers = sorted(range(1, N_MASKS + 1), key=lambda number: chance.random())
     for number in numbers[: 1 + int(3 * chance.random() ** 2)]:
@@ -195,7 +203,7 @@ def with_masks(src: str, tgt: str, lexicon: Lexicon, chance: random.Random) -> t
         if sure and kind < 0.7:
             shape = "{1}" if kind < 0.35 else _pick(("{0} {1}", "{1} {0}"), chance)
             word, other = _pick(sure, chance)
-            src, tgt = (_reshaped(text, one, shape, mask) for text, one in ((src, word), (tgt, other)))
+            src, tgt = (_reshaped(text, part, shape, mask) for text, part in ((src, word), (tgt, other)))
         elif kind < 0.8:
             src, tgt = f"{mask} {src}", f"{mask} {tgt}"
         elif kind < 0.9:
@@ -206,13 +214,14 @@ def with_masks(src: str, tgt: str, lexicon: Lexicon, chance: random.Random) -> t
 
 
 def _reshaped(text: str, word: str, shape: str, mask: str) -> str:
-    """``text`` with its only ``word`` as ``shape`` has it: {0} is the word, {1} the mask."""
+    """Return ``text`` with its only ``word`` replaced by ``shape``, a format of {0} the word and {1} the mask."""
     starts = (match.start() for match in re.finditer(re.escape(word), text))
     start = next(start for start in starts if is_whole(text, start, start + len(word)))
     return text[:start] + shape.format(word, mask) + text[start + len(word) :]
 
 
 def _address(web: bool, chance: random.Random) -> str:
+    """Return a random web or e-mail address."""
     name, place = ("".join(_pick(SYLLABLES, chance) for _ in range(2 + int(2 * chance.random()))) for _ in "ab")
     host = f"{place}.{_pick(DOMAINS, chance)}"
     if web:
@@ -221,34 +230,34 @@ def _address(web: bool, chance: random.Random) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    """The words between spaces, without the marks around them."""
+    """Return the words between spaces, without the marks around them."""
     return [word for piece in text.split() if (word := _without_marks(piece))]
 
 
 def _without_marks(piece: str) -> str:
-    """Without what is no letter, digit or ``_`` at either end."""
+    """Return a word without the characters at its ends that are not letters, digits or ``_``."""
     inside = [i for i, character in enumerate(piece) if character.isalnum() or character == "_"]
     return piece[inside[0] : inside[-1] + 1] if inside else ""
 
 
 def one_word(src: str, tgt: str, lexicon: Lexicon, chance: random.Random) -> tuple[str, str]:
-    """One word of the source and its translation, which stands in the target; the pair itself if there is none."""
-    there = set(words_of(tgt))
-    found = [word for word in words_of(src) if lexicon.get(word) in there]
-    if not found:
+    """Return a random word of the source and its translation in the target; the pair itself if there is none."""
+    tgt_words = set(words_of(tgt))
+    candidates = [word for word in words_of(src) if lexicon.get(word) in tgt_words]
+    if not candidates:
         return src, tgt
-    word = _pick(found, chance)
+    word = _pick(candidates, chance)
     return word, lexicon[word]
 
 
 def sure_translations(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Words that translate each other nearly always, read off the corpus: ``{source word: target word}``.
+    """Return the words of a corpus that nearly always translate each other: ``{source word: target word}``.
 
-    How closely two words belong together is the Dice coefficient 2 c(s, t) / (c(s) + c(t)) of the numbers of pairs they
-    stand in (https://aclanthology.org/J96-1001). A source word gets the target word of the highest coefficient, if
-    that is at least ``MIN_DICE``, both are seen in ``MIN_COUNT`` pairs, and it is the target word's own best too. Words
-    whose translation depends on the sentence, such as articles, fall through. Only the first ``MAX_PAIRS`` pairs of at
-    most ``MAX_WORDS`` words on a side are counted.
+    The association of two words is the Dice coefficient 2 c(s, t) / (c(s) + c(t)), where c counts pairs that hold the
+    words (https://aclanthology.org/J96-1001). A source word gets the target word of the highest coefficient if this is
+    at least ``MIN_DICE``, both words occur in ``MIN_COUNT`` pairs, and the source word is also the best for the target
+    word. Words whose translation depends on the sentence, such as articles, get none. Only the first ``MAX_PAIRS``
+    pairs with at most ``MAX_WORDS`` words on a side are counted.
     """
     short = ((set(src), set(tgt)) for src, tgt in ((words_of(s), words_of(t)) for s, t in pairs)
              if max(len(src), len(tgt)) <= MAX_WORDS)  # fmt: skip
@@ -273,4 +282,5 @@ def sure_translations(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def _pick(items: Sequence[Item], chance: random.Random) -> Item:
+    """Return a random item."""
     return items[int(chance.random() * len(items))]

@@ -1,10 +1,13 @@
-"""A lexical shortlist: the target subwords that the subwords of a source may become.
+"""A lexical shortlist: the few target subwords that a translation of a source may consist of.
 
-A decoder's last product is with every subword of the vocabulary, of which a sentence needs a few dozen. The shortlist
-of a source is the union of its subwords' lists and of the subwords that are usual in any text
-(https://arxiv.org/abs/1412.2007, section 3.3). Which target subwords a source subword is aligned with is learned from
-the training text by IBM model 1 (https://aclanthology.org/J93-2003), on subwords. A subword that both sides have is in
-its own list, so names and numbers can be copied.
+    shortlist = learn(store, src_tokenizer, tgt_tokenizer)
+    shortlist.of(src_ids)  # ids of target subwords, ascending
+
+A decoder's last product is with every subword of the vocabulary, but a sentence needs a few dozen. The shortlist of a
+source is the union of the lists of its subwords and of the subwords frequent in any text
+(https://arxiv.org/abs/1412.2007, section 3.3). The lists are learned from the training text by IBM model 1
+(https://aclanthology.org/J93-2003) on subwords. A subword of both vocabularies is in its own list, so that names and
+numbers can be copied.
 """
 
 from __future__ import annotations
@@ -24,63 +27,64 @@ from dragoman.errors import BundleError
 FILE = "shortlist.ids"
 
 USUAL = 100
-"""How many of the most frequent target subwords are in every shortlist."""
+"""Number of the most frequent target subwords that are in every shortlist."""
 
 EACH = 40
-"""How many target subwords a source subword has at most."""
+"""Largest number of target subwords in the list of a source subword."""
 
 LEAST = 1e-3
-"""A target subword that is less likely than this is in no list."""
+"""Smallest translation probability of a target subword in a list."""
 
 MAX_LINKS = 12_000_000
-"""Pairs of subwords that are learned from, of sentences spread over the whole text; bounds memory and time."""
+"""Largest number of pairs of subwords to learn from; bounds memory and time. The sentences are spread over the text."""
 
 MAX_TOKENS = 64
-"""Subwords of a side that are looked at."""
+"""Number of subwords of each side of a pair that are learned from."""
 
 ROUNDS = 4
+"""Number of iterations of expectation maximisation."""
 
 MULTIPLE = 64
-"""Shortlists of a batch are filled up to a multiple of this: products come in few shapes."""
+"""The shortlist of a batch is padded to a multiple of this, so that matrix products have few shapes."""
 
 N_SPECIALS = EOS_ID + 1
-"""pad, unk, bos and eos are in every shortlist, and first: their ids are the same in it."""
+"""Number of special subwords: pad, unk, bos and eos come first in every shortlist, so they keep their ids in it."""
 
 Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Shortlist:
-    """Lists of target subwords: one for any text, and one for each source subword."""
+    """Lists of target subwords: one for every text, and one for each source subword."""
 
-    usual: Ids  # ascending, the special ones first
-    starts: Ids  # (source vocabulary + 1,): where the list of each source subword begins
-    ids: Ids  # all lists, one after the other
+    usual: Ids  # list for every text, ascending, the special subwords first
+    starts: Ids  # (source vocabulary + 1,): start of the list of each source subword in ``ids``
+    ids: Ids  # the lists of all source subwords, one after the other
 
     def of(self, src_ids: Sequence[int]) -> Ids:
-        """The shortlist of a source without eos, ascending."""
+        """Return the shortlist of a source, ascending; its ids come without eos."""
         lists = [self.ids[self.starts[i] : self.starts[i + 1]] for i in set(src_ids)]
         return np.unique(np.concatenate([self.usual, *lists]))
 
     def of_batch(self, sources: Sequence[Sequence[int]]) -> tuple[Ids, NDArray[np.bool_]]:
-        """The union of some sources' shortlists, and what of it is in each one's own.
+        """Return the union of several sources' shortlists, and which of its ids each source may use.
 
         Returns:
-            ``(U,)`` ids, ascending but for copies of pad that fill it up to a multiple of ``MULTIPLE``; and ``(B, U)``.
+            ``(U,)`` ids, ascending, then pad up to a multiple of ``MULTIPLE``; and ``(B, U)`` booleans.
         """
         lists = [self.of(ids) for ids in sources]
         union = np.unique(np.concatenate([self.usual, *lists]))
-        own = np.zeros((len(lists), -(-len(union) // MULTIPLE) * MULTIPLE), np.bool_)
-        for row, ids in zip(own, lists, strict=True):
+        allowed = np.zeros((len(lists), -(-len(union) // MULTIPLE) * MULTIPLE), np.bool_)
+        for row, ids in zip(allowed, lists, strict=True):
             row[np.searchsorted(union, ids)] = True
-        return np.pad(union, (0, own.shape[1] - len(union)), constant_values=PAD_ID), own
+        return np.pad(union, (0, allowed.shape[1] - len(union)), constant_values=PAD_ID), allowed
 
     def rows(self) -> list[Ids]:
-        """The list of each source subword."""
+        """Return the list of each source subword."""
         return np.split(self.ids, self.starts[1:-1])
 
     def write(self, path: Path, tgt_vocab_size: int) -> None:
-        """Write plain little-endian integers: the lengths of all lists, that of ``usual`` first; then the lists.
+        """Write a file of little-endian integers: the lengths of all lists, that of ``usual`` first; then the lists.
 
         Raises:
             OSError: The file cannot be written.
@@ -91,12 +95,12 @@ class Shortlist:
 
     @classmethod
     def read(cls, path: Path, src_vocab_size: int, tgt_vocab_size: int) -> Shortlist:
-        """Read what ``write`` wrote.
+        """Read a file of ``write``.
 
         Raises:
-            BundleError: The file is damaged, or of other vocabularies.
+            BundleError: The file is damaged, or belongs to other vocabularies.
         """
-        dtype = id_dtype(tgt_vocab_size + 1)  # a list may be as long as the vocabulary
+        dtype = id_dtype(tgt_vocab_size + 1)  # the length of a list may equal the size of the vocabulary
         raw = path.read_bytes()
         whole = np.frombuffer(raw[: len(raw) // dtype.itemsize * dtype.itemsize], dtype).astype(np.int64)
         n = src_vocab_size + 1
@@ -104,14 +108,14 @@ class Shortlist:
         fits = len(raw) % dtype.itemsize == 0 and len(lengths) == n and lengths.min() >= 0 and lengths.sum() == len(ids)
         if not fits or lengths[0] < N_SPECIALS or not ((ids >= 0) & (ids < tgt_vocab_size)).all():
             raise BundleError(f"{path}: not a shortlist of this bundle's subwords; copy it again or use another bundle")
-        usual, rest = np.split(ids, lengths[:1])
+        usual, lists = np.split(ids, lengths[:1])
         if not np.array_equal(usual[:N_SPECIALS], np.arange(N_SPECIALS)) or (np.diff(usual) <= 0).any():
             raise BundleError(f"{path}: its first list must hold the special subwords, and ascend; copy it again")
-        return cls(usual, np.concatenate([[0], np.cumsum(lengths[1:])]), rest)
+        return cls(usual, np.concatenate([[0], np.cumsum(lengths[1:])]), lists)
 
 
 def learn(store: Store, src_tokenizer: Tokenizer, tgt_tokenizer: Tokenizer) -> Shortlist:
-    """Learn the lists from a corpus."""
+    """Learn the lists from the text of a store."""
     src, tgt = _sample(store)
     n_src, n_tgt = store.vocab_sizes
     counts = np.bincount(np.concatenate(tgt), minlength=n_tgt)
@@ -128,7 +132,7 @@ def learn(store: Store, src_tokenizer: Tokenizer, tgt_tokenizer: Tokenizer) -> S
 
 
 def _sample(store: Store) -> tuple[list[Any], list[Any]]:
-    """Pairs that are spread over the corpus, each side with each subword once."""
+    """Return the sources and the targets of pairs spread over the corpus, as sorted ids without repetition."""
     lengths = np.minimum(store.src_lengths(), MAX_TOKENS).astype(np.int64)
     lengths = (lengths + 1) * np.minimum(store.tgt_lengths(), MAX_TOKENS)
     step = max(1, -(-int(lengths.sum()) // MAX_LINKS))
@@ -137,10 +141,14 @@ def _sample(store: Store) -> tuple[list[Any], list[Any]]:
 
 
 def _aligned(src: Sequence[Any], tgt: Sequence[Any], n_tgt: int) -> tuple[Ids, Ids]:
-    """The best target subwords of each source subword, by EM: links ``(n,)`` and ``(n,)``.
+    """Return the most probable target subwords of each source subword, by IBM model 1.
 
-    The source has one subword more, pad, which stands for nothing.
+    Pad is added to every source as the empty word, which explains target subwords without a source.
+
+    Returns:
+        Source ids ``(n,)`` and the target ids linked to them ``(n,)``.
     """
+    # A link is a source and a target subword of one sentence; ``keys`` numbers the pair, ``heads`` the target subword.
     keys, heads, n_heads = [], [], 0
     for s, t in zip(src, tgt, strict=True):
         s = np.concatenate([[PAD_ID], s]).astype(np.int64)
@@ -154,18 +162,19 @@ def _aligned(src: Sequence[Any], tgt: Sequence[Any], n_tgt: int) -> tuple[Ids, I
     words = pairs // n_tgt
     p: NDArray[np.float64] = np.ones(len(pairs))
     for _ in range(ROUNDS):
-        each = p[link]
-        each /= np.bincount(head, each)[head]
-        p = np.bincount(link, each, minlength=len(pairs)).astype(np.float64)
+        # Expectation: share each target subword among the sources of its sentence. Maximisation: sum and normalise.
+        share = p[link]
+        share /= np.bincount(head, share)[head]
+        p = np.bincount(link, share, minlength=len(pairs)).astype(np.float64)
         p /= np.bincount(words, p)[words]
     order = np.lexsort((-p, words))
     rank = np.arange(len(order)) - np.searchsorted(words[order], words[order])
-    kept = order[(rank < EACH) & (p[order] >= LEAST) & (words[order] != PAD_ID)]
-    return words[kept], pairs[kept] % n_tgt
+    best = order[(rank < EACH) & (p[order] >= LEAST) & (words[order] != PAD_ID)]
+    return words[best], pairs[best] % n_tgt
 
 
 def _copied(src_tokenizer: Tokenizer, tgt_tokenizer: Tokenizer) -> tuple[Ids, Ids]:
-    """Source subwords and the same subwords of the target."""
+    """Return the ids of the subwords that both vocabularies have: in the source ``(n,)``, in the target ``(n,)``."""
     sides = [tokenizer.pieces(range(tokenizer.vocab_size)) for tokenizer in (src_tokenizer, tgt_tokenizer)]
     ids = {piece: i for i, piece in enumerate(sides[1]) if i >= N_SPECIALS}
     both = [(i, ids[piece]) for i, piece in enumerate(sides[0]) if i >= N_SPECIALS and piece in ids]

@@ -1,11 +1,13 @@
-"""Subword regularisation: a text cut into subwords in one of many ways, sampled each time.
+"""Subword regularisation: each time a text is cut into subwords in a randomly drawn way.
 
-SentencePiece can do this too, but from a generator of its own that differs from process to process, whatever seed it
-is given; a run that is resumed could not see what an uninterrupted one sees. So its two ways to cut are written here
-once more, with a generator that is ours. With rate 0 byte pairs are cut as SentencePiece cuts them.
+    Sampler(vocabulary, rate=0.1).cut(["A dog runs."], seed=1)
 
-No piece holds a space but as its first character, so each word is cut by itself. For each word there are ``VARIANTS``
-cuts, each a function of word, rate and number alone; which of them comes is drawn. Those of short words are remembered.
+SentencePiece can do this too, but its random generator differs from process to process whatever its seed, so a resumed
+run could not see the same text as an uninterrupted one. Therefore its two algorithms are written here again, with our
+own generator. With rate 0 byte pairs are cut as SentencePiece cuts them.
+
+Pieces hold a space only as their first character, so each word is cut on its own. Each word has ``VARIANTS`` cuts, and
+one is drawn; a cut is a function of the word, the rate and the number of the variant. Cuts of short words are cached.
 """
 
 from __future__ import annotations
@@ -19,28 +21,33 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 VARIANTS = 64
-MAX_REMEMBERED = 2**17  # words times variants
-LONGEST_REMEMBERED = 24  # characters
+"""Number of cuts of each word to draw from."""
+
+MAX_REMEMBERED = 2**17
+"""Largest number of cached cuts."""
+
+LONGEST_REMEMBERED = 24
+"""Longest word whose cuts are cached, in characters."""
 
 SPACE = "\u2581"
 _WORD = re.compile(f"{SPACE}[^{SPACE}]*")
 
 
 class Vocabulary(NamedTuple):
-    """What of a SentencePiece model decides how a text is cut."""
+    """The parts of a SentencePiece model that decide how a text is cut."""
 
-    ids: Mapping[str, int]  # of the pieces that are text
-    scores: Mapping[str, float]  # byte pairs: the higher, the earlier they are merged; unigram: log-probability
-    bytes: Sequence[int]  # the ids of the 256 bytes, or nothing
+    ids: Mapping[str, int]  # ids of the pieces of text, without special ones
+    scores: Mapping[str, float]  # byte pairs: the highest is merged first; unigram: log-probability
+    bytes: Sequence[int]  # ids of the 256 single bytes; empty without byte fallback
     unk_id: int
     is_unigram: bool
 
 
 class Sampler:
-    """Cuts texts at random.
+    """Cuts texts into subwords at random.
 
     Byte pairs: each merge is left out with probability ``rate`` (BPE-dropout, https://arxiv.org/abs/1910.13267).
-    Unigram: a segmentation is drawn with its probability to the power ``rate``, out of all
+    Unigram: one of all segmentations is drawn with its probability to the power ``rate``
     (https://arxiv.org/abs/1804.10959).
     """
 
@@ -53,7 +60,7 @@ class Sampler:
         self._remembered = functools.lru_cache(MAX_REMEMBERED)(self._variant)
 
     def cut(self, texts: Sequence[str], seed: int) -> list[list[int]]:
-        """The ids of each text; a function of the arguments, in any process and on any machine."""
+        """Return the ids of each text; the same arguments give the same ids in every process and on every machine."""
         chance = random.Random(seed).random
         rows = []
         for text in texts:
@@ -66,30 +73,35 @@ class Sampler:
         return rows
 
     def _variant(self, word: str, number: int) -> tuple[int, ...]:
-        """One of the cuts of a word."""
+        """Return the ids of one cut of a word; the number of the variant seeds the random generator."""
         chance = random.Random(f"{number} {word}")
         pieces = self._drawn(word, chance) if self.vocabulary.is_unigram else self._merged(word, chance)
         return tuple(i for piece in pieces for i in self._ids(piece))
 
     def _ids(self, piece: str) -> Sequence[int]:
+        """Return the id of a piece; an unknown character becomes bytes or unk."""
         ids, _, byte_ids, unk_id, _ = self.vocabulary
         if piece in ids:
             return (ids[piece],)
         return [byte_ids[byte] for byte in piece.encode()] if byte_ids else (unk_id,)
 
     def _without_repeated_unknowns(self, row: Sequence[int]) -> list[int]:
-        """What is unknown comes once for any number of characters, as from SentencePiece."""
+        """Return the ids with runs of unk reduced to one, as SentencePiece does."""
         unk_id = self.vocabulary.unk_id
         return [i for place, i in enumerate(row) if i != unk_id or place == 0 or row[place - 1] != unk_id]
 
     def _merged(self, word: str, chance: random.Random) -> list[str]:
-        """Merge neighbours, best score first; one that is passed over comes again only if a neighbour changes."""
+        """Return a word cut by byte pairs: neighbours are merged, best score first, each with probability 1 - rate.
+
+        A pair that was left unmerged is considered again only if one of its symbols grows.
+        """
         scores, rate = self.vocabulary.scores, self.rate
         symbols, n = list(word), len(word)
         before, after = list(range(-1, n - 1)), list(range(1, n + 1))
         heap: list[tuple[float, int, int, int]] = []
 
         def offer(left: int, right: int) -> None:
+            """Put a pair of neighbours on the heap if it can be merged."""
             piece = symbols[left] + symbols[right]
             if piece in scores:
                 heapq.heappush(heap, (-scores[piece], left, right, len(piece)))
@@ -112,19 +124,23 @@ class Sampler:
         return [symbol for symbol in symbols if symbol]
 
     def _drawn(self, word: str, chance: random.Random) -> list[str]:
-        """Sum the probabilities of all ways to each place, then draw pieces from the end to the start."""
+        """Return a word cut by a unigram model.
+
+        The forward pass sums the probabilities of all segmentations up to each place; then pieces are drawn backwards
+        from the end (forward filtering, backward sampling).
+        """
         scores = self.vocabulary.scores
-        ways: list[list[tuple[float, int]]] = [[]]  # at each place: log-weights of the pieces that end there, starts
-        total = [0.0]  # log of their sum
+        ways: list[list[tuple[float, int]]] = [[]]  # for each place: log-weight and start of each piece that ends there
+        total = [0.0]  # log of the sum of these weights, for each place
         for end in range(1, len(word) + 1):
-            here = []
+            ending_here = []
             for start in range(max(0, end - self._longest), end):
                 score = scores.get(word[start:end], self._unknown_score if start == end - 1 else None)
                 if score is not None:
-                    here.append((total[start] + self.rate * score, start))
-            top = max(weight for weight, _ in here)
-            ways.append(here)
-            total.append(top + math.log(sum(math.exp(weight - top) for weight, _ in here)))
+                    ending_here.append((total[start] + self.rate * score, start))
+            top = max(weight for weight, _ in ending_here)
+            ways.append(ending_here)
+            total.append(top + math.log(sum(math.exp(weight - top) for weight, _ in ending_here)))
         pieces, end = [], len(word)
         while end:
             weights = [math.exp(weight - total[end]) for weight, _ in ways[end]]

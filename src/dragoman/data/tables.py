@@ -1,8 +1,8 @@
 """Parallel text in two columns of a table: ``.tsv`` and ``.csv``, each plain, ``.gz`` or ``.zst``.
 
-A ``.tsv`` has no quotes: a tab ends a cell and LF a row. A ``.csv`` has commas, quotes as in RFC 4180, and in quotes
-line breaks; a pair with one is yielded with it, and left out where pairs are cleaned. The file is read as any text
-(``read_lines``), and every row has as many cells as the first one.
+A ``.tsv`` has no quotes: a tab ends a cell and LF a row. A ``.csv`` has commas, quotes as in RFC 4180, and line breaks
+inside quotes; cleaning later drops a pair with a line break. The file is read like any text (``read_lines``), and every
+row must have as many cells as the first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dragoman.languages.codes import primary
 from dragoman.languages.known import is_known
 
 SIDES = ({"src", "source"}, {"tgt", "target", "trg"})
-"""Headings of the two columns that are no languages."""
+"""Headings of the source and the target column that are not language codes."""
 
 _CSV_ERRORS = {
     "unexpected end of data": "a quotation mark that opens a cell is never closed",
@@ -32,20 +32,20 @@ def read_table(path: Path, columns: Columns | None) -> Iterator[tuple[str, str]]
     """Yield source and target of each row.
 
     Args:
-        columns: Source and target by their headings, or by their numbers from 1; None: the first two; of more than two,
-            only where the first row says that they are source and target.
+        columns: Source and target column by heading, or by number from 1. None: the first two; in a table of more than
+            two columns the first row must name them as source and target.
 
     Raises:
-        DataError: As ``read_lines``; or a row has more or fewer cells than the first, a quote does not end, there is no
-            such column, or it must be said which. The file and the line are named.
+        DataError: As ``read_lines``; or a row has more or fewer cells than the first, a quote does not end, or a column
+            does not exist or must be chosen. The message names file and line.
     """
     rows = _rows(path)
     first_line, first = next(rows)
     src, tgt = _places(path, first, columns)
-    rest: Iterator[tuple[int, list[str]]] = rows
+    data_rows: Iterator[tuple[int, list[str]]] = rows
     if not _has_headings(first, src, tgt, columns):
-        rest = chain([(first_line, first)], rows)
-    for line, row in rest:
+        data_rows = chain([(first_line, first)], rows)
+    for line, row in data_rows:
         if not any(row):  # a blank line
             yield "", ""
             continue
@@ -57,10 +57,10 @@ def read_table(path: Path, columns: Columns | None) -> Iterator[tuple[str, str]]
 
 
 def table_languages(path: Path, columns: Columns | None) -> tuple[str | None, str | None]:
-    """The languages that the headings name, if there are headings and they do.
+    """Return the languages that the headings of the columns name, None for a heading that is not a language code.
 
     Raises:
-        DataError: As ``read_table``, of the first row.
+        DataError: As ``read_table``, for the first row.
     """
     first = next(_rows(path))[1]
     src, tgt = _places(path, first, columns)
@@ -71,7 +71,7 @@ def table_languages(path: Path, columns: Columns | None) -> tuple[str | None, st
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The cells of each row, and the line it ends in."""
+    """Yield the line number at which each row ends, and its cells."""
     lines = read_lines(path)
     if ".tsv" in path.suffixes:
         for number, line in enumerate(lines, start=1):
@@ -85,32 +85,36 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         except StopIteration:
             return
         except csv.Error as error:
-            what = _CSV_ERRORS.get(str(error), str(error))
-            raise DataError(f"{path}:{first_line}: not a row of a .csv: {what}") from None
+            reason = _CSV_ERRORS.get(str(error), str(error))
+            raise DataError(f"{path}:{first_line}: not a row of a .csv: {reason}") from None
         yield reader.line_num, row
 
 
 def _places(path: Path, first: list[str], columns: Columns | None) -> tuple[int, int]:
-    """Where source and target stand in a row, from 0."""
+    """Return the numbers of the source and the target column, from 0.
+
+    Raises:
+        DataError: A column does not exist, or must be chosen.
+    """
     if columns is None and len(first) > 2 and not _has_headings(first, 0, 1, None):
         raise DataError(f"{path}:1: {_cells(first)} ({_shown(first)}); choose source and target, for example "
                         "--columns 1,2")  # fmt: skip
-    found = []
+    places = []
     for column in columns or ("1", "2"):
         if column in first:
-            found.append(first.index(column))
+            places.append(first.index(column))
         elif column.isdecimal() and 1 <= int(column) <= len(first):
-            found.append(int(column) - 1)
+            places.append(int(column) - 1)
         elif column.isdecimal():
             raise DataError(f"{path}:1: {_cells(first)}, so there is no column {column}; tabs part those of a .tsv, "
                             f"commas those of a .csv{', and here are semicolons' * (';' in first[0])}")  # fmt: skip
         else:
             raise DataError(f"{path}:1: no column has the heading {column!r}; the first row is: {_shown(first)}")
-    return found[0], found[1]
+    return places[0], places[1]
 
 
 def _has_headings(first: list[str], src: int, tgt: int, columns: Columns | None) -> bool:
-    """Whether the first row names the columns: it was asked by name, or holds two languages, or the two sides."""
+    """True if the first row holds headings: the columns were chosen by heading, or it names two languages or sides."""
     cells = first[src].strip(), first[tgt].strip()
     by_name = any(column in cells for column in columns or ())
     two_languages = all(map(is_known, cells)) and primary(cells[0]) != primary(cells[1])
@@ -118,8 +122,10 @@ def _has_headings(first: list[str], src: int, tgt: int, columns: Columns | None)
 
 
 def _cells(row: list[str]) -> str:
+    """Return the number of cells in words."""
     return f"{len(row)} cell" + ("" if len(row) == 1 else "s")
 
 
 def _shown(row: list[str]) -> str:
+    """Return the beginning of a row for a message."""
     return ", ".join(cell[:40] for cell in row[:10])

@@ -1,4 +1,8 @@
-"""Parallel text in whatever form it was given: two files, a table, a translation memory, or several of these."""
+"""Parallel text in any form: two files, a table, a translation memory, or several of these.
+
+texts = texts_named(["train", "en", "de"])  # train.en and train.de
+for src, tgt in read_texts(texts): ...
+"""
 
 from __future__ import annotations
 
@@ -25,19 +29,20 @@ FORMS = (
 logger = logging.getLogger(__name__)
 
 Langs = tuple[str | None, str | None]
+"""Source and target language; None: unknown."""
 
 
 def read_texts(texts: Sequence[TextFiles]) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of all, one after the other.
+    """Yield the pairs of all texts, text by text.
 
     Raises:
-        DataError: One of them cannot be read or breaks a rule of its form.
+        DataError: A text cannot be read or breaks a rule of its form.
     """
     return chain.from_iterable(map(read_one, texts))
 
 
 def read_one(text: TextFiles) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of one."""
+    """Yield the pairs of one text."""
     if isinstance(text, PairOfFiles):
         return read_pairs(text.src, text.tgt)
     if form_of(text.file) == ".tmx":
@@ -46,99 +51,108 @@ def read_one(text: TextFiles) -> Iterator[tuple[str, str]]:
 
 
 def paths_of(texts: Sequence[TextFiles]) -> list[Path]:
-    """All files, each once."""
+    """Return the files of all texts, each once."""
     return list(dict.fromkeys(path for text in texts for path in files_of(text)))
 
 
 def files_of(text: TextFiles) -> tuple[Path, ...]:
-    """Its two files, or its one."""
+    """Return the two files of a text, or its one file."""
     return (text.src, text.tgt) if isinstance(text, PairOfFiles) else (text.file,)
 
 
 def languages_of(texts: Sequence[TextFiles]) -> Langs:
-    """Source and target language, as names of files, headings or a memory say; None where nothing does.
+    """Return source and target language by file names, headings or translation memories; None if not named.
 
     Raises:
-        ConfigError: Two of them say different ones.
-        DataError: A table or a memory cannot be read, or is a pipe.
+        ConfigError: Two texts have different languages.
+        DataError: A table or a translation memory cannot be read, or is a pipe.
     """
-    found: list[str | None] = [None, None]
-    where: list[TextFiles | None] = [None, None]
+    langs: list[str | None] = [None, None]
+    named_by: list[TextFiles | None] = [None, None]
     for text in texts:
         for side, lang in enumerate(_languages(text)):
-            old = found[side]
+            old = langs[side]
             if lang is not None and old is not None and _differ(lang, old):
                 raise ConfigError(
-                    f"{_named(text)}: {lang} where {_named(where[side])} has {old}; give one pair of languages in one "
-                    "direction, of a table or a translation memory by its columns; for one model of several target "
+                    f"{_named(text)}: {lang} where {_named(named_by[side])} has {old}; give one pair of languages in "
+                    "one direction, of a table or a translation memory by its columns; for one model of several target "
                     "languages write tgt_lang in each entry of data.train"
                 )
-            if found[side] is None:
-                found[side], where[side] = lang, text
-    return found[0], found[1]
+            if langs[side] is None:
+                langs[side], named_by[side] = lang, text
+    return langs[0], langs[1]
 
 
 def _languages(text: TextFiles) -> Langs:
+    """Return the languages of one text."""
     if isinstance(text, PairOfFiles):
         return language_of(text.src), language_of(text.tgt)
-    refuse_a_pipe(text.file)  # its text is still to be read
+    refuse_a_pipe(text.file)  # a pipe could not be read again for its text
     if form_of(text.file) == ".tmx":
         return text.columns or tmx_languages(text.file)
     return table_languages(text.file, text.columns)
 
 
 def _differ(lang: str, other: str) -> bool:
-    """Whether two endings are two languages; what is no code that is known here may be anything."""
+    """True if two file name endings are known codes of different languages; unknown endings may mean anything."""
     return primary(lang) != primary(other) and is_known(lang.lower()) and is_known(other.lower())
 
 
 def _named(text: TextFiles | None) -> str:
+    """Return the file names of a text, for a message."""
     return " and ".join(map(str, files_of(text))) if text is not None else ""
 
 
 def form_of(path: Path) -> str:
-    """``.tsv``, ``.csv`` or ``.tmx`` of a file that holds both sides by its name, else nothing."""
+    """Return ``.tsv``, ``.csv`` or ``.tmx`` for the name of a file that holds both sides; "" for any other file."""
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in (".gz", ".zst")]
     return suffixes[-1] if suffixes and suffixes[-1] in (".tsv", ".csv", ".tmx") else ""
 
 
 def texts_named(words: Sequence[Path | str], columns: tuple[str, str] | None = None) -> list[TextFiles]:
-    """What somebody means who names texts one after the other, each in one of ``FORMS``.
+    """Return the texts that arguments of the command line name, each in one of ``FORMS``.
 
     Args:
-        columns: Of each table and memory.
+        words: Such as ``["train", "en", "de"]``, or ``["a.en", "a.de", "b.tmx"]`` for two texts.
+        columns: Columns of each table, or languages of each translation memory.
 
     Raises:
-        ConfigError: Something is none of the forms, or a side is missing; what can be given is said.
+        ConfigError: An argument has none of the forms, or one side is missing.
     """
-    found: list[TextFiles] = []
-    rest = list(map(Path, words))
-    while rest:
-        path = rest.pop(0)
+    texts: list[TextFiles] = []
+    remaining = list(map(Path, words))
+    while remaining:
+        path = remaining.pop(0)
         if form_of(path):
-            found.append(OneFile(file=path, columns=columns))
+            texts.append(OneFile(file=path, columns=columns))
         elif path.exists() and not path.is_dir():
-            if rest and not rest[0].exists():
-                raise ConfigError(f"{rest[0]}: no such file, which was to be the other side of {path}")
-            if not rest or form_of(rest[0]):
+            if remaining and not remaining[0].exists():
+                raise ConfigError(f"{remaining[0]}: no such file, which was to be the other side of {path}")
+            if not remaining or form_of(remaining[0]):
                 raise ConfigError(
                     f"{path}: one side alone, or no known form of text (a configuration ends in .yaml); give {FORMS}"
                 )
-            found.append(PairOfFiles(src=path, tgt=rest.pop(0)))
+            texts.append(PairOfFiles(src=path, tgt=remaining.pop(0)))
         else:
-            found.append(_begins_with(path, rest))
-    return found
+            texts.append(_begins_with(path, remaining))
+    return texts
 
 
-def _begins_with(path: Path, rest: list[Path]) -> PairOfFiles:
-    """The two files that begin with ``path`` and end with a language; two languages are taken from ``rest``."""
+def _begins_with(path: Path, remaining: list[Path]) -> PairOfFiles:
+    """Return the two files whose names begin with ``path`` and end with a language code.
+
+    Two language codes at the start of ``remaining`` choose the files, and are removed from it.
+
+    Raises:
+        ConfigError: There are fewer than two such files, or several and none is chosen.
+    """
     ends: dict[str, Path] = {}
     for file in sorted(path.parent.glob(f"{glob.escape(path.name)}.*")):
         if lang := language_of(file):
             ends.setdefault(lang, file)
-    if len(rest) >= 2 and all(str(lang) in ends for lang in rest[:2]):
-        return PairOfFiles(src=ends[str(rest.pop(0))], tgt=ends[str(rest.pop(0))])
-    if len(ends) == 2 and not (rest and str(rest[0]) in ends):
+    if len(remaining) >= 2 and all(str(lang) in ends for lang in remaining[:2]):
+        return PairOfFiles(src=ends[str(remaining.pop(0))], tgt=ends[str(remaining.pop(0))])
+    if len(ends) == 2 and not (remaining and str(remaining[0]) in ends):
         (src, first), (tgt, second) = ends.items()
         logger.info("%s to %s; for the other direction give %s %s %s", first, second, path, tgt, src)
         return PairOfFiles(src=first, tgt=second)
@@ -150,10 +164,10 @@ def _begins_with(path: Path, rest: list[Path]) -> PairOfFiles:
 
 
 def refuse_stray_columns(columns: tuple[str, str] | None, texts: Iterable[TextFiles]) -> None:
-    """Refuse columns where no text has any.
+    """Check that columns are given only with a text that has columns.
 
     Raises:
-        ConfigError: There is neither a table nor a memory.
+        ConfigError: None of the texts is a table or a translation memory.
     """
     if columns is not None and not any(isinstance(text, OneFile) for text in texts):
         raise ConfigError("--columns belongs to a table or a translation memory, and none was given")

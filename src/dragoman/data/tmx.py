@@ -1,9 +1,9 @@
-"""Parallel text of a translation memory, ``.tmx`` (plain, ``.gz`` or ``.zst``), read as it streams by.
+"""Parallel text of a translation memory, ``.tmx`` (plain, ``.gz`` or ``.zst``), read as a stream.
 
-A unit (``tu``) has variants (``tuv``) in several languages, each with a segment (``seg``). Of a segment its text is
-kept; inline tags and the foreign code in them are left out and counted, and white space that XML wraps lines with
-becomes one space. What a document could attack its reader with is refused: declared entities, and a document type of
-its own. Nothing else is ever opened.
+A unit (``tu``) has variants (``tuv``) in several languages, each with a segment (``seg``). The text of a segment is
+kept; inline tags and the foreign code in them are left out and counted, and white space that wraps lines becomes one
+space. Declared entities and a document type of its own are refused, because they could attack the reader. No other file
+is ever opened.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ logger = logging.getLogger(__name__)
 
 BLOCK_BYTES = 2**16
 KEPT_INSIDE = ("seg", "hi")
-"""Elements of a segment whose text is text; that of bpt, ept, it, ph, ut and sub is the code of other formats."""
+"""Elements whose text belongs to the segment; bpt, ept, it, ph, ut and sub hold code of other formats."""
 
 Languages = tuple[str, str]
 Unit = list[tuple[str, str]]
-"""The variants of one unit: language and text."""
+"""Language and text of each variant of a unit."""
 
 
 def read_tmx(path: Path, languages: Languages) -> Iterator[tuple[str, str]]:
-    """Yield source and target of each unit that has both; how many have not is logged.
+    """Yield source and target of each unit that has both; the number of other units is logged.
 
     Args:
-        languages: Of source and target. "en" is also en-US; "en-GB" is also plain en, but no other region's.
+        languages: Source and target. "en" also matches en-US; "en-GB" also matches plain en, but no other region.
 
     Raises:
-        DataError: The file cannot be read, is no TMX, declares entities, or no unit has both languages.
+        DataError: The file cannot be read, is not TMX, declares entities, or no unit has both languages.
     """
     memory = _Memory(path)
     pairs = left_out = 0
@@ -54,38 +54,42 @@ def read_tmx(path: Path, languages: Languages) -> Iterator[tuple[str, str]]:
         pairs += 1
         yield src, tgt
     if not pairs:
-        there = ", ".join(sorted(seen)[:20]) or "no unit at all"
-        raise DataError(f"{path}: no unit has both {languages[0]} and {languages[1]}; there is: {there}")
+        available = ", ".join(sorted(seen)[:20]) or "no unit at all"
+        raise DataError(f"{path}: no unit has both {languages[0]} and {languages[1]}; there is: {available}")
     if left_out:
-        there = f"{pairs + left_out:,}"
-        logger.info("%s: %s of %s units left out: they lack %s or %s", path, f"{left_out:,}", there, *languages)
+        total = f"{pairs + left_out:,}"
+        logger.info("%s: %s of %s units left out: they lack %s or %s", path, f"{left_out:,}", total, *languages)
     if memory.tags:
         logger.info("%s: %s inline tags left out of the text", path, f"{memory.tags:,}")
 
 
 def tmx_languages(path: Path) -> Languages:
-    """Source and target of a memory of two languages: the header's source first, else in the order of its first unit.
+    """Return source and target of a memory of two languages; the header's source language comes first.
+
+    Without it the order is that of the first unit.
 
     Raises:
-        DataError: As ``read_tmx``; or there are more or fewer than two.
+        DataError: As ``read_tmx``; or the memory has more or fewer than two languages.
     """
     memory = _Memory(path)
-    found: dict[str, str] = {}
+    languages: dict[str, str] = {}
     for unit in memory.units():
         for lang, _ in unit:
             if lang:
-                found.setdefault(primary(lang), lang)
-        if len(found) >= 2:
+                languages.setdefault(primary(lang), lang)
+        if len(languages) >= 2:
             break
-    if len(found) != 2:
-        there = f"{len(found)} languages" + (f" ({', '.join(found.values())})" if found else "")
-        raise DataError(f"{path}: {there}; choose source and target, for example --columns en,de")
-    first, second = found.values()
+    if len(languages) != 2:
+        names = f" ({', '.join(languages.values())})" if languages else ""
+        raise DataError(
+            f"{path}: {len(languages)} languages{names}; choose source and target, for example --columns en,de"
+        )
+    first, second = languages.values()
     return (second, first) if primary(memory.source) == primary(second) else (first, second)
 
 
 def _variant(unit: Unit, wanted: str) -> str | None:
-    """The text of the first variant in a language; None where there is none."""
+    """Return the text of the first variant in a language; None if the unit has none."""
     for lang, text in unit:
         same = lang.replace("_", "-").lower() == wanted.replace("_", "-").lower()
         regional = re.search("[-_]", lang) and re.search("[-_]", wanted)
@@ -95,20 +99,24 @@ def _variant(unit: Unit, wanted: str) -> str | None:
 
 
 class _Memory:
-    """One pass over a file; what is known of its header, and how many inline tags there were so far."""
+    """One pass over a file, with the source language of its header and the number of inline tags so far."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.source, self.tags = path, "", 0
         self._units: deque[Unit] = deque()
         self._unit: Unit = []
         self._lang = ""
-        self._inside: list[str] = []  # of a segment: the elements that are open
+        self._inside: list[str] = []  # open elements of the current segment
         self._text: list[str] = []
         self._size = 0
         self._is_tmx = False
 
     def units(self) -> Iterator[Unit]:
-        """Yield each unit when its end has been read."""
+        """Yield each unit as soon as its end has been read.
+
+        Raises:
+            DataError: The file cannot be read, is not well-formed, or has a refused part.
+        """
         parser = self._parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.StartElementHandler = self._start
@@ -134,15 +142,18 @@ class _Memory:
                 if not block:
                     return
 
-    def _refuse(self, what: str) -> Any:
+    def _refuse(self, reason: str) -> Any:
+        """Raise DataError for a part of the file at the parser's place."""
         where = f"{self.path}:{self._parser.CurrentLineNumber}"
-        raise DataError(f"{where}: {what}; a translation memory needs no such thing: take it out, or export it again")
+        raise DataError(f"{where}: {reason}; a translation memory does not need this: remove it, or export it again")
 
     def _doctype(self, _name: str, _system: str | None, _public: str | None, has_internal_subset: int) -> None:
+        """Handle a document type: only one without declarations of its own is accepted."""
         if has_internal_subset:
             self._refuse("it declares a document type of its own")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
+        """Handle an opening tag."""
         if not self._is_tmx:
             if name != "tmx":
                 self._refuse(f"it begins with <{name}>, not with <tmx>")
@@ -160,6 +171,7 @@ class _Memory:
             self.source = attributes.get("srclang", "")
 
     def _end(self, name: str) -> None:
+        """Handle a closing tag: the end of a segment or a unit."""
         if self._inside:
             self._inside.pop()
             if not self._inside:
@@ -169,6 +181,7 @@ class _Memory:
             self._unit = []
 
     def _characters(self, text: str) -> None:
+        """Handle text: keep it if it belongs to a segment."""
         if self._inside and all(name in KEPT_INSIDE for name in self._inside):
             self._text.append(text)
             self._size += len(text)

@@ -1,18 +1,22 @@
-"""Subwords: learned from the training text by SentencePiece, as byte pairs or as a unigram model.
+"""Subwords, learned from the training text by SentencePiece as byte pairs or as a unigram model.
 
-The text is taken as it is: no normalisation, every space kept, so ``decode(encode(x)) == x`` for every string ``x``.
-Imported tokenizers may normalise it first (``is_exact``).
-There is one exception, U+2581 "lower one eighth block": SentencePiece writes spaces so, and it comes back as a space.
-Without byte fallback there is a second one: a character that was never seen comes back as the mark of the unknown.
+    tokenizer = Tokenizer.learn(lines, TokenizerConfig(vocab_size=8000))
+    ids = tokenizer.encode(["A dog runs."])
+    tokenizer.decode(ids)  # ["A dog runs."]
 
-Digits are always pieces of their own, so that numbers are copied digit by digit and not by luck.
-With byte fallback, a character becomes a piece if it is among the commonest that cover 98% of the text, or was seen
-``MIN_CHARACTER_COUNT`` times and is among the ``vocab_size / 4`` commonest; the others are spelt in UTF-8 bytes. That
-keeps every letter of an alphabet, and keeps thousands of rare Chinese characters from filling a small vocabulary with
-rows that are hardly ever trained. Without byte fallback every character seen becomes a piece.
+Text is not normalised and every space is kept, so ``decode(encode(x)) == x`` for every string ``x``. Imported
+tokenizers may normalise text first (``is_exact``). One exception is U+2581 "lower one eighth block", by which
+SentencePiece writes spaces: it comes back as a space. Without byte fallback a character that was never seen comes back
+as the unknown mark.
 
-Tags stand before a source and are no part of it: ``>>fr<<`` says into which language it goes, ``<bt>`` of what kind the
-pair is. Each is one id that no text is cut into, whatever is written there, and that spells nothing.
+Digits are always pieces of their own, so that numbers are copied digit by digit. With byte fallback, a character
+becomes a piece if it is among the commonest that cover 98% of the text, or was seen ``MIN_CHARACTER_COUNT`` times and
+is among the ``vocab_size / 4`` commonest; all others are spelt in UTF-8 bytes. That keeps every letter of an alphabet,
+but keeps thousands of rare Chinese characters from filling a small vocabulary with rows that are hardly ever trained.
+Without byte fallback every character seen becomes a piece.
+
+Tags precede a source without being part of it: ``>>fr<<`` names the target language, ``<bt>`` the kind of the pair.
+Each is a single id that spells nothing and that no text is encoded to.
 """
 
 from __future__ import annotations
@@ -46,16 +50,18 @@ MAX_LEARNING_LINES = 1_000_000
 """Maximum number of lines to learn subwords from, sampled at random; more hardly change the subwords."""
 
 TARGET = re.compile(r">>([^<>]+)<<")
-"""The tag of a target language, as OPUS-MT writes it."""
+"""The tag of a target language, in the form of OPUS-MT."""
+
 MAX_MODEL_BYTES = 64 * 2**20
 MIN_CHARACTER_COUNT = 5
-FEW = 32
-"""Fewer texts than these are encoded and decoded one by one: a call for several begins threads, which takes 85 us
-where one text takes 4."""
 
-_N_THREADS = 2  # a constant, for what is learned depends on it
-_PART = 4000  # characters; learning sees a longer line in parts, as SentencePiece would leave it out
-_OURS: dict[str, Any] = dict(  # what all our models have in common
+FEW = 32
+"""Fewer texts than this are encoded and decoded one by one: a call for several starts threads, which takes 85 us, where
+one text takes 4."""
+
+_N_THREADS = 2  # fixed, because the learned vocabulary depends on it
+_PART = 4000  # characters; a longer line is learned from in parts, because SentencePiece would leave it out
+_COMMON_SETTINGS: dict[str, Any] = dict(
     normalization_rule_name="identity",
     remove_extra_whitespaces=False,
     num_threads=_N_THREADS,
@@ -65,20 +71,20 @@ _OURS: dict[str, Any] = dict(  # what all our models have in common
     eos_id=EOS_ID,
     minloglevel=2,
 )
-_RESERVED = str.maketrans({"\0": " ", "\u2585": " ", "\n": " "})  # SentencePiece would leave out lines with these
+_RESERVED = str.maketrans({"\0": " ", "\u2585": " ", "\n": " "})  # SentencePiece leaves out lines with these characters
 
 
 class Tokenizer:
-    """One vocabulary: text to ids and back. Holds, and is saved as, the bytes of a SentencePiece model.
+    """One vocabulary: turns text into ids and back. It is stored as the bytes of a SentencePiece model.
 
-    Ids 0, 1, 2 and 3 are pad, unk, bos and eos; ``encode`` never gives any of these but unk.
+    Ids 0, 1, 2 and 3 are pad, unk, bos and eos; of these ``encode`` returns only unk.
     """
 
     def __init__(self, proto: bytes, name: str = "tokenizer") -> None:
-        """Take the bytes of a ``.spm`` file; ``name`` is what errors call it.
+        """Load a model from the bytes of a ``.spm`` file; ``name`` is its name in errors.
 
         Raises:
-            BundleError: The bytes are no SentencePiece model, or none of ours.
+            BundleError: The bytes are not a SentencePiece model, or its special ids differ from ours.
         """
         if len(proto) > MAX_MODEL_BYTES:
             raise BundleError(f"{name}: {len(proto):,} bytes is too much for a tokenizer (at most {MAX_MODEL_BYTES:,})")
@@ -86,10 +92,10 @@ class Tokenizer:
             raise BundleError(f"{name}: the tokenizer is empty; copy it again")
         self.proto = proto
         self._samplers: dict[float, Sampler] = {}  # by rate
-        self._begin: list[int] = []  # what each text begins with; see ``towards``
+        self._begin: list[int] = []  # ids that each text begins with; see ``towards``
         self._processor = sentencepiece.SentencePieceProcessor()
         try:
-            check_model(proto)  # SentencePiece trusts what it is given
+            check_model(proto)  # SentencePiece itself does not check the bytes
             self._processor.LoadFromSerializedProto(proto)
         except (RuntimeError, ValueError) as error:
             raise BundleError(f"{name}: not a SentencePiece model, or damaged ({error}); copy it again") from None
@@ -105,13 +111,13 @@ class Tokenizer:
     def learn(cls, lines: Iterable[str], config: TokenizerConfig, tags: Sequence[str] = ()) -> Tokenizer:
         """Learn a vocabulary from ``lines``; the same arguments give the same tokenizer.
 
-        A text with fewer subwords than ``config.vocab_size`` gets a smaller vocabulary, which is logged.
+        A text that yields fewer subwords than ``config.vocab_size`` gets a smaller vocabulary, which is logged.
 
         Args:
-            tags: Such as ``<bt>`` and ``>>fr<<``; they count towards ``config.vocab_size``.
+            tags: Tags such as ``<bt>`` and ``>>fr<<``, which count towards ``config.vocab_size``.
 
         Raises:
-            ConfigError: ``config.vocab_size`` does not hold the single characters (and bytes).
+            ConfigError: ``config.vocab_size`` is too small for the single characters (and bytes).
             DataError: There is no text in ``lines``.
         """
         lines, n_lines = _draw(lines, MAX_LEARNING_LINES)
@@ -132,7 +138,7 @@ class Tokenizer:
 
     @classmethod
     def learn_words(cls, lines: Iterable[str]) -> Tokenizer:
-        """Take each word of ``lines``, which spaces part, as one subword: for text of few symbols, such as trees.
+        """Return a vocabulary with each word between spaces as one subword: for text of few symbols, such as trees.
 
         Raises:
             DataError: There is no word in ``lines``.
@@ -142,7 +148,7 @@ class Tokenizer:
             raise DataError("there is no text to take words from: every line is blank")
         model = io.BytesIO()
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(words), model_writer=model, model_type="word", use_all_vocab=True, **_OURS
+            sentence_iterator=iter(words), model_writer=model, model_type="word", use_all_vocab=True, **_COMMON_SETTINGS
         )
         return cls(model.getvalue())
 
@@ -151,7 +157,7 @@ class Tokenizer:
         """Read a ``.spm`` file.
 
         Raises:
-            BundleError: It is missing, no file, damaged or not ours.
+            BundleError: The file is missing, unreadable, damaged, or not a model of ours.
         """
         path = Path(path)
         try:
@@ -169,33 +175,33 @@ class Tokenizer:
 
     @property
     def vocab_size(self) -> int:
-        """Number of ids, special ones included."""
+        """Number of ids, with the special ones."""
         return int(self._processor.get_piece_size())
 
     @property
     def is_exact(self) -> bool:
-        """True if texts are taken as they are; an imported tokenizer may normalise them first, as NFKC does."""
+        """True if texts are not normalised; an imported tokenizer may normalise them first, for example by NFKC."""
         return keeps_texts(self.proto)
 
     @cached_property
     def fingerprint(self) -> str:
-        """sha256 of ``proto``, in hex."""
+        """SHA-256 of ``proto`` in hex."""
         return hashlib.sha256(self.proto).hexdigest()
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """Cut each text into subword ids, without bos and eos; ``""`` gives ``[]``.
+        """Return the subword ids of each text, without bos and eos; ``""`` gives ``[]``.
 
         Raises:
             DataError: A text contains an unpaired surrogate.
         """
         try:
             if len(texts) < FEW:
-                found = [self._processor.encode(text) for text in texts]
+                rows = [self._processor.encode(text) for text in texts]
             else:
-                found = self._processor.encode(list(texts), num_threads=_N_THREADS)
+                rows = self._processor.encode(list(texts), num_threads=_N_THREADS)
         except (UnicodeEncodeError, TypeError, RuntimeError) as error:
             raise _not_utf8(texts) or error from None
-        return [self._begin + ids if ids else ids for ids in found] if self._begin else found
+        return [self._begin + ids if ids else ids for ids in rows] if self._begin else rows
 
     def unknown(self, text: str) -> list[str]:
         """Return the parts of a text for which the vocabulary has no subword, in their order, each once."""
@@ -204,7 +210,7 @@ class Tokenizer:
 
     @cached_property
     def tags(self) -> dict[str, int]:
-        """The tags of this vocabulary, target languages among them, with their ids; they spell nothing."""
+        """Ids of the tags of this vocabulary, those of target languages too; tags spell nothing."""
         pieces, model = self.pieces(range(self.vocab_size)), self._processor
         return {
             piece: i
@@ -214,43 +220,43 @@ class Tokenizer:
 
     @cached_property
     def targets(self) -> dict[str, int]:
-        """The languages that a source can be sent to, and the ids that say so; none of a model for one pair."""
-        marks = ((TARGET.fullmatch(piece), i) for piece, i in self.tags.items())
-        return {found[1]: i for found, i in marks if found}
+        """Id of the tag of each target language; empty for a model of one language pair."""
+        matches = ((TARGET.fullmatch(piece), i) for piece, i in self.tags.items())
+        return {match[1]: i for match, i in matches if match}
 
     def target(self, code: str) -> str | None:
-        """The one of ``targets`` that ``code`` means: the same, or the only one of that language (fr for fra)."""
-        alike = [known for known in self.targets if primary(known) == primary(code)]
-        return code if code in self.targets else alike[0] if len(alike) == 1 else None
+        """Return the one of ``targets`` that a code means: itself, or the only one of the language (fr for fra)."""
+        same_language = [target for target in self.targets if primary(target) == primary(code)]
+        return code if code in self.targets else same_language[0] if len(same_language) == 1 else None
 
     def towards(self, target: str | None) -> Tokenizer:
-        """This tokenizer, but each text that it cuts begins with the id of a target language, which spells nothing.
+        """Return this tokenizer with the tag of a target language put before each text that it encodes.
 
         Args:
-            target: One of ``targets``; None where there are none to choose from.
+            target: One of ``targets``; None if the model has at most one.
 
         Raises:
-            ConfigError: There are several and none was chosen, or there is no such one.
+            ConfigError: The target is unknown, or the model has several and none is chosen.
         """
-        known = self.targets
-        if target is None and len(known) < 2:
+        targets = self.targets
+        if target is None and len(targets) < 2:
             return self
-        meant = None if target is None else self.target(target)
-        if meant is None:
-            said = ", ".join([*sorted(known)[:20], *(["..."] if len(known) > 20 else [])])
+        code = None if target is None else self.target(target)
+        if code is None:
+            known = ", ".join([*sorted(targets)[:20], *(["..."] if len(targets) > 20 else [])])
             if target is None:
-                raise ConfigError(f"this model translates into {len(known)} languages: say which with to ({said})")
-            one = f"use one of {said}" if known else "this model has one target language; leave it out"
-            raise ConfigError(f"to = {target!r} is unknown: {one}")
+                raise ConfigError(f"this model translates into {len(targets)} languages: choose one with to ({known})")
+            advice = f"use one of {known}" if targets else "this model has one target language; leave it out"
+            raise ConfigError(f"to = {target!r} is unknown: {advice}")
         towards = copy.copy(self)
-        towards._begin = [known[meant]]
+        towards._begin = [targets[code]]
         return towards
 
     def begin(self, target: str | None, tag: str | None) -> tuple[int, ...]:
-        """The ids that a source begins with in training: of its target language, if there are several, and of its tag.
+        """Return the ids that a source begins with in training: those of its target language and of its tag, if any.
 
         Raises:
-            ConfigError: The vocabulary has no such tag, or several languages of which none was said.
+            ConfigError: The vocabulary has no such tag, or has several target languages and none is chosen.
         """
         ids = self.towards(target if self.targets else None)._begin
         if tag is not None and tag not in self.tags:
@@ -261,9 +267,9 @@ class Tokenizer:
         return (*ids, *([] if tag is None else [self.tags[tag]]))
 
     def sample(self, texts: Sequence[str], rate: float, seed: int) -> list[list[int]]:
-        """Cut each text in a random one of the possible ways: subword regularisation, see ``Sampler``.
+        """Return the ids of each text, cut in a randomly drawn way: subword regularisation, see ``Sampler``.
 
-        The result is a function of the arguments alone. Of whole words there is one way.
+        The same arguments give the same ids. A vocabulary of whole words has only one way to cut a text.
 
         Args:
             rate: At least 0.
@@ -276,33 +282,28 @@ class Tokenizer:
             raise problem
         if is_of_words(self.proto):
             return self.encode(texts)
-        if not self.is_exact:  # the sampler takes a text as it is
+        if not self.is_exact:  # the sampler does not normalise
             texts = [self._processor.normalize(text).replace("\u2581", " ").removeprefix(" ") for text in texts]
         return self._sampler(rate).cut(texts, seed)
 
     def _sampler(self, rate: float) -> Sampler:
+        """Return the sampler for a rate, which is made once."""
         if rate not in self._samplers:
             model = self._processor
             pieces = self.pieces(range(self.vocab_size))
             byte_ids = [i for i in range(len(pieces)) if model.is_byte(i)]
             special = {PAD_ID, UNK_ID, BOS_ID, EOS_ID, *byte_ids, *self.tags.values()}
             ids = {piece: i for i, piece in enumerate(pieces) if i not in special}
-            self._samplers[rate] = Sampler(
-                Vocabulary(
-                    ids,
-                    {piece: model.get_score(i) for piece, i in ids.items()},
-                    sorted(byte_ids, key=lambda i: pieces[i]),
-                    UNK_ID,
-                    is_unigram(self.proto),
-                ),
-                rate,
-            )
+            scores = {piece: model.get_score(i) for piece, i in ids.items()}
+            byte_ids.sort(key=lambda i: pieces[i])
+            vocabulary = Vocabulary(ids, scores, byte_ids, UNK_ID, is_unigram(self.proto))
+            self._samplers[rate] = Sampler(vocabulary, rate)
         return self._samplers[rate]
 
     def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
-        """Join subwords to text; pad, bos, eos and tags are dropped, wherever they stand.
+        """Return the text of each row of ids; pad, bos, eos and tags are dropped anywhere.
 
-        Bytes that form no character become U+FFFD. The text of ids that ``encode`` did not make may hold LF.
+        Bytes that form no character become U+FFFD. Ids that do not come from ``encode`` may give text with LF.
 
         Raises:
             DataError: An id lies outside the vocabulary.
@@ -319,45 +320,44 @@ class Tokenizer:
 
     @cached_property
     def spelled(self) -> tuple[bytes, ...]:
-        """What each id puts into a text, in UTF-8, perhaps a part of a character; nothing for pad, bos, eos, tags.
+        """Bytes that each id adds to a text, in UTF-8, perhaps part of a character; none for pad, bos, eos and tags.
 
-        A text stands after one space more, which ``decode`` takes off: ``b"".join(spelled of its ids)[1:]``.
+        The bytes of a text's ids begin with an extra space, which ``decode`` removes: ``b"".join(...)[1:]``.
         """
         model, spelled, silent = self._processor, [], frozenset(self.tags.values())
         for i, piece in enumerate(self.pieces(range(self.vocab_size))):
             if model.is_byte(i):
                 spelled.append(bytes([int(piece[1:-1], 16)]))
             elif i == UNK_ID:
-                spelled.append(" \u2047 ".encode())  # as SentencePiece decodes it
+                spelled.append(" \u2047 ".encode())  # as SentencePiece decodes unk
             else:
                 spelled.append(b"" if model.is_control(i) or i in silent else piece.replace("\u2581", " ").encode())
         return tuple(spelled)
 
     @cached_property
     def byte_ids(self) -> frozenset[int]:
-        """The ids of single bytes, in which rare characters are spelt."""
+        """Ids of single bytes, which spell rare characters."""
         return frozenset(i for i in range(self.vocab_size) if self._processor.is_byte(i))
 
     @cached_property
     def scores(self) -> tuple[float, ...]:
-        """The score of each piece: of byte pairs the order of merging, of a unigram model the log-probability."""
+        """Score of each piece: the order of merging for byte pairs, the log-probability for a unigram model."""
         return tuple(self._processor.get_score(i) for i in range(self.vocab_size))
 
     @cached_property
     def rare_ids(self) -> frozenset[int]:
-        """The unknown, and the bytes in which characters are spelt that were hardly ever seen."""
+        """Ids of unk and of the single bytes, which spell characters that were hardly ever seen."""
         return self.byte_ids | {UNK_ID}
 
     @cached_property
     def shadowed(self) -> frozenset[int]:
-        """Ids of single bytes that are pieces too, which is what ``encode`` gives for them; a space among them."""
-        bytes_ = {spelt: i for i, spelt in enumerate(self.spelled) if self._processor.is_byte(i)}
-        return frozenset(
-            bytes_[spelt] for i, spelt in enumerate(self.spelled) if spelt in bytes_ and i != bytes_[spelt]
-        ) | {i for spelt, i in bytes_.items() if spelt == b" "}
+        """Ids of single bytes that ``encode`` never returns, because a piece spells the same; the space is one."""
+        byte_id = {spelt: i for i, spelt in enumerate(self.spelled) if self._processor.is_byte(i)}
+        same = {byte_id[spelt] for i, spelt in enumerate(self.spelled) if spelt in byte_id and i != byte_id[spelt]}
+        return frozenset(same | {i for spelt, i in byte_id.items() if spelt == b" "})
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """Show each id as its piece, spaces as U+2581, bytes as ``<0x41>``; special ids by name."""
+        """Return each id as its piece: spaces as U+2581, bytes as ``<0x41>``, special ids by name."""
         return [self._processor.id_to_piece(int(i)) for i in ids]
 
     def __eq__(self, other: object) -> bool:
@@ -376,16 +376,16 @@ def learn_tokenizers(
     tgt_words: bool = False,
     tags: Sequence[str] = (),
 ) -> tuple[Tokenizer, Tokenizer]:
-    """Learn the vocabularies of both sides: one and the same object twice where ``config.joint``.
+    """Learn the vocabularies of source and target; if ``config.joint``, the same object is returned twice.
 
     Args:
         pairs: Called for each pass over the text, such as ``lambda: read_pairs(src, tgt)``.
-        tgt_words: The target's are whole words, such as the symbols of trees; ``config`` is for the source alone.
-        tags: Of sources.
+        tgt_words: The target vocabulary is of whole words, such as the symbols of trees; ``config`` is for the source.
+        tags: Tags of sources.
 
     Raises:
         ConfigError: As ``Tokenizer.learn``.
-        DataError: As ``Tokenizer.learn``, and whatever ``pairs`` finds wrong.
+        DataError: As ``Tokenizer.learn``, and all errors of ``pairs``.
     """
     if config.joint:
         tokenizer = Tokenizer.learn((side for pair in pairs() for side in pair), config, tags)
@@ -398,7 +398,12 @@ def learn_tokenizers(
 
 
 def _train(lines: Sequence[str], config: TokenizerConfig, vocab_size: int, tags: Sequence[str]) -> bytes:
-    """Run SentencePiece's trainer; lower ``vocab_size`` if the text has less."""
+    """Run SentencePiece's trainer, with a lower ``vocab_size`` if the text yields fewer subwords; return the model.
+
+    Raises:
+        ConfigError: ``vocab_size`` is too small for the single characters.
+        DataError: SentencePiece cannot learn from this text.
+    """
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -412,16 +417,16 @@ def _train(lines: Sequence[str], config: TokenizerConfig, vocab_size: int, tags:
             split_digits=True,
             max_sentence_length=4 * _PART,  # bytes
             control_symbols=list(tags),
-            **_OURS,
+            **_COMMON_SETTINGS,
         )
     except (RuntimeError, ValueError) as error:
         message = str(error)
-        if found := re.search(r"too high .*<= (\d+)", message):
-            return _train(lines, config, int(found[1]), tags)
-        if found := re.search(r"smaller than required_chars. \d+ vs (\d+)", message):
-            what = "256 bytes, 4 special ids, its common characters" if config.byte_fallback else "its characters"
+        if limit := re.search(r"too high .*<= (\d+)", message):
+            return _train(lines, config, int(limit[1]), tags)
+        if limit := re.search(r"smaller than required_chars. \d+ vs (\d+)", message):
+            needed = "256 bytes, 4 special ids, its common characters" if config.byte_fallback else "its characters"
             raise ConfigError(
-                f"tokenizer.vocab_size = {vocab_size} is too small: this text needs {found[1]} ({what}) before the "
+                f"tokenizer.vocab_size = {vocab_size} is too small: this text needs {limit[1]} ({needed}) before the "
                 "first subword. Set it to several times that"
             ) from None
         raise DataError(f"no subwords can be learned from this text: {message}") from None
@@ -429,7 +434,7 @@ def _train(lines: Sequence[str], config: TokenizerConfig, vocab_size: int, tags:
 
 
 def _draw(lines: Iterable[str], most: int) -> tuple[list[str], int]:
-    """Draw up to ``most`` of the lines that are not blank, each with the same chance; also count those."""
+    """Return up to ``most`` random lines that are not blank (reservoir sampling), and the number of such lines."""
     chance = random.Random(0)
     drawn: list[str] = []
     n = 0
@@ -445,9 +450,9 @@ def _draw(lines: Iterable[str], most: int) -> tuple[list[str], int]:
 
 
 def _parts(lines: Iterable[str]) -> Iterator[str]:
-    """Hand the lines to SentencePiece in a form of which it leaves nothing out."""
+    """Yield the lines so that SentencePiece leaves none out: without reserved characters, and cut if they are long."""
     for line in lines:
-        if "\0" in line or "\n" in line or "\u2585" in line:  # rarely: ``translate`` is slow
+        if "\0" in line or "\n" in line or "\u2585" in line:  # rare; ``translate`` is slow
             line = line.translate(_RESERVED)
         if len(line) <= _PART:
             yield line
@@ -456,9 +461,9 @@ def _parts(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _coverage(lines: Iterable[str], most: int) -> float:
-    """The share of the text that its common characters make up: SentencePiece makes a piece of each down to that.
+    """Return the share of the text to cover by characters that become pieces: SentencePiece's character_coverage.
 
-    Common are at most ``most`` characters, each seen ``MIN_CHARACTER_COUNT`` times, but always 98% of the text.
+    It is the share of the ``most`` commonest characters seen ``MIN_CHARACTER_COUNT`` times, but at least 98%.
     """
     counts = np.zeros(sys.maxunicode + 1, np.int64)
     for block in _joined(_parts(lines)):
@@ -468,7 +473,7 @@ def _coverage(lines: Iterable[str], most: int) -> float:
 
 
 def _joined(parts: Iterable[str]) -> Iterator[str]:
-    """A million characters at a time, with the space that SentencePiece puts before each part."""
+    """Yield the parts joined to blocks of a million characters, with the space that SentencePiece puts before each."""
     block: list[str] = []
     size = 0
     for part in parts:
@@ -482,17 +487,20 @@ def _joined(parts: Iterable[str]) -> Iterator[str]:
 
 
 def lone_surrogate(text: str) -> int | None:
-    """The place, from 0, of the first character that is half of a surrogate pair, which UTF-8 cannot write."""
+    """Return the place, from 0, of the first half of a surrogate pair without its other half; None if there is none.
+
+    UTF-8 cannot encode such a character.
+    """
     return next((place for place, character in enumerate(text) if "\ud800" <= character <= "\udfff"), None)
 
 
 def _not_utf8(texts: Sequence[str]) -> DataError | None:
-    """Say which text cannot be written as UTF-8, if one cannot."""
+    """Return an error for the first text that UTF-8 cannot encode; None if all texts can be encoded."""
     try:
         "".join(texts).encode()
         return None
     except UnicodeEncodeError:
-        pass  # which one?
+        pass  # find the text below
     for number, text in enumerate(texts, 1):
         if (place := lone_surrogate(text)) is not None:
             return DataError(

@@ -120,7 +120,7 @@ def import_model(
         )
     if targets := sorted(found.src_tokenizer.targets):
         found.facts["imported"]["targets"] = targets
-        logger.info("%s: its target languages: %s; say which with to", source, ", ".join(targets))
+        logger.info("%s: its target languages: %s; choose one with to", source, ", ".join(targets))
     with explained(run):
         run.mkdir(parents=True, exist_ok=True)
         with one_at_a_time(run):

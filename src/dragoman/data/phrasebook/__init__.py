@@ -1,8 +1,10 @@
 """The embedded corpus: a synchronous grammar of English with German and with Chinese.
 
-One derivation is drawn and written down in each language, so a pair is a translation by construction, and the same
-English sentence always has the same translation. Pair ``i`` is a function of ``(seed, i)``: any number of pairs, in any
-order, on any machine.
+    english, german = pair(7, seed=1, tgt_lang="de")
+
+One derivation is drawn and written in each language, so a pair is a translation by construction, and the same English
+sentence always has the same translation. Pair ``i`` is a function of ``(seed, i)``, so any pairs can be made in any
+order on any machine.
 
 - ``train``: clauses nested at most two deep; some combinations of words never occur.
 - ``held_out``: sentences with at least one of those combinations, each word of which occurs in ``train``.
@@ -31,7 +33,7 @@ _TRANSLATE = {"de": german, "zh": chinese}
 
 
 def pair(index: int, *, seed: int = 0, tgt_lang: str = "de", split: str = "train") -> tuple[str, str]:
-    """English sentence number ``index`` and its translation.
+    """Return English sentence number ``index`` and its translation.
 
     Raises:
         ConfigError: ``tgt_lang`` or ``split`` is unknown.
@@ -44,7 +46,7 @@ def pair(index: int, *, seed: int = 0, tgt_lang: str = "de", split: str = "train
 def pairs(
     count: int, *, seed: int = 0, tgt_lang: str = "de", split: str = "train", start: int = 0
 ) -> Iterator[tuple[str, str]]:
-    """Pairs ``start`` to ``start + count - 1``.
+    """Yield pairs ``start`` to ``start + count - 1``.
 
     Raises:
         ConfigError: ``tgt_lang`` or ``split`` is unknown.
@@ -59,7 +61,7 @@ def pairs(
 def write(
     count: int, src_path: Path | str, tgt_path: Path | str, *, seed: int = 0, tgt_lang: str = "de", split: str = "train"
 ) -> None:
-    """Write pairs as two UTF-8 text files whose lines belong together.
+    """Write pairs to two UTF-8 text files; line i of one translates line i of the other.
 
     Raises:
         ConfigError: ``tgt_lang`` or ``split`` is unknown.
@@ -75,7 +77,7 @@ def write(
 
 
 def trees(count: int, *, seed: int = 0, split: str = "train", start: int = 0) -> Iterator[str]:
-    """The constituency trees of the English sentences ``start`` to ``start + count - 1``, each on one line.
+    """Yield the constituency trees of English sentences ``start`` to ``start + count - 1``, each on one line.
 
     Raises:
         ConfigError: ``split`` is unknown.
@@ -86,7 +88,7 @@ def trees(count: int, *, seed: int = 0, split: str = "train", start: int = 0) ->
 
 
 def write_trees(count: int, path: Path | str, *, seed: int = 0, split: str = "train") -> None:
-    """Write trees as one UTF-8 text file, a tree a line.
+    """Write trees to a UTF-8 text file, one a line.
 
     Raises:
         ConfigError: ``split`` is unknown.
@@ -98,12 +100,13 @@ def write_trees(count: int, path: Path | str, *, seed: int = 0, split: str = "tr
 
 
 def depth(index: int, *, seed: int = 0, split: str = "train") -> int:
-    """How deep the clauses of a pair are nested: 0 for a simple sentence."""
+    """Return how deep the clauses of a pair are nested: 0 for a simple sentence."""
     _check("de", split)
     return derive(index, seed, split).depth
 
 
 def _check(tgt_lang: str, split: str) -> None:
+    """Raise ConfigError for an unknown target language or split."""
     if tgt_lang not in LANGUAGES:
         raise ConfigError(f"tgt_lang = {tgt_lang!r}: the phrasebook translates English to {' or '.join(LANGUAGES)}")
     if split not in SPLITS:

@@ -1,4 +1,4 @@
-"""Say it in Chinese, in simplified characters."""
+"""Write sentences of the grammar in Chinese, in simplified characters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _QUESTION_WORDS = {"where": "在哪里", "when": "什么时候", "why": "为什�
 
 
 def chinese(sentence: Sentence) -> str:
-    """The sentence with its punctuation."""
+    """Return the Chinese sentence with its punctuation."""
     main, other, kind = sentence.main, sentence.other, sentence.kind
     if kind == "because" and other is not None:
         return f"因为{clause(other)}，所以{clause(main)}。"
@@ -20,28 +20,34 @@ def chinese(sentence: Sentence) -> str:
         return clause(main) + "。"
     if kind == "polar":
         return clause(main) + "吗？"
-    return clause(main, asked=_QUESTION_WORDS.get(kind, "")) + "？"
+    return clause(main, question_word=_QUESTION_WORDS.get(kind, "")) + "？"
 
 
-def clause(inner: Clause, link: str = "", asked: str = "") -> str:
-    """Time and subject, then the predicate. ``asked`` is a question word in its place."""
+def clause(inner: Clause, link: str = "", question_word: str = "") -> str:
+    """Return a clause: time and subject, then the predicate.
+
+    Args:
+        link: A word after the subject, such as 就.
+        question_word: Stands where the answer would stand.
+    """
     subject = "" if inner.subject is None else noun_phrase(inner.subject)
     time = inner.time[2] if inner.time else ""
     start = time + subject if inner.fronted else subject + time
     frequency = inner.frequency[2] if inner.frequency else ""
-    return start + link + frequency + (asked if asked != "在哪里" else "") + predicate(inner, asked == "在哪里")
+    ask_where = question_word == "在哪里"
+    return start + link + frequency + ("" if ask_where else question_word) + predicate(inner, ask_where)
 
 
 def predicate(inner: Clause, ask_where: bool = False) -> str:
-    """Auxiliary or negation, place, verb, objects."""
+    """Return the predicate: auxiliary or negation, place, verb, objects."""
     if inner.verb is None:
         assert inner.adjective is not None
-        return inner.adjective.denied if inner.negated else inner.adjective.said
+        return inner.adjective.zh_negated if inner.negated else inner.adjective.zh_predicate
     verb, past = inner.verb, inner.tense == "past"
     auxiliary = _AUXILIARIES[inner.tense]
     if inner.negated:
         auxiliary = "没有" if past else "不" + auxiliary
-    plain = inner.negated or inner.said is not None or inner.gap or verb.en == "try"
+    plain = inner.negated or inner.that_clause is not None or inner.gap or verb.en == "try"
     done = "了" if past and not plain else ""
     place = "在哪里" if ask_where else inner.place[2] if inner.place else ""
     receiver = "" if inner.receiver is None else noun_phrase(inner.receiver)
@@ -53,13 +59,13 @@ def predicate(inner: Clause, ask_where: bool = False) -> str:
         words = f"{verb.zh_coverb}{receiver}{verb.zh}{done}{thing}"
     else:
         words = f"{verb.zh}{done}{receiver}{thing}{goal}"
-    tried = "" if inner.tried is None else predicate(inner.tried)
-    said = "" if inner.said is None else clause(inner.said)
-    return auxiliary + place + words + tried + said
+    infinitive = "" if inner.infinitive is None else predicate(inner.infinitive)
+    that_clause = "" if inner.that_clause is None else clause(inner.that_clause)
+    return auxiliary + place + words + infinitive + that_clause
 
 
 def noun_phrase(phrase: Phrase, bare: bool = False) -> str:
-    """A phrase; ``bare`` leaves out 一 and its measure word, as under a negation."""
+    """Return a noun phrase; ``bare`` leaves out 一 and its measure word, as after a negation."""
     if isinstance(phrase, And):
         return f"{noun_phrase(phrase.first)}和{noun_phrase(phrase.second)}"
     if phrase.noun is None:
@@ -70,7 +76,7 @@ def noun_phrase(phrase: Phrase, bare: bool = False) -> str:
 
 
 def determined(phrase: NounPhrase, bare: bool) -> str:
-    """What stands before the noun and its adjective."""
+    """Return the determiner with its measure word, which precede adjective and noun."""
     determiner = phrase.determiner
     if determiner in POSSESSIVES:
         return POSSESSIVES[determiner][1]

@@ -1,4 +1,4 @@
-"""Draw sentences: what is said, before it is said in any language."""
+"""Draw sentences of the grammar at random, independent of a language."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dragoman.data.phrasebook.lexicon import Mass, Noun, Verb, chinese_number, e
 SPLITS = ("train", "held_out", "deeper")
 
 RESERVED_SHARE = 16
-"""One in so many combinations of words is kept out of ``train``."""
+"""One of this many combinations of words is kept out of ``train``."""
 
 _MASK = 2**64 - 1
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def derive(index: int, seed: int, split: str) -> Sentence:
-    """Draw sentences until one fits the split; all draws are a function of the arguments."""
+    """Return the sentence of a number: drawn again until it fits the split. The arguments decide all draws."""
     start = mix(mix(seed + _GOLDEN) ^ index) ^ SPLITS.index(split)
     attempt = 0
     while True:
@@ -34,7 +34,7 @@ def derive(index: int, seed: int, split: str) -> Sentence:
 
 
 def mix(x: int) -> int:
-    """SplitMix64's finaliser (https://prng.di.unimi.it/splitmix64.c)."""
+    """Return a 64-bit number with its bits mixed: SplitMix64's finaliser (https://prng.di.unimi.it/splitmix64.c)."""
     x &= _MASK
     x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK
@@ -42,7 +42,7 @@ def mix(x: int) -> int:
 
 
 def is_reserved(first: str, second: str) -> bool:
-    """Whether two English words may not meet in ``train``."""
+    """True if a combination of two English words is kept out of ``train``."""
     x = 0
     for byte in f"{first}+{second}".encode():
         x = (x * 257 + byte) & _MASK
@@ -56,12 +56,13 @@ COMBINATIONS = [
     *((verb.en, noun.en) for verb in _VERBS for noun in lexicon.NOUNS if noun.kind in verb.objects),
     *((noun.en, verb.en) for verb in _VERBS for noun in lexicon.NOUNS if noun.kind in verb.subjects),
 ]
-"""Pairs of words that may meet: adjective and noun, verb and object, subject and verb.
+"""Possible combinations of words: adjective and noun, verb and object, subject and verb.
 
-Drinks are not among them: a form such as "kaltes" is said of one of them alone and would be missing from ``train``.
+Drinks are left out: a form such as "kaltes" fits only one of them and would be missing from ``train``.
 """
 
 RESERVED = frozenset(pair for pair in COMBINATIONS if is_reserved(*pair))
+"""Combinations that never occur in ``train``."""
 
 _ODD = {("friendly", "friend"), ("young", "boy"), ("young", "girl"), ("young", "child"), ("young", "grandmother")}
 _ADJECTIVES = {
@@ -75,17 +76,17 @@ _OBJECTS = {
 }  # fmt: skip
 _SUBJECTS = {verb.en: [noun for noun in lexicon.NOUNS if noun.kind in verb.subjects] for verb in _VERBS}
 _PEOPLE = [noun for noun in lexicon.NOUNS if noun.kind == "person"]
-_WITH_OBJECT = {  # verbs that may have a noun of this kind as the object a relative clause hangs on
+_WITH_OBJECT = {  # verbs whose object may be a noun of this kind with a relative clause
     noun.kind: [verb for verb in lexicon.TRANSITIVE if verb.relative and noun.kind in verb.objects]
     for noun in lexicon.NOUNS
 }
 _ASKABLE = [verb for verb in lexicon.TRANSITIVE if "person" not in verb.objects]
-_ACTS = {  # what a noun of this kind does in a relative clause
+_ACTS = {  # verbs for a relative clause whose subject is a noun of this kind
     kind: [verb for verb in (*lexicon.TRANSITIVE, *lexicon.INTRANSITIVE) if kind in verb.subjects]
     for kind in ("person", "animal")
 }
-_NOBODYS = ("man", "woman")  # "my woman" is no way to speak
-_NOT_DENIED_NOW = ("find", "see")  # Chinese has words of its own for not being able to
+_WITHOUT_POSSESSIVE = ("man", "woman")  # nouns without a possessive: "my woman" is not idiomatic
+_NOT_DENIED_NOW = ("find", "see")  # Chinese expresses the inability by other words
 
 _TENSES = ("pres", "pres", "pres", "past", "past", "past", "fut", "can", "want", "must")
 _PLAIN_TENSES = ("pres", "past")
@@ -94,13 +95,17 @@ _PRONOUNS = ("I", "he", "she", "we", "they")
 
 
 def has_reserved(sentence: Sentence) -> bool:
-    """Whether two words meet in it that may not meet in ``train``."""
+    """True if a sentence holds a combination that is kept out of ``train``."""
     clauses = (sentence.main,) if sentence.other is None else (sentence.main, sentence.other)
     return any(pair in RESERVED for clause in clauses for pair in meetings(clause))
 
 
 def meetings(clause: Clause, head: NounPhrase | None = None) -> Iterator[tuple[str, str]]:
-    """The combinations in a clause and all that is nested in it; ``head`` is what a relative clause hangs on."""
+    """Yield the combinations of words in a clause and in the clauses nested in it.
+
+    Args:
+        head: The noun phrase that a relative clause describes.
+    """
     verb, subject, thing = clause.verb, clause.subject, clause.object
     if clause.gap == "subject":
         subjects: tuple[NounPhrase, ...] = () if head is None else (head,)
@@ -123,35 +128,35 @@ def meetings(clause: Clause, head: NounPhrase | None = None) -> Iterator[tuple[s
             yield phrase.adjective.en, phrase.noun.en
         if phrase.relative is not None:
             yield from meetings(phrase.relative, phrase)
-    for nested in (clause.said, clause.tried):
+    for nested in (clause.that_clause, clause.infinitive):
         if nested is not None:
             yield from meetings(nested)
 
 
-def told(verb: Verb, tense: str) -> str:
-    """The tense, but for verbs such as "read", whose past looks like their present in English: no past for them."""
+def unambiguous_tense(verb: Verb, tense: str) -> str:
+    """Return the tense; present instead of past for "read" and others whose English past looks like the present."""
     return "pres" if tense == "past" and verb.en == verb.en_past else tense
 
 
 class Draw:
-    """One derivation: a stream of numbers from a seed, and the choices made with it."""
+    """One derivation: random choices made with a stream of numbers from a seed."""
 
     def __init__(self, seed: int) -> None:
         self.word = seed
 
     def below(self, n: int) -> int:
-        """A number from 0 to ``n - 1``."""
+        """Return a random number from 0 to ``n - 1``."""
         self.word = (self.word + _GOLDEN) & _MASK
         return (mix(self.word) * n) >> 64
 
     def one(self, options: Sequence[T]) -> T:
-        """One of ``options``."""
+        """Return one of ``options`` at random."""
         return options[self.below(len(options))]
 
     # Sentences
 
     def sentence(self, depth: int) -> Sentence:
-        """A sentence whose clauses are nested exactly ``depth`` deep."""
+        """Draw a sentence whose clauses are nested exactly ``depth`` deep."""
         if depth == 0:
             kind = self.below(10)
             if kind < 6:
@@ -165,7 +170,7 @@ class Draw:
         return Sentence("statement", self.clause(depth, main=True), depth=depth)
 
     def question(self) -> Sentence:
-        """A simple question."""
+        """Draw a question without nested clauses."""
         kind = self.one(("polar", "polar", "who", "what", "where", "when", "why"))
         tenses = ("pres", "fut") if kind in ("where", "when") else ("pres", "past", "fut", "can")
         inner = self.clause(0, tenses=tenses, denied=False)
@@ -190,7 +195,13 @@ class Draw:
     # Clauses
 
     def clause(self, depth: int, main: bool = False, tenses: Sequence[str] = _TENSES, denied: bool = True) -> Clause:
-        """A clause with its subject; what is nested in it goes exactly ``depth`` deep."""
+        """Draw a clause with a subject; clauses are nested in it exactly ``depth`` deep.
+
+        Args:
+            main: A main clause, whose time may come first.
+            tenses: Tenses to choose from.
+            denied: It may be negated.
+        """
         if depth == 0:
             return self.simple(main, tenses, denied)
         if self.below(2) == 0:
@@ -202,21 +213,21 @@ class Draw:
         if isinstance(subject, NounPhrase) and on_subject and not (on_object and self.below(2)):
             return inner._replace(subject=self.with_relative(subject, depth - 1))
         if thing is not None and on_object:
-            # what follows a relative clause would seem to belong to it
+            # Words after a relative clause would seem to belong to it.
             time = inner.time if inner.fronted else None
             return inner._replace(object=self.with_relative(thing, depth - 1), time=time, place=None)
         return self.saying(depth, tenses)
 
     def saying(self, depth: int, tenses: Sequence[str]) -> Clause:
-        """Somebody says, knows, believes or hopes that ..."""
+        """Draw a clause with "that": somebody says, knows, believes or hopes that ..."""
         verb = self.one(lexicon.SAYING)
         tense = "past" if verb.en != "know" and "past" in tenses and self.below(2) else "pres"
         denied = tense == "pres" and verb.en in ("know", "believe") and self.below(5) == 0
         subject = self.subject(_PEOPLE, verb)
-        return Clause(subject, verb, tense, denied, said=self.clause(depth - 1, tenses=_TENSES))
+        return Clause(subject, verb, tense, denied, that_clause=self.clause(depth - 1, tenses=_TENSES))
 
     def simple(self, main: bool, tenses: Sequence[str], denied: bool, hold: bool = False) -> Clause:
-        """A clause with nothing nested in it; with ``hold`` one whose subject or object can take a relative clause."""
+        """Draw a clause without nested ones; with ``hold``, its subject or object can take a relative clause."""
         kind = self.below(20)
         if kind < 10 or hold:
             inner = self.transitive(self.one(lexicon.TRANSITIVE), self.one(tenses))
@@ -235,18 +246,20 @@ class Draw:
         return self.furnished(inner, main, denied)
 
     def transitive(self, verb: Verb, tense: str) -> Clause:
-        """Somebody does something to somebody or something."""
-        return Clause(self.subject(_SUBJECTS[verb.en], verb), verb, told(verb, tense), object=self.object(verb))
+        """Draw a clause with a direct object."""
+        return Clause(
+            self.subject(_SUBJECTS[verb.en], verb), verb, unambiguous_tense(verb, tense), object=self.object(verb)
+        )
 
     def giving(self, tense: str) -> Clause:
-        """Somebody gives somebody something."""
+        """Draw a clause with a receiver and an object, such as "gives somebody something"."""
         verb = self.one(lexicon.GIVING)
         person = self.one(_PEOPLE)
         receiver = NounPhrase(person, self.owner(person) if self.below(2) else "the")
         return Clause(self.subject(_PEOPLE, verb), verb, tense, receiver=receiver, object=self.object(verb))
 
     def state(self, tense: str) -> Clause:
-        """Somebody or something is so."""
+        """Draw a clause with an adjective as predicate."""
         noun = self.one(lexicon.NOUNS)
         adjective = self.one(_ADJECTIVES[noun.en])
         plural = self.below(3) == 0
@@ -255,13 +268,13 @@ class Draw:
         return Clause(NounPhrase(noun, determiner, plural), None, tense, adjective=adjective)
 
     def trying(self, tense: str) -> Clause:
-        """Somebody tries or forgets to do something."""
+        """Draw a clause with an infinitive: somebody tries or forgets to do something."""
         verb, act = self.one(lexicon.TRYING), self.one(lexicon.TRANSITIVE)
-        tried = Clause(None, act, object=self.object(act))
-        return Clause(self.subject(_PEOPLE, verb), verb, tense, tried=tried)
+        infinitive = Clause(None, act, object=self.object(act))
+        return Clause(self.subject(_PEOPLE, verb), verb, tense, infinitive=infinitive)
 
     def furnished(self, inner: Clause, main: bool, denied: bool) -> Clause:
-        """Add when, where, how often, or that it is not so, where that makes sense."""
+        """Add time, place, frequency or a negation to a clause at random, if they make sense."""
         changes: dict[str, Any] = {}
         chance = self.below(10)
         if inner.verb is None:
@@ -269,9 +282,9 @@ class Draw:
                 changes["negated"] = True
         elif chance < 3 and denied and self.deniable(inner):
             changes["negated"] = True
-        elif chance == 3 and inner.tense == "pres" and inner.tried is None:
+        elif chance == 3 and inner.tense == "pres" and inner.infinitive is None:
             changes["frequency"] = self.one(lexicon.FREQUENCIES)
-        if inner.verb is not None and inner.tried is None:
+        if inner.verb is not None and inner.infinitive is None:
             if self.below(3) == 0 and "frequency" not in changes:
                 changes["time"] = self.time(inner.tense)
                 changes["fronted"] = main and self.below(3) == 0
@@ -280,9 +293,9 @@ class Draw:
         return inner._replace(**changes) if changes else inner
 
     def deniable(self, inner: Clause) -> bool:
-        """Can this be denied in all three languages without a word of its own?"""
+        """True if all three languages can negate this clause without other words."""
         subject, thing = inner.subject, inner.object
-        if inner.tense == "must" or inner.tried is not None or inner.verb is None:
+        if inner.tense == "must" or inner.infinitive is not None or inner.verb is None:
             return False
         if isinstance(subject, And) or (subject is not None and subject.determiner in ("some", "count")):
             return False
@@ -291,7 +304,7 @@ class Draw:
         return inner.verb.en not in _NOT_DENIED_NOW or inner.tense in ("past", "fut")
 
     def time(self, tense: str) -> Words:
-        """When: a day, a weekday, a date."""
+        """Draw a time that fits a tense: a day, a weekday or a date."""
         kind = self.below(6)
         if kind == 0 or (kind < 3 and tense in ("can", "want", "must")):
             english, german, chinese = self.one(lexicon.WEEKDAYS)
@@ -309,20 +322,20 @@ class Draw:
     # Phrases
 
     def subject(self, nouns: Sequence[Noun], verb: Verb) -> Phrase:
-        """Who does it."""
+        """Draw a subject for a verb: a pronoun, a noun phrase, or two of them with "and"."""
         kind = self.below(20)
         if kind < 4 and "person" in verb.subjects:
             return NounPhrase(None, "pronoun", pronoun=self.one(_PRONOUNS))
         first = self.noun_phrase(self.one(nouns), ("the", "the", "the", "the", "this", "poss", "some", "count"))
         if kind == 4 and first.determiner in ("the", *lexicon.POSSESSIVES):
             second_noun = self.one(nouns)
-            second = NounPhrase(second_noun, "the" if second_noun.en in _NOBODYS else first.determiner)
+            second = NounPhrase(second_noun, "the" if second_noun.en in _WITHOUT_POSSESSIVE else first.determiner)
             if second.noun is not first.noun:
                 return And(first, second)
         return first
 
     def object(self, verb: Verb) -> NounPhrase:
-        """To whom or what it is done."""
+        """Draw an object for a verb."""
         noun = self.one(_OBJECTS[verb.en])
         if isinstance(noun, Mass):
             adjective = self.one(_ADJECTIVES[noun.en]) if self.below(3) == 0 else None
@@ -330,11 +343,11 @@ class Draw:
         return self.noun_phrase(noun, ("the", "the", "the", "a", "a", "a", "this", "poss", "some", "count", "bare"))
 
     def owner(self, noun: Noun) -> str:
-        """Whose it is: a possessive, or "the" where nobody owns it."""
-        return "the" if noun.en in _NOBODYS else self.one(_OWNERS)
+        """Draw a possessive for a noun; "the" for a noun without one."""
+        return "the" if noun.en in _WITHOUT_POSSESSIVE else self.one(_OWNERS)
 
     def noun_phrase(self, noun: Noun, determiners: Sequence[str]) -> NounPhrase:
-        """A noun with its determiner and perhaps an adjective."""
+        """Draw a noun phrase: the noun with one of ``determiners`` and perhaps an adjective."""
         determiner, plural, count = self.one(determiners), self.below(4) == 0, 0
         if determiner == "poss":
             determiner = self.owner(noun)
@@ -350,7 +363,7 @@ class Draw:
         return NounPhrase(noun, determiner, plural, count, adjective)
 
     def with_relative(self, head: NounPhrase, depth: int) -> NounPhrase:
-        """Hang a relative clause, itself nested ``depth`` deep, on a phrase; its determiner becomes "the" or "a"."""
+        """Add a relative clause, nested ``depth`` deep, to a noun phrase; its determiner becomes "the" or "a"."""
         noun = head.noun
         assert isinstance(noun, Noun)
         determiner = head.determiner if head.determiner in ("the", "a") else "the"
@@ -360,28 +373,28 @@ class Draw:
             inner = self.relative_saying(noun, depth) if noun.kind == "person" else self.relative_seeing(noun, depth)
         elif acts and (self.below(2) or not _WITH_OBJECT[noun.kind]):
             verb = self.one(acts)
-            tense = told(verb, self.one(_PLAIN_TENSES))
+            tense = unambiguous_tense(verb, self.one(_PLAIN_TENSES))
             inner = Clause(None, verb, tense, gap="subject", object=self.object(verb) if verb.objects else None)
         else:
             verb = self.one(_WITH_OBJECT[noun.kind])
-            tense = told(verb, self.one(_PLAIN_TENSES))
+            tense = unambiguous_tense(verb, self.one(_PLAIN_TENSES))
             inner = Clause(self.subject(_SUBJECTS[verb.en], verb), verb, tense, gap="object")
         return NounPhrase(noun, determiner, plural, 0, head.adjective, inner)
 
     def relative_saying(self, noun: Noun, depth: int) -> Clause:
-        """... who says that ..., or ... who helps the man who ..."""
+        """Draw a relative clause with a person as subject: "who says that ...", or "who helps the man who ..."."""
         if self.below(2):
             verb = self.one(lexicon.SAYING)
-            return Clause(None, verb, "pres", gap="subject", said=self.clause(depth - 1))
+            return Clause(None, verb, "pres", gap="subject", that_clause=self.clause(depth - 1))
         verb = self.one([verb for verb in _ACTS["person"] if "person" in verb.objects])
         return Clause(None, verb, self.one(_PLAIN_TENSES), gap="subject", object=self.nested_object(verb, depth))
 
     def relative_seeing(self, noun: Noun, depth: int) -> Clause:
-        """... that sees the man who ..."""
+        """Draw a relative clause such as "that sees the man who ..."."""
         verb = next(verb for verb in lexicon.TRANSITIVE if verb.en == "see")
         return Clause(None, verb, self.one(_PLAIN_TENSES), gap="subject", object=self.nested_object(verb, depth))
 
     def nested_object(self, verb: Verb, depth: int) -> NounPhrase:
-        """A person, described by a relative clause that goes ``depth - 1`` deep."""
+        """Draw a person with a relative clause, whose clauses are nested ``depth - 1`` deep."""
         noun = self.one(_PEOPLE)
         return self.with_relative(self.noun_phrase(noun, ("the",)), depth - 1)

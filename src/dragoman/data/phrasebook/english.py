@@ -1,4 +1,4 @@
-"""Say it in English."""
+"""Write sentences of the grammar in English."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _PLURAL_DETERMINERS = {"the": "the", "this": "these", "some": "some"}
 
 
 def english(sentence: Sentence) -> str:
-    """The sentence with capital and punctuation."""
+    """Return the English sentence with capital and punctuation."""
     main, other, kind = sentence.main, sentence.other, sentence.kind
     if kind == "because" and other is not None:
         text = f"{clause(main)} because {clause(other)}."
@@ -28,8 +28,8 @@ def english(sentence: Sentence) -> str:
     return sentence_case(text)
 
 
-def noun_phrase(phrase: Phrase, subject: bool = True) -> str:
-    """A phrase; pronouns are subjects."""
+def noun_phrase(phrase: Phrase) -> str:
+    """Return a noun phrase; pronouns are in the nominative."""
     if isinstance(phrase, And):
         return f"{noun_phrase(phrase.first)} and {noun_phrase(phrase.second)}"
     if phrase.noun is None:
@@ -49,7 +49,7 @@ def noun_phrase(phrase: Phrase, subject: bool = True) -> str:
 
 
 def relative(head: NounPhrase, inner: Clause) -> str:
-    """A relative clause behind its noun."""
+    """Return a relative clause, which follows its noun."""
     person = isinstance(head.noun, tuple) and head.noun.kind == "person"
     if inner.gap == "subject":
         return f"{'who' if person else 'that'} {predicate(inner, head.plural, first=False)}"
@@ -57,7 +57,7 @@ def relative(head: NounPhrase, inner: Clause) -> str:
 
 
 def clause(inner: Clause) -> str:
-    """Subject before verb."""
+    """Return a clause with the subject before the verb."""
     assert inner.subject is not None
     first_person = isinstance(inner.subject, NounPhrase) and inner.subject.pronoun == "I"
     words = [noun_phrase(inner.subject), predicate(inner, is_plural(inner.subject), first_person)]
@@ -67,7 +67,7 @@ def clause(inner: Clause) -> str:
 
 
 def predicate(inner: Clause, plural: bool, first: bool) -> str:
-    """All but the subject, the verb agreeing with it."""
+    """Return a clause without its subject, the verb agreeing with it (plural, or the first person)."""
     words = []
     if inner.frequency and inner.verb:
         words.append(inner.frequency[0])
@@ -76,40 +76,45 @@ def predicate(inner: Clause, plural: bool, first: bool) -> str:
     elif inner.tense in ("pres", "past") and not inner.negated:
         words.append(inner.verb.en_past if inner.tense == "past" else present(inner.verb, plural or first))
     else:
-        auxiliary, verb = split_verb(inner, plural or first, asked=inner.negated)
+        auxiliary, verb = split_verb(inner, plural or first, needs_auxiliary=inner.negated)
         words += [("cannot" if auxiliary == "can" else f"{auxiliary} not") if inner.negated else auxiliary, verb]
     return " ".join([*words, *complements(inner)])
 
 
 def question(inner: Clause) -> str:
-    """The auxiliary before the subject."""
+    """Return a clause with the auxiliary before the subject, without a question mark."""
     assert inner.subject is not None
     plural = is_plural(inner.subject)
     first = isinstance(inner.subject, NounPhrase) and inner.subject.pronoun == "I"
     subject = noun_phrase(inner.subject)
     if inner.verb is None:
         return " ".join([be(inner.tense, plural, first), subject, *complements(inner)])
-    auxiliary, verb = split_verb(inner, plural or first, asked=True)
+    auxiliary, verb = split_verb(inner, plural or first, needs_auxiliary=True)
     return " ".join([auxiliary, subject, verb, *complements(inner)])
 
 
 def be(tense: str, plural: bool, first: bool) -> str:
-    """To be, present or past."""
+    """Return the form of "to be", present or past."""
     if tense == "past":
         return "were" if plural else "was"
     return "are" if plural else "am" if first else "is"
 
 
 def present(verb: Verb, base: bool) -> str:
-    """``read`` or ``reads``."""
+    """Return the present tense: ``read`` if ``base``, else ``reads``."""
     return verb.en if base else verb.en_third
 
 
-def split_verb(inner: Clause, base: bool, asked: bool) -> tuple[str, str]:
-    """An auxiliary, and the rest of the verb; ``asked`` (or denied) verbs need an auxiliary of their own."""
+def split_verb(inner: Clause, base: bool, needs_auxiliary: bool) -> tuple[str, str]:
+    """Return the auxiliary and the infinitive of a verb.
+
+    Args:
+        base: The verb has no third-person ending: ``do``, not ``does``.
+        needs_auxiliary: In a question or a negation, where "want" needs ``do``.
+    """
     assert inner.verb is not None
     do = "do" if base else "does"
-    if inner.tense == "want" and not asked:
+    if inner.tense == "want" and not needs_auxiliary:
         return ("want to" if base else "wants to"), inner.verb.en
     auxiliaries = {"pres": do, "past": "did", "fut": "will", "can": "can", "must": "must", "want": do}
     verb = f"want to {inner.verb.en}" if inner.tense == "want" else inner.verb.en
@@ -117,7 +122,7 @@ def split_verb(inner: Clause, base: bool, asked: bool) -> tuple[str, str]:
 
 
 def complements(inner: Clause) -> list[str]:
-    """What follows the verb."""
+    """Return the words after the verb: objects, places, time, infinitive and "that" clause."""
     words = []
     if inner.adjective:
         words.append(inner.adjective.en)
@@ -125,8 +130,8 @@ def complements(inner: Clause) -> list[str]:
     words += [part[0] for part in (inner.goal, inner.place) if part]
     if inner.time and not inner.fronted:
         words.append(inner.time[0])
-    if inner.tried is not None and inner.tried.verb is not None:
-        words += ["to", inner.tried.verb.en, *complements(inner.tried)]
-    if inner.said is not None:
-        words.append(f"that {clause(inner.said)}")
+    if inner.infinitive is not None and inner.infinitive.verb is not None:
+        words += ["to", inner.infinitive.verb.en, *complements(inner.infinitive)]
+    if inner.that_clause is not None:
+        words.append(f"that {clause(inner.that_clause)}")
     return words

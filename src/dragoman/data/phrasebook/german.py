@@ -1,4 +1,4 @@
-"""Say it in German."""
+"""Write sentences of the grammar in German."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _QUESTION_WORDS = {"where": "wo", "when": "wann", "why": "warum", "what": "was"}
 
 
 def german(sentence: Sentence) -> str:
-    """The sentence with capital and punctuation."""
+    """Return the German sentence with capital and punctuation."""
     main, other, kind = sentence.main, sentence.other, sentence.kind
     if kind == "because" and other is not None:
         words = [*clause(main, "second"), ",", "weil", *clause(other, "last"), "."]
@@ -60,19 +60,20 @@ def german(sentence: Sentence) -> str:
 
 
 def punctuated(words: list[str]) -> str:
-    """Join words; of commas beside commas or full stops one mark is left, the stronger."""
-    kept: list[str] = []
+    """Join words and marks; a comma before another mark is dropped."""
+    parts: list[str] = []
     for word in words:
-        if word in ",.?" and kept and kept[-1] == ",":
-            kept.pop()
-        kept.append(word)
-    return " ".join(kept).replace(" ,", ",").replace(" .", ".").replace(" ?", "?")
+        if word in ",.?" and parts and parts[-1] == ",":
+            parts.pop()
+        parts.append(word)
+    return " ".join(parts).replace(" ,", ",").replace(" .", ".").replace(" ?", "?")
 
 
 def clause(inner: Clause, verb_place: str) -> list[str]:
-    """A clause whose finite verb stands first, second or last.
+    """Return a clause whose finite verb stands first, second or last.
 
-    The middle: time, frequency, receiver, object, nicht, place, goal, predicate; behind the verbs come the clauses.
+    Between the verbs stand time, frequency, receiver, object, nicht, place, goal and predicate, in this order; nested
+    clauses follow the last verb.
     """
     person = person_of(inner.subject)
     finite, end = verbs(inner, person)
@@ -89,14 +90,14 @@ def clause(inner: Clause, verb_place: str) -> list[str]:
 
 
 def joined(end: list[str], finite: str, inner: Clause) -> list[str]:
-    """Verbs at the end of a clause: a particle and its finite verb become one word."""
+    """Return the verbs at the end of a clause; a separable particle and its finite verb become one word."""
     if inner.verb is not None and inner.verb.particle and end == [inner.verb.particle]:
         return [inner.verb.particle + finite]
     return [*end, finite]
 
 
 def person_of(subject: Phrase | None) -> int:
-    """Which column of a verb's forms: 0 ich, 1 er, 2 wir."""
+    """Return the column of a subject in a table of verb forms: 0 for ich, 1 for er, 2 for wir."""
     if subject is None:
         return 1
     if isinstance(subject, NounPhrase) and subject.pronoun == "I":
@@ -105,7 +106,7 @@ def person_of(subject: Phrase | None) -> int:
 
 
 def verbs(inner: Clause, person: int) -> tuple[str, list[str]]:
-    """The finite verb, and the verbs at the end of the clause."""
+    """Return the finite verb, and the verbs at the end of the clause."""
     verb, tense = inner.verb, inner.tense
     if verb is None:
         return _AUXILIARIES["war" if tense == "past" else "sein"][person], []
@@ -117,7 +118,7 @@ def verbs(inner: Clause, person: int) -> tuple[str, list[str]]:
 
 
 def present(verb: Verb, person: int) -> str:
-    """The present tense, without the particle."""
+    """Return the present tense, without a separable particle."""
     if person == 1:
         return verb.de_third
     if person == 2:
@@ -128,7 +129,7 @@ def present(verb: Verb, person: int) -> str:
 
 
 def middle_field(inner: Clause) -> list[str]:
-    """What stands between the verbs."""
+    """Return the words between the finite verb and the verbs at the end, without the time."""
     words = [inner.frequency[1]] if inner.frequency else []
     case = inner.verb.case if inner.verb else "acc"
     negated = inner.negated
@@ -148,22 +149,22 @@ def middle_field(inner: Clause) -> list[str]:
 
 
 def after(inner: Clause) -> list[str]:
-    """Clauses that follow the verbs."""
+    """Return the relative clause of the object, the infinitive and the "dass" clause, which follow the verbs."""
     words: list[str] = []
     if inner.object is not None and inner.object.relative is not None and inner.object.noun is not None:
         form = "pl" if inner.object.plural else inner.object.noun.gender
         words += relative(inner.object, inner.object.relative, form)
-    if inner.tried is not None and inner.tried.verb is not None:
-        verb = inner.tried.verb
+    if inner.infinitive is not None and inner.infinitive.verb is not None:
+        verb = inner.infinitive.verb
         infinitive = [f"{verb.particle}zu{verb.de}"] if verb.particle else ["zu", verb.de]
-        words += [",", *middle_field(inner.tried), *infinitive, ","]
-    if inner.said is not None:
-        words += [",", "dass", *clause(inner.said, "last"), ","]
+        words += [",", *middle_field(inner.infinitive), *infinitive, ","]
+    if inner.that_clause is not None:
+        words += [",", "dass", *clause(inner.that_clause, "last"), ","]
     return words
 
 
 def noun_phrase(phrase: Phrase, case: str) -> list[str]:
-    """A phrase in a case."""
+    """Return a noun phrase in a case: nom, acc or dat."""
     if isinstance(phrase, And):
         return [*noun_phrase(phrase.first, case), "und", *noun_phrase(phrase.second, case)]
     if phrase.noun is None:
@@ -180,7 +181,7 @@ def noun_phrase(phrase: Phrase, case: str) -> list[str]:
 
 
 def determined(phrase: NounPhrase, case: str, form: str) -> tuple[str, str]:
-    """The determiner, and which endings adjectives have behind it."""
+    """Return the determiner, and the table of adjective endings after it: weak, mixed or strong."""
     determiner = phrase.determiner
     if determiner == "the":
         return _TABLES["article"][case][form], "weak"
@@ -197,12 +198,12 @@ def determined(phrase: NounPhrase, case: str, form: str) -> tuple[str, str]:
 
 
 def stem(adjective: Adjective) -> str:
-    """What the endings are put to."""
+    """Return the stem of an adjective, to which endings are added."""
     return DE_STEMS.get(adjective.de, adjective.de)
 
 
 def noun_form(noun: Noun | Mass, case: str, plural: bool) -> str:
-    """The noun in its case and number."""
+    """Return a noun in a case and number."""
     if isinstance(noun, Mass):
         return noun.de
     if not plural:
@@ -211,7 +212,7 @@ def noun_form(noun: Noun | Mass, case: str, plural: bool) -> str:
 
 
 def relative(head: NounPhrase, inner: Clause, form: str) -> list[str]:
-    """A relative clause between its commas."""
+    """Return a relative clause between commas."""
     if inner.gap == "subject":
         pronoun = _TABLES["relative"]["nom"][form]
         person = 2 if head.plural else 1

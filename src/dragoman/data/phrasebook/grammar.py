@@ -1,4 +1,4 @@
-"""What is drawn before it is said: phrases, clauses and sentences without words of any one language."""
+"""Phrases, clauses and sentences independent of a language: what ``derivation`` draws and each language writes."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import NamedTuple
 from dragoman.data.phrasebook.lexicon import Adjective, Mass, Noun, Verb
 
 Words = tuple[str, str, str]
-"""English, German and Chinese of a fixed expression."""
+"""A fixed expression in English, German and Chinese."""
 
 
 class NounPhrase(NamedTuple):
-    """A noun with what stands around it, or a pronoun."""
+    """A noun with its determiner, number, adjective and relative clause; or a pronoun."""
 
     noun: Noun | Mass | None
     determiner: str  # the, a, this, some, bare, count, a possessive; pronoun
     plural: bool = False
-    number: int = 0  # of a count
+    number: int = 0  # the number, if the determiner is "count"
     adjective: Adjective | None = None
     relative: Clause | None = None
     pronoun: str = ""  # I, he, she, we, they; who, what
 
 
 class And(NamedTuple):
-    """Two phrases with "and" between them."""
+    """Two noun phrases joined by "and"."""
 
     first: NounPhrase
     second: NounPhrase
@@ -33,27 +33,27 @@ Phrase = NounPhrase | And
 
 
 class Clause(NamedTuple):
-    """Who does what to whom, when and where. ``verb`` is None where something is so (``adjective``)."""
+    """A clause: subject, verb, objects, time and place. ``verb`` is None if ``adjective`` is the predicate."""
 
-    subject: Phrase | None  # None: the head of a relative clause, or of an infinitive
+    subject: Phrase | None  # None: an infinitive, or a relative clause whose head is the subject
     verb: Verb | None
     tense: str = "pres"  # pres, past, fut, can, want, must
     negated: bool = False
     adjective: Adjective | None = None
     receiver: NounPhrase | None = None
     object: NounPhrase | None = None
-    gap: str = ""  # of a relative clause: "subject" or "object" is its head
+    gap: str = ""  # for a relative clause: its head is the "subject" or the "object" of the clause
     place: Words | None = None
     goal: Words | None = None
     time: Words | None = None
-    fronted: bool = False  # is the time said first?
+    fronted: bool = False  # True if the time comes first
     frequency: Words | None = None
-    said: Clause | None = None  # that ...
-    tried: Clause | None = None  # to ...
+    that_clause: Clause | None = None  # a clause after "that"
+    infinitive: Clause | None = None  # an infinitive after "to"
 
 
 class Sentence(NamedTuple):
-    """A clause or two with their punctuation."""
+    """A main clause, and perhaps a second one with the reason or the condition."""
 
     kind: str  # statement, because, if, polar, who, what, where, when, why
     main: Clause
@@ -62,10 +62,10 @@ class Sentence(NamedTuple):
 
 
 def is_plural(phrase: Phrase) -> bool:
-    """Does the verb agree in the plural?"""
+    """True if the verb of this subject is plural."""
     return isinstance(phrase, And) or phrase.plural or phrase.pronoun in ("we", "they")
 
 
 def sentence_case(text: str) -> str:
-    """Capitalise the first letter."""
+    """Return text with a capital first letter."""
     return text[0].upper() + text[1:]

@@ -1,7 +1,7 @@
-"""The words of the phrasebook: each English lexeme with its one German and one Chinese rendering.
+"""The words of the phrasebook: each English word with one German and one Chinese translation.
 
-Tables only. German nouns carry their gender and plural, weak ones their ending; Chinese nouns their measure word.
-``kind`` says what a noun is, and verbs and adjectives say which kinds they go with, so that sentences make sense.
+German nouns have their gender and plural, weak ones their ending; Chinese nouns have their measure word. ``kind``
+classifies nouns, and verbs and adjectives list the kinds they fit, so that sentences make sense.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Noun(NamedTuple):
-    """A noun that can be counted."""
+    """A countable noun."""
 
     en: str
     en_plural: str
@@ -20,11 +20,11 @@ class Noun(NamedTuple):
     zh: str
     measure: str
     kind: str
-    weak: str = ""  # what a weak German noun adds outside the nominative singular
+    weak: str = ""  # ending of a weak German noun outside the nominative singular
 
 
 class Mass(NamedTuple):
-    """A noun that stands without an article."""
+    """An uncountable noun, used without an article."""
 
     en: str
     de: str
@@ -34,18 +34,18 @@ class Mass(NamedTuple):
 
 
 class Adjective(NamedTuple):
-    """``zh`` stands before 的; ``said`` is how Chinese says that something is so, and ``denied`` that it is not."""
+    """An adjective; ``zh`` stands before 的, ``zh_predicate`` and ``zh_negated`` are Chinese predicates."""
 
     en: str
     de: str
     zh: str
-    said: str
-    denied: str
+    zh_predicate: str
+    zh_negated: str
     kinds: frozenset[str]
 
 
 class Verb(NamedTuple):
-    """A verb with its object's kinds; German forms without the separable particle."""
+    """A verb with the kinds of its subjects and objects; German forms come without the separable particle."""
 
     en: str
     en_third: str
@@ -56,15 +56,16 @@ class Verb(NamedTuple):
     zh: str
     subjects: frozenset[str]
     objects: frozenset[str] = frozenset()
-    particle: str = ""  # of a separable verb
+    particle: str = ""  # of a separable German verb
     aux: str = "haben"
-    case: str = "acc"  # of its object
-    zh_coverb: str = ""  # 给: the object stands before the verb, behind this word
-    relative: bool = True  # may its object be the head of a relative clause?
-    fixed_zh: str = ""  # what follows 了, where the verb is a verb with its own object
+    case: str = "acc"  # case of its German object
+    zh_coverb: str = ""  # coverb such as 给, which puts the object before the verb
+    relative: bool = True  # True if its object may be the head of a relative clause
+    fixed_zh: str = ""  # object that is part of the Chinese verb, after 了
 
 
 def _kinds(words: str) -> frozenset[str]:
+    """Return the kinds that a text lists, separated by spaces."""
     return frozenset(words.split())
 
 
@@ -163,7 +164,7 @@ ADJECTIVES = [
 ]
 
 DE_STEMS = {"teuer": "teur", "müde": "müd"}
-"""Stems that change before an ending."""
+"""German adjectives whose stem changes before an ending, with that stem."""
 
 _PERSON, _LIVING = _kinds("person"), _kinds(_ALIVE)
 
@@ -307,32 +308,32 @@ _ZH_DIGITS = "零一二三四五六七八九"
 
 
 def english_number(n: int) -> str:
-    """``23`` as ``twenty-three``; 0 to 99."""
+    """Return a number from 0 to 99 in words: ``twenty-three``."""
     if n < 20:
         return _EN_ONES[n]
     return _EN_TENS[n // 10] + (f"-{_EN_ONES[n % 10]}" if n % 10 else "")
 
 
 def english_ordinal(n: int) -> str:
-    """``23`` as ``twenty-third``; 1 to 99."""
+    """Return an ordinal number from 1 to 99 in words: ``twenty-third``."""
     head, dash, last = english_number(n).rpartition("-")
     return head + dash + _EN_ORDINALS.get(last, last + "th")
 
 
 def german_number(n: int) -> str:
-    """``23`` as ``dreiundzwanzig``; 2 to 99, as they stand before a noun."""
+    """Return a number from 2 to 99 in German words, as before a noun: ``dreiundzwanzig``."""
     if n < 20:
         return _DE_ONES[n]
     return (f"{_DE_ONES[n % 10]}und" if n % 10 else "") + _DE_TENS[n // 10]
 
 
 def german_ordinal(n: int) -> str:
-    """``23`` as ``dreiundzwanzigsten``, the form after ``am``; 1 to 99."""
+    """Return an ordinal number from 1 to 99 in the German form after ``am``: ``dreiundzwanzigsten``."""
     return _DE_ORDINALS.get(n) or german_number(n) + ("ten" if n < 20 else "sten")
 
 
 def chinese_number(n: int) -> str:
-    """``23`` as 二十三; 0 to 99."""
+    """Return a number from 0 to 99 in Chinese: 二十三."""
     tens, ones = divmod(n, 10)
     if not tens:
         return _ZH_DIGITS[ones]
@@ -340,5 +341,5 @@ def chinese_number(n: int) -> str:
 
 
 def chinese_count(n: int) -> str:
-    """As ``chinese_number``, but 2 before a measure word is 两."""
+    """Return a number as before a measure word: 两 for 2, otherwise as ``chinese_number``."""
     return "两" if n == 2 else chinese_number(n)

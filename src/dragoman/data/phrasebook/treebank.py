@@ -1,6 +1,6 @@
-"""The constituency tree of what ``english`` says, with the labels and tags of the Penn Treebank.
+"""The constituency tree of the sentence that ``english`` writes, with the labels and tags of the Penn Treebank.
 
-The words are those of the sentence, with punctuation marks as words of their own.
+The words are those of the sentence; punctuation marks are words of their own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PLURAL_DETERMINERS = {"the": "the", "this": "these", "some": "some"}
 
 
 def tree(sentence: Sentence) -> str:
-    """The tree on one line, its root TOP."""
+    """Return the tree of a sentence on one line, with the root TOP."""
     main, other, kind = sentence.main, sentence.other, sentence.kind
     inner = clause(main)
     if kind == "because" and other is not None:
@@ -41,7 +41,7 @@ def tree(sentence: Sentence) -> str:
 
 
 def noun_phrase(phrase: Phrase) -> str:
-    """An NP; a relative clause stands beside an NP of its own."""
+    """Return an NP; with a relative clause, it holds a smaller NP and the clause."""
     if isinstance(phrase, And):
         return _node("NP", noun_phrase(phrase.first), "(CC and)", noun_phrase(phrase.second))
     if phrase.noun is None:
@@ -66,24 +66,24 @@ def noun_phrase(phrase: Phrase) -> str:
 
 
 def relative(head: NounPhrase, inner: Clause) -> str:
-    """An SBAR behind a noun."""
+    """Return the SBAR of a relative clause."""
     person = isinstance(head.noun, tuple) and head.noun.kind == "person"
     if inner.gap == "subject":
-        who, rest = "who", [predicate(inner, head.plural, first=False)]
+        pronoun, parts = "who", [predicate(inner, head.plural, first=False)]
     else:
-        who, rest = "whom", clause(inner)
-    return _node("SBAR", f"(WHNP (WP {who}))" if person else "(WHNP (WDT that))", _node("S", *rest))
+        pronoun, parts = "whom", clause(inner)
+    return _node("SBAR", f"(WHNP (WP {pronoun}))" if person else "(WHNP (WDT that))", _node("S", *parts))
 
 
 def clause(inner: Clause) -> list[str]:
-    """What an S holds: perhaps a time, the subject, and the VP last."""
+    """Return the children of an S: perhaps a time, then the subject and the VP."""
     assert inner.subject is not None
     parts = [noun_phrase(inner.subject), predicate(inner, is_plural(inner.subject), _is_first(inner.subject))]
     return [when(inner.time[0]), *parts] if inner.fronted and inner.time else parts
 
 
 def predicate(inner: Clause, plural: bool, first: bool) -> str:
-    """The VP."""
+    """Return the VP of a clause, its verb agreeing with the subject (plural, or the first person)."""
     front = [f"(ADVP (RB {inner.frequency[0]}))"] if inner.frequency and inner.verb else []
     if inner.verb is None:
         denied = ["(RB not)"] if inner.negated else []
@@ -92,7 +92,7 @@ def predicate(inner: Clause, plural: bool, first: bool) -> str:
         past, base = inner.tense == "past", plural or first
         word = inner.verb.en_past if past else present(inner.verb, base)
         return _node("VP", *front, *_verb("VBD" if past else "VBP" if base else "VBZ", word), *complements(inner))
-    auxiliary, verb = split_verb(inner, plural or first, asked=inner.negated)
+    auxiliary, verb = split_verb(inner, plural or first, needs_auxiliary=inner.negated)
     denied = ["(RB not)"] if inner.negated and auxiliary != "can" else []
     if auxiliary.endswith(" to"):
         return _node("VP", *front, _tagged(auxiliary.removesuffix(" to")), _to(inner.verb, inner))
@@ -101,32 +101,32 @@ def predicate(inner: Clause, plural: bool, first: bool) -> str:
 
 
 def question(inner: Clause) -> list[str]:
-    """What an SQ holds: the auxiliary, the subject, and the rest."""
+    """Return the children of an SQ: the auxiliary, the subject, and the remaining VP or complements."""
     assert inner.subject is not None
     plural, first = is_plural(inner.subject), _is_first(inner.subject)
     subject = noun_phrase(inner.subject)
     if inner.verb is None:
         return [_tagged(be(inner.tense, plural, first)), subject, *complements(inner)]
-    auxiliary, verb = split_verb(inner, plural or first, asked=True)
+    auxiliary, verb = split_verb(inner, plural or first, needs_auxiliary=True)
     return [_tagged(auxiliary), subject, _bare(verb, inner)]
 
 
 def complements(inner: Clause) -> list[str]:
-    """What follows the verb in its VP."""
+    """Return the children of a VP after its verb: objects, places, time, infinitive and "that" clause."""
     parts = [f"(ADJP (JJ {inner.adjective.en}))"] if inner.adjective else []
     parts += [noun_phrase(part) for part in (inner.receiver, inner.object) if part is not None and not part.pronoun]
     parts += [when(part[0]) for part in (inner.goal, inner.place) if part]
     if inner.time and not inner.fronted:
         parts.append(when(inner.time[0]))
-    if inner.tried is not None and inner.tried.verb is not None:
-        parts.append(_to(inner.tried.verb, inner.tried))
-    if inner.said is not None:
-        parts.append(_node("SBAR", "(IN that)", _node("S", *clause(inner.said))))
+    if inner.infinitive is not None and inner.infinitive.verb is not None:
+        parts.append(_to(inner.infinitive.verb, inner.infinitive))
+    if inner.that_clause is not None:
+        parts.append(_node("SBAR", "(IN that)", _node("S", *clause(inner.that_clause))))
     return parts
 
 
 def when(text: str) -> str:
-    """A fixed expression of time or place: a PP, an NP or an adverb."""
+    """Return a fixed expression of time or place as a PP, an NP or an ADVP."""
     words = text.split()
     if words[0] in ("on", "in", "at", "to", "into"):
         return _node("PP", f"({'TO' if words[0] == 'to' else 'IN'} {words[0]})", _nouns(words[1:]))
@@ -134,6 +134,7 @@ def when(text: str) -> str:
 
 
 def _nouns(words: list[str]) -> str:
+    """Return words such as "the 3rd of May" as an NP."""
     if "of" in words:
         place = words.index("of")
         return _node("NP", _nouns(words[:place]), _node("PP", "(IN of)", _nouns(words[place + 1 :])))
@@ -143,33 +144,38 @@ def _nouns(words: list[str]) -> str:
 
 
 def _bare(verb: str, inner: Clause) -> str:
-    """The VP of an infinitive without to; of "want to X" the VP of want."""
+    """Return the VP of an infinitive without "to"; "want to X" becomes a VP of "want"."""
     if verb.startswith("want to ") and inner.verb is not None:
         return _node("VP", "(VB want)", _to(inner.verb, inner))
     return _node("VP", *_verb("VB", verb), *complements(inner))
 
 
 def _to(verb: Verb, inner: Clause) -> str:
+    """Return the S of an infinitive with "to"."""
     return _node("S", _node("VP", "(TO to)", _node("VP", *_verb("VB", verb.en), *complements(inner))))
 
 
 def _verb(tag: str, text: str) -> list[str]:
-    """A verb, and its particle if it has one."""
-    word, *particle = text.split()
-    return [_leaf(tag, word), *(f"(PRT (RP {each}))" for each in particle)]
+    """Return the leaf of a verb, and a PRT for its particle if it has one."""
+    word, *particles = text.split()
+    return [_leaf(tag, word), *(f"(PRT (RP {particle}))" for particle in particles)]
 
 
 def _is_first(subject: Phrase) -> bool:
+    """True if the subject is "I"."""
     return isinstance(subject, NounPhrase) and subject.pronoun == "I"
 
 
 def _tagged(word: str) -> str:
+    """Return the leaf of a function word with its tag; modal verbs are MD."""
     return _leaf(_TAGS.get(word, "MD"), word)
 
 
 def _leaf(tag: str, word: str) -> str:
+    """Return a tagged word."""
     return f"({tag} {word})"
 
 
 def _node(label: str, *children: str) -> str:
+    """Return a constituent with its children."""
     return f"({label} {' '.join(children)})"
