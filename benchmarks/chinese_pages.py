@@ -16,9 +16,9 @@ from pathlib import Path
 
 import yaml
 
+from benchmarks.figure_words import Words
 from benchmarks.harness.environments import ROOT
 from docs.site.gather import DOCS, FENCE, fingerprint, front_matter, places, sources
-from dragoman.explanation.svg import Words
 
 PAGES = DOCS / "zh"
 WORDS = PAGES / "pages.yaml"

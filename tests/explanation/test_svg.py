@@ -8,10 +8,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from benchmarks.figure_words import Words, texts, translated
 from dragoman.explanation import style
 from dragoman.explanation.figures import Chart, Curve, HeatMap, curves, heat_maps
 from dragoman.explanation.style import drawn
-from dragoman.explanation.svg import DARK_OF, Words, finished, texts, translated
+from dragoman.explanation.svg import DARK_OF, finished
 from dragoman.pages.colours import DARK, oklab
 
 

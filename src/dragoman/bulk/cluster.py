@@ -176,11 +176,7 @@ class Cluster:
         return decided
 
     def _most_actors(self, job: Job) -> int:
-        """Return the number of actors that fit on the machines of the cluster.
-
-        Raises:
-            ConfigError: No machine is large enough for one.
-        """
+        """Return the number of actors that fit on the machines of the cluster."""
         machines = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         n_actors = 0
         for machine in machines:
@@ -290,12 +286,7 @@ def connected(address: str) -> Iterator[Cluster]:
 
 
 def _connect(ray: Any, address: str) -> None:
-    """Connect Ray to an address, which is reached for at most ``REACH_S`` seconds.
-
-    Raises:
-        ConfigError: The address is malformed.
-        DragomanError: The cluster cannot be reached.
-    """
+    """Connect Ray to an address, which is reached for at most ``REACH_S`` seconds."""
     host_port = re.fullmatch(r"(?:ray://)?\[?([^/]+?)\]?:(\d+)", address)
     if address not in ("local", "auto") and host_port is None:
         raise ConfigError(f"ray = {address!r}: give local, auto, or HOST:PORT of a cluster's first machine")

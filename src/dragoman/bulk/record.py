@@ -93,11 +93,7 @@ def open_record(folder: Path, facts: Mapping[str, Any], restart: bool = False) -
 
 
 def _begin(path: Path, descriptor: int, header: dict[str, Any], restart: bool) -> dict[str, FinishedShard]:
-    """Check the record against the header of this run, or begin it; return the finished shards.
-
-    Raises:
-        ConfigError: The file is not a record, or names shards translated with other facts.
-    """
+    """Check the record against the header of this run, or begin it; return the finished shards."""
     content = b"".join(iter(lambda: os.read(descriptor, 2**20), b""))
     if not MARK.startswith(content[: len(MARK)]):
         raise ConfigError(f"{path}: exists and is not a record of this version of dragoman; choose another folder")
@@ -118,11 +114,7 @@ def _begin(path: Path, descriptor: int, header: dict[str, Any], restart: bool) -
 
 
 def _read(path: Path, content: bytes) -> tuple[dict[str, Any], dict[str, FinishedShard]]:
-    """Return the header of a record, and its finished shards by name.
-
-    Raises:
-        DragomanError: A line is damaged.
-    """
+    """Return the header of a record, and its finished shards by name."""
     try:
         header, *lines = (json.loads(line) for line in content.split(b"\n")[:-1])
         shards = [FinishedShard(**line) for line in lines]

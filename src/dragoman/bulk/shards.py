@@ -182,12 +182,7 @@ def _translate_cells(task: _Task, cells: Sequence[str | None], first: int) -> li
 
 @contextmanager
 def _table(path: Path) -> Iterator[Any]:
-    """Open a ``.parquet`` file as a ``pyarrow.parquet.ParquetFile``.
-
-    Raises:
-        ConfigError: pyarrow is not installed.
-        DataError: The file is missing, damaged or not Parquet, found now or while the body reads it.
-    """
+    """Open a ``.parquet`` file as a ``pyarrow.parquet.ParquetFile``."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -210,11 +205,7 @@ def _row_groups(table: Any) -> Iterator[Any]:
 
 
 def _column(path: Path, table: Any, column: str | None) -> str:
-    """Return the name of the column to translate: ``column``, or the only column of text.
-
-    Raises:
-        DataError: There is no such column, or several and none is chosen; or a column ``translation`` exists already.
-    """
+    """Return the name of the column to translate: ``column``, or the only column of text."""
     import pyarrow as pa
 
     def is_text(kind: Any) -> bool:

@@ -93,11 +93,7 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _refuse_archive(path: Path, stream: BinaryIO) -> None:
-    """Check by the first bytes of a stream that it is not an archive; the bytes stay to be read.
-
-    Raises:
-        DataError: It is an archive, or is truncated at its beginning.
-    """
+    """Check by the first bytes of a stream that it is not an archive; the bytes stay to be read."""
     try:
         start = stream.peek(512)  # type: ignore[attr-defined]
     except (EOFError, OSError, zlib.error) as error:

@@ -123,11 +123,7 @@ def read_pairs(src: Path | str, tgt: Path | str) -> Iterator[tuple[str, str]]:
 
 
 def _decode(body: bytes, path: Path, number: int) -> str:
-    """Decode one line of training text, without its LF.
-
-    Raises:
-        DataError: The line is too long, not UTF-8 or has a NUL; the message names the byte.
-    """
+    """Decode one line of training text, without its LF."""
     if len(body) > MAX_LINE_BYTES:
         raise DataError(
             f"{path}:{number}: the line is longer than {MAX_LINE_BYTES:,} bytes; is this a text file with one "

@@ -186,11 +186,7 @@ class _Writer:
         self._parts.append(Part(n_kept, entry.name, entry.weight, entry.begin, entry.tgt_lang))
 
     def about(self) -> dict[str, Any]:
-        """Return the content of ``store.json``.
-
-        Raises:
-            DataError: No pair was kept.
-        """
+        """Return the content of ``store.json``."""
         report = self.report
         if not report.kept:
             raise DataError(
@@ -368,11 +364,7 @@ class _Rows:
     """
 
     def __init__(self, folder: Path, values: str, ends: str, n: int, size: int, dtype: np.dtype[Any]) -> None:
-        """Open the files of ``n`` rows with ``size`` values together.
-
-        Raises:
-            OSError, ValueError: The files contradict these numbers, or each other.
-        """
+        """Open the files of ``n`` rows with ``size`` values together."""
         self.dtype = dtype
         self._n, self._size = n, size
         self._values, self._ends = folder / values, folder / ends
@@ -386,11 +378,7 @@ class _Rows:
             raise ValueError(f"{ends} does not fit {values}")
 
     def row(self, index: int) -> bytes:
-        """Return the bytes of one row.
-
-        Raises:
-            DataError: The files were cut or damaged after they were opened.
-        """
+        """Return the bytes of one row."""
         if not 0 <= index < self._n:
             raise IndexError(f"row {index} of {self._n}")
         start, end = _TWO_OFFSETS(self._read(self._ends, 16, 8 * index))
@@ -416,11 +404,7 @@ class _Rows:
         return np.frombuffer(self._read(self._ends, 8 * count, 8 * first), "<i8")
 
     def _read(self, path: Path, n_bytes: int, place: int) -> bytes:
-        """Read bytes of a file at a place.
-
-        Raises:
-            DataError: The file cannot be read, or was truncated.
-        """
+        """Read bytes of a file at a place."""
         try:
             data = os.pread(self._descriptors[path], n_bytes, place)
         except OSError as error:

@@ -91,11 +91,7 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _places(path: Path, first: list[str], columns: Columns | None) -> tuple[int, int]:
-    """Return the numbers of the source and the target column, from 0.
-
-    Raises:
-        DataError: A column does not exist, or must be chosen.
-    """
+    """Return the numbers of the source and the target column, from 0."""
     if columns is None and len(first) > 2 and not _has_headings(first, 0, 1, None):
         raise DataError(f"{path}:1: {_cells(first)} ({_shown(first)}); choose source and target, for example "
                         "--columns 1,2")  # fmt: skip

@@ -112,11 +112,7 @@ class _Memory:
         self._is_tmx = False
 
     def units(self) -> Iterator[Unit]:
-        """Yield each unit as soon as its end has been read.
-
-        Raises:
-            DataError: The file cannot be read, is not well-formed, or has a refused part.
-        """
+        """Yield each unit as soon as its end has been read."""
         parser = self._parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.StartElementHandler = self._start

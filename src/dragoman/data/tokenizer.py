@@ -398,12 +398,7 @@ def learn_tokenizers(
 
 
 def _train(lines: Sequence[str], config: TokenizerConfig, vocab_size: int, tags: Sequence[str]) -> bytes:
-    """Run SentencePiece's trainer, with a lower ``vocab_size`` if the text yields fewer subwords; return the model.
-
-    Raises:
-        ConfigError: ``vocab_size`` is too small for the single characters.
-        DataError: SentencePiece cannot learn from this text.
-    """
+    """Run SentencePiece's trainer, with a lower ``vocab_size`` if the text yields fewer subwords; return the model."""
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(

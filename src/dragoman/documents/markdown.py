@@ -127,11 +127,7 @@ def _in_cell(text: str) -> str:
 
 @cache
 def _parser() -> Any:
-    """Return the Markdown parser.
-
-    Raises:
-        ConfigError: markdown-it-py is not installed.
-    """
+    """Return the Markdown parser."""
     try:
         from markdown_it import MarkdownIt
     except ImportError:

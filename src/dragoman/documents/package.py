@@ -121,11 +121,7 @@ def _data_sheets(data: bytes, translated: Collection[str]) -> tuple[Untranslated
 
 
 def _check(archive: zipfile.ZipFile, suffix: str, info: DocumentInfo) -> None:
-    """Check an archive by its directory, before anything is unpacked.
-
-    Raises:
-        DataError: It is not an office file of this kind, is encrypted, or would unpack to too much.
-    """
+    """Check an archive by its directory, before anything is unpacked."""
     members = archive.infolist()
     names = [member.filename for member in members]
     if _CORE[suffix] not in names:

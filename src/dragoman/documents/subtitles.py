@@ -65,11 +65,7 @@ def read(data: bytes, info: DocumentInfo) -> Document:
 
 
 def _lines(text: str, cues: Sequence[re.Match[str]], info: DocumentInfo) -> tuple[list[_Line], int]:
-    """Return the lines of all cues, and the place in the text where the last one ends.
-
-    Raises:
-        DataError: A cue ends before it begins.
-    """
+    """Return the lines of all cues, and the place in the text where the last one ends."""
     lines: list[_Line] = []
     copied_to = 0
     for number, cue in enumerate(cues):

@@ -41,11 +41,7 @@ def read(data: bytes, info: DocumentInfo) -> Document:
 
 
 def _wanted_columns(headings: list[str], info: DocumentInfo) -> list[int]:
-    """Return the numbers of the columns to translate, from 0 and ascending.
-
-    Raises:
-        DataError: Several columns and none chosen, or a heading that the table lacks or has twice.
-    """
+    """Return the numbers of the columns to translate, from 0 and ascending."""
     columns = info.columns or (headings if len(headings) == 1 else ())
     available = ", ".join(headings[:20])
     if not columns:
@@ -74,11 +70,7 @@ def _rows(text: str, is_tsv: bool, info: DocumentInfo) -> tuple[str, list[list[C
 
 
 def _cut(text: str, separator: str, is_tsv: bool, info: DocumentInfo) -> list[list[Cell]]:
-    """Return the cells of each row for one separator.
-
-    Raises:
-        DataError: A quotation mark does not end where its cell does.
-    """
+    """Return the cells of each row for one separator."""
     quoted = "" if is_tsv else r'"(?:[^"]|"")*"|'
     cell = re.compile(rf"({quoted}[^{separator}\n]*?)({separator}|\r?\n|\r?\Z)")
     rows: list[list[Cell]] = [[]]

@@ -64,11 +64,6 @@ class Opened:
         """Every text to translate, once, in document order."""
         return list(dict.fromkeys(unit.plain for unit in units_of(self.document.parts) if has_words(unit.plain)))
 
-    @property
-    def has_tags(self) -> bool:
-        """True if a unit has tags, whose places are found by word alignments."""
-        return any(tag.share is None for unit in units_of(self.document.parts) for tag in unit.tags)
-
     def finish(self, translations: Mapping[str, Translation]) -> tuple[bytes, Report]:
         """Return the bytes of the translated file, and the report.
 
@@ -178,11 +173,7 @@ def translate_document(
 
 
 def _pairs(src: Path, out: Path) -> Iterator[tuple[Path, Path]]:
-    """Yield each document to read with the path to write its translation to.
-
-    Raises:
-        DataError: ``out`` is in the folder ``src`` or has another suffix, or ``src`` holds no documents.
-    """
+    """Yield each document to read with the path to write its translation to."""
     if src.is_dir():
         files = [path for path in sorted(src.rglob("*")) if path.is_file()]
         documents = [path for path in files if format_of(path.name) is not None]
@@ -200,12 +191,7 @@ def _pairs(src: Path, out: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def _content(path: Path) -> bytes:
-    """Read the bytes of a file.
-
-    Raises:
-        DataError: It has more than ``MOST_BYTES``.
-        DragomanError: It cannot be read.
-    """
+    """Read the bytes of a file."""
     with explained(path):
         if path.stat().st_size > MOST_BYTES:
             raise DataError(f"{path}: more than {MOST_BYTES:,} bytes, too many for a document")

@@ -65,11 +65,7 @@ def _is_translated(token: Token, inherited: bool) -> bool:
 
 
 def _with_language(token: Token, attribute: str, info: DocumentInfo) -> str:
-    """Return the tag that declares the target language, with the language added if it has none.
-
-    Raises:
-        DataError: It declares another language than the model writes.
-    """
+    """Return the tag that declares the target language, with the language added if it has none."""
     source, declared = token.source, token.get(attribute)
     if declared is None:
         if info.tgt_lang is None:

@@ -62,11 +62,7 @@ def check(data: bytes, info: DocumentInfo) -> Text:
 
 
 def _lxml() -> Any:
-    """Return the module ``lxml.etree``.
-
-    Raises:
-        ConfigError: lxml is not installed.
-    """
+    """Return the module ``lxml.etree``."""
     try:
         from lxml import etree
     except ImportError:

@@ -180,11 +180,7 @@ def _readable(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[str, ...]:
 
 
 def _ids(translator: Translator, tokenizer: Tokenizer, text: str, what: str) -> list[int]:
-    """Encode one text; messages call it ``what``.
-
-    Raises:
-        DecodeError: It is blank or too long.
-    """
+    """Encode one text; messages call it ``what``."""
     if not text.strip():
         raise DecodeError(f"there is nothing to explain: {what} is blank")
     ids = tokenizer.encode([text])[0]

@@ -22,9 +22,8 @@ from pathlib import Path
 
 from dragoman.data.phrasebook.chinese import chinese
 from dragoman.data.phrasebook.derivation import SPLITS, derive
-from dragoman.data.phrasebook.english import english
+from dragoman.data.phrasebook.english import english, tree
 from dragoman.data.phrasebook.german import german
-from dragoman.data.phrasebook.treebank import tree
 from dragoman.errors import ConfigError
 
 LANGUAGES = ("de", "zh")
