@@ -172,7 +172,7 @@ def _sets(settings: Mapping[str, Any], texts: TextSets) -> dict[str, tuple[TextF
 
 
 def _with_languages(entry: TextFiles, langs: tuple[str | None, str | None]) -> TextFiles:
-    """Return a text with its two languages: its own, else those of the configuration, else of the file names."""
+    """Return a text with both languages, taken from itself, else from ``langs``, else from the file names."""
     src, tgt = entry.src_lang or langs[0], entry.tgt_lang or langs[1]
     if src is None or tgt is None:
         src_by_name, tgt_by_name = languages_of([entry])

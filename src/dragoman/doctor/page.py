@@ -11,6 +11,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,13 +23,13 @@ from dragoman.doctor.facts import fact_rows
 from dragoman.doctor.findings import Finding
 from dragoman.doctor.text_checks import Examination, log_ratio
 from dragoman.errors import ConfigError
-from dragoman.explanation.figures import matplotlib_for
-from dragoman.explanation.style import BLUE, INK, ORANGE, no_figures
+from dragoman.explanation.figures import Bar, Bars, Chart, Curve, bars, curves
+from dragoman.explanation.style import BLUE, INK, ORANGE, drawing, fit, new_figure, no_figures
 from dragoman.files import explained, write_text
 from dragoman.pages.render import render
 from dragoman.training.record import Record
 
-WIDTH, HEIGHT = 4.7, 3.0  # inches: narrow, so that the letters are still large on a phone
+WIDTH, HEIGHT = 3.6, 2.4  # size of the axes in inches: narrow, so that letters are still large on a phone
 MAX_POINTS = 2000  # points of a curve; longer ones are thinned
 
 
@@ -88,30 +89,23 @@ class Figure(NamedTuple):
 # --- figures ----------------------------------------------------------------------------------------------------------
 
 
-def _style() -> dict[str, Any]:
-    """Return matplotlib's settings for all figures of a page."""
-    return {
-        "font.size": 11, "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "#555555",
-        "axes.labelcolor": INK, "text.color": INK, "xtick.color": "#444444", "ytick.color": "#444444",
-        "axes.grid": True, "grid.color": "#ececec", "axes.axisbelow": True, "svg.fonttype": "path",
-        "svg.hashsalt": "dragoman", "figure.facecolor": "white",
-    }  # fmt: skip
+def figures_of(text: Examination | None, run: Record | None) -> list[Figure]:
+    """Draw the figures of a corpus, of a run, or of both.
 
-
-def _figure(pyplot: Any, draw: Any, title: str, about: str) -> Figure:
-    """Return a drawing as SVG to be placed in a page.
-
-    Args:
-        pyplot: matplotlib's module.
-        draw: Draws on the axes that it gets.
-        title: Title, from which the ids of the drawing's parts are made.
-        about: Caption.
+    Raises:
+        ConfigError: matplotlib is not installed.
     """
-    figure, axes = pyplot.subplots(figsize=(WIDTH, HEIGHT), layout="constrained")
-    draw(axes)
+    text_figures = [] if text is None else corpus_figures(text)
+    return text_figures + ([] if run is None else run_figures(run))
+
+
+def _as_svg(figure: Any, title: str, about: str) -> Figure:
+    """Return a figure of matplotlib as SVG to be placed in a page, with its title and caption."""
+    from matplotlib import rc_context
+
     out = io.StringIO()
-    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    pyplot.close(figure)
+    with rc_context({"svg.fonttype": "path", "svg.hashsalt": "dragoman"}):
+        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     svg = out.getvalue()
     svg = svg[svg.index("<svg") :].rstrip()
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
@@ -122,41 +116,43 @@ def _figure(pyplot: Any, draw: Any, title: str, about: str) -> Figure:
     return Figure(title, about, Markup(svg))
 
 
-def figures_of(text: Examination | None, run: Record | None) -> list[Figure]:
-    """Draw the figures of a corpus, of a run, or of both.
-
-    Raises:
-        ConfigError: matplotlib is not installed.
-    """
-    pyplot = matplotlib_for([])
-    with pyplot.rc_context(_style()):
-        text_figures = [] if text is None else corpus_figures(pyplot, text)
-        return text_figures + ([] if run is None else run_figures(pyplot, run))
+def _histogram(draw: Callable[..., None], values: Any, title: str, about: str) -> Figure:
+    """Return a figure that ``draw(axes, values)`` draws."""
+    with drawing():
+        figure, axes = new_figure(1, 1)
+        draw(axes[0, 0], values)
+        fit(figure, axes, WIDTH, HEIGHT)
+    return _as_svg(figure, title, about)
 
 
-def corpus_figures(pyplot: Any, examination: Examination) -> list[Figure]:
+def corpus_figures(examination: Examination) -> list[Figure]:
     """Draw the lengths, length ratios, scores and repetitions of a corpus."""
-
-    def figure(draw: Callable[..., None], data: Any, title: str, about: str) -> Figure:
-        return _figure(pyplot, lambda axes: draw(axes, data), title, about)
-
     figures = [
-        figure(_lengths, examination.words, "How long the sentences are",
-               "In words; Chinese and Japanese in characters. The longest 0.5% are not shown."),
-        figure(_ratios, log_ratio(examination.characters), "Length of the target relative to its source",
-               "Characters of the target over characters of the source, 5 added to both. Pairs far from the middle are "
-               "rarely translations. The outermost bars include all values beyond them."),
+        _histogram(_lengths, examination.words, "How long the sentences are",
+                   "In words; Chinese and Japanese in characters. The longest 0.5% are not shown."),
+        _histogram(_ratios, log_ratio(examination.characters), "Length of the target relative to its source",
+                   "Characters of the target over characters of the source, 5 added to both. Pairs far from the middle "
+                   "are rarely translations. The outermost bars include all values beyond them."),
     ]  # fmt: skip
     if len(examination.scores):
-        figures.append(
-            figure(_scores, examination.scores, "Do the two sides translate each other?",
-                   "Evidence in nats for a true pair, from words, length, numbers and last mark. Below 0 a random pair "
-                   "is likelier. The outermost bars include all values beyond them.")
-        )  # fmt: skip
-    kinds = ("duplicate", "near-duplicate", "source-repeated", "target-repeated")
-    if repeats := [finding for finding in examination.findings if finding.name in kinds]:
+        about = (
+            "Evidence in nats for a true pair, from words, length, numbers and last mark. Below 0 a random pair is "
+            "likelier. The outermost bars include all values beyond them."
+        )
+        figures.append(_histogram(_scores, examination.scores, "Do the two sides translate each other?", about))
+    names = {
+        "duplicate": "the same pair", "near-duplicate": "the same pair except for case and punctuation",
+        "source-repeated": "the same source, another target", "target-repeated": "the same target, another source",
+    }  # fmt: skip
+    by_name = {finding.name: finding for finding in examination.findings}
+    repeats = [
+        Bar(label, by_name[name].n, text=f"{by_name[name].n:,} ({by_name[name].share:.1%})")
+        for name, label in names.items()
+        if name in by_name
+    ]
+    if repeats:
         about = f"Pairs that repeat an earlier line, of {examination.pairs:,}."
-        figures.append(figure(_repeats, repeats, "Repeated lines", about))
+        figures.append(_as_svg(bars([Bars(repeats, "pairs")], width=2.4), "Repeated lines", about))
     return figures
 
 
@@ -174,12 +170,12 @@ def _lengths(axes: Any, words: NDArray[np.integer[Any]], unit: str = "words") ->
     for i, (median, _, name, colour) in enumerate(peaks):
         axes.text(0.98, 0.95 - 0.11 * i, f"{name}: median {median:.0f}", color=colour, transform=axes.transAxes,
                   ha="right", va="top", fontweight="bold")  # fmt: skip
-    axes.set_ylim(0, tallest * 1.08)
+    axes.set_ylim(0, tallest * 1.35)  # leaves room for the names of the curves
     axes.set_xlim(left=0, right=edges[-1])
-    _thousands(axes.xaxis, 7)
+    _whole_numbers(axes.xaxis, 7)
     axes.set_xlabel(f"{unit} in a line" if width == 1 else f"{unit} in a line, by {width}")
     axes.set_ylabel("pairs")
-    _thousands(axes.yaxis)
+    _whole_numbers(axes.yaxis)
 
 
 def _ratios(axes: Any, ratio: NDArray[np.float64]) -> None:
@@ -198,7 +194,7 @@ def _ratios(axes: Any, ratio: NDArray[np.float64]) -> None:
                   textcoords="offset points", va="center")  # fmt: skip
     axes.set_xlabel("target length / source length (log scale)")
     axes.set_ylabel("pairs (log scale)")
-    _thousands(axes.yaxis)
+    _whole_numbers(axes.yaxis)
 
 
 def _scores(axes: Any, scores: NDArray[np.float32]) -> None:
@@ -217,50 +213,47 @@ def _scores(axes: Any, scores: NDArray[np.float32]) -> None:
     axes.text(0.02, 0.96, f"below 0:\n{n:,} pairs", color=ORANGE, transform=axes.transAxes, va="top", fontweight="bold")
     axes.set_xlabel("score of a pair (nats)")
     axes.set_ylabel("pairs (log scale)")
-    _thousands(axes.yaxis)
+    _whole_numbers(axes.yaxis)
 
 
-def _repeats(axes: Any, repeats: Sequence[Finding]) -> None:
-    """Draw a bar for each kind of repetition."""
-    names = {
-        "duplicate": "the same pair", "near-duplicate": "the same pair but for\ncase and punctuation",
-        "source-repeated": "the same source,\nanother target", "target-repeated": "the same target,\nanother source",
-    }  # fmt: skip
-    shown = [finding for name in reversed(names) for finding in repeats if finding.name == name]
-    bars = axes.barh([names[f.name] for f in shown], [f.n for f in shown], color=BLUE, height=0.6)
-    axes.bar_label(bars, [f"{f.n:,} ({f.share:.1%})" for f in shown], padding=5)
-    axes.set_xlim(0, max(f.n for f in shown) * 1.75)
-    axes.grid(axis="y", visible=False)
-    axes.set_xlabel("pairs")
-    _thousands(axes.xaxis, 4)
-
-
-def run_figures(pyplot: Any, run: Record) -> list[Figure]:
+def run_figures(run: Record) -> list[Figure]:
     """Draw perplexity, quality, learning rate, gradient and speed of a run by step, and the lengths of its text."""
     figures = []
+
+    def add(lines: list[Curve], title: str, about: str, y_label: str, **options: Any) -> None:
+        chart = Chart(lines, "step", y_label, **options)
+        figures.append(_as_svg(curves([chart], width=WIDTH, height=HEIGHT), title, about))
+
     if run.losses():
+        lines = []
+        for events, name, colour in ((run.reports, "training", BLUE), (run.validations, "validation", ORANGE)):
+            steps, losses = _curve(events, "loss")
+            perplexities = [math.exp(min(loss, 50.0)) for loss in losses]
+            lines.append(Curve(name, steps, perplexities, colour=colour, points=name == "validation"))
         about = "Perplexity for each target subword; training is with dropout, validation without. Lower is better."
-        figures.append(_figure(pyplot, lambda axes: _perplexities(axes, run), "Perplexity", about))
+        add(lines, "Perplexity", about, "perplexity (log scale)", y_log=10)
     if len(run.validations) > 1:
+        lines = []
+        for field, name, colour in (("bleu", "BLEU", BLUE), ("chrf", "chrF", ORANGE), ("f1", "bracket F1", BLUE)):
+            steps, values = _curve(run.validations, field)
+            if steps:
+                label = f"{name} {values[-1]:.1f}"
+                lines.append(Curve(label, steps, values, colour=colour, dashed=field == "chrf", points=True))
         about = "BLEU and chrF of greedy translations of the validation set. Higher is better."
-        figures.append(_figure(pyplot, lambda axes: _qualities(axes, run), "Quality of translations", about))
+        add(lines, "Quality of translations", about, "points out of 100", y_range=(0, None))
     for field, title, about, unit in (
         ("lr", "Learning rate", "As each report gives it.", "learning rate"),
         ("grad_norm", "Gradient", "Norm over all parameters, before clipping.", "norm of the gradient"),
-        (
-            "tokens_per_s",
-            "Speed",
-            "As each report gives it, without saving and validating.",
-            "target tokens/s",
-        ),
+        ("tokens_per_s", "Speed", "As each report gives it, without saving and validating.", "target tokens/s"),
     ):
         steps, values = _curve(run.reports, field)
         if len(steps) > 1:
-            figures.append(_figure(pyplot, _line(steps, values, unit), title, about))
+            add([Curve("", steps, values)], title, about, unit, y_range=(0, None))
     if lengths := run.lengths():
-        figures.append(_figure(pyplot, lambda axes: _lengths(axes, np.stack(lengths, 1), "subwords"),
-                               "How long the sentences are", "In subwords, after the training text was cleaned. "
-                               "The longest 0.5% are not shown."))  # fmt: skip
+        figures.append(
+            _histogram(partial(_lengths, unit="subwords"), np.stack(lengths, 1), "How long the sentences are",
+                       "In subwords, after the training text was cleaned. The longest 0.5% are not shown.")
+        )  # fmt: skip
     return figures
 
 
@@ -271,85 +264,10 @@ def _curve(events: Sequence[dict[str, Any]], field: str) -> tuple[list[int], lis
     return [step for step, _ in points], [value for _, value in points]
 
 
-def _line(steps: list[int], values: list[float], unit: str) -> Any:
-    """Return a function that draws one curve on the axes it gets."""
-
-    def draw(axes: Any) -> None:
-        axes.plot(steps, values, color=BLUE, linewidth=1.5)
-        axes.set_xlabel("step")
-        axes.set_ylabel(unit)
-        axes.set_ylim(bottom=0)
-        if max(values) >= 1000:
-            _thousands(axes.yaxis)
-        elif max(values) < 0.1:
-            axes.yaxis.set_major_formatter("{x:g}")
-        _thousands(axes.xaxis, 6)
-
-    return draw
-
-
-def _perplexities(axes: Any, run: Record) -> None:
-    """Draw the training and validation perplexity of a run."""
-    ends = []
-    for events, name, colour, marker in (
-        (run.reports, "training", BLUE, ""),
-        (run.validations, "validation", ORANGE, "o"),
-    ):
-        steps, losses = _curve(events, "loss")
-        if steps:
-            values = [math.exp(min(loss, 50.0)) for loss in losses]
-            axes.plot(steps, values, color=colour, linewidth=1.8, marker=marker, markersize=4)
-            ends.append((steps[-1], values[-1], name, colour))
-    axes.set_yscale("log")
-    axes.set_xlabel("step")
-    axes.set_ylabel("perplexity (log scale)")
-    _plain_log(axes.yaxis)
-    _thousands(axes.xaxis, 6)
-    _label_ends(axes, ends)
-
-
-def _qualities(axes: Any, run: Record) -> None:
-    """Draw BLEU and chrF of a run, or the bracket F1 of a parser."""
-    ends = []
-    fields = (("bleu", "BLEU", BLUE, "-"), ("chrf", "chrF", ORANGE, "--"), ("f1", "bracket F1", BLUE, "-"))
-    for field, name, colour, style in fields:
-        steps, values = _curve(run.validations, field)
-        if steps:
-            axes.plot(steps, values, style, color=colour, linewidth=1.8, marker="o", markersize=4)
-            ends.append((steps[-1], values[-1], f"{name} {values[-1]:.1f}", colour))
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel("step")
-    axes.set_ylabel("points out of 100")
-    _thousands(axes.xaxis, 6)
-    _label_ends(axes, ends)
-
-
-def _label_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]]) -> None:
-    """Write the name of each curve next to its end, at least 20 pixels apart; an end is (x, y, name, colour)."""
-    axes.margins(x=0.02)
-    pixels = axes.transData.transform
-    places = sorted(((float(pixels((x, y))[1]), x, y, name, colour) for x, y, name, colour in ends))
-    below = -math.inf
-    for pixel, x, y, name, colour in places:
-        height = max(pixel, below + 20)
-        below = height
-        axes.annotate(name, (x, y), xytext=(8, (height - pixel) * 72 / axes.figure.dpi), textcoords="offset points",
-                      color=colour, fontweight="bold", va="center", annotation_clip=False)  # fmt: skip
-
-
-def _thousands(axis: Any, at_most: int | None = None) -> None:
+def _whole_numbers(axis: Any, at_most: int | None = None) -> None:
     """Label an axis with whole numbers such as 1,000, with ``at_most`` ticks if that is given."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     if at_most is not None:
         axis.set_major_locator(MaxNLocator(at_most, integer=True))
-
-
-def _plain_log(axis: Any) -> None:
-    """Label a logarithmic axis with 1, 2, 5, 10, 20 ... instead of powers."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    axis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5), numticks=12))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())

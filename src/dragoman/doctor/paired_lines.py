@@ -1,7 +1,7 @@
 """Read the sentence pairs of a text in chunks, and draw a sample of them.
 
-Tables and translation memories are read by the rules of training. Two files are read whatever bytes they contain, and
-what is odd in the bytes is counted.
+Tables and translation memories are read by the rules of training. Two files are read even where their bytes are not
+valid text; such bytes are counted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Sides = tuple[list[str], list[str]]
 
 
 class Side:
-    """One file, read line by line whatever bytes it contains; what is odd in the bytes is counted in ``tallies``."""
+    """One file, read line by line; lines with invalid or odd bytes are read too, and counted in ``tallies``."""
 
     def __init__(self, path: Path, tallies: dict[str, Tally] | None = None) -> None:
         refuse_a_pipe(path)  # it is read twice
@@ -55,7 +55,7 @@ class Side:
                 yield line.text
 
     def _check(self, line: Line) -> None:
-        """Count what is odd in the bytes of a line."""
+        """Count the problems that the bytes of a line show."""
         raw, number, text = self.raw, self.n_lines, line.text
         if number == 1 and raw.startswith(BOM_BYTES):
             self._add("byte-order-mark", "")
@@ -79,7 +79,7 @@ class Pairs:
 
     Args:
         text: Two files, a table or a translation memory.
-        tallies: Counts by kind, to which is added what is odd in the bytes of two files.
+        tallies: Counts by kind, to which problems with the bytes of two files are added.
 
     Raises:
         DataError: A file is a pipe.
