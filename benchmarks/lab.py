@@ -11,8 +11,8 @@ from typing import Any
 from benchmarks.harness.environments import ROOT
 from dragoman.explanation.figures import save
 from dragoman.lab import EXPERIMENTS
+from dragoman.lab.experiment import experiment_module, plain
 from dragoman.lab.page import WORDS
-from dragoman.lab.report import experiment, plain
 
 HERE = ROOT / "docs/lab"
 HEAD = """# The laboratory's report
@@ -68,7 +68,7 @@ def restate(folder: Path) -> None:
     """
     path = folder / "numbers.json"
     record = json.loads(path.read_text(encoding="utf-8"))
-    module = experiment(record["experiment"])
+    module = experiment_module(record["experiment"])
     record["claim"] = EXPERIMENTS[record["experiment"]]
     record["verdict"] = [plain(claim._asdict()) for claim in module.verdict(record["numbers"])]
     if hasattr(module, "sections"):

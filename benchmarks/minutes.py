@@ -20,7 +20,7 @@ from benchmarks.harness.environments import ROOT
 from benchmarks.harness.runs import evaluation, events, last, training
 from benchmarks.record import save
 from dragoman.config import read_yaml
-from dragoman.lab.architectures import by_the_clock
+from dragoman.lab.architectures import clock_settings
 
 RECIPE = ROOT / "configs/multi30k-20min.yaml"
 TARGETS = (36.0, 39.1)
@@ -44,7 +44,7 @@ def text_files(data: Path | None, folder: Path) -> tuple[str, Path]:
 
 def train(run: Path, corpus: Path, config: Path, minutes: float, more: list[str]) -> None:
     """Train with the limit, whose cosine follows the clock."""
-    settings = [f"train.{name}={value}" for name, value in by_the_clock(minutes).items()]
+    settings = [f"train.{name}={value}" for name, value in clock_settings(minutes).items()]
     settings += [f"model.dropout={SHORT_DROPOUT}"] if minutes < SHORT else []
     settings += more
     text, valid = ((corpus / f"{name}.en", corpus / f"{name}.de") for name in ("train", "val"))

@@ -11,7 +11,8 @@ import pytest
 
 from benchmarks.lab import HERE, found_in, index, page, publish, restate
 from dragoman.lab import EXPERIMENTS
-from dragoman.lab.report import Lab, run_experiment
+from dragoman.lab.experiment import Lab
+from dragoman.lab.report import run_experiment
 
 
 def test_the_pages_are_made_from_the_numbers_and_show_every_figure() -> None:

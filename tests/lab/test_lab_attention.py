@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dragoman.lab import attention, scaling
-from dragoman.lab.report import Lab
+from dragoman.lab.experiment import Lab
 from dragoman.reference import attend
 
 

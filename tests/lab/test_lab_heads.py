@@ -14,19 +14,20 @@ import torch
 from dragoman.data.batching import Batch, all_batches
 from dragoman.data.store import Store
 from dragoman.errors import ConfigError
+from dragoman.lab.experiment import Lab
 from dragoman.lab.pruning import (
     HABITS,
     Head,
-    _shares,
     all_heads,
     attentions,
     bootstrapped,
+    habit_weights,
     habits,
     kind_of,
     sentence_losses,
     without,
 )
-from dragoman.lab.report import Lab, run_experiment
+from dragoman.lab.report import run_experiment
 from dragoman.progress import Ticker
 from dragoman.training.validation import validator
 from dragoman.translation.translator import Translator
@@ -97,7 +98,7 @@ def test_the_bootstrap_knows_what_cannot_vary() -> None:
 def test_shares_are_those_counted_one_by_one() -> None:
     weights = torch.rand(2, 3, 5, 5)
     last = torch.tensor([4, 2])
-    encoder, decoder, cross = (_shares(weights, kind, last) for kind in ("encoder", "decoder", "cross"))
+    encoder, decoder, cross = (habit_weights(weights, kind, last) for kind in ("encoder", "decoder", "cross"))
     for b, h, q in np.ndindex(2, 3, 5):
         row = weights[b, h, q].tolist()
 

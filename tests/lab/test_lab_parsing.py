@@ -12,7 +12,8 @@ from dragoman.data import phrasebook
 from dragoman.errors import ConfigError
 from dragoman.evaluation.bracket_f1 import bracket_scores
 from dragoman.lab import parsing
-from dragoman.lab.report import Lab, run_experiment
+from dragoman.lab.experiment import Lab
+from dragoman.lab.report import run_experiment
 from dragoman.parsing.trees import Tree, right_branching, tree_of, write_tree
 from dragoman.translation.notes import Note
 from dragoman.translation.translator import Translation

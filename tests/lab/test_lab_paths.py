@@ -14,7 +14,8 @@ import torch
 from dragoman.config import Config, TrainConfig
 from dragoman.errors import DragomanError
 from dragoman.lab import architectures, complexity, costs, paths
-from dragoman.lab.report import Lab, run_experiment
+from dragoman.lab.experiment import Lab
+from dragoman.lab.report import run_experiment
 from dragoman.lab.runs import corpus_config
 from dragoman.model.attention import attend
 
@@ -95,8 +96,8 @@ def test_operations_are_those_of_the_formulas() -> None:
 @pytest.mark.parametrize("layer", costs.LAYERS, ids=lambda layer: layer.name)
 def test_what_is_timed_is_what_is_counted(layer: costs.Layer) -> None:
     torch.manual_seed(0)
-    given = [torch.randn(1, 192, 8), *costs.weights(layer, 8, torch.device("cpu"))]
-    torch.testing.assert_close(layer.fused(*given), layer.plain(*given))
+    inputs = [torch.randn(1, 192, 8), *costs.weights(layer, 8, torch.device("cpu"))]
+    torch.testing.assert_close(layer.compute(*inputs, fused=True), layer.compute(*inputs))
 
 
 def test_restricted_attention_is_attention_under_a_band() -> None:
@@ -138,7 +139,7 @@ def test_a_baseline_gets_the_same_run_without_settings_it_lacks(tiny: Callable[.
     mapping = tiny(schedule="noam", lr=None, patience=3)
     mapping["model"] |= dict(norm="pre", positions="rotary", attention_dropout=0.1)
     config = Config.from_mapping(mapping)
-    lstm = architectures.of_kind(config, "lstm")
+    lstm = architectures.with_architecture(config, "lstm")
     assert (lstm.model.norm, lstm.model.positions, lstm.model.attention_dropout) == ("post", "sinusoidal", 0.0)
     assert (lstm.data, lstm.train, lstm.model.d_model) == (config.data, config.train, config.model.d_model)
 
@@ -146,7 +147,7 @@ def test_a_baseline_gets_the_same_run_without_settings_it_lacks(tiny: Callable[.
 def test_the_minutes_are_the_configurations_and_so_is_the_rate(tmp_path: Path, tiny: Callable[..., Any]) -> None:
     def timed(**train: Any) -> TrainConfig:
         lab = Lab(tmp_path, config=Config.from_mapping(tiny(**train)))
-        return architectures.contest(corpus_config(lab), lab).train
+        return architectures.with_time_limit(corpus_config(lab), lab).train
 
     own = timed(schedule="noam", lr=2.0, patience=3)
     assert (own.schedule, own.lr, own.patience, own.max_minutes) == ("cosine", architectures.LR, None, 20.0)
@@ -154,13 +155,13 @@ def test_the_minutes_are_the_configurations_and_so_is_the_rate(tmp_path: Path, t
     given = timed(schedule="cosine", lr=2e-3, max_minutes=7.0, max_steps=900, warmup_steps=10)
     assert (given.lr, given.max_minutes) == (2e-3, 7.0)
     embedded = Lab(tmp_path)
-    recipe = architectures.contest(corpus_config(embedded, architectures.RECIPE, n_train=50), embedded).train
+    recipe = architectures.with_time_limit(corpus_config(embedded, architectures.RECIPE, n_train=50), embedded).train
     assert (recipe.lr, recipe.max_minutes) == (architectures.RECIPE["train"]["lr"], architectures.MINUTES)
 
 
 def test_durations_are_said_as_people_say_them() -> None:
-    said = [architectures._duration(seconds) for seconds in (40, 600, 7200, 86400 * 3.5, 3e9)]
-    assert said == ["40 seconds", "10 minutes", "2.0 hours", "3.5 days", "95 years"]
+    durations = [architectures.duration(seconds) for seconds in (40, 600, 7200, 86400 * 3.5, 3e9)]
+    assert durations == ["40 seconds", "10 minutes", "2.0 hours", "3.5 days", "95 years"]
 
 
 def test_the_papers_cost_is_its_machine_time_and_not_far_from_our_count() -> None:

@@ -10,7 +10,7 @@ import torch
 
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from dragoman.lab import hiding, letters, masks, positions, sinusoids
-from dragoman.lab.report import Lab
+from dragoman.lab.experiment import Lab
 from dragoman.model.masks import causal_mask
 from dragoman.reference import masked_softmax, sinusoidal_positions
 
@@ -103,7 +103,7 @@ def test_masks_leak_or_do_not() -> None:
 def test_conventions_translate_and_mixing_them_up_shows() -> None:
     keep = causal_mask(5)[0, 0]
     assert hiding.round_trips(keep)
-    given = hiding.handed_over(5)
+    given = hiding.mix_up_conventions(5)
     assert all(given[name][name] == 0 for name in hiding.CONVENTIONS)
     assert given["true = may attend"]["true = hidden"] != 0
     assert given["true = may attend"]["0 = keep, −inf = hide"] != 0  # True is added as 1

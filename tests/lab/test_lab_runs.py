@@ -13,10 +13,10 @@ import pytest
 from dragoman.config import Config
 from dragoman.errors import ConfigError
 from dragoman.evaluation.evaluate import evaluate
-from dragoman.lab.report import Lab
+from dragoman.lab.experiment import Lab
 from dragoman.lab.runs import (
     Interval,
-    another,
+    Variant,
     changed,
     corpus_config,
     difference,
@@ -25,11 +25,13 @@ from dragoman.lab.runs import (
     interval,
     mean_curve,
     measured,
+    prediction_interval,
     run_of,
     trained,
     trial,
 )
 from dragoman.training.record import read_run
+from dragoman.training.run import Trained
 
 Tiny = Callable[..., dict[str, Any]]
 
@@ -50,15 +52,15 @@ def lab(tmp_path: Path, said: list[str]) -> Lab:
 
 
 def test_a_training_is_known_by_what_differs_from_the_defaults(lab: Lab, config: Config) -> None:
-    said = Config.from_mapping({**config.model_dump(), "train": {**config.train.model_dump(), "r_drop": 0.0}})
-    assert run_of(lab, "plain", said, 1) == run_of(lab, "plain", config, 1)
+    spelled_out = Config.from_mapping({**config.model_dump(), "train": {**config.train.model_dump(), "r_drop": 0.0}})
+    assert run_of(lab, Variant("plain", spelled_out), 1) == run_of(lab, Variant("plain", config), 1)
     other = changed(config, train={"r_drop": 1.0})
-    assert run_of(lab, "plain", other, 1) != run_of(lab, "plain", config, 1)
+    assert run_of(lab, Variant("plain", other), 1) != run_of(lab, Variant("plain", config), 1)
 
 
 def test_a_trial_says_what_the_run_and_the_ordinary_commands_say(lab: Lab, config: Config, corpus: Any) -> None:
-    found = trial(lab, "plain", config, 3, keep=True)
-    folder = run_of(lab, "plain", config, 3)
+    found = trial(lab, Variant("plain", config), 3, keep=True)
+    folder = run_of(lab, Variant("plain", config), 3)
     again = evaluate(folder, src=corpus.valid_src, ref=corpus.valid_tgt, guard=False, quiet=True)
     assert found.bleu == again.scores[0].value
     assert found.chrf == again.scores[1].value
@@ -72,12 +74,12 @@ def test_a_trial_says_what_the_run_and_the_ordinary_commands_say(lab: Lab, confi
 
 
 def test_what_was_measured_is_not_trained_again_and_its_run_goes(lab: Lab, config: Config, said: list[str]) -> None:
-    found = trial(lab, "plain", config, 1)
-    assert not run_of(lab, "plain", config, 1).exists()
+    found = trial(lab, Variant("plain", config), 1)
+    assert not run_of(lab, Variant("plain", config), 1).exists()
     n_lines = len(said)
-    assert trial(lab, "plain", config, 1) == found
+    assert trial(lab, Variant("plain", config), 1) == found
     assert len(said) == n_lines
-    other = trial(lab, "plain", changed(config, model={"n_heads": 1}), 1)
+    other = trial(lab, Variant("plain", changed(config, model={"n_heads": 1})), 1)
     assert len(said) > n_lines
     assert other.loss != found.loss
 
@@ -87,11 +89,15 @@ def test_a_stopped_training_resumes_where_it_stood(lab: Lab, config: Config) -> 
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        finished(lab, "plain", config, 1, stop)
-    folder = run_of(lab, "plain", config, 1)
+        finished(lab, Variant("plain", config), 1, stop)
+    folder = run_of(lab, Variant("plain", config), 1)
     shutil.rmtree(folder / "checkpoints/step_00000020")  # as if it had been killed after step 10
-    straight = trial(lab._replace(out=lab.out / "other"), "plain", config, 1)
-    found = finished(lab, "plain", config, 1, lambda *given: measured(*given[:2], "plain", given[2])._asdict())
+    straight = trial(lab._replace(out=lab.out / "other"), Variant("plain", config), 1)
+
+    def measure(folder: Path, done: Trained, config: Config) -> dict[str, Any]:
+        return measured(folder, done, Variant("plain", config))._asdict()
+
+    found = finished(lab, Variant("plain", config), 1, measure)
     assert [step for step, _ in found["curve"]] == [5, 10, 15, 20]
     assert found["loss"] == straight.loss  # bit for bit on a CPU
 
@@ -99,7 +105,7 @@ def test_a_stopped_training_resumes_where_it_stood(lab: Lab, config: Config) -> 
 def test_one_that_was_stopped_before_its_first_checkpoint_starts_again(tmp_path: Path, config: Config) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run/config.yaml").write_text("of one that died", encoding="utf-8")
-    assert trained(tmp_path / "run", config).step == 20
+    assert trained(tmp_path / "run", Variant("plain", config)).step == 20
 
 
 def test_a_variant_that_cannot_be_is_refused(config: Config) -> None:
@@ -133,7 +139,7 @@ def test_intervals_are_students() -> None:
     assert found.mean == 2
     assert found.high - 2 == pytest.approx(4.303 / math.sqrt(3), abs=1e-3)
     assert 2 - found.low == pytest.approx(found.high - 2)
-    more = another([1.0, 2.0, 3.0])
+    more = prediction_interval([1.0, 2.0, 3.0])
     assert more.high - 2 == pytest.approx(4.303 * math.sqrt(4 / 3), abs=1e-3)
     assert format(found, ".2f") == "2.00 [-0.48, 4.48]"
     assert format(interval([1.0]), ".1f") == "1.0 (one seed)"

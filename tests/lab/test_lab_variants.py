@@ -13,9 +13,9 @@ from torch import nn
 from dragoman.config import PRESETS, Config, ModelConfig
 from dragoman.errors import ConfigError
 from dragoman.lab import ablations, architectures, heads, projections, training
-from dragoman.lab.projections import looks_at_itself, unlearned, variants
-from dragoman.lab.report import Lab
-from dragoman.lab.runs import Trial, changed, run_of, trial
+from dragoman.lab.experiment import Lab
+from dragoman.lab.projections import unlearned, variants, weight_on_itself
+from dragoman.lab.runs import Trial, Variant, changed, run_of, trial
 from dragoman.lab.skip_dropout import SkipDropout
 from dragoman.model.attention import MultiHeadAttention, attend
 from dragoman.model.transformer import Transformer
@@ -51,8 +51,9 @@ def test_what_is_not_learned_stays_as_it_was_and_is_not_counted(
 ) -> None:
     config = Config.from_mapping(tiny(max_steps=10, validate_every=10, save_every=10))
     lab = Lab(out=tmp_path, say=lambda text: None)
-    found = trial(lab, "slices", config, 1, unlearned, keep=True)
-    model: Any = Translator.load(run_of(lab, "slices", config, 1)).model
+    variant = Variant("slices", config, unlearned)
+    found = trial(lab, variant, 1, keep=True)
+    model: Any = Translator.load(run_of(lab, variant, 1)).model
     attentions = [module for module in model.modules() if isinstance(module, MultiHeadAttention)]
     assert len(attentions) == 3
     for attention in attentions:
@@ -70,16 +71,16 @@ def test_the_wide_variant_has_the_weights_that_the_slices_lack(tiny: Callable[..
     )
     counts = {}
     for variant in variants(config):
-        options = changed(config, model=variant.model).model.model_dump()
+        options = variant.config.model.model_dump()
         model: Any = (variant.build or Transformer)(ModelConfig(**options, src_vocab_size=99, tgt_vocab_size=99))
         counts[variant.name] = sum(p.numel() for p in model.parameters() if p.requires_grad)
     assert counts["slices"] < 0.8 * counts["learned-heads"]
     assert abs(counts["slices-wide"] - counts["learned-heads"]) < 5 * (2 * 48 + 200)  # rounding, and biases of d_ff
 
 
-def test_without_projections_a_fresh_layer_looks_at_itself() -> None:
+def test_without_projections_a_fresh_layer_weight_on_itself() -> None:
     config = small(d_model=64, n_heads=8)
-    assert looks_at_itself(unlearned, config) > 3 * looks_at_itself(None, config)
+    assert weight_on_itself(unlearned, config) > 3 * weight_on_itself(None, config)
 
 
 # --- dropout on the skip path -----------------------------------------------------------------------------------------
@@ -147,11 +148,11 @@ def made_up(name: str, seed: int, loss: float, bleu: float = 50.0) -> Trial:
 def test_only_what_is_beyond_chance_is_claimed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     losses = {"A-1": 1.5, "A-32": 1.001, "B-16": 1.5, "B-32": 0.5, "E": 1.0, "big": 0.5, "C-8": 0.9, "C-d1024": 0.9}
 
-    def one(lab: Lab, name: str, config: Config, seed: int) -> Trial:
-        return made_up(name, seed, losses.get(name, 0.8 if "ls0.0" in name else 1.3))
+    def one(lab: Lab, variant: Variant, seed: int) -> Trial:
+        return made_up(variant.name, seed, losses.get(variant.name, 0.8 if "ls0.0" in variant.name else 1.3))
 
-    def several(lab: Lab, name: str, config: Config, seeds: tuple[int, ...]) -> list[Trial]:
-        return [made_up(name, seed, 1 + 0.01 * (seed - 3), 50 + 0.1 * (seed - 3)) for seed in seeds]
+    def several(lab: Lab, variant: Variant, seeds: tuple[int, ...]) -> list[Trial]:
+        return [made_up(variant.name, seed, 1 + 0.01 * (seed - 3), 50 + 0.1 * (seed - 3)) for seed in seeds]
 
     monkeypatch.setattr(ablations, "trial", one)
     monkeypatch.setattr(ablations, "trials", several)
@@ -174,12 +175,12 @@ def rates(config: Config, steps: list[int]) -> list[float]:
 
 def test_the_papers_schedule_said_by_its_peak_is_the_same_and_its_peak_stays(tiny: Callable[..., Any]) -> None:
     given = Config.from_mapping(tiny(schedule="noam", lr=2.0, warmup_steps=40, max_steps=900))
-    config = training.by_its_peak(given)
+    config = training.with_named_peak(given)
     assert rates(config, [1, 7, 40, 41, 900]) == pytest.approx(rates(given, [1, 7, 40, 41, 900]))
     peaks = [rates(changed(config, train={"warmup_steps": n}), [n])[0] for n in (1, 40, 300)]
     peaks += [rates(each, [40])[0] for each in training.schedules(config).values()]
     assert peaks == pytest.approx(5 * [rates(given, [40])[0]])
-    assert training.by_its_peak(config) == config
+    assert training.with_named_peak(config) == config
 
 
 def test_what_cannot_be_made_is_refused_before_the_first_training(
@@ -200,9 +201,9 @@ def test_what_cannot_be_made_is_refused_before_the_first_training(
 
 def test_convolutions_have_no_rotary_positions(tiny: Callable[..., Any]) -> None:
     config = changed(Config.from_mapping(tiny()), model={"positions": "rotary"})
-    assert architectures.of_kind(config, "conv").model.positions == "sinusoidal"
+    assert architectures.with_architecture(config, "conv").model.positions == "sinusoidal"
     learned = changed(config, model={"positions": "learned"})
-    assert architectures.of_kind(learned, "conv").model.positions == "learned"
+    assert architectures.with_architecture(learned, "conv").model.positions == "learned"
 
 
 def test_evenly_spaced_checkpoints_are_averaged(tmp_path: Path, tiny: Callable[..., Any]) -> None:

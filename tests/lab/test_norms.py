@@ -11,8 +11,8 @@ import torch
 from torch.nn import functional as F
 
 from dragoman.lab import epsilon, norms, stacks
+from dragoman.lab.experiment import Lab
 from dragoman.lab.letters import reversals, small_model
-from dragoman.lab.report import Lab
 
 
 def test_formulas_agree_on_ordinary_rows() -> None:
@@ -94,7 +94,7 @@ def test_gradients_of_a_fresh_post_norm_stack_sit_on_top() -> None:
 
 def test_a_quick_run_makes_all_but_the_claims_of_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = {"curve": [3.0, 2.0], "last": 2.0, "learned_at": None, "accuracy": 0.5}
-    monkeypatch.setattr(norms, "train_variant", lambda **settings: result)
+    monkeypatch.setattr(norms, "train_variant", lambda *_: result)
     found = norms.run(Lab(tmp_path, quick=True, say=lambda _: None))
     assert {claim.holds for claim in found.verdict} >= {None, True, False}
     assert any(section.name == "trained" for section in found.sections)
@@ -114,7 +114,7 @@ def test_claims_of_training_follow_the_numbers() -> None:
 
 
 def test_a_variant_trains_and_says_when_it_had_learned() -> None:
-    found = stacks.train_variant("post", 1, 1, 25, warmup=5)
+    found = stacks.train_variant({"norm": "post", "layers": 1, "warmup": 5}, seed=1, steps=25)
     assert len(found["curve"]) == 3
     assert found["learned_at"] is None
     assert 0 <= found["accuracy"] < 1

@@ -10,8 +10,8 @@ import pytest
 from make_bugs import BUGS
 
 from dragoman.lab import bugs
+from dragoman.lab.experiment import Lab
 from dragoman.lab.pitfalls import PITFALLS, run
-from dragoman.lab.report import Lab
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 LOUD = {

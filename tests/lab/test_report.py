@@ -19,7 +19,8 @@ import torch
 from dragoman.errors import ConfigError, DataError, DragomanError
 from dragoman.explanation.figures import Chart, Curve, curves
 from dragoman.lab import EXPERIMENTS
-from dragoman.lab.report import Claim, Findings, Lab, Section, StoppedError, Table, plain, run_all, run_experiment
+from dragoman.lab.experiment import Claim, Findings, Lab, Section, StoppedError, Table, plain
+from dragoman.lab.report import run_all, run_experiment
 from dragoman.pages.render import words
 
 
@@ -42,7 +43,7 @@ def experiments(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """A function that makes these functions the experiments, by name; attributes of the modules come from ``run``."""
 
     def install(**runs: Callable[[Lab], Findings]) -> None:
-        for module_with_list in ("report", "page"):
+        for module_with_list in ("experiment", "report", "page"):
             claims = {name: f"What {name} claims" for name in runs}
             monkeypatch.setattr(f"dragoman.lab.{module_with_list}.EXPERIMENTS", claims)
         for name, run in runs.items():

@@ -50,10 +50,11 @@ def lab(
     with loading():
         from dragoman.config import Config
         from dragoman.device import resolve_device
-        from dragoman.lab.report import Lab, experiment, run_all, run_experiment
+        from dragoman.lab.experiment import Lab, experiment_module
+        from dragoman.lab.report import run_all, run_experiment
 
     if name != "all":
-        experiment(name)
+        experiment_module(name)  # refuses an unknown name
     out = out or Path("lab-quick" if quick else "lab")
     given = Lab(
         out=out,

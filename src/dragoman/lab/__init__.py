@@ -1,11 +1,15 @@
-"""The laboratory: each claim of the paper as an experiment that anybody can repeat.
+"""The laboratory: each claim of the paper as an experiment that anyone can repeat.
 
-``lab/NAME.py`` offers ``run(lab: Lab) -> Findings``; ``report`` runs it and keeps what it found. An experiment that can
-use a configuration (``--config``), a trained model (``--run``) or a GPU (``--device``) says so:
+    from dragoman.lab.experiment import Lab
+    from dragoman.lab.experiment import run_experiment
+    record = run_experiment("masks", Path("lab"), Lab(Path("lab")))
+
+An experiment is a file ``lab/NAME.py`` with ``run(lab: Lab) -> Findings``; ``report`` runs it and writes its page. An
+experiment that can use a configuration (``--config``), a trained model (``--run``) or a GPU (``--device``) declares
 ``TAKES = ("config", "run", "device")``.
 """
 
-EXPERIMENTS: dict[str, str] = {  # in the order of the report: first what one step does, then what the whole gains
+EXPERIMENTS: dict[str, str] = {  # in the order of the report: from single steps of the model to whole trainings
     "attention": "Attention is a weighted mean of values, and without positions it does not know their order",
     "scaling": "Without 1/sqrt(d_k) the softmax saturates, and in wide heads its gradient vanishes",
     "projections": "Learned queries, keys, values and heads are each worth having",
@@ -21,4 +25,4 @@ EXPERIMENTS: dict[str, str] = {  # in the order of the report: first what one st
     "parsing": "A small Transformer learns constituency parsing (section 6.3, not the corpus of Table 4)",
     "pitfalls": "Classic bugs fail in ways that a test can catch",
 }
-"""Each experiment by its name, with the claim that it examines."""
+"""The claim that each experiment examines, by the experiment's name."""

@@ -1,9 +1,9 @@
-"""Table 3: every row of the paper's ablations, scaled to a model and a text that a processor can train.
+"""Repeat every row of the paper's ablations, Table 3, with a model and a text that a CPU can train.
 
-A row changes the base model in the proportion in which the paper's row changes the paper's: half the layers, a quarter
-of d_k. The base model is pre-norm here: post-norm with three layers and so few updates hangs on the seed (5 to 59 BLEU
-over five of them), and no row would be told from chance. Perplexity is per subword, and comparable within the table
-only; as in the paper all is measured on the development set, by beam search, and without averaging checkpoints.
+A row changes our base model in the proportion in which the paper's row changes the paper's: half the layers, a quarter
+of d_k. Our base model is pre-norm. With post-norm, three layers and so few updates, results depend on the seed (5 to 59
+BLEU over five seeds), and no row would differ from chance. Perplexity is per subword, so it can be compared within the
+table only. As in the paper, models are measured on the development set, by beam search, without averaged checkpoints.
 """
 
 from __future__ import annotations
@@ -15,8 +15,21 @@ from typing import Any, NamedTuple
 from dragoman.config import Config, ModelOptions
 from dragoman.explanation.figures import Bar, Bars, bars
 from dragoman.explanation.style import BLUE, ORANGE, PALE
-from dragoman.lab.report import Claim, Findings, Lab, Section, Table, plain
-from dragoman.lab.runs import SMALL, Interval, Trial, another, changed, corpus_config, interval, trial, trials
+from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table, plain
+from dragoman.lab.runs import (
+    SMALL,
+    Interval,
+    Trial,
+    Variant,
+    bleus,
+    changed,
+    corpus_config,
+    interval,
+    losses,
+    prediction_interval,
+    trial,
+    trials,
+)
 from dragoman.translation.confidence import spearman
 
 TAKES = ("config", "device")
@@ -27,7 +40,7 @@ RECIPE: dict[str, Any] = {
     "train": {**SMALL["train"], "max_steps": 1500, "warmup_steps": 200, "validate_every": 1500, "save_every": 500},
 }
 BASE_SEEDS = (1, 2, 3, 4, 5)
-"""The base model is trained so often, to know what is chance; every other row once, with the first seed."""
+"""Seeds of the base model, whose spread shows the effect of chance; every other row is trained once, with seed 1."""
 
 
 class Row(NamedTuple):
@@ -35,16 +48,16 @@ class Row(NamedTuple):
 
     name: str
     group: str  # A to E, base or big
-    paper: str  # what the paper changes
-    perplexity: float  # the paper's figures, on newstest2013
-    bleu: float
-    parameters: float | None  # millions, where the paper gives them
-    model: Mapping[str, Any] = {}  # what is changed here
-    train: Mapping[str, Any] = {}
+    paper: str  # the paper's change
+    perplexity: float  # the paper's result on newstest2013
+    bleu: float  # likewise
+    parameters: float | None  # the paper's, in millions, where it gives them
+    model: Mapping[str, Any] = {}  # settings of the model that are changed here
+    train: Mapping[str, Any] = {}  # settings of the training that are changed here
 
 
 def rows(config: Config) -> list[Row]:
-    """Table 3 for a base model of ``config``; figures from https://arxiv.org/abs/1706.03762v7."""
+    """Return the rows of Table 3 for the base model of ``config``, with the figures of https://arxiv.org/abs/1706.03762v7."""
     model, smoothing = config.model, config.train.label_smoothing or 0.1
 
     def heads(number: int) -> dict[str, Any]:
@@ -61,7 +74,7 @@ def rows(config: Config) -> list[Row]:
 
     wide = {**width(2), "d_ff": model.d_ff * 2, "n_heads": model.n_heads * 2, "dropout": min(0.3, 3 * model.dropout)}
     longer = {key: 3 * getattr(config.train, key) for key in ("max_steps", "validate_every", "save_every")}
-    room = config.data.max_tokens + config.decode.max_extra_tokens
+    max_len = config.data.max_tokens + config.decode.max_extra_tokens
     return [
         Row("base", "base", "N = 6, d_model = 512, d_ff = 2048, h = 8, d_k = 64", 4.92, 25.8, 65),
         Row("A-1", "A", "h = 1, d_k = 512", 5.29, 24.9, None, heads(1)),
@@ -81,29 +94,29 @@ def rows(config: Config) -> list[Row]:
         Row("D-0.2", "D", "dropout 0.2", 4.95, 25.5, None, {"dropout": min(0.9, 2 * (model.dropout or 0.1))}),
         Row("D-ls0.0", "D", "label smoothing 0.0", 4.67, 25.3, None, {}, {"label_smoothing": 0.0}),
         Row("D-ls0.2", "D", "label smoothing 0.2", 5.47, 25.7, None, {}, {"label_smoothing": min(0.9, 2 * smoothing)}),
-        Row("E", "E", "learned positions", 4.92, 25.7, None, {"positions": "learned", "max_len": room}),
+        Row("E", "E", "learned positions", 4.92, 25.7, None, {"positions": "learned", "max_len": max_len}),
         Row("big", "big", "d_model = 1024, d_ff = 4096, h = 16, dropout 0.3, 3 x steps", 4.33, 26.4, 213, wide,
             {**longer, **_rate(config, 2)}),
     ]  # fmt: skip
 
 
 def _rate(config: Config, factor: float) -> dict[str, float]:
-    """The peak rate of a model ``factor`` times as wide: section 5.3 has it fall as d_model^-0.5."""
+    """Return the peak learning rate of a model ``factor`` times as wide, which falls as d_model^-0.5 (section 5.3)."""
     if config.train.schedule == "noam" or config.train.lr is None:
-        return {}  # does so by itself
+        return {}  # the schedule depends on d_model already
     return {"lr": config.train.lr * factor**-0.5}
 
 
 def run(lab: Lab) -> Findings:
-    """Claims: the sentences that section 6.2 draws from the table."""
+    """Train every row of Table 3; claims: the sentences that section 6.2 draws from it."""
     config = corpus_config(lab, RECIPE, n_train=8000)
     table = rows(config)
-    # all of them before the first is trained: a row that the model's sizes do not allow is refused now
-    variants = {row.name: changed(config, model=row.model, train=row.train) for row in table[1:]}
-    base = trials(lab, "base", config, BASE_SEEDS[:1] if lab.quick else BASE_SEEDS)
-    found = {"base": base[0], **{name: trial(lab, name, variant, 1) for name, variant in variants.items()}}
-    chance = another([each.loss for each in base])
-    differences = {name: each.loss - chance.mean for name, each in found.items()}
+    # All configurations are made before the first training, so that an impossible row is refused at once.
+    variants = [Variant(row.name, changed(config, model=row.model, train=row.train)) for row in table[1:]]
+    base = trials(lab, Variant("base", config), BASE_SEEDS[:1] if lab.quick else BASE_SEEDS)
+    results = {"base": base[0], **{variant.name: trial(lab, variant, 1) for variant in variants}}
+    chance = prediction_interval(losses(base))
+    differences = {name: result.loss - chance.mean for name, result in results.items()}
     paper = {row.name: math.log(row.perplexity / table[0].perplexity) for row in table}
     numbers = {
         "base": config.model.model_dump(),
@@ -112,42 +125,42 @@ def run(lab: Lab) -> Findings:
             {
                 **row._asdict(),
                 "changed": {**row.model, **row.train},
-                "found": found[row.name]._asdict(),
+                "found": results[row.name]._asdict(),
                 "loss_over_base": differences[row.name],
                 "paper_loss_over_base": paper[row.name],
             }
             for row in table
         ],
-        "base_seeds": [each._asdict() for each in base],
+        "base_seeds": [result._asdict() for result in base],
         "chance": chance._asdict(),
         "rank_correlation": spearman([*differences.values()][1:], [*paper.values()][1:]),
     }
     return Findings(numbers, sections(plain(numbers)), verdict(plain(numbers)))
 
 
-# --- the account ------------------------------------------------------------------------------------------------------
+# --- the report -------------------------------------------------------------------------------------------------------
 
 
 def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
-    """What a full run decides, from the numbers that it keeps."""
-    found = {row["name"]: Trial(**row["found"]) for row in numbers["rows"]}
-    base = [Trial(**one) for one in numbers["base_seeds"]]
-    loss, bleu = another([each.loss for each in base]), another([each.bleu for each in base])
+    """Return the claims of the experiment, each decided by the numbers of a run."""
+    results = {row["name"]: Trial(**row["found"]) for row in numbers["rows"]}
+    base = [Trial(**row) for row in numbers["base_seeds"]]
+    loss, bleu = prediction_interval(losses(base)), prediction_interval(bleus(base))
 
     def beyond(value: float, chance: Interval) -> int:
-        """1 above, -1 below what one more base model would give; 0: no difference can be told."""
+        """Return 1 above and -1 below the interval of one more base model; 0 inside: no difference is shown."""
         return int(value > chance.high) - int(value < chance.low)
 
     def claim(text: str, names: Sequence[str], sign: int) -> Claim:
-        """That the loss of all these rows differs from the base's in one direction."""
-        signs = [beyond(found[name].loss, loss) for name in names]
-        holds = True if all(one == sign for one in signs) else False if -sign in signs else None
-        return Claim(text, holds, f"loss {_listed(found, names, loss.mean)}; chance ±{loss.high - loss.mean:.3f}")
+        """Claim that the losses of all these rows differ from the base's in the direction of ``sign``."""
+        signs = [beyond(results[name].loss, loss) for name in names]
+        holds = True if all(s == sign for s in signs) else False if -sign in signs else None
+        return Claim(text, holds, f"loss {_listed(results, names, loss.mean)}; chance ±{loss.high - loss.mean:.3f}")
 
-    smooth = beyond(found["D-ls0.0"].bleu, bleu)
-    learned = beyond(found["E"].loss, loss)
-    correlation, n = numbers["rank_correlation"], len(found) - 1
-    low, high = _of_ranks(correlation, n)
+    smooth = beyond(results["D-ls0.0"].bleu, bleu)
+    learned = beyond(results["E"].loss, loss)
+    correlation, n = numbers["rank_correlation"], len(results) - 1
+    low, high = _rank_interval(correlation, n)
     return [
         claim("(A) One head is worse than eight", ["A-1"], 1),
         claim("(A) Too many heads are worse, too", ["A-32"], 1),
@@ -160,13 +173,13 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
         Claim(
             "(D) and BLEU is worse",
             None if smooth == 0 else smooth < 0,
-            f"{found['D-ls0.0'].bleu:.1f} against {bleu.mean:.1f}; chance ±{bleu.high - bleu.mean:.1f}",
+            f"{results['D-ls0.0'].bleu:.1f} against {bleu.mean:.1f}; chance ±{bleu.high - bleu.mean:.1f}",
         ),
         Claim(
             "(E) Learned positions do as well as sinusoids",
             None if learned == 0 else learned < 0,
-            f"loss {_listed(found, ['E'], loss.mean)}; chance ±{loss.high - loss.mean:.3f}; BLEU {found['E'].bleu:.1f} "
-            f"against {bleu.mean:.1f}, chance ±{bleu.high - bleu.mean:.1f}",
+            f"loss {_listed(results, ['E'], loss.mean)}; chance ±{loss.high - loss.mean:.3f}; "
+            f"BLEU {results['E'].bleu:.1f} against {bleu.mean:.1f}, chance ±{bleu.high - bleu.mean:.1f}",
         ),
         claim("The big model, trained three times as long, is better", ["big"], -1),
         Claim(
@@ -177,34 +190,32 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
     ]
 
 
-def _of_ranks(correlation: float, n: int) -> tuple[float, float]:
-    """The 95% interval of Spearman's rank correlation of ``n`` pairs (Bonett and Wright 2000)."""
+def _rank_interval(correlation: float, n: int) -> tuple[float, float]:
+    """Return the 95% interval of Spearman's rank correlation of ``n`` pairs (Bonett and Wright 2000)."""
     half = 1.96 * math.sqrt((1 + correlation**2 / 2) / (n - 3))
     centre = math.atanh(min(max(correlation, -0.999999), 0.999999))
     return math.tanh(centre - half), math.tanh(centre + half)
 
 
-def _listed(found: Mapping[str, Trial], names: Sequence[str], base: float) -> str:
-    return ", ".join(f"{found[name].loss - base:+.3f}" for name in names) + " over the base"
+def _listed(results: Mapping[str, Trial], names: Sequence[str], base: float) -> str:
+    return ", ".join(f"{results[name].loss - base:+.3f}" for name in names) + " over the base"
 
 
 def sections(numbers: Mapping[str, Any]) -> list[Section]:
-    """What a full run tells and draws, from the numbers that it keeps."""
+    """Return the sections of the report, with figures and tables made from the numbers of a run."""
     model = ModelOptions(**numbers["base"])
     table = [Row(*(entry[name] for name in Row._fields)) for entry in numbers["rows"]]
-    found = {entry["name"]: Trial(**entry["found"]) for entry in numbers["rows"]}
-    base = [Trial(**each) for each in numbers["base_seeds"]]
+    base = [Trial(**row) for row in numbers["base_seeds"]]
     chance = numbers["chance"]
     half = chance["high"] - chance["mean"]
     marks = {} if math.isnan(half) else {-half: "", half: "chance"}
     label = "loss over the base's (nats a token)"
-    here, there = [], []
+    our_bars, paper_bars = [], []
     for row, entry in zip(table[1:], numbers["rows"][1:], strict=True):
-        mine, papers = entry["loss_over_base"], entry["paper_loss_over_base"]
-        colour = PALE if abs(mine) <= half else BLUE if mine < 0 else ORANGE
-        here.append(Bar(_title(row, model), mine, colour=colour, text=_signed(mine)))
-        there.append(Bar(_paper(row), papers, colour=BLUE if papers < 0 else ORANGE, text=_signed(papers)))
-    spread = interval([each.loss for each in base])
+        ours, papers = entry["loss_over_base"], entry["paper_loss_over_base"]
+        colour = PALE if abs(ours) <= half else BLUE if ours < 0 else ORANGE
+        our_bars.append(Bar(_title(row, model), ours, colour=colour, text=_signed(ours)))
+        paper_bars.append(Bar(_paper(row), papers, colour=BLUE if papers < 0 else ORANGE, text=_signed(papers)))
     return [
         Section(
             "Table 3, scaled",
@@ -212,23 +223,23 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
                 f"The base model has N = {model.n_encoder_layers}, d_model = {model.d_model}, d_ff = {model.d_ff}, "
                 f"h = {model.n_heads}, d_k = {model.head_d_k}, dropout {model.dropout:g}, is {model.norm}-norm, and is "
                 f"trained for {numbers['steps']:,} steps. Each row changes it in the paper's proportion.",
-                f"The base is trained {len(base)} times (loss {spread:.3f}); what one more training of it would give "
-                "with 95% confidence is called chance. Rows are trained once: a difference within chance is none, and "
-                f"of {len(table) - 1} rows that change nothing one would leave it on average.",
-                f"What costs the paper's model more tends to cost this one more: rank correlation "
-                f"{numbers['rank_correlation']:.2f}, a moderate one. Where the two differ, look at what limits the "
-                "model: the paper's had 4.5 million sentences and room to grow, this one little text and little time, "
-                "one learning rate, and another place of the norms.",
+                f"The base is trained {len(base)} times (loss {interval(losses(base)):.3f}). The 95% interval of one "
+                "more training of it is called chance. Rows are trained once: a difference within chance shows "
+                f"nothing, and of {len(table) - 1} rows without any effect one would be outside on average.",
+                f"A change that costs the paper's model more tends to cost this one more: the rank correlation is "
+                f"{numbers['rank_correlation']:.2f}, which is moderate. The two models have different limits. The "
+                "paper's had 4.5 million sentences; this one has little text, little time, one learning rate and "
+                "pre-norm.",
             ],
             bars(
                 [
-                    Bars(here, label, "Here (the scales differ)", marks=marks),
-                    Bars(there, label, "The paper (log of its perplexities)"),
+                    Bars(our_bars, label, "Here (the scales differ)", marks=marks),
+                    Bars(paper_bars, label, "The paper (log of its perplexities)"),
                 ],
                 width=3.4,
             ),
             "rows",
-            _table(table, found, model, chance),
+            _table(table, numbers),
             "Left of zero (blue) is better than the base, right of it (orange) worse; grey may be chance. The two "
             "scales differ.",
         ),
@@ -244,38 +255,37 @@ def _paper(row: Row) -> str:
 
 
 def _title(row: Row, model: ModelOptions) -> str:
-    """What the row changes here, in the paper's letters."""
+    """Return the change that a row makes here, in the paper's letters, such as "(A) h = 1, d_k = 64"."""
     letters = {
         "n_heads": "h", "d_k": "d_k", "n_encoder_layers": "N", "d_model": "d_model", "d_ff": "d_ff",
         "dropout": "dropout", "label_smoothing": "smoothing", "positions": "positions",
     }  # fmt: skip
     if row.group in ("base", "big"):
         return row.group
-    found = {key: value for key, value in {**row.model, **row.train}.items() if key in letters and value is not None}
-    if found.keys() == {"n_heads"}:
-        found["d_k"] = model.d_model // found["n_heads"]
-    said = ", ".join(
-        f"{letters[key]} = {value:g}" if key != "positions" else "learned positions" for key, value in found.items()
-    )
-    return f"({row.group}) {said}"
+    changes = {key: value for key, value in {**row.model, **row.train}.items() if key in letters and value is not None}
+    if changes.keys() == {"n_heads"}:
+        changes["d_k"] = model.d_model // changes["n_heads"]
+    words = (f"{letters[k]} = {value:g}" if k != "positions" else "learned positions" for k, value in changes.items())
+    return f"({row.group}) {', '.join(words)}"
 
 
-def _table(
-    table: Sequence[Row], found: Mapping[str, Trial], model: ModelOptions, chance: Mapping[str, float]
-) -> Table:  # fmt: skip
-    def told(loss: float) -> str:
+def _table(table: Sequence[Row], numbers: Mapping[str, Any]) -> Table:
+    """Return our results beside the paper's, row by row; a loss within chance is "as the base"."""
+    model, chance = ModelOptions(**numbers["base"]), numbers["chance"]
+
+    def compared(loss: float) -> str:
         if math.isnan(chance["low"]) or chance["low"] <= loss <= chance["high"]:
             return "as the base"
         return "better" if loss < chance["low"] else "worse"
 
-    return Table(
-        ("row", "parameters", "perplexity", "loss", "BLEU", "", "paper: row", "parameters (10⁶)", "perplexity", "BLEU"),
-        [
-            (
-                _title(row, model), found[row.name].parameters, found[row.name].perplexity, found[row.name].loss,
-                f"{found[row.name].bleu:.1f}", "" if row.group == "base" else told(found[row.name].loss), row.paper,
-                row.parameters or "", row.perplexity, row.bleu,
-            )
-            for row in table
-        ],
-    )  # fmt: skip
+    cells = []
+    for row, entry in zip(table, numbers["rows"], strict=True):
+        result = Trial(**entry["found"])
+        cells.append((
+            _title(row, model), result.parameters, result.perplexity, result.loss, f"{result.bleu:.1f}",
+            "" if row.group == "base" else compared(result.loss), row.paper, row.parameters or "", row.perplexity,
+            row.bleu,
+        ))  # fmt: skip
+    columns = ("row", "parameters", "perplexity", "loss", "BLEU", "", "paper: row", "parameters (10⁶)", "perplexity",
+               "BLEU")  # fmt: skip
+    return Table(columns, cells)

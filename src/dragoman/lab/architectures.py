@@ -1,4 +1,4 @@
-"""The Transformer and the paper's baselines with the same text, minutes and commands; Table 2 beside it."""
+"""Train the Transformer and the paper's baselines for the same minutes on the same text (see also Table 2)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,19 @@ from typing import Any, NamedTuple
 from dragoman.config import OF_TRANSFORMERS, Config, ModelConfig, ModelOptions
 from dragoman.explanation.figures import Bars, Chart, Curve, bars, curves
 from dragoman.explanation.style import BLUE, ORANGE, PURPLE, QUIET
-from dragoman.lab.report import Claim, Findings, Lab, Section, Table
+from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table
 from dragoman.lab.runs import (
     Interval,
     Trial,
+    Trials,
+    Variant,
+    as_rows,
     bar,
+    bleus,
     changed,
     corpus_config,
     difference,
+    from_rows,
     holds,
     interval,
     mean_curve,
@@ -33,26 +38,26 @@ KINDS = {
     "gru": "GRU",
     "rnn": "plain RNN",
 }
-"""Each ``model.architecture``, and its name in figures."""
+"""Name in figures of each ``model.architecture``."""
 
 LOOKS = {
     "transformer": (BLUE, False), "conv": (ORANGE, False), "lstm": (PURPLE, False), "gru": (PURPLE, True),
     "rnn": (QUIET, True),
 }  # fmt: skip
-"""The colour of each in every figure, and whether its line is dashed."""
+"""Colour of each architecture in all figures, and True if its line is dashed."""
 
 MINUTES = 2.0
-"""Of each training on the embedded corpus."""
+"""Length of each training on the embedded corpus, in minutes."""
 
 MINUTES_OF_CONFIG = 20.0
-"""Of each training on a configuration that does not say how long."""
+"""Length of each training in minutes, for a configuration without a limit of time."""
 
 NEVER = 1_000_000
-"""Steps that no training reaches; with its minutes they say how far along the schedule a second leads."""
+"""Number of steps that no training reaches: with it as ``max_steps`` the schedule follows the clock alone."""
 
 LR = 1.5e-3
-"""The peak rate, of every architecture alike, on the embedded corpus, and of a configuration that follows the paper's
-schedule, which does not name one."""
+"""Peak learning rate of all architectures on the embedded corpus, and for configurations with the paper's schedule,
+which names no rate."""
 
 RECIPE: dict[str, Any] = {
     "model": dict(d_model=128, d_ff=512, n_heads=4, n_encoder_layers=2, n_decoder_layers=2, dropout=0.1),
@@ -71,7 +76,7 @@ class Published(NamedTuple):
     model: str
     en_de: float | None  # BLEU on newstest2014
     en_fr: float | None
-    flops_en_de: float | None  # of training
+    flops_en_de: float | None  # cost of training
     flops_en_fr: float | None
 
 
@@ -87,38 +92,38 @@ TABLE_2 = (
     Published("Transformer, base", 27.3, 38.1, 3.3e18, 3.3e18),
     Published("Transformer, big", 28.4, 41.8, 2.3e19, 2.3e19),
 )
-"""https://arxiv.org/abs/1706.03762, Table 2; the ensembles' training cost is that of all members."""
+"""Table 2 of https://arxiv.org/abs/1706.03762; the training cost of an ensemble is that of all its members."""
 
 P100_FLOPS = 9.5e12
-"""What the paper takes a P100 to sustain, in float32 operations a second (section 6.1, footnote 5)."""
+"""Sustained speed of a P100 according to the paper, in float32 operations per second (section 6.1, footnote 5)."""
 
 ASSUMED = ("one H100 or H200", 4e14)
-"""A current machine: 40% of its 989 T bf16 operations a second without sparsity, which large models do reach."""
+"""A current GPU and its speed: 40% of its 989 T bf16 operations per second, a share that large models do reach."""
 
 PAPER_RUNS = {"base": (100_000, 0.5), "big": (300_000, 3.5)}
-"""Updates, and days on eight P100 (section 5.2)."""
+"""Number of updates of the paper's trainings, and their days on eight P100 (section 5.2)."""
 
 
-def contest(config: Config, lab: Lab) -> Config:
-    """``config`` trained for so many minutes, the rate following the clock from warm-up to zero, whatever a step takes.
+def with_time_limit(config: Config, lab: Lab) -> Config:
+    """Return a training that lasts a fixed number of minutes, with a learning rate that follows the clock to zero.
 
-    A quick run is left as it is: a few steps.
+    So an architecture with slow steps finishes its schedule too. In a quick run the configuration stays as it is.
     """
     if lab.quick:
         return config
     minutes = MINUTES if lab.config is None else lab.config.train.max_minutes or MINUTES_OF_CONFIG
-    lr = LR if config.train.schedule == "noam" else config.train.lr  # noam's is a factor and no rate
-    schedule = {"schedule": "cosine", "lr": lr, "validate_every": NEVER, **by_the_clock(minutes)}
+    lr = LR if config.train.schedule == "noam" else config.train.lr  # the lr of noam is a factor, not a rate
+    schedule = {"schedule": "cosine", "lr": lr, "validate_every": NEVER, **clock_settings(minutes)}
     return changed(config, train=schedule)
 
 
-def by_the_clock(minutes: float) -> dict[str, Any]:
-    """Settings of ``train`` with which a cosine follows the clock alone, its first twentieth being warm-up."""
+def clock_settings(minutes: float) -> dict[str, Any]:
+    """Return settings of ``train`` with which a schedule follows the clock alone; its first twentieth is warm-up."""
     return {"max_minutes": minutes, "max_steps": NEVER, "warmup_steps": NEVER // 20}
 
 
-def of_kind(config: Config, kind: str) -> Config:
-    """The same run of another architecture; what it has not is left out."""
+def with_architecture(config: Config, kind: str) -> Config:
+    """Return the same training of another architecture, with defaults for the settings that it does not have."""
     if kind == "transformer":
         return changed(config, model={"architecture": kind})
     has_positions = kind == "conv" and config.model.positions != "rotary"
@@ -128,29 +133,33 @@ def of_kind(config: Config, kind: str) -> Config:
 
 
 def run(lab: Lab) -> Findings:
-    """Claims: with the same minutes the Transformer translates better; recurrence uses the machine worse."""
-    config = contest(corpus_config(lab, RECIPE, n_train=20_000, n_valid=500), lab)
+    """Train each architecture for the same minutes; claims: the Transformer translates best, recurrence is slow."""
+    config = with_time_limit(corpus_config(lab, RECIPE, n_train=20_000, n_valid=500), lab)
     seeds = (1,) if lab.quick or lab.config is not None else (1, 2, 3)
-    configs = {kind: of_kind(config, kind) for kind in KINDS}  # refused before the first is trained
-    tried = {kind: trials(lab, kind, each, seeds) for kind, each in configs.items()}
+    # All configurations are made before the first training, so that an impossible one is refused at once.
+    variants = [Variant(kind, with_architecture(config, kind)) for kind in KINDS]
+    tried = {variant.name: trials(lab, variant, seeds) for variant in variants}
     numbers = {
         "minutes": config.train.max_minutes,
         "lr": config.train.lr,
-        "trials": {kind: [each._asdict() for each in found] for kind, found in tried.items()},
-        "operations_per_second": {kind: speed(found) for kind, found in tried.items()},
+        "trials": as_rows(tried),
+        "operations_per_second": {kind: speed(results) for kind, results in tried.items()},
         "published": [row._asdict() for row in TABLE_2],
         "counted_operations": {size: counted_operations(size) for size in PAPER_RUNS},
     }
     return Findings(numbers, sections(numbers), verdict(numbers))
 
 
-def speed(found: Sequence[Trial]) -> float:
-    """Counted operations a second of training."""
-    return sum(each.flops for each in found) / sum(each.seconds for each in found)
+def speed(tried: Sequence[Trial]) -> float:
+    """Return the counted operations per second of training."""
+    return sum(result.flops for result in tried) / sum(result.seconds for result in tried)
 
 
 def counted_operations(size: str) -> float:
-    """Of the paper's training of this size by our own count: 25,000 tokens a side, sentences of 27 subwords."""
+    """Count the operations of the paper's training of ``size``, "base" or "big", from the shapes of the model.
+
+    Batches have 25,000 tokens on each side, in sentences of 27 subwords.
+    """
     config = ModelConfig(preset=size, src_vocab_size=37_000, tgt_vocab_size=37_000)
     return PAPER_RUNS[size][0] * training_flops(config, round(25_000 / 27), 27, 27)
 
@@ -158,23 +167,26 @@ def counted_operations(size: str) -> float:
 # --- the report -------------------------------------------------------------------------------------------------------
 
 
-def _ahead(tried: Mapping[str, list[Trial]], kind: str) -> Claim:
-    """Whether the Transformer's BLEU is higher; of one seed each the bootstrap intervals decide."""
-    ours, theirs = tried["transformer"], tried[kind]
+def _better_than(tried: Trials, kind: str) -> Claim:
+    """Claim that the Transformer's BLEU is higher than that of ``kind``.
+
+    Several seeds decide by the interval of their differences, a single one by the bootstrap intervals over sentences.
+    """
+    transformer, other = tried["transformer"], tried[kind]
     text = f"With the same minutes the Transformer translates better than {_named(kind)}"
-    if len(ours) > 1:
-        found = difference([each.bleu for each in theirs], [each.bleu for each in ours])
-        return Claim(text, holds(found, 1), f"BLEU {found:+.1f} over {len(ours)} seeds")
-    one, other = _bleu(ours), _bleu(theirs)
-    apart = one.low > other.high or other.low > one.high
-    return Claim(text, one.mean > other.mean if apart else None, f"BLEU {one:.1f} against {other:.1f}, one seed each")
+    if len(transformer) > 1:
+        gain = difference(bleus(other), bleus(transformer))
+        return Claim(text, holds(gain, 1), f"BLEU {gain:+.1f} over {len(transformer)} seeds")
+    a, b = _bleu(transformer), _bleu(other)
+    apart = a.low > b.high or b.low > a.high
+    return Claim(text, a.mean > b.mean if apart else None, f"BLEU {a:.1f} against {b:.1f}, one seed each")
 
 
-def _bleu(found: Sequence[Trial]) -> Interval:
-    """The mean over seeds with its interval; of one seed the bootstrap's over sentences."""
-    if len(found) > 1:
-        return interval([each.bleu for each in found])
-    return Interval(found[0].bleu, found[0].bleu_low, found[0].bleu_high)
+def _bleu(tried: Sequence[Trial]) -> Interval:
+    """Return the mean BLEU over seeds with its interval; one seed has the bootstrap interval over sentences."""
+    if len(tried) > 1:
+        return interval(bleus(tried))
+    return Interval(tried[0].bleu, tried[0].bleu_low, tried[0].bleu_high)
 
 
 def _named(kind: str) -> str:
@@ -183,18 +195,14 @@ def _named(kind: str) -> str:
     )
 
 
-def _tried(numbers: Mapping[str, Any]) -> dict[str, list[Trial]]:
-    return {kind: [Trial(**one) for one in found] for kind, found in numbers["trials"].items()}
-
-
 def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
-    """What a full run decides, from the numbers that it keeps."""
-    tried = _tried(numbers)
+    """Return the claims of the experiment, each decided by the numbers of a run."""
+    tried = from_rows(numbers["trials"])
     rates = numbers["operations_per_second"]
     slower = max(rates[kind] for kind in ("lstm", "gru", "rnn"))
-    gain = difference([each.bleu for each in tried["rnn"]], [each.bleu for each in tried["lstm"]])
+    gain = difference(bleus(tried["rnn"]), bleus(tried["lstm"]))
     return [
-        *(_ahead(tried, kind) for kind in KINDS if kind != "transformer"),
+        *(_better_than(tried, kind) for kind in KINDS if kind != "transformer"),
         Claim(
             "Recurrent models reach fewer operations a second, for their steps wait for one another",
             rates["transformer"] > slower,
@@ -209,69 +217,66 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
     ]
 
 
-def _apart(values: Sequence[int]) -> str:
-    return f"{min(values):,} to {max(values):,}"
-
-
-def _duration(seconds: float) -> str:
-    """Roughly, as people say it."""
+def duration(seconds: float) -> str:
+    """Return a duration in words with two digits, such as "3.5 days"."""
     for unit, length in (("years", 365.25 * 86400), ("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
         if seconds >= 1.5 * length:
             return f"{seconds / length:,.{0 if seconds >= 10 * length else 1}f} {unit}"
     return f"{seconds:.0f} seconds"
 
 
-def _table(tried: Mapping[str, list[Trial]]) -> Table:
+def _table(tried: Trials) -> Table:
     columns = (
         "model", "BLEU", "chrF", "perplexity", "parameters", "updates", "million tokens", "operations (10¹²)",
         "seconds",
     )  # fmt: skip
     rows = []
-    for kind, found in tried.items():
-        n = len(found)
+    for kind, results in tried.items():
+        n = len(results)
         rows.append((
-            KINDS[kind], f"{_bleu(found):.1f}", sum(each.chrf for each in found) / n,
-            f"{interval([each.perplexity for each in found]):.2f}", found[0].parameters,
-            sum(each.steps for each in found) // n, sum(each.tokens for each in found) / n / 1e6,
-            sum(each.flops for each in found) / n / 1e12, sum(each.seconds for each in found) / n,
+            KINDS[kind], f"{_bleu(results):.1f}", sum(result.chrf for result in results) / n,
+            f"{interval([result.perplexity for result in results]):.2f}", results[0].parameters,
+            sum(result.steps for result in results) // n, sum(result.tokens for result in results) / n / 1e6,
+            sum(result.flops for result in results) / n / 1e12, sum(result.seconds for result in results) / n,
         ))  # fmt: skip
     return Table(columns, rows)
 
 
 def _published(numbers: Mapping[str, Any]) -> Table:
+    """Return the paper's Table 2 with the time that each training would take on three machines."""
     here = numbers["operations_per_second"]["transformer"]
     rows = []
     for row in TABLE_2:
         cost = row.flops_en_de or row.flops_en_fr
-        times = [_duration(cost / rate) if cost else "" for rate in (8 * P100_FLOPS, ASSUMED[1], here)]
-        costs = [f"{each:.1e}" if each else "" for each in (row.flops_en_de, row.flops_en_fr)]
-        bleus = [f"{each:g}" if each else "" for each in (row.en_de, row.en_fr)]
-        rows.append((row.model, *bleus, *costs, *times))
+        times = [duration(cost / rate) if cost else "" for rate in (8 * P100_FLOPS, ASSUMED[1], here)]
+        costs = [f"{flops:.1e}" if flops else "" for flops in (row.flops_en_de, row.flops_en_fr)]
+        scores = [f"{bleu:g}" if bleu else "" for bleu in (row.en_de, row.en_fr)]
+        rows.append((row.model, *scores, *costs, *times))
     columns = (
         "model", "BLEU en-de", "en-fr", "training FLOPs en-de", "en-fr", "eight P100", ASSUMED[0], "this machine",
     )  # fmt: skip
     return Table(columns, rows)
 
 
-def _learning(tried: Mapping[str, list[Trial]]) -> Chart:
-    """Perplexity from a tenth of the time on: before, all fall from thousands and nothing tells them apart."""
+def _learning(tried: Trials) -> Chart:
+    """Draw the perplexity over time, without the first tenth, in which all curves fall from thousands alike."""
     lines = []
-    longest = max(each.seconds for found in tried.values() for each in found)
+    longest = max(result.seconds for results in tried.values() for result in results)
     unit, label = (1, "training (seconds)") if longest < 300 else (60, "training (minutes)")
-    for kind, found in tried.items():
-        steps, losses = mean_curve([each.curve for each in found])
-        pace = sum(each.seconds / each.steps for each in found) / len(found)  # seconds a step
-        shown = [(step * pace / unit, math.exp(min(x, 50))) for step, x in zip(steps, losses, strict=True)]
-        shown = [(x, y) for x, y in shown if x * unit >= longest / 10] or shown
+    for kind, results in tried.items():
+        steps, losses = mean_curve([result.curve for result in results])
+        step_s = sum(result.seconds / result.steps for result in results) / len(results)
+        points = [(step * step_s / unit, math.exp(min(loss, 50))) for step, loss in zip(steps, losses, strict=True)]
+        points = [(x, y) for x, y in points if x * unit >= longest / 10] or points
         colour, dashed = LOOKS[kind]
-        at, values = zip(*shown, strict=True)
-        lines.append(Curve(KINDS[kind], at, values, colour=colour, dashed=dashed))
+        xs, ys = zip(*points, strict=True)
+        lines.append(Curve(KINDS[kind], xs, ys, colour=colour, dashed=dashed))
     return Chart(lines, label, "training perplexity (log scale)", y_log=10)
 
 
 def sections(numbers: Mapping[str, Any]) -> list[Section]:
-    """What a full run tells and draws, from the numbers that it keeps."""
-    tried = _tried(numbers)
+    """Return the sections of the report, with figures and tables made from the numbers of a run."""
+    tried = from_rows(numbers["trials"])
     minutes, counted = numbers["minutes"], numbers["counted_operations"]
     budget = f"{minutes:g} minutes of training each" if minutes else "a few steps each"
     best_first = sorted(tried, key=lambda kind: -_bleu(tried[kind]).mean)
@@ -280,33 +285,32 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
         "BLEU, beam search",
     )
     rates = numbers["operations_per_second"]
+    steps = [result.steps for result in tried["transformer"]]
     return [
         Section(
             "The same text, the same minutes",
             [
-                f"Five architectures of the same width and number of layers, {budget}, by the same loop, search and "
-                "measure. The learning rate follows the clock, so that each is trained to its end. The recurrent ones "
-                "have additive attention and input feeding, the convolutional one attention in each decoder layer.",
-                f"All have the same peak rate, {numbers['lr']:g}, which was tuned for none of them. Minutes are those "
-                f"of "
-                "the clock: what else the machine does is part of the comparison. "
+                f"Five architectures of the same width and number of layers, {budget}, with the same loop, search and "
+                "measure. The learning rate follows the clock, so that each training reaches its end. The recurrent "
+                "models have additive attention and input feeding, the convolutional one attention in each decoder "
+                "layer.",
+                f"All have the same peak rate, {numbers['lr']:g}, which was tuned for none of them. Time is wall-clock "
+                "time, so the load of the machine is part of the comparison. "
                 + (
-                    f"Of the same Transformer the seeds made {_apart([one.steps for one in tried['transformer']])} "
-                    f"steps."
-                    if len(tried["transformer"]) > 1
-                    else "One seed each does not tell how much of a difference is chance."
+                    f"With different seeds the same Transformer made {min(steps):,} to {max(steps):,} steps."
+                    if len(steps) > 1
+                    else "One seed each does not show how much of a difference is chance."
                 ),
             ],
             bars([quality]),
             "bleu",
             _table(tried),
             "BLEU on text that was not trained on; whiskers: 95% intervals, over seeds where there are several, else "
-            "by "
-            "bootstrap over sentences.",
+            "by bootstrap over sentences.",
         ),
         Section(
             "On the way",
-            "What each had learned when. A faster step counts as much as a better one.",
+            "The progress of each model over time: many fast steps count as much as few good ones.",
             curves([_learning(tried)], width=6.0, height=3.8),
             "learning",
             caption="Perplexity on the training text, over the minutes of training.",
@@ -317,10 +321,10 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
                 "The paper's own results on WMT 2014, its estimate of what training took, and how long that is on "
                 f"three machines: eight P100 at {P100_FLOPS / 1e12:g} T operations a second each, as the paper counts; "
                 f"{ASSUMED[0]} at {ASSUMED[1] / 1e12:g} T, an assumption; and this machine at the "
-                f"{rates['transformer'] / 1e9:,.0f} G that the Transformer above reached. So 28.4 and 41.8 are not "
-                "for a machine like this one, and nobody should expect them from it.",
-                "The paper's figures are machine time times speed. Counted from shapes, as everything else here, the "
-                f"base model's training is {counted['base']:.1e} operations and the big one's {counted['big']:.1e}.",
+                f"{rates['transformer'] / 1e9:,.0f} G that the Transformer above reached. The scores 28.4 and 41.8 "
+                "are out of reach for a machine like this one.",
+                "The paper multiplies machine time by speed. Counted from shapes, as everywhere else here, the base "
+                f"model's training takes {counted['base']:.1e} operations and the big one's {counted['big']:.1e}.",
             ],
             table=_published(numbers),
             caption="BLEU on newstest2014 and training cost, as published. Times are for the English-German cost "

@@ -1,4 +1,4 @@
-"""Attention step by step on five words, and what it does not know: their order (sections 3.2.1 and 3.5)."""
+"""Compute attention step by step on five words, and show that it ignores their order (sections 3.2.1 and 3.5)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional as F
 
 from dragoman.explanation.figures import Bar, Bars, Chart, Curve, HeatMap, bars, curves, heat_maps, number
-from dragoman.lab.report import Claim, Findings, Lab, Section, Table
+from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table
 from dragoman.reference import (
     Array,
     attend,
@@ -24,8 +24,8 @@ from dragoman.reference import (
 
 WORDS = ("Tom", "hit", "Jerry", "very", "hard")
 D_MODEL, D_K = 32, 8
-SHARPNESS = np.geomspace(0.05, 6, 61)
-VARIANTS = {  # of an encoder: positions, causal
+SHARPNESS = np.geomspace(0.05, 6, 61)  # factors on the length of a query
+VARIANTS = {  # encoders: kind of positions, and True for a causal mask
     "no positions": ("none", False),
     "no positions, causal mask": ("none", True),
     "rotary positions": ("rotary", False),
@@ -34,7 +34,7 @@ VARIANTS = {  # of an encoder: positions, causal
 
 
 class Steps(NamedTuple):
-    """Everything on the way from five words to five new vectors."""
+    """All values on the way from five words to five new vectors."""
 
     x: Array  # (5, d_model)
     q: Array  # (5, d_k)
@@ -47,7 +47,7 @@ class Steps(NamedTuple):
 
 
 def step_by_step(rng: np.random.Generator) -> Steps:
-    """One head on random words, each step of Eq. (1) by itself."""
+    """Compute one head on random word vectors, each step of Eq. (1) apart."""
     n = len(WORDS)
     x = rng.standard_normal((n, D_MODEL))
     w_q, w_k, w_v = rng.standard_normal((3, D_K, D_MODEL)) / math.sqrt(D_MODEL)
@@ -60,14 +60,20 @@ def step_by_step(rng: np.random.Generator) -> Steps:
 
 
 def sharpened(steps: Steps) -> Array:
-    """The weights of the first query, multiplied by each of ``SHARPNESS``: ``(len(SHARPNESS), 5)``."""
+    """Return the weights of the first query when it is multiplied by each of ``SHARPNESS``: ``(len(SHARPNESS), 5)``."""
     q = SHARPNESS[:, None, None] * steps.q[:1]  # (N, 1, d_k)
     allowed = np.ones((1, 1), dtype=np.bool_)
     return attend(q, steps.k[None], steps.v[None], allowed)[1][:, 0]
 
 
 def order_matters(positions: str, causal: bool, n_layers: int, seed: int = 0) -> dict[str, float]:
-    """Give an encoder every order of the five words, and see whether it says the same in that order.
+    """Measure how much the outputs of an encoder change when its five input words are reordered.
+
+    Args:
+        positions: "none", "rotary" or "sinusoidal".
+        causal: True for a causal mask.
+        n_layers: Number of encoder layers, with random weights.
+        seed: Seed of the weights and words.
 
     Returns:
         The greatest and the mean of ``|f(permuted x) - permuted f(x)| / |f(x)|`` over all orders but the first.
@@ -81,7 +87,7 @@ def order_matters(positions: str, causal: bool, n_layers: int, seed: int = 0) ->
     params = initialise(config, rng)
     n = len(WORDS)
     words = rng.standard_normal((n, 64))
-    orders = np.array(list(itertools.permutations(range(n))))  # (n!, n), the first one as it is
+    orders = np.array(list(itertools.permutations(range(n))))  # (n!, n), the first one unchanged
     places = sinusoidal_positions(n, 64) if positions == "sinusoidal" else 0.0
     mask = causal_mask(n) if causal else np.ones((1, 1, 1, n), dtype=np.bool_)
     x: Array = words[orders] + places  # (n!, n, d_model)
@@ -93,13 +99,13 @@ def order_matters(positions: str, causal: bool, n_layers: int, seed: int = 0) ->
 
 
 def torch_gap(steps: Steps) -> float:
-    """The greatest difference to PyTorch's own attention."""
+    """Return the greatest difference between our result and that of PyTorch's attention."""
     q, k, v = (torch.from_numpy(part)[None] for part in (steps.q, steps.k, steps.v))
     return float((F.scaled_dot_product_attention(q, k, v)[0] - torch.from_numpy(steps.context)).abs().max())
 
 
 def run(lab: Lab) -> Findings:
-    """Claims: weights are a distribution, outputs are means of values, and order comes from outside."""
+    """Run the experiment; claims: weights are a distribution, outputs are means of values, attention ignores order."""
     steps = step_by_step(np.random.default_rng(1))
     lookup = sharpened(steps)
     n_layers = 1 if lab.quick else 6
@@ -123,7 +129,7 @@ def run(lab: Lab) -> Findings:
 
 
 def verdict(numbers: dict[str, Any]) -> list[Claim]:
-    """What a full run decides, from the numbers that it keeps."""
+    """Return the claims of the experiment, each decided by the numbers of a run."""
     order = numbers["order"]
     blind, seeing = order["no positions"]["greatest"], order["sinusoidal positions"]["mean"]
     sums, outside = numbers["largest_error_of_a_row_sum"], numbers["furthest_outside_the_values"]
@@ -159,7 +165,7 @@ def verdict(numbers: dict[str, Any]) -> list[Claim]:
 
 
 def _steps_table() -> Table:
-    """What is computed, step by step, and of which shape."""
+    """Return a table of the steps of attention with the shape of each result."""
     n = len(WORDS)
     return Table(
         ("step", "what", "shape"),
@@ -177,7 +183,7 @@ def _steps_table() -> Table:
 
 
 def sections(numbers: dict[str, Any]) -> list[Section]:
-    """What a full run tells and draws, from the numbers that it keeps."""
+    """Return the sections of the report, with figures and tables made from the numbers of a run."""
     names = list(numbers["words"])
     peak = float(np.ceil(np.abs(numbers["products"]).max()))
     scores = heat_maps(
@@ -217,9 +223,9 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
         ),
         Section(
             "Between an average and a lookup",
-            f"The same query ({names[0]}), made longer. Close to zero it finds all keys alike, and its output is "
-            "the plain mean of the values. Long, it picks the one value whose key fits best, as a dictionary does. "
-            "A trained head may stand anywhere between, and unlike a lookup it has a gradient everywhere.",
+            f"The same query ({names[0]}) at different lengths. A query near zero gives all keys the same weight, and "
+            "the output is the mean of the values. A long query selects the value with the best key, like a "
+            "dictionary. A trained head may be anywhere between the two, and unlike a lookup it has a gradient.",
             curves([chart], width=6.4),
             "lookup",
             caption="Weights of one query on the five words, over its length.",
@@ -229,7 +235,7 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
 
 
 def _bag_of_words(order: dict[str, dict[str, float]], n_layers: int) -> Section:
-    """What becomes of attention when the words are reordered."""
+    """Return the section on reordered words, from the changes that ``order_matters`` measured."""
     gaps = [
         Bar(
             name,
@@ -242,15 +248,14 @@ def _bag_of_words(order: dict[str, dict[str, float]], n_layers: int) -> Section:
         "A bag of words",
         [
             "For attention `Tom hit Jerry` and `Jerry hit Tom` are the same set. An encoder with random "
-            f"weights ({n_layers} {'layer' if n_layers == 1 else 'layers'}) is given its five words in all 120 "
-            "orders. Without positions each word gets the same vector in every order, so nothing above it "
-            "could ever tell who hit whom.",
-            "A causal mask alone is enough to break this: the first word sees one word, the second two. That "
-            "is why decoders without positions still learn something of order, and encoders do not.",
+            f"weights ({n_layers} {'layer' if n_layers == 1 else 'layers'}) reads its five words in all 120 "
+            "orders. Without positions each word gets the same vector in every order, so no later layer can know "
+            "who hit whom.",
+            "A causal mask alone changes this: the first word sees one word, the second two. So decoders without "
+            "positions still learn something about order, and encoders do not.",
         ],
         bars([Bars(gaps, "relative change of the outputs (log scale)", log=True)], width=6.4),
         "order",
         caption="How far outputs move when the words are reordered, beyond being reordered themselves: the mean "
-        "over the "
-        "119 other orders (the verdict has the greatest).",
+        "over the 119 other orders (the verdict has the greatest).",
     )  # fmt: skip

@@ -1,6 +1,6 @@
-"""The classic bugs of the Transformer, each made on purpose and looked at.
+"""Make the classic bugs of the Transformer on purpose, one per function, and compare each with the correct code.
 
-Each function makes one bug, beside what is right, and says what is seen of it: an error, or nothing but worse numbers.
+print(mask_added().symptom)
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from dragoman.model.layers import EncoderLayer
 from dragoman.model.masks import causal_mask
 
 
-class Seen(NamedTuple):
-    """What is seen of a bug."""
+class Symptom(NamedTuple):
+    """Visible effect of a bug: an error, or only worse numbers."""
 
-    loud: bool  # an error says so
-    symptom: str  # in words, with its numbers
+    loud: bool  # True if the bug raises an error
+    symptom: str  # description with numbers
     numbers: dict[str, float]
 
 
-def _error(action: Callable[[], Any]) -> Seen:
-    """The error that ``action`` ends in, in one line."""
+def _error(action: Callable[[], Any]) -> Symptom:
+    """Run ``action`` and return the error that it raises, in one line."""
     try:
         action()
     except Exception as error:
         first = re.sub(r"\S*<locals>\.", "", " ".join(str(error).split()))
-        return Seen(True, f"{type(error).__name__}: {first[:110]}{'...' if len(first) > 110 else ''}", {})
-    return Seen(False, "no error", {})
+        return Symptom(True, f"{type(error).__name__}: {first[:110]}{'...' if len(first) > 110 else ''}", {})
+    return Symptom(False, "no error", {})
 
 
 def _random(*shape: int, seed: int = 0) -> Tensor:
@@ -53,41 +53,41 @@ def _layer(**options: Any) -> EncoderLayer:
 # --- masks ------------------------------------------------------------------------------------------------------------
 
 
-def mask_added() -> Seen:
-    """``scores + mask`` with a bool mask: true counts as 1."""
+def mask_added() -> Symptom:
+    """Add a bool mask to the scores (``scores + mask``): true counts as 1, and hides nothing."""
     scores, keep = _random(64, 64), causal_mask(64)[0, 0]
     hidden = ((scores + keep).softmax(-1) * ~keep).sum(-1).mean().item()
     right = (scores.masked_fill(~keep, -math.inf).softmax(-1) * ~keep).sum(-1).mean().item()
-    return Seen(False, f"{hidden:.0%} of all attention lies on hidden keys instead of {right:.0%}",
+    return Symptom(False, f"{hidden:.0%} of all attention lies on hidden keys instead of {right:.0%}",
                 {"hidden": hidden, "right": right})  # fmt: skip
 
 
-def padded_queries() -> Seen:
-    """A mask that hides padded queries too, filled with -inf: rows that see nothing, 0/0."""
-    kept = torch.ones(10, dtype=torch.bool)
-    kept[7:] = False
-    mask = kept[:, None] & kept[None, :]
+def padded_queries() -> Symptom:
+    """Hide padded queries as well as keys, and fill with -inf: rows that see no key become 0/0, which is NaN."""
+    real = torch.ones(10, dtype=torch.bool)
+    real[7:] = False
+    mask = real[:, None] & real[None, :]
     x, shares = _random(10, 16), []
     for _ in range(2):
         weights = (x @ x.T / 4).masked_fill(~mask, -math.inf).softmax(-1)
-        x = weights @ x  # a hidden value weighs 0, but 0 times NaN is NaN
+        x = weights @ x  # the weight of a hidden value is 0, but 0 times NaN is NaN
         shares.append(x.isnan().float().mean().item())
-    ours = _random(1, 1, 10, 16)
+    correct = _random(1, 1, 10, 16)
     for _ in range(2):
-        ours = attend(ours, ours, ours, mask[None, None])[0]
-    return Seen(False, f"3 of 10 rows are padding: after one layer {shares[0]:.0%} of all numbers are NaN, after two "
-                f"{shares[1]:.0%}", {"one_layer": shares[0], "two_layers": shares[1],
-                                     "right": ours.isnan().float().mean().item()})  # fmt: skip
+        correct = attend(correct, correct, correct, mask[None, None])[0]
+    return Symptom(False, f"3 of 10 rows are padding: after one layer {shares[0]:.0%} of all numbers are NaN, after "
+                f"two {shares[1]:.0%}", {"one_layer": shares[0], "two_layers": shares[1],
+                                     "right": correct.isnan().float().mean().item()})  # fmt: skip
 
 
-def keys_in_the_query_s_shape() -> Seen:
-    """``k.view(batch, n_queries, ...)``: right in self-attention, and nowhere else."""
+def keys_in_the_query_s_shape() -> Symptom:
+    """Shape the keys with the number of queries (``k.view(batch, n_queries, ...)``), which only fits self-attention."""
     q, k = _random(2, 5, 32), _random(2, 7, 32)
     return _error(lambda: k.view(q.size(0), q.size(1), 4, 8))
 
 
-def causal_encoder() -> Seen:
-    """A causal mask built into multi-head attention, and so into the encoder."""
+def causal_encoder() -> Symptom:
+    """Build the causal mask into multi-head attention, so that the encoder gets it too."""
 
     def reach(mask: Tensor | None) -> float:
         layer = _layer()
@@ -96,20 +96,20 @@ def causal_encoder() -> Seen:
         return float(gradient[0, 1:].norm())
 
     wrong, right = reach(causal_mask(8)), reach(None)
-    return Seen(False, f"the first word's vector depends on the words after it by {wrong:.1g} instead of {right:.1g}: "
-                "half of what the encoder is for is gone", {"wrong": wrong, "right": right})  # fmt: skip
+    return Symptom(False, f"the first word's vector depends on the words after it by {wrong:.1g} instead of "
+                f"{right:.1g}: half of what the encoder is for is gone", {"wrong": wrong, "right": right})  # fmt: skip
 
 
-def minus_1e9_in_half() -> Seen:
-    """``masked_fill(mask, -1e9)`` on float16."""
+def minus_1e9_in_half() -> Symptom:
+    """Fill masked float16 scores with -1e9, which float16 cannot hold."""
     return _error(lambda: _random(4, 4).half().masked_fill(torch.ones(4, 4).triu(1).bool(), -1e9))
 
 
 # --- shapes -----------------------------------------------------------------------------------------------------------
 
 
-def view_without_contiguous() -> Seen:
-    """``view`` right after a transposition; with ``reshape`` instead of both, heads and tokens are mixed."""
+def view_without_contiguous() -> Symptom:
+    """Call ``view`` on a transposed tensor, which fails; ``reshape`` without transposing mixes heads and tokens."""
     heads = _random(2, 4, 5, 8)  # (B, H, L, d_k)
     seen = _error(lambda: heads.transpose(1, 2).view(2, 5, 32))
     silent = (heads.reshape(2, 5, 32) - heads.transpose(1, 2).reshape(2, 5, 32)).norm() / heads.norm()
@@ -122,8 +122,8 @@ def view_without_contiguous() -> Seen:
 # --- layers -----------------------------------------------------------------------------------------------------------
 
 
-def norm_dropped() -> Seen:
-    """``self.norm1(x + y)`` without ``x =`` before it."""
+def norm_dropped() -> Symptom:
+    """Call ``self.norm1(x + y)`` and drop the result, because ``x =`` is missing."""
 
     def spread(dropped: bool) -> float:
         layer, x = _layer(), _random(1, 20, 32)
@@ -136,12 +136,12 @@ def norm_dropped() -> Seen:
 
     with torch.no_grad():
         wrong, right = spread(True), spread(False)
-    return Seen(False, f"after 12 layers the vectors spread by {wrong:.3g} instead of {right:.2f}",
+    return Symptom(False, f"after 12 layers the vectors spread by {wrong:.3g} instead of {right:.2f}",
                 {"wrong": wrong, "right": right})  # fmt: skip
 
 
-def norm2_of_memory() -> Seen:
-    """Pre-norm: ``cross_attn(norm2(x), norm2(memory))``. The encoder's last norm has been there already."""
+def norm2_of_memory() -> Symptom:
+    """Normalise the memory by ``norm2`` in a pre-norm decoder, although the encoder's last norm has done it."""
     memory = F.layer_norm(_random(1, 10, 64), (64,))
     gain, bias = 1 + 0.3 * _random(2, 64, seed=1)[0], 0.3 * _random(2, 64, seed=1)[1]
     fresh = F.layer_norm(memory, (64,))
@@ -151,11 +151,11 @@ def norm2_of_memory() -> Seen:
         f"the memory is off by {at_first:.0e} in a fresh model, so that every comparison at the start agrees, and by "
         f"{later:.0%} once gains have learned"
     )
-    return Seen(False, symptom, {"fresh": at_first, "trained": later})
+    return Symptom(False, symptom, {"fresh": at_first, "trained": later})
 
 
-def decoder_of_encoder_layers() -> Seen:
-    """``ModuleList([EncoderLayer(...)])`` in the decoder, called with the memory."""
+def decoder_of_encoder_layers() -> Symptom:
+    """Build the decoder of encoder layers, and call them with the memory."""
     layer, x = _layer(), _random(1, 4, 32)
 
     class AsInTheDocument(nn.Module):
@@ -166,8 +166,8 @@ def decoder_of_encoder_layers() -> Seen:
     return _error(lambda: block(x, _random(1, 6, 32), causal_mask(4), None))
 
 
-def nested_forward() -> Seen:
-    """``def forward`` one indentation too deep: a local function of ``__init__``."""
+def nested_forward() -> Symptom:
+    """Indent ``def forward`` once too much, so that it becomes a local function of ``__init__``."""
 
     class Embedding(nn.Module):
         def __init__(self) -> None:
@@ -179,8 +179,8 @@ def nested_forward() -> Seen:
     return _error(lambda: Embedding()(_random(2, 3)))
 
 
-def no_super_init() -> Seen:
-    """``nn.Module`` whose ``__init__`` never calls its parent's."""
+def no_super_init() -> Symptom:
+    """Assign a layer in a module whose ``__init__`` does not call ``super().__init__()``."""
 
     class FeedForward(nn.Module):
         def __init__(self) -> None:
@@ -189,8 +189,8 @@ def no_super_init() -> Seen:
     return _error(FeedForward)
 
 
-def arguments_swapped() -> Seen:
-    """``TransformerEmbedding(d_model, max_len, vocab_size)`` for ``(vocab_size, d_model, max_len)``: all are ints."""
+def arguments_swapped() -> Symptom:
+    """Pass three sizes of an embedding in the wrong order, which no type check finds: all are integers."""
     vocab_size, d_model, max_len = 10_000, 512, 256
 
     def embedding(vocab_size: int, d_model: int, max_len: int) -> nn.Embedding:
@@ -207,18 +207,18 @@ def arguments_swapped() -> Seen:
 
 
 @torch.no_grad()
-def spoken(model: nn.Module, src: Tensor, tgt_out: Tensor) -> float:
-    """The share of sentences that greedy search gets wholly right."""
-    said = torch.full((len(src), 1), 2)
+def fraction_right(model: nn.Module, src: Tensor, tgt_out: Tensor) -> float:
+    """Return the fraction of sentences that greedy search gets entirely right."""
+    written = torch.full((len(src), 1), 2)
     model.eval()
     for _ in range(tgt_out.size(1)):
-        said = torch.cat((said, model(src, said)[:, -1].argmax(-1, keepdim=True)), 1)
-    kept = tgt_out != 0
-    return float(((said[:, 1:] == tgt_out) | ~kept).all(1).double().mean())
+        written = torch.cat((written, model(src, written)[:, -1].argmax(-1, keepdim=True)), 1)
+    real = tgt_out != 0
+    return float(((written[:, 1:] == tgt_out) | ~real).all(1).double().mean())
 
 
-def not_shifted(steps: int = 200) -> Seen:
-    """``tgt_in = tgt_out``: the decoder is shown the word that it is asked for."""
+def not_shifted(steps: int = 200) -> Symptom:
+    """Train with ``tgt_in = tgt_out``, so that the decoder reads the word that it must predict."""
     test = reversals(200, 2, 4, 4, torch.Generator().manual_seed(9))
     numbers = {}
     for name in ("wrong", "right"):
@@ -226,29 +226,29 @@ def not_shifted(steps: int = 200) -> Seen:
         batches = endless(32, 2, 4, 4)
         pairs = (pair if name == "right" else pair._replace(tgt_in=pair.tgt_out) for pair in batches)
         learn(model, pairs, steps, warm_cosine(steps, 1e-2, 20))
-        asked = test if name == "right" else test._replace(tgt_in=test.tgt_out)
-        numbers[f"{name}_accuracy"] = accuracy(model, asked)
-        numbers[f"{name}_spoken"] = spoken(model, test.src, test.tgt_out)
-    return Seen(False, f"after {steps} steps {numbers['wrong_accuracy']:.0%} of tokens are right in training, and "
+        test_pairs = test if name == "right" else test._replace(tgt_in=test.tgt_out)
+        numbers[f"{name}_accuracy"] = accuracy(model, test_pairs)
+        numbers[f"{name}_spoken"] = fraction_right(model, test.src, test.tgt_out)
+    return Symptom(False, f"after {steps} steps {numbers['wrong_accuracy']:.0%} of tokens are right in training, and "
                 f"{numbers['wrong_spoken']:.0%} of sentences when it must generate them itself; shifted "
                 f"{numbers['right_accuracy']:.0%} and {numbers['right_spoken']:.0%}", numbers)  # fmt: skip
 
 
-def loss_over_padding() -> Seen:
-    """``cross_entropy`` without ``ignore_index``: padding is learned, and counted."""
+def loss_over_padding() -> Symptom:
+    """Compute the loss without ``ignore_index``, so that padding is learned and counted."""
     pairs = reversals(64, 1, 20, 20, torch.Generator().manual_seed(3))
     padding = (pairs.tgt_out == 0).double().mean().item()
     logits = torch.zeros(*pairs.tgt_out.shape, FIRST + 20)
     logits[..., 0] = 20.0 * (pairs.tgt_out == 0)  # knows where padding is, and nothing else
     wrong = F.cross_entropy(logits.flatten(0, 1), pairs.tgt_out.flatten()).item()
     right = F.cross_entropy(logits.flatten(0, 1), pairs.tgt_out.flatten(), ignore_index=0).item()
-    return Seen(False, f"a model that knows nothing but where padding is has a loss of {wrong:.2f} nats instead of "
+    return Symptom(False, f"a model that knows nothing but where padding is has a loss of {wrong:.2f} nats instead of "
                 f"{right:.2f}, and {padding:.0%} of its tokens are right", {"wrong": wrong, "right": right,
                                                                          "padding": padding})  # fmt: skip
 
 
-def padding_idx() -> Seen:
-    """``padding_idx=1`` where padding has id 0."""
+def padding_idx() -> Symptom:
+    """Set ``padding_idx=1`` where padding has id 0: a word stays zero, and padding is trained."""
     torch.manual_seed(0)
     table = nn.Embedding(10, 16, padding_idx=1)
     table(torch.tensor([[0, 1, 2]])).sum().backward()
@@ -258,12 +258,12 @@ def padding_idx() -> Seen:
         "padding": table.weight[0].norm().item(), "gradient_of_padding": gradient[0].norm().item(),
         "word_1": table.weight[1].norm().item(), "gradient_of_word_1": gradient[1].norm().item(),
     }  # fmt: skip
-    return Seen(False, f"padding has a vector of length {norms['padding']:.1f} and is trained; the word with id 1 is "
-                f"{norms['word_1']:.0f} for ever (gradient {norms['gradient_of_word_1']:.0f})", norms)  # fmt: skip
+    return Symptom(False, f"padding has a vector of length {norms['padding']:.1f} and is trained; the word with id 1 "
+                f"is {norms['word_1']:.0f} for ever (gradient {norms['gradient_of_word_1']:.0f})", norms)  # fmt: skip
 
 
-def mean_of_means() -> Seen:
-    """Micro-batches of unequal size, the mean loss of each, and the mean of those."""
+def mean_of_means() -> Symptom:
+    """Average the mean losses of micro-batches of different sizes, so that tokens of small ones count more."""
     x, y = _random(100, 8), _random(100, 1, seed=1)
     parts = (slice(0, 10), slice(10, 100))
 
@@ -276,12 +276,12 @@ def mean_of_means() -> Seen:
 
     right, wrong = gradient(False), gradient(True)
     off = float((wrong - right).norm() / right.norm())
-    return Seen(False, f"10 and 90 tokens: the gradient is off by {off:.0%}; a token among the 10 counts nine times",
+    return Symptom(False, f"10 and 90 tokens: the gradient is off by {off:.0%}; a token among the 10 counts nine times",
                 {"off": off})  # fmt: skip
 
 
-def positions_left_behind() -> Seen:
-    """A table of positions as a plain attribute: ``.to(device)`` moves parameters and buffers only."""
+def positions_left_behind() -> Symptom:
+    """Keep the table of positions as a plain attribute, which ``.to(device)`` does not move."""
 
     class Positions(nn.Module):
         def __init__(self) -> None:

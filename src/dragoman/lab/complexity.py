@@ -1,4 +1,4 @@
-"""What one layer costs over the length n and the width d: time, memory, counted operations (section 4, Table 1)."""
+"""Measure time, memory and operations of one layer over the length n and the width d (section 4, Table 1)."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ import numpy as np
 from dragoman.explanation.figures import Chart, Curve, curves
 from dragoman.explanation.style import SERIES
 from dragoman.lab.costs import KERNEL, LAYERS, NEIGHBOURS, Layer, kept_bytes, operations, seconds
-from dragoman.lab.report import Claim, Findings, Lab, Section, Table
+from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table
 
 TAKES = ("device",)
 
 LONG = 256
-"""Exponents of n are fitted from here on: below, what is constant still counts."""
+"""Length from which exponents of n are fitted: below it, constant costs still matter."""
 
 
 def exponent(x: Sequence[float], y: Sequence[float]) -> float | None:
-    """The slope of a line through the logarithms, by least squares; None where there is nothing to fit."""
+    """Return the exponent k of ``y = c x^k``, fitted to the logarithms by least squares; None if a ``y`` is 0."""
     if not all(y):
         return None
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
-def crossing(x: Sequence[float], one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Where ``one`` begins to be more than ``other``, by a line between logarithms; None where it never does."""
-    gaps = [math.log(a / b) for a, b in zip(one, other, strict=True)]
+def crossing(x: Sequence[float], first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Return the ``x`` from which ``first`` exceeds ``second``, interpolated in logarithms; None if it never does."""
+    gaps = [math.log(a / b) for a, b in zip(first, second, strict=True)]
     for i in range(1, len(gaps)):
         if gaps[i - 1] <= 0 < gaps[i]:
             share = -gaps[i - 1] / (gaps[i] - gaps[i - 1])
@@ -40,17 +40,17 @@ def crossing(x: Sequence[float], one: Sequence[float], other: Sequence[float]) -
 
 
 def run(lab: Lab) -> Findings:
-    """Claims: exponents of n are 2, 1, 1, 1; operations of self-attention pass those of recurrence where n passes d."""
+    """Measure each layer; claims: the exponents of Table 1, and where self-attention costs more than recurrence."""
     lengths = [64, 128, 256, 512] if lab.quick else [64, 128, 256, 512, 1024, 2048, 4096, 8192]
     widths = [64, 128] if lab.quick else [64, 128, 256, 512]
-    middle, least = widths[1], 0.02 if lab.quick else 0.4
+    middle, least_s = widths[1], 0.02 if lab.quick else 0.4
     rows = []
     for layer in LAYERS:
         for d in widths:
 
             def timed(layer: Layer = layer, d: int = d) -> list[float]:
                 lab.say(f"timing {layer.name}, d = {d}")
-                return [seconds(layer, n, d, lab.device, least) for n in lengths]
+                return [seconds(layer, n, d, lab.device, least_s) for n in lengths]
 
             times = lab.done(f"{layer.name}-{d}", timed, [lengths, lab.device.type])
             for n, taken in zip(lengths, times, strict=True):
@@ -67,20 +67,27 @@ def run(lab: Lab) -> Findings:
 
 
 def series(numbers: dict[str, Any], layer: str, key: str, **at: int) -> tuple[list[float], list[float]]:
-    """One figure of a layer over n at a given d, or over d at a given n; where it was measured."""
+    """Return one measured number of a layer over n at a fixed d, or over d at a fixed n: its xs and ys.
+
+    Args:
+        numbers: Numbers of a run.
+        layer: Name of the layer.
+        key: Name of the number, such as "seconds".
+        at: The fixed size, ``d=...`` or ``n=...``.
+    """
     (fixed, value), over = next(iter(at.items())), "d" if "n" in at else "n"
     rows = [row for row in numbers["rows"] if row["layer"] == layer and row[fixed] == value and key in row]
     return [row[over] for row in rows], [row[key] for row in rows]
 
 
 def long(x: Sequence[float], y: Sequence[float]) -> tuple[list[float], list[float]]:
-    """The part of a series over n where what is constant no longer counts."""
+    """Return the part of a series over n from ``LONG`` on."""
     start = next(i for i, n in enumerate(x) if n >= LONG)
     return list(x[start:]), list(y[start:])
 
 
 def _fitted(numbers: dict[str, Any]) -> dict[str, Any]:
-    """Exponents, and where self-attention becomes dearer than recurrence."""
+    """Return the fitted exponents, and the lengths from which self-attention costs more than recurrence."""
     d, n = numbers["d"], max(m for m in numbers["lengths"] if m <= 1024)
     fits = {}
     for layer in LAYERS:
@@ -97,19 +104,19 @@ def _fitted(numbers: dict[str, Any]) -> dict[str, Any]:
     for width in numbers["widths"]:
         pairs = {key: [series(numbers, layer, key, d=width)[1] for layer in ("self-attention", "recurrent")]
                  for key in ("operations", "seconds")}  # fmt: skip
-        at = {key: crossing(numbers["lengths"], *pair) for key, pair in pairs.items()}
-        crossings.append({"d": width, **at})
+        crossings.append({"d": width, **{key: crossing(numbers["lengths"], *pair) for key, pair in pairs.items()}})
     return {"exponents": fits, "crossings": crossings}
 
 
 def verdict(numbers: dict[str, Any]) -> list[Claim]:
-    """What a full run decides, from the numbers that it keeps."""
+    """Return the claims of the experiment, each decided by the numbers of a run."""
     fits, d = numbers["exponents"], numbers["d"]
 
     def listed(key: str) -> str:
         return ", ".join(f"{layer.name} {fits[layer.name][key]:.2f}" for layer in LAYERS)
 
-    def as_said(key: str, of: str) -> bool:
+    def as_in_paper(key: str, of: str) -> bool:
+        """Return True if the exponents of all layers are those of the paper, within 0.15."""
         return all(abs(float(fits[layer.name][key]) - getattr(layer, of)) < 0.15 for layer in LAYERS)
 
     by_count = [(row["d"], row["operations"]) for row in numbers["crossings"]]
@@ -118,17 +125,17 @@ def verdict(numbers: dict[str, Any]) -> list[Claim]:
     return [
         Claim(
             "Counted operations grow with the length as Table 1 says: n², n, n, n",
-            as_said("operations_of_n", "of_n"),
+            as_in_paper("operations_of_n", "of_n"),
             f"exponents of n: {listed('operations_of_n')}",
         ),
         Claim(
             "And with the width as it says: d, d², d², d",
-            as_said("operations_of_d", "of_d"),
+            as_in_paper("operations_of_d", "of_d"),
             f"exponents of d: {listed('operations_of_d')}",
         ),
         Claim(
             "So does the time of fused kernels over the length",
-            as_said("seconds_of_n", "of_n"),
+            as_in_paper("seconds_of_n", "of_n"),
             f"exponents of n at d = {d}: {listed('seconds_of_n')}",
         ),
         Claim(
@@ -153,15 +160,17 @@ def verdict(numbers: dict[str, Any]) -> list[Claim]:
 
 
 def _charts(numbers: dict[str, Any], key: str, label: str, factor: float = 1.0) -> list[Chart]:
-    """One figure over n, and over d."""
+    """Draw one measured number of all layers over n, and over d."""
     d, n = numbers["d"], max(m for m in numbers["lengths"] if m <= 1024)
 
     def over(at: dict[str, int]) -> list[Curve]:
-        found = [(layer.name, *series(numbers, layer.name, key, **at)) for layer in LAYERS]
-        return [  # counted, convolutional and restricted are nearly one line over n: dashed, it shows what lies below
-            Curve(name, x, [factor * value for value in y], points=True, dashed=name == "convolutional")
-            for name, x, y in found
-        ]
+        lines = []
+        for layer in LAYERS:
+            x, y = series(numbers, layer.name, key, **at)
+            # Dashed, because its counted operations over n nearly hide the line of restricted self-attention.
+            dashed = layer.name == "convolutional"
+            lines.append(Curve(layer.name, x, [factor * value for value in y], points=True, dashed=dashed))
+        return lines
 
     return [
         Chart(over({"d": d}), "length n (log scale)", label, f"d = {d}", x_log=2, y_log=10, marks={d: "n = d"}),
@@ -170,7 +179,7 @@ def _charts(numbers: dict[str, Any], key: str, label: str, factor: float = 1.0) 
 
 
 def _memory_chart(numbers: dict[str, Any]) -> Chart:
-    """As written; of attention, where it matters, also as the fused kernel keeps it."""
+    """Draw the memory of each layer as its equation is written; of attention also with the fused kernel."""
     lines = []
     for layer, colour in zip(LAYERS, SERIES, strict=False):
         for key, how in (("bytes", ""), ("bytes_fused", ", fused")):
@@ -183,7 +192,7 @@ def _memory_chart(numbers: dict[str, Any]) -> Chart:
 
 
 def sections(numbers: dict[str, Any]) -> list[Section]:
-    """What a full run tells and draws, from the numbers that it keeps."""
+    """Return the sections of the report, with figures and tables made from the numbers of a run."""
     fits = numbers["exponents"]
     steps = {"recurrent": "n"}
     columns = (
@@ -206,25 +215,24 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
         Section(
             "Table 1, counted",
             [
-                "What one layer computes to mix its n positions of width d. Operations are counted by torch while the "
-                "layer runs as its equation is written. As in the paper's Table 1 the projections are left out, "
-                "though self-attention always has four of them (8nd² operations) while the recurrent layer's two "
-                "products are all it needs: that both cross at n = d follows from this choice. "
-                f"k = {numbers['kernel_width']} is the width of the "
-                f"convolution, r = {numbers['neighbours']} the neighbourhood of restricted self-attention.",
+                "The work of one layer that mixes n positions of width d. Torch counts the operations while the layer "
+                "runs as its equation is written. As in the paper's Table 1 projections are left out. Self-attention "
+                "always has four of them (8nd² operations), whereas the two products of the recurrent layer are all "
+                "it needs: that both cross at n = d follows from this choice. The width of the convolution is "
+                f"k = {numbers['kernel_width']}, the neighbourhood of restricted self-attention "
+                f"r = {numbers['neighbours']}.",
             ],
             curves(_charts(numbers, "operations", "operations (millions, log scale)", 1e-6), width=3.4, height=3.2),
             "operations",
             table,
             "Counted multiplications and additions, projections left out. Counted so, self-attention crosses "
-            "recurrence at "
-            "n = d. On the left convolutional lies on restricted self-attention.",
+            "recurrence at n = d. On the left convolutional lies on restricted self-attention.",
         ),
         Section(
             "Table 1, timed",
-            "One forward pass of one sequence by torch's fused kernels, with one thread. A recurrent layer's steps "
-            "wait for one another and are products of a matrix and a single vector, which a processor does slowly; so "
-            "in time self-attention stays ahead for longer than operations say.",
+            "One forward pass of one sequence by torch's fused kernels, with one thread. The steps of a recurrent "
+            "layer wait for one another. Each multiplies a matrix by a single vector, which processors do slowly. So "
+            "self-attention stays faster for longer than the operations suggest.",
             curves(_charts(numbers, "seconds", "time (ms, log scale)", 1e3), width=3.4, height=3.2),
             "time",
             crossings,
@@ -232,12 +240,11 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
         ),
         Section(
             "Memory",
-            "What the forward pass keeps for the backward pass. Written out, attention keeps its n × n weights. A "
-            "fused kernel computes them again, and keeps only what is n long.",
+            "Memory that the forward pass keeps for the backward pass. Written out, attention keeps its n × n "
+            "weights. A fused kernel computes them again, and its memory grows with n only.",
             curves([_memory_chart(numbers)], width=5.6, height=3.8),
             "memory",
             caption="Memory that training needs for one layer and one sequence. Fused self-attention lies on "
-            "recurrent: "
-            "both keep only what is n long. A fused convolution keeps nothing but its input.",
+            "recurrent: both keep only what is n long. A fused convolution keeps nothing but its input.",
         ),
     ]

@@ -1,6 +1,8 @@
-"""The layers of Table 1 by themselves, and what one of them costs: operations, memory, time.
+"""Measure operations, memory and time of each layer of Table 1.
 
-What mixes positions is looked at alone, without the projections that all of them may have around it.
+    operations(LAYERS[0], n=512, d=64)        # of self-attention
+
+A layer here is only the part that mixes positions, without the projections that usually surround it.
 """
 
 from __future__ import annotations
@@ -24,73 +26,66 @@ NEIGHBOURS = 128  # r of Table 1: 64 on either side
 
 
 class Layer(NamedTuple):
-    """One row of Table 1: what mixes positions, without the projections that all of them may have around it."""
+    """A row of Table 1."""
 
     name: str
-    plain: Callable[..., Tensor]  # (1, n, d) and its weights to (1, n, d), as its equation says
-    fused: Callable[..., Tensor]  # the same by the fastest kernel that torch has
-    shapes: Callable[[int], list[tuple[int, int]]]  # of its weights, by d
-    of_n: int  # the exponents of the paper
-    of_d: int
-    formula: str
+    compute: Callable[..., Tensor]  # (x (1, n, d), *weights, fused) to (1, n, d)
+    shapes: Callable[[int], list[tuple[int, int]]]  # shapes of the weights for a width d
+    of_n: int  # exponent of n in the paper
+    of_d: int  # exponent of d in the paper
+    formula: str  # operations in the paper
 
 
 def weights(layer: Layer, d: int, device: torch.device) -> list[Tensor]:
-    """Matrices that neither grow nor fade what goes through."""
+    """Return random weights of a layer, scaled so that outputs are about as large as inputs."""
     return [torch.randn(shape, device=device) / math.sqrt(shape[1]) for shape in layer.shapes(d)]
 
 
-def self_attention(x: Tensor) -> Tensor:
-    """Eq. 1 with one head."""
+# Each layer below is computed as its equation is written, or with ``fused`` by torch's fastest kernel.
+
+
+def self_attention(x: Tensor, fused: bool = False) -> Tensor:
+    """Compute Eq. (1) with one head; the fused kernel never holds all attention weights."""
     heads = x[:, None]
+    if fused:
+        return F.scaled_dot_product_attention(heads, heads, heads)[:, 0]
     return attend(heads, heads, heads, None)[0][:, 0]
 
 
-def fused_self_attention(x: Tensor) -> Tensor:
-    """The same, never holding all weights."""
-    heads = x[:, None]
-    return F.scaled_dot_product_attention(heads, heads, heads)[:, 0]
-
-
-def recurrent(x: Tensor, w_x: Tensor, w_h: Tensor) -> Tensor:
-    """A plain recurrent layer, cell by cell."""
-    h, found = torch.zeros_like(x[:, 0]), []
+def recurrent(x: Tensor, w_x: Tensor, w_h: Tensor, fused: bool = False) -> Tensor:
+    """Compute a plain recurrent layer."""
+    h = torch.zeros_like(x[:, 0])
+    if fused:
+        return recurrence("rnn", x, (h,), w_x, h[0], w_h)[0]
+    states = []
     for projected in (x @ w_x.T).unbind(dim=1):
         h = rnn_cell(projected, h, w_h)
-        found.append(h)
-    return torch.stack(found, dim=1)
+        states.append(h)
+    return torch.stack(states, dim=1)
 
 
-def fused_recurrent(x: Tensor, w_x: Tensor, w_h: Tensor) -> Tensor:
-    """The same by torch's kernel."""
-    nothing = torch.zeros_like(x[:, 0])
-    return recurrence("rnn", x, (nothing,), w_x, nothing[0], w_h)[0]
-
-
-def convolution(x: Tensor, w: Tensor) -> Tensor:
-    """A convolution of width ``KERNEL``, as a product of windows and a matrix."""
-    n = x.size(1)
+def convolution(x: Tensor, w: Tensor, fused: bool = False) -> Tensor:
+    """Compute a convolution of width ``KERNEL``: a product of all windows with a matrix."""
+    n, d = x.shape[1:]
+    if fused:
+        # An image one pixel high: unlike a sequence, its channels may be stored last, so that nothing is copied.
+        image = x.mT[:, :, None].contiguous(memory_format=torch.channels_last)
+        kernel = w.view(d, KERNEL, d).mT[:, :, None]
+        return F.conv2d(image, kernel, padding=(0, KERNEL // 2))[:, :, 0].mT
     padded = F.pad(x, (0, 0, KERNEL // 2, KERNEL // 2))
-    windows = torch.cat([padded[:, i : i + n] for i in range(KERNEL)], dim=-1)
-    return windows @ w.T
-
-
-def fused_convolution(x: Tensor, w: Tensor) -> Tensor:
-    """The same by torch's convolution, of an image one pixel high: that one reads channels where they lie."""
-    d = x.size(2)
-    image, kernel = x.mT[:, :, None].contiguous(memory_format=torch.channels_last), w.view(d, KERNEL, d).mT[:, :, None]
-    return F.conv2d(image, kernel, padding=(0, KERNEL // 2))[:, :, 0].mT
+    return torch.cat([padded[:, i : i + n] for i in range(KERNEL)], dim=-1) @ w.T
 
 
 def neighbourhoods(x: Tensor, neighbours: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Blocks of queries with the keys near them, for attention to ``neighbours`` / 2 positions on either side.
+    """Cut a sequence into blocks of queries with the keys near them, for attention to ``neighbours / 2`` on each side.
 
     Args:
-        x: ``(1, n, d)``; n a multiple of half the neighbours.
+        x: ``(1, n, d)``; n must be a multiple of ``side = neighbours / 2``.
+        neighbours: Number of positions that a query sees besides its own.
 
     Returns:
-        Queries ``(blocks, 1, side, d)``, keys ``(blocks, 1, 3 * side, d)``, and who may see whom
-        ``(blocks, 1, side, 3 * side)``. A third of the products in the blocks is masked.
+        Queries ``(blocks, 1, side, d)``, keys ``(blocks, 1, 3 * side, d)``, and a mask that is true where a query may
+        attend, ``(blocks, 1, side, 3 * side)``. A third of the products in the blocks is masked.
     """
     (_, n, d), side = x.shape, neighbours // 2
     queries = x.view(-1, 1, side, d)
@@ -101,23 +96,19 @@ def neighbourhoods(x: Tensor, neighbours: int) -> tuple[Tensor, Tensor, Tensor]:
     return queries, keys, mask[:, None]
 
 
-def restricted(x: Tensor) -> Tensor:
-    """Self-attention to ``NEIGHBOURS`` positions around each."""
+def restricted(x: Tensor, fused: bool = False) -> Tensor:
+    """Compute self-attention to the ``NEIGHBOURS`` positions around each query."""
     queries, keys, mask = neighbourhoods(x, NEIGHBOURS)
+    if fused:
+        return F.scaled_dot_product_attention(queries, keys, keys, mask).reshape(x.shape)
     return attend(queries, keys, keys, mask)[0].view(x.shape)
 
 
-def fused_restricted(x: Tensor) -> Tensor:
-    """The same, never holding all weights."""
-    queries, keys, mask = neighbourhoods(x, NEIGHBOURS)
-    return F.scaled_dot_product_attention(queries, keys, keys, mask).reshape(x.shape)
-
-
 LAYERS = (
-    Layer("self-attention", self_attention, fused_self_attention, lambda d: [], 2, 1, "n² · d"),
-    Layer("recurrent", recurrent, fused_recurrent, lambda d: [(d, d), (d, d)], 1, 2, "n · d²"),
-    Layer("convolutional", convolution, fused_convolution, lambda d: [(d, KERNEL * d)], 1, 2, "k · n · d²"),
-    Layer("restricted", restricted, fused_restricted, lambda d: [], 1, 1, "r · n · d"),
+    Layer("self-attention", self_attention, lambda d: [], 2, 1, "n² · d"),
+    Layer("recurrent", recurrent, lambda d: [(d, d), (d, d)], 1, 2, "n · d²"),
+    Layer("convolutional", convolution, lambda d: [(d, KERNEL * d)], 1, 2, "k · n · d²"),
+    Layer("restricted", restricted, lambda d: [], 1, 1, "r · n · d"),
 )
 
 
@@ -125,33 +116,33 @@ LAYERS = (
 
 
 def operations(layer: Layer, n: int, d: int) -> int:
-    """Multiplications and additions of the layer as it is written out, as torch counts them; nothing is computed."""
+    """Return the multiplications and additions of a layer as its equation is written, as torch counts them."""
     with FlopCounterMode(display=False) as counter, torch.inference_mode():
-        layer.plain(torch.empty(1, n, d, device="meta"), *weights(layer, d, torch.device("meta")))
+        layer.compute(torch.empty(1, n, d, device="meta"), *weights(layer, d, torch.device("meta")))
     return int(counter.get_total_flops())
 
 
 def kept_bytes(layer: Layer, fused: bool, n: int, d: int) -> int:
-    """Bytes that a forward pass keeps for the backward pass, beside the input and the weights."""
-    given = [torch.randn(1, n, d), *weights(layer, d, torch.device("cpu"))]
-    # each tensor is held, so that no address comes back
-    kept = {tensor.untyped_storage().data_ptr(): (0, tensor.requires_grad_()) for tensor in given}
+    """Return the bytes that a forward pass keeps for the backward pass, without the input and the weights."""
+    inputs = [torch.randn(1, n, d), *weights(layer, d, torch.device("cpu"))]
+    # Each tensor is kept alive, so that its address is not used again and every address is counted once.
+    saved = {tensor.untyped_storage().data_ptr(): (0, tensor.requires_grad_()) for tensor in inputs}
 
-    def note(tensor: Tensor) -> Tensor:
+    def save(tensor: Tensor) -> Tensor:
         storage = tensor.untyped_storage()
-        kept.setdefault(storage.data_ptr(), (storage.nbytes(), tensor))
+        saved.setdefault(storage.data_ptr(), (storage.nbytes(), tensor))
         return tensor
 
-    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-        out = (layer.fused if fused else layer.plain)(*given)
-    total = sum(size for size, _ in kept.values())
+    with torch.autograd.graph.saved_tensors_hooks(save, lambda tensor: tensor):
+        out = layer.compute(*inputs, fused=fused)
+    total = sum(size for size, _ in saved.values())
     del out
     return total
 
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Compute with one thread, so that the processor's time is the time."""
+    """Let torch compute with one thread, so that processor time is elapsed time."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -161,20 +152,20 @@ def one_thread() -> Iterator[None]:
 
 
 @torch.inference_mode()
-def seconds(layer: Layer, n: int, d: int, device: torch.device, least: float) -> float:
-    """The least time of a forward pass: of five, or of as many as ``least`` seconds hold.
+def seconds(layer: Layer, n: int, d: int, device: torch.device, least_s: float) -> float:
+    """Return the shortest time of a forward pass in seconds, among five or more that take ``least_s`` together.
 
-    On a CPU it is the processor's time, which other programs disturb less than they do the clock.
+    On a CPU it is processor time, which other programs disturb less than elapsed time.
     """
-    given = [torch.randn(1, n, d, device=device), *weights(layer, d, device)]
+    inputs = [torch.randn(1, n, d, device=device), *weights(layer, d, device)]
     clock = time.process_time if device.type == "cpu" else time.perf_counter
-    found: list[float] = []
+    times: list[float] = []
     with one_thread():
-        layer.fused(*given)
-        while len(found) < 5 or sum(found) < least:
+        layer.compute(*inputs, fused=True)
+        while len(times) < 5 or sum(times) < least_s:
             started = clock()
-            layer.fused(*given)
+            layer.compute(*inputs, fused=True)
             if device.type == "cuda":
                 torch.cuda.synchronize(device)
-            found.append(clock() - started)
-    return min(found)
+            times.append(clock() - started)
+    return min(times)

@@ -1,4 +1,4 @@
-"""Each head of a trained model: what it looks at, and what the model loses when it is cut off."""
+"""Examine each head of a trained model: the keys it attends to, and the loss of the model without it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from dragoman.explanation import attention
 from dragoman.explanation.explain import explain
 from dragoman.explanation.figures import Chart, Curve, HeatMap, curves, heat_maps
 from dragoman.explanation.trace import Trace
+from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table
 from dragoman.lab.pruning import (
     HABITS,
     Head,
@@ -26,8 +27,7 @@ from dragoman.lab.pruning import (
     sentence_losses,
     without,
 )
-from dragoman.lab.report import Claim, Findings, Lab, Section, Table
-from dragoman.lab.runs import run_of, transformer_config, trial
+from dragoman.lab.runs import Variant, run_of, transformer_config, trial
 from dragoman.model.transformer import Transformer
 from dragoman.progress import Ticker
 from dragoman.training.validation import validator
@@ -36,14 +36,14 @@ from dragoman.translation.translator import Translator
 TAKES = ("config", "run", "device")
 
 SMALL_LOSS = 0.05
-"""Perplexity that grows by less than 5% (loss by 0.05 nats) is called a small loss."""
+"""Rise of the loss in nats, about 5% of perplexity, below which a head counts as unimportant."""
 
 N_ORDERS = 3
-"""Random orders of pruning, to compare the order by importance with."""
+"""Number of random orders of pruning, with which the order by importance is compared."""
 
 
 class Examined(NamedTuple):
-    """A trained model and the text to examine it by."""
+    """A trained model and the validation text on which it is examined."""
 
     translator: Translator
     model: Transformer
@@ -52,43 +52,44 @@ class Examined(NamedTuple):
 
 
 def run(lab: Lab) -> Findings:
-    """Claims: heads do different things, few of them matter, and those to the source matter most."""
+    """Examine all heads; claims: they do different things, few of them matter, and attention to the source most."""
     examined = _examined(lab)
     weights = examined.translator.manifest["files"]["model.safetensors"]["sha256"]
-    found: dict[str, Any] = {
+    numbers: dict[str, Any] = {
         "habits": lab.done("habits", lambda: habits(examined.model, examined.batches), weights),
-        "alone": lab.done("alone", lambda: one_at_a_time(examined), weights),
-        "attentions": lab.done("attentions", lambda: whole_attentions(examined), weights),
+        "alone": lab.done("alone", lambda: prune_one(examined), weights),
+        "attentions": lab.done("attentions", lambda: prune_attentions(examined), weights),
     }
-    order = [Head(row["attention"], row["head"]) for row in sorted(found["alone"], key=lambda row: row["increase"])]
-    found["together"] = lab.done("together", lambda: one_after_another(examined, order, lab.quick), weights)
+    by_importance = sorted(numbers["alone"], key=lambda row: row["increase"])
+    order = [Head(row["attention"], row["head"]) for row in by_importance]
+    numbers["together"] = lab.done("together", lambda: prune_more_and_more(examined, order, lab.quick), weights)
     example = explain(examined.translator, *_example(examined))
-    found["example"] = {
+    numbers["example"] = {
         "source": example.source,
         "translation": example.translation,
         "attention": {kind: _weights_of(example, kind) for kind in HABITS if example.layers(kind)},
     }
-    return Findings(found, sections(found), verdict(found))
+    return Findings(numbers, sections(numbers), verdict(numbers))
 
 
 def _examined(lab: Lab) -> Examined:
-    """The run that was named, or a small one that is trained now.
+    """Load the run of ``--run``, or train a small model.
 
     Raises:
-        ConfigError: A bundle without its run has no validation text.
+        ConfigError: The run is a parser or not a Transformer, or it is a bundle without validation text.
     """
     folder = lab.run
     if folder is None:
-        config = transformer_config(lab)
-        trial(lab, "model", config, 1, keep=True)
-        folder = run_of(lab, "model", config, 1)
+        variant = Variant("model", transformer_config(lab))
+        trial(lab, variant, 1, keep=True)
+        folder = run_of(lab, variant, 1)
     translator = Translator.load(folder, lab.device.type)
     if translator.is_parser:
-        raise ConfigError(f"{folder}: heads are examined of a translator, and this run is a parser")
+        raise ConfigError(f"{folder}: this experiment examines translators, and the run is a parser")
     if not isinstance(translator.model, Transformer):
-        raise ConfigError(f"{folder}: heads are examined of a Transformer, and this run's model is another one")
+        raise ConfigError(f"{folder}: this experiment examines Transformers, and the run has another architecture")
     if not (Path(folder) / "store/valid").is_dir():
-        raise ConfigError(f"{folder}: heads are judged by a run's validation text (store/valid), and there is none")
+        raise ConfigError(f"{folder}: has no validation text (store/valid), which this experiment needs")
     store = Store.open(Path(folder) / "store/valid")
     longest = int(max(store.src_lengths().max(), store.tgt_lengths().max())) + 1
     batches = [batch.to(lab.device) for batch in all_batches(store, max(longest, 2048))]
@@ -98,28 +99,21 @@ def _examined(lab: Lab) -> Examined:
 # --- measurements -----------------------------------------------------------------------------------------------------
 
 
-def one_at_a_time(examined: Examined) -> list[dict[str, Any]]:
-    """What the loss rises by without each head, in nats a token, with its 95% interval over sentences."""
+def prune_one(examined: Examined) -> list[dict[str, Any]]:
+    """Return the rise of the loss without each head, in nats per token, with its 95% interval over sentences."""
     whole, counts = sentence_losses(examined.model, examined.batches)
     rows = []
     for head in all_heads(examined.model):
         with without(examined.model, [head]):
             rises = sentence_losses(examined.model, examined.batches)[0] - whole
         low, high = bootstrapped(rises, counts)
-        rows.append(
-            {
-                "attention": head.attention,
-                "head": head.number,
-                "increase": rises.sum() / counts.sum(),
-                "low": low,
-                "high": high,
-            }
-        )
+        increase = rises.sum() / counts.sum()
+        rows.append({"attention": head.attention, "head": head.number, "increase": increase, "low": low, "high": high})
     return rows
 
 
-def whole_attentions(examined: Examined) -> list[dict[str, Any]]:
-    """What the loss rises by without an attention, and with only the best of its heads."""
+def prune_attentions(examined: Examined) -> list[dict[str, Any]]:
+    """Return the rise of the loss without each whole attention, and with only the best of its heads."""
     whole, counts = sentence_losses(examined.model, examined.batches)
 
     def rise(heads: Sequence[Head]) -> float:
@@ -135,8 +129,8 @@ def whole_attentions(examined: Examined) -> list[dict[str, Any]]:
     return rows
 
 
-def one_after_another(examined: Examined, order: Sequence[Head], quick: bool = False) -> dict[str, Any]:
-    """Perplexity and BLEU (greedy) while more and more heads are cut off: in ``order``, and in random orders."""
+def prune_more_and_more(examined: Examined, order: Sequence[Head], quick: bool = False) -> dict[str, Any]:
+    """Return loss and BLEU (greedy) for growing numbers of pruned heads, in ``order`` and in random orders."""
     measure = validator(
         examined.translator.config, examined.store, examined.translator.tgt_tokenizer, Ticker(quiet=True)
     )
@@ -147,13 +141,13 @@ def one_after_another(examined: Examined, order: Sequence[Head], quick: bool = F
         loss, bleu = [], []
         for number in numbers:
             with without(examined.model, heads[:number]):
-                found = measure(examined.model)
-            loss.append(found.loss)
-            bleu.append(found.bleu)
+                validation = measure(examined.model)
+            loss.append(validation.loss)
+            bleu.append(validation.bleu)
         return {"loss": loss, "bleu": bleu}
 
-    chance = np.random.default_rng(1)
-    shuffled = [[order[i] for i in chance.permutation(len(order))] for _ in range(1 if quick else N_ORDERS)]
+    rng = np.random.default_rng(1)
+    shuffled = [[order[i] for i in rng.permutation(len(order))] for _ in range(1 if quick else N_ORDERS)]
     return {
         "n_heads": len(order),
         "pruned": numbers,
@@ -163,38 +157,38 @@ def one_after_another(examined: Examined, order: Sequence[Head], quick: bool = F
 
 
 def _example(examined: Examined) -> tuple[str, str]:
-    """The validation sentence whose length is nearest to nine subwords, and its reference."""
+    """Return the validation sentence whose length is nearest to nine subwords, and its reference."""
     index = int(np.abs(examined.store.src_lengths().astype(int) - 9).argmin())
     (source,), (reference,) = examined.store.texts([index])
     return source, reference
 
 
 def _weights_of(example: Trace, kind: str) -> dict[str, Any]:
-    """All that the heads of one kind give on the example, to four decimals."""
+    """Return the weights of all heads of one kind on the example, to four decimals, with the tokens of both axes."""
     rows, columns = example.tokens(kind)
-    return {"rows": rows, "columns": columns, "layers": [np.round(one, 4) for one in example.layers(kind)]}
+    return {"rows": rows, "columns": columns, "layers": [np.round(weights, 4) for weights in example.layers(kind)]}
 
 
-# --- the account ------------------------------------------------------------------------------------------------------
+# --- the report -------------------------------------------------------------------------------------------------------
 
 
-def verdict(found: Mapping[str, Any]) -> list[Claim]:
-    """What a full run decides, from the numbers that it keeps."""
-    alone, together = found["alone"], found["together"]
+def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
+    """Return the claims of the experiment, each decided by the numbers of a run."""
+    alone, together = numbers["alone"], numbers["together"]
     n_heads = len(alone)
     small = [row for row in alone if row["high"] < SMALL_LOSS]
     worst = max(alone, key=lambda row: row["increase"])
-    sure = [
+    focused = [
         (name, i, kind, float(share))
-        for name, rows in found["habits"].items()
+        for name, rows in numbers["habits"].items()
         for i, row in enumerate(rows)
         for kind, share in zip(HABITS[kind_of(name)][:-1], row[:-1], strict=True)
         if share > 0.5
     ]
     by_kind = {
-        kind: sum(row["without"] for row in found["attentions"] if kind_of(row["attention"]) == kind)
+        kind: sum(row["without"] for row in numbers["attentions"] if kind_of(row["attention"]) == kind)
         for kind in HABITS
-        if any(kind_of(row["attention"]) == kind for row in found["attentions"])
+        if any(kind_of(row["attention"]) == kind for row in numbers["attentions"])
     }
     middle = len(together["pruned"]) // 2
     chosen = together["by_importance"]["loss"][middle]
@@ -208,14 +202,13 @@ def verdict(found: Mapping[str, Any]) -> list[Claim]:
         ),
         Claim(
             "Some heads of this model give more than half of their weight to one place, such as the word before",
-            bool(sure),
-            f"{len({(name, i) for name, i, _, _ in sure})} of {n_heads}"
+            bool(focused),
+            f"{len({(name, i) for name, i, _, _ in focused})} of {n_heads}"
             + "".join(
-                f"; {_name({'attention': n, 'head': i})}: {share:.0%} to {kind}" for n, i, kind, share in sure[:3]
+                f"; {_name({'attention': n, 'head': i})}: {share:.0%} to {kind}" for n, i, kind, share in focused[:3]
             )
             + ". Larger models that were trained for longer have such heads: https://arxiv.org/abs/1905.09418 (Voita "
-            "et "
-            "al. 2019), https://arxiv.org/abs/1906.04341 (Clark et al. 2019)",
+            "et al. 2019), https://arxiv.org/abs/1906.04341 (Clark et al. 2019)",
         ),
         Claim(
             "Of this model the attention to the source matters most",
@@ -237,14 +230,14 @@ def _name(row: Mapping[str, Any]) -> str:
 
 
 def _place(path: str) -> str:
-    """``decoder.layers.0.cross_attn`` as ``cross 1``."""
+    """Return the name in figures of an attention: ``cross 1`` for ``decoder.layers.0.cross_attn``."""
     stack, _, layer, _ = path.split(".")
     return f"{'cross' if kind_of(path) == 'cross' else stack} {int(layer) + 1}"
 
 
-def sections(found: Mapping[str, Any]) -> list[Section]:
-    """What a full run tells and draws, from the numbers that it keeps."""
-    names = [row["attention"] for row in found["attentions"]]
+def sections(numbers: Mapping[str, Any]) -> list[Section]:
+    """Return the sections of the report, with figures and tables made from the numbers of a run."""
+    names = [row["attention"] for row in numbers["attentions"]]
     parts = []
     for kind, title in (
         ("encoder", "The encoder's heads"),
@@ -253,25 +246,24 @@ def sections(found: Mapping[str, Any]) -> list[Section]:
     ):
         here = [name for name in names if kind_of(name) == kind]
         if here:
-            parts.append(_heads_of(kind, title, here, found))
-    return [*parts, _importance(found), _together(found["together"])]
+            parts.append(_heads_of(kind, title, here, numbers))
+    return [*parts, _importance(numbers), _together(numbers["together"])]
 
 
-def _heads_of(kind: str, title: str, names: Sequence[str], found: Mapping[str, Any]) -> Section:
-    """Every head of one kind, on one sentence, and what it gives its weight to on all."""
-    example = found["example"]
-    seen = example["attention"][kind]
+def _heads_of(kind: str, title: str, names: Sequence[str], numbers: Mapping[str, Any]) -> Section:
+    """Return the section on the heads of one kind: their maps on one sentence, and their habits on all the text."""
+    example = numbers["example"]
+    maps = example["attention"][kind]
     rows = [
         (f"{_place(name)}, head {i + 1}", *(float(share) for share in shares))
         for name in names
-        for i, shares in enumerate(found["habits"][name])
+        for i, shares in enumerate(numbers["habits"][name])
     ]
     return Section(
         title,
         f"One sentence of the validation text, “{example['source']}”, read with its reference, "
-        f"“{example['translation']}”. "
-        "The table gives the mean share of each head's weight over all of the text.",
-        attention.head_maps(seen["layers"], seen["rows"], seen["columns"], kind),
+        f"“{example['translation']}”. The table gives the mean share of each head's weight over all of the text.",
+        attention.head_maps(maps["layers"], maps["rows"], maps["columns"], kind),
         f"heads-{kind}",
         Table(("head", *HABITS[kind]), rows),
         "Each row of a map sums to 1. A diagonal looks at itself or a neighbour; a column is a key that all queries "
@@ -279,23 +271,23 @@ def _heads_of(kind: str, title: str, names: Sequence[str], found: Mapping[str, A
     )
 
 
-def _importance(found: Mapping[str, Any]) -> Section:
-    names = [row["attention"] for row in found["attentions"]]
-    rise = {name: [row["increase"] for row in found["alone"] if row["attention"] == name] for name in names}
+def _importance(numbers: Mapping[str, Any]) -> Section:
+    names = [row["attention"] for row in numbers["attentions"]]
+    rise = {name: [row["increase"] for row in numbers["alone"] if row["attention"] == name] for name in names}
     width = max(map(len, rise.values()))
-    values = np.array([[*each, *[np.nan] * (width - len(each))] for each in rise.values()])
+    values = np.array([[*row, *[np.nan] * (width - len(row))] for row in rise.values()])
     most = max(float(np.nanmax(values)), 1e-6)
     table = Table(
         ("attention", "without it", "with its best head alone", "best head"),
         [
             (_place(row["attention"]), row["without"], row["best_alone"], row["best_head"] + 1)
-            for row in found["attentions"]
+            for row in numbers["attentions"]
         ],
     )  # fmt: skip
     return Section(
         "Which heads matter",
         "One head at a time is cut off (the columns of `w_o` that read it are set to zero), without retraining. "
-        "The table cuts off whole attentions, and leaves of each only its best head; all in nats a token.",
+        "For the table whole attentions are cut off, or all their heads but the best; in nats a token.",
         heat_maps(
             [HeatMap(values, "", [_place(name) for name in names], [str(i + 1) for i in range(width)])],
             "attention", "head", "rise of the loss (nats a token)", limits=(0.0, most),
@@ -322,9 +314,9 @@ def _together(together: Mapping[str, Any]) -> Section:
 
     return Section(
         "How many can go together",
-        "Heads are cut off one after another, those first whose loss alone cost least; beside it random orders (mean, "
-        "and the band from the best to the worst). Heads that seem idle one at a time may replace each other, so "
-        "the sum of small losses is not small.",
+        "Heads are cut off one after another, the least important first, or in random order (mean, and the band from "
+        "the best to the worst order). Heads that seem unimportant one at a time may replace each other, so that "
+        "cutting off all of them costs more than the sum.",
         curves([chart("loss", "loss (nats a token)", "Loss"), chart("bleu", "BLEU, greedy", "Translations")]),
         "together",
         caption="Validation loss and BLEU over the share of heads cut off.",

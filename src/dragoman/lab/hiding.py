@@ -1,4 +1,4 @@
-"""Ways to write a mask, and ways to hide what it hides, for the experiment masks."""
+"""Conventions for masks, and ways to hide masked scores, for the experiment masks."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from dragoman.model.attention import attend
 from dragoman.model.masks import causal_mask
 from dragoman.reference import masked_softmax
 
-# --- four polarities --------------------------------------------------------------------------------------------------
+# --- four conventions -------------------------------------------------------------------------------------------------
 
 
 class Convention(NamedTuple):
-    """A way to write down who may see whom."""
+    """A convention for masks, with conversions from and to ours: bool, true = may attend."""
 
-    users: str
-    write: Callable[[Tensor], Tensor]  # from ours, bool with true = may attend
-    read: Callable[[Tensor], Tensor]  # back to ours
-    hide: Callable[[Tensor, Tensor], Tensor]  # (scores, mask) -> scores: what its users do with it
+    users: str  # code that has this convention
+    write: Callable[[Tensor], Tensor]  # from our mask
+    read: Callable[[Tensor], Tensor]  # to our mask
+    hide: Callable[[Tensor, Tensor], Tensor]  # (scores, mask) -> scores, as users of the convention hide them
 
 
 CONVENTIONS = {
@@ -52,30 +52,31 @@ CONVENTIONS = {
 }
 
 
-def handed_over(n: int = 8, seed: int = 0) -> dict[str, dict[str, float | str]]:
-    """Give a causal mask, written by each convention, to code made for each: how much weight lies where it must not.
+def mix_up_conventions(n: int = 8, seed: int = 0) -> dict[str, dict[str, float | str]]:
+    """Apply a causal mask written in each convention as if it were written in each other one.
 
     Returns:
-        ``[written][read]``: the share of all attention on hidden keys, 0 where all is well; or "nan".
+        By the convention written and the convention read, the fraction of all attention on hidden keys, which should
+        be 0; or "nan".
     """
     generator = torch.Generator().manual_seed(seed)
     scores, keep = torch.randn(n, n, generator=generator), causal_mask(n)[0, 0]
-    found: dict[str, dict[str, float | str]] = {}
-    for written, one in CONVENTIONS.items():
-        found[written] = {}
-        for read, other in CONVENTIONS.items():
-            weights = other.hide(scores, one.write(keep)).softmax(-1)
+    leaks: dict[str, dict[str, float | str]] = {}
+    for written, writer in CONVENTIONS.items():
+        leaks[written] = {}
+        for read, reader in CONVENTIONS.items():
+            weights = reader.hide(scores, writer.write(keep)).softmax(-1)
             leaked = float((weights * ~keep).sum() / n)
-            found[written][read] = leaked if weights.isfinite().all() else "nan"
-    return found
+            leaks[written][read] = leaked if weights.isfinite().all() else "nan"
+    return leaks
 
 
 def round_trips(keep: Tensor) -> bool:
-    """Whether each convention gives back what was written."""
-    return all(torch.equal(each.read(each.write(keep)), keep) for each in CONVENTIONS.values())
+    """Return True if writing our mask ``keep`` in each convention and reading it back gives the same mask."""
+    return all(torch.equal(c.read(c.write(keep)), keep) for c in CONVENTIONS.values())
 
 
-# --- what hides -------------------------------------------------------------------------------------------------------
+# --- ways to hide -----------------------------------------------------------------------------------------------------
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 WAYS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
@@ -92,15 +93,21 @@ WAYS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
         torch.eye(len(scores), dtype=scores.dtype)[None, None], keep[None, None],
     )[1][0, 0],
 }  # fmt: skip
-"""Scores and who may be seen, to weights. Ours gets the scores as queries, with keys that give them back."""
+"""Functions from scores ``(n, n)`` and our mask to attention weights. Our ``attend`` takes queries and keys: it gets
+the scores as queries, and keys for which its products are these scores."""
 
 
 def hidden_weight(way: str, dtype: torch.dtype, rows: str) -> str:
-    """What becomes of the weights: an ordinary row whose last two keys are hidden, or one that may see nothing.
+    """Hide keys in one of the ``WAYS`` and judge the weights.
+
+    Args:
+        way: Name of the way.
+        dtype: Type of the scores.
+        rows: "ordinary" hides the last two of four keys, "sees nothing" all of them.
 
     Returns:
-        "right": as the reference has it, a row that sees nothing being all 0; "leaks": hidden keys have weight;
-        "wrong": they have none, but the others are not as they should be; "nan"; or "refused", by an error.
+        "right": equal to the reference, where a row that sees nothing is all 0; "leaks": hidden keys have weight;
+        "wrong": hidden keys have none, but the other weights are off; "nan"; or "refused": an error.
     """
     generator = torch.Generator().manual_seed(0)
     scores = torch.randn(4, 4, generator=generator).to(dtype)

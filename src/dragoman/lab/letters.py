@@ -1,8 +1,11 @@
-"""A task of seconds for small models: say a row of letters backwards. For experiments that must open the model up.
+"""A task that small models learn in seconds: write a sequence of letters backwards.
 
-Sources are random letters and the end mark, targets the same letters backwards and the end mark. To learn it a model
-must find out where each letter stands, so that everything under test here has work to do. What can be said with the
-ordinary commands is trained with them instead: see ``runs``.
+    model = small_model(seed=1)
+    learn(model, endless(32, 4, 16), steps=300, rate=warm_cosine(300, peak=3e-3, warmup=50))
+
+Sources are random letters and the end mark, targets the same letters reversed and the end mark. A model must use
+positions and attention to learn it. Experiments use it when they change the inside of a model; variants that a
+configuration can express are trained by the ordinary commands, see ``runs``.
 """
 
 from __future__ import annotations
@@ -21,11 +24,11 @@ from dragoman.model.transformer import Transformer
 from dragoman.training.loss import label_smoothed_loss
 from dragoman.training.schedule import learning_rate
 
-FIRST = 4  # the ids before it mark padding, the unknown, beginning and end
+FIRST = 4  # id of the first letter, after those of padding, unknown, begin and end
 
 
 class Pairs(NamedTuple):
-    """Sentences with their answers, int64, padded."""
+    """A batch of sources and targets as int64 ids, padded."""
 
     src: Tensor  # (B, S)
     tgt_in: Tensor  # (B, T)
@@ -33,14 +36,21 @@ class Pairs(NamedTuple):
 
 
 def reversals(count: int, shortest: int, longest: int, n_letters: int, generator: torch.Generator) -> Pairs:
-    """Random letters and the same letters backwards, of random lengths from ``shortest`` to ``longest``."""
+    """Draw random sequences of letters, and the same letters reversed as targets.
+
+    Args:
+        count: Number of sentences.
+        shortest, longest: Limits of their lengths in letters.
+        n_letters: Size of the alphabet.
+        generator: Source of random numbers.
+    """
     lengths = torch.randint(shortest, longest + 1, (count, 1), generator=generator)
     letters = torch.randint(FIRST, FIRST + n_letters, (count, longest), generator=generator)
     places = torch.arange(longest + 1)
-    kept = places[:-1] < lengths
+    is_letter = places[:-1] < lengths
     src = torch.full((count, longest + 1), PAD_ID)
-    src[:, :-1] = letters.where(kept, PAD_ID)
-    backwards = letters.gather(1, (lengths - 1 - places[:-1]).clamp_min(0)).where(kept, PAD_ID)
+    src[:, :-1] = letters.where(is_letter, PAD_ID)
+    backwards = letters.gather(1, (lengths - 1 - places[:-1]).clamp_min(0)).where(is_letter, PAD_ID)
     tgt_out = torch.cat((backwards, torch.full((count, 1), PAD_ID)), 1)
     for side in (src, tgt_out):
         side.scatter_(1, lengths, EOS_ID)
@@ -49,7 +59,7 @@ def reversals(count: int, shortest: int, longest: int, n_letters: int, generator
 
 
 def small_model(seed: int, n_letters: int = 20, **options: Any) -> Transformer:
-    """A Transformer for this task; ``options`` are those of ``ModelConfig``."""
+    """Return a fresh Transformer for this task; ``options`` are fields of ``ModelConfig``."""
     torch.manual_seed(seed)
     sizes = dict(d_model=64, d_ff=128, n_heads=4, n_encoder_layers=2, n_decoder_layers=2, dropout=0.0)
     vocabulary = FIRST + n_letters
@@ -57,7 +67,7 @@ def small_model(seed: int, n_letters: int = 20, **options: Any) -> Transformer:
 
 
 def warm_cosine(steps: int, peak: float, warmup: int) -> Callable[[int], float]:
-    """The rate of step 1, 2, ...: up to ``peak`` in ``warmup`` steps, then half a cosine down to 0."""
+    """Return a schedule from step (1, 2, ...) to learning rate: up to ``peak``, then along half a cosine to 0."""
     config = TrainConfig(schedule="cosine", lr=peak, max_steps=steps, warmup_steps=warmup)
     return partial(learning_rate, config=config, d_model=0)
 
@@ -65,9 +75,16 @@ def warm_cosine(steps: int, peak: float, warmup: int) -> Callable[[int], float]:
 def learn(
     model: nn.Module, batches: Iterator[Pairs], steps: int, rate: Callable[[int], float], clip: float | None = 1.0
 ) -> list[float]:
-    """Train with Adam as the paper sets it, and return the loss of each step in nats per target token.
+    """Train with the paper's settings of Adam, and return the loss of each step in nats per target token.
 
-    Stops early, with the loss that was not finite, where one is.
+    Training ends early at a loss that is not finite, which is the last one returned.
+
+    Args:
+        model: The model.
+        batches: As many batches as steps, or more.
+        steps: Number of updates.
+        rate: Learning rate by step, from 1.
+        clip: Largest norm of the gradient; None does not clip.
     """
     optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9)
     device = next(model.parameters()).device
@@ -91,7 +108,7 @@ def learn(
 
 
 def endless(count: int, shortest: int, longest: int, n_letters: int = 20, seed: int = 0) -> Iterator[Pairs]:
-    """New batches for ever."""
+    """Yield new batches of ``reversals`` without end."""
     generator = torch.Generator().manual_seed(seed)
     while True:
         yield reversals(count, shortest, longest, n_letters, generator)
@@ -99,9 +116,9 @@ def endless(count: int, shortest: int, longest: int, n_letters: int = 20, seed: 
 
 @torch.no_grad()
 def accuracy(model: nn.Module, pairs: Pairs) -> float:
-    """The share of target tokens that are the most probable, all before them being given right."""
+    """Return the fraction of target tokens that the model predicts, given the right tokens before each."""
     device = next(model.parameters()).device
     model.eval()
     best = model(pairs.src.to(device), pairs.tgt_in.to(device)).argmax(-1).cpu()
-    kept = pairs.tgt_out != PAD_ID
-    return float((best == pairs.tgt_out)[kept].double().mean())
+    real = pairs.tgt_out != PAD_ID
+    return float((best == pairs.tgt_out)[real].double().mean())

@@ -1,4 +1,4 @@
-"""On what a figure was measured."""
+"""The machine on which something was measured."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 
 
 def machine(device: torch.device) -> dict[str, Any]:
-    """Processor, cores, threads, versions; the GPU where it was used."""
+    """Return processor, cores, threads and versions, and the name of the GPU if ``device`` is one."""
     facts = {
         "cpu": _processor(),
         "cores": os.cpu_count(),
@@ -23,7 +23,7 @@ def machine(device: torch.device) -> dict[str, Any]:
 
 
 def _processor() -> str:
-    """The processor's name, where the system tells it."""
+    """Return the processor's name, or its architecture where the system does not give a name."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n")
         return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))

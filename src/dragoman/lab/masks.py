@@ -1,4 +1,4 @@
-"""Who may see whom: causal and bidirectional attention, leaks, four ways to write a mask, and what hides (3.2.3)."""
+"""Test masks: leaks of the future, four conventions and mixing them up, and ways to hide scores (section 3.2.3)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dragoman.explanation.figures import HeatMap, heat_maps, number
-from dragoman.lab.hiding import CONVENTIONS, DTYPES, WAYS, handed_over, hidden_weight, round_trips
-from dragoman.lab.report import Claim, Findings, Lab, Section, Table
+from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table
+from dragoman.lab.hiding import CONVENTIONS, DTYPES, WAYS, hidden_weight, mix_up_conventions, round_trips
 from dragoman.model.attention import attend
 from dragoman.model.masks import causal_mask
 
@@ -23,10 +23,16 @@ WORDS = ("I", "love", "cats", "and", "dogs", "(pad)")
 
 
 def leaks(mask: Tensor | None, n_layers: int = 3, n: int = 8, seed: int = 0) -> Tensor:
-    """How strongly output t depends on input s: ``|d y_t / d x_s|`` of a stack of attentions, ``(n, n)``.
+    """Measure how strongly each output t of a stack of attentions depends on each input s.
 
     Args:
-        mask: ``(1, 1, n, n)``, true = may attend; None: all see all.
+        mask: ``(1, 1, n, n)``, true = may attend; None: every position sees all.
+        n_layers: Number of attentions, each with a residual.
+        n: Length of the sequence.
+        seed: Seed of weights and inputs.
+
+    Returns:
+        The norms ``|d y_t / d x_s|``, ``(n, n)``.
     """
     generator = torch.Generator().manual_seed(seed)
     d = 16
@@ -52,7 +58,7 @@ MASKS: dict[str, Callable[[int], Tensor | None]] = {
 
 
 def run(lab: Lab) -> Findings:
-    """Claims: the mask keeps the future out exactly; conventions cannot be mixed; and how to hide in half precision."""
+    """Run the experiment; claims: the causal mask leaks nothing, conventions cannot be mixed, -1e9 fails in float16."""
     n = 8
     jacobians = {name: leaks(make(n), 2 if lab.quick else 6, n) for name, make in MASKS.items()}
     future = torch.ones(n, n).triu(1).bool()
@@ -64,24 +70,24 @@ def run(lab: Lab) -> Findings:
         "leak_of_the_future": {name: float(j[future].max()) for name, j in jacobians.items()},
         "past": {name: float(j[~future].mean()) for name, j in jacobians.items()},
         "jacobians": jacobians,
-        "conventions": {name: each.users for name, each in CONVENTIONS.items()},
+        "conventions": {name: convention.users for name, convention in CONVENTIONS.items()},
         "round_trips": round_trips(causal_mask(n)[0, 0]),
-        "handed_over": handed_over(n),
+        "handed_over": mix_up_conventions(n),
         "hides": hides,
     }
     return Findings(numbers, sections(numbers), verdict(numbers))
 
 
 def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
-    """What a full run decides, from the numbers that it keeps."""
-    leak, hides, given = numbers["leak_of_the_future"], numbers["hides"], numbers["handed_over"]
+    """Return the claims of the experiment, each decided by the numbers of a run."""
+    leak, hides, mixed_up = numbers["leak_of_the_future"], numbers["hides"], numbers["handed_over"]
     silent = [
         f"{written} given to {read}"
-        for written, row in given.items()
+        for written, row in mixed_up.items()
         for read, share in row.items()
         if written != read and share != "nan" and share > 1e-6
     ]
-    ours = {outcome for rows in hides.values() for outcome in rows["ours"].values()}
+    our_outcomes = {outcome for rows in hides.values() for outcome in rows["ours"].values()}
     return [
         Claim(
             "With the causal mask no output depends on a later input, exactly",
@@ -106,25 +112,25 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
         ),
         Claim(
             "A row that may see nothing gives zeros with our attention, in every precision",
-            ours == {"right"},
+            our_outcomes == {"right"},
             f"others: −inf gives {hides['sees nothing']['fill −inf']['float32']}, −1e9 in float32 "
             f"{hides['sees nothing']['fill −1e9']['float32']}: equal weight on all that was to be hidden",
         ),
     ]
 
 
-# --- the account ------------------------------------------------------------------------------------------------------
+# --- the report -------------------------------------------------------------------------------------------------------
 
 
 def _examples() -> list[HeatMap]:
-    """One sentence with one padding token: mask and weights, bidirectional and causal."""
+    """Return maps of mask and weights for a sentence with one padding token, bidirectional and causal."""
     n, names = len(WORDS), list(WORDS)
     generator = torch.Generator().manual_seed(5)
     q, k = torch.randn(2, 1, 1, n, 8, generator=generator)
     padding = torch.tensor([word != "(pad)" for word in WORDS])
-    both = causal_mask(n) & padding
+    causal = causal_mask(n) & padding
     maps = []
-    for title, mask in (("all but padding", padding.expand(1, 1, n, n)), ("the past", both)):
+    for title, mask in (("all but padding", padding.expand(1, 1, n, n)), ("the past", causal)):
         weights = attend(q, k, k, mask)[1][0, 0]
         maps += [
             HeatMap(mask[0, 0].float(), f"may see: {title}", names, names),
@@ -134,7 +140,7 @@ def _examples() -> list[HeatMap]:
 
 
 def sections(numbers: Mapping[str, Any]) -> list[Section]:
-    """What a full run tells and draws, from the numbers that it keeps."""
+    """Return the sections of the report, with figures and tables made from the numbers of a run."""
     positions = [str(i) for i in range(8)]
     sizes = {name: np.asarray(matrix, dtype=float) for name, matrix in numbers["jacobians"].items()}
     jacobians = [
@@ -142,13 +148,13 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
         for name, matrix in sizes.items()
     ]
     names = list(CONVENTIONS)
-    given = numbers["handed_over"]
-    handed = [[np.nan if given[w][r] == "nan" else given[w][r] for r in names] for w in names]
+    mixed_up = numbers["handed_over"]
+    leaked = [[np.nan if mixed_up[w][r] == "nan" else mixed_up[w][r] for r in names] for w in names]
     return [
         Section(
             "Side by side",
-            "The encoder's words see one another; the decoder's see themselves and the past. Padding is seen by "
-            "nobody. Hidden keys have a weight of exactly 0, and what is left still sums to 1.",
+            "The encoder's words see one another; each word of the decoder sees itself and the past. No word sees "
+            "padding. Hidden keys have a weight of exactly 0, and the other weights still sum to 1.",
             heat_maps(
                 _examples(), "query", "key", "weight; of a mask: 1 may see, 0 may not", n_columns=2, cell=0.36,
                 framed=True,
@@ -158,10 +164,9 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
         ),
         Section(
             "A leak test",
-            "The loss of a model that sees the future is wonderful, so the loss does not show the bug. The derivative "
-            "does: of output t by input s, through several layers of attention with residuals. Above the diagonal it "
-            "must be 0, not small. One diagonal too many is enough to see the answer; through several layers it leaks "
-            "from as many positions ahead.",
+            "A model that sees the future has an excellent loss, so the loss does not show the bug. The derivative of "
+            "output t by input s does. Above the diagonal it must be exactly 0. One diagonal too many is enough to "
+            "see the answer, and each further layer reaches one position further ahead.",
             heat_maps(jacobians, "output at", "input at", "size, row by row", n_columns=4, cell=0.19),
             "leaks",
             caption="Sizes of the derivatives, each row divided by its greatest, so that rows can be compared. Above "
@@ -170,51 +175,47 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
         ),
         Section(
             "Four ways to say it",
-            "All four are in use, and all four occur in the five documents; from the outside a mask does not tell "
-            "which it is. With `keep` ours:",
+            "All four conventions are in use, and all four occur in the five documents; a mask does not show which "
+            "one it follows. Conversions from and to our mask, `keep`:",
             table=_conventions_table(),
         ),
         Section(
             "",
-            "What happens to a causal mask that is handed to code of another convention: the share of all "
-            "attention that lies on hidden keys. Some mistakes give NaN at once. The others raise "
-            "nothing: the model trains, and sees the future.",
+            "The fraction of all attention that lies on hidden keys when a causal mask of one convention is read by "
+            "the rules of another. Some mistakes give NaN at once. The others raise no error: the model trains, and "
+            "sees the future.",
             heat_maps(
-                [HeatMap(handed, "", names, names)], "written as", "read as", "attention on hidden keys",
+                [HeatMap(leaked, "", names, names)], "written as", "read as", "attention on hidden keys",
                 numbers=".2f", cell=0.62, framed=True, missing="NaN: the bug shows at once",
             ),
             "handed-over",
             caption="A causal mask, written one way (rows) and read another (columns). The diagonal is right. Off it, "
             "a number above 0 is a leak that raises no error; 0.00 is right by luck (1 and true, and −inf and true, "
-            "are "
-            "the same once cast to bool); grey is NaN.",
+            "are the same once cast to bool); grey is NaN.",
         ),
         *[_hiding(rows, numbers["hides"][rows]) for rows in ("ordinary", "sees nothing")],
     ]  # fmt: skip
 
 
 def _leak(matrix: NDArray[np.float64]) -> str:
-    """The greatest derivative by a later input: above the diagonal."""
+    """Return the greatest derivative by a later input, which is above the diagonal, as text."""
     return number(float(np.triu(matrix, 1).max()))
 
 
 def _conventions_table() -> Table:
-    """Who writes a mask in which way, and how to come from one to another."""
-    return Table(
-        ("mask", "used by", "from ours", "to ours"),
-        [
-            ("true = may attend", CONVENTIONS["true = may attend"].users, "`keep`", "`mask`"),
-            ("true = hidden", CONVENTIONS["true = hidden"].users, "`~keep`", "`~mask`"),
-            ("1 = keep, 0 = hide", CONVENTIONS["1 = keep, 0 = hide"].users, "`keep.long()`", "`mask != 0`"),
-            (
-                "0 = keep, −inf = hide", CONVENTIONS["0 = keep, −inf = hide"].users,
-                "`zeros.masked_fill(~keep, -inf)`", "`mask == 0`",
-            ),
-        ],
-    )  # fmt: skip
+    """Return a table of the conventions: who uses each, and its conversions from and to ours as code."""
+    conversions = {
+        "true = may attend": ("`keep`", "`mask`"),
+        "true = hidden": ("`~keep`", "`~mask`"),
+        "1 = keep, 0 = hide": ("`keep.long()`", "`mask != 0`"),
+        "0 = keep, −inf = hide": ("`zeros.masked_fill(~keep, -inf)`", "`mask == 0`"),
+    }
+    rows = [(name, CONVENTIONS[name].users, *codes) for name, codes in conversions.items()]
+    return Table(("mask", "used by", "from ours", "to ours"), rows)
 
 
-def _hiding(rows: str, found: dict[str, dict[str, str]]) -> Section:
+def _hiding(rows: str, outcomes: dict[str, dict[str, str]]) -> Section:
+    """Return the section on one kind of ``rows``: the outcome of each way to hide, in each precision."""
     dtypes = [str(d).removeprefix("torch.") for d in DTYPES]
     ordinary = (
         "An ordinary row, some of whose keys are hidden. float16 ends at −65,504: −1e9 cannot be filled in, and "
@@ -222,14 +223,14 @@ def _hiding(rows: str, found: dict[str, dict[str, str]]) -> Section:
     )
     nothing = (
         "A row that may see nothing: a padded query, or an empty sentence. −inf gives 0/0. A large finite number "
-        "gives equal weights on everything that was to be hidden. Ours fills with the least finite number and then "
-        "sets hidden weights to 0."
+        "gives equal weight to all hidden keys. Ours fills with the least finite number and then sets hidden weights "
+        "to 0."
     )
     return Section(
         "What to hide with" if rows == "ordinary" else "",
         ordinary if rows == "ordinary" else nothing,
         table=Table(
             ("an ordinary row" if rows == "ordinary" else "a row that sees nothing", *dtypes),
-            [(way, *(found[way][dtype] for dtype in dtypes)) for way in WAYS],
+            [(way, *(outcomes[way][dtype] for dtype in dtypes)) for way in WAYS],
         ),
     )

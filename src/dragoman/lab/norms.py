@@ -1,4 +1,4 @@
-"""Layer norm: where it stands, what it averages over, its epsilon; and what the residual path is worth (3.1, 5.4)."""
+"""Test layer norm and residuals: place of the norm, warm-up, batch norm, epsilon (sections 3.1 and 5.4)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 from dragoman.explanation.figures import Chart, Curve, curves
 from dragoman.explanation.style import SERIES
 from dragoman.lab.epsilon import FORMULAS, constant_row, dependence_on_others, spread_of_output
-from dragoman.lab.report import Claim, Findings, Lab, Section, Table
+from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table
 from dragoman.lab.stacks import (
     VARIANTS,
     gradient_by_layer,
@@ -24,16 +24,12 @@ from dragoman.lab.stacks import (
 
 
 def run(lab: Lab) -> Findings:
-    """Claims: a post-norm decoder's gradients sit on top; warm-up; norms see one token only; epsilon is no detail."""
+    """Run the experiment; claims: post-norm gradients are unbalanced, warm-up, residuals, batch norm, epsilon."""
     depths = (2, 4) if lab.quick else (2, 6, 12, 24)
     seeds = (1,) if lab.quick else (1, 2, 3)
     gradients = {
         norm: {
-            str(depth): lab.done(
-                f"gradient-{norm}-{depth}",
-                partial(_gradients, norm, depth, seeds),
-                {"seeds": seeds},
-            )
+            str(depth): lab.done(f"gradient-{norm}-{depth}", partial(_gradients, norm, depth, seeds), {"seeds": seeds})
             for depth in depths
         }
         for norm in ("post", "pre")
@@ -45,7 +41,7 @@ def run(lab: Lab) -> Findings:
         for seed in seeds:
             settings = {**VARIANTS[name], "seed": seed, "steps": steps}
             key = f"{name.replace(', ', '-').replace(' ', '-')}-{seed}"
-            trained[name].append(lab.done(key, partial(train_variant, **settings), settings))
+            trained[name].append(lab.done(key, partial(train_variant, VARIANTS[name], seed, steps), settings))
             lab.say(f"{name}, seed {seed}: loss {trained[name][-1]['last']:.3f}")
     generator = torch.Generator().manual_seed(1)
     others = (1, 3) if lab.quick else (1, 3, 7, 15, 31, 63)
@@ -82,24 +78,25 @@ def _gradients(norm: str, depth: int, seeds: Sequence[int]) -> list[dict[str, li
     return [gradient_by_layer(norm, depth, seed) for seed in seeds]
 
 
-def gradients(numbers: Mapping[str, Any], norm: str, depth: int, side: str = "decoder") -> np.ndarray[Any, Any]:
-    """Mean over seeds of the gradient norm of each layer of one side: ``(depth,)``."""
-    mean: np.ndarray[Any, Any] = np.mean([one[side] for one in numbers["gradients"][norm][str(depth)]], axis=0)
+def mean_gradients(numbers: Mapping[str, Any], norm: str, depth: int, side: str = "decoder") -> np.ndarray[Any, Any]:
+    """Return the gradient norm of each layer of encoder or decoder, ``(depth,)``, as a mean over seeds."""
+    of_seeds = [by_side[side] for by_side in numbers["gradients"][norm][str(depth)]]
+    mean: np.ndarray[Any, Any] = np.mean(of_seeds, axis=0)
     return mean
 
 
 def _last_over_first(numbers: Mapping[str, Any], norm: str, side: str) -> float:
-    """How much larger the last layer's gradient is than the first one's, in the deepest stack."""
-    found = gradients(numbers, norm, numbers["depths"][-1], side)
-    return float(found[-1] / found[0])
+    """Return the gradient of the last layer over that of the first one, in the deepest stack."""
+    by_layer = mean_gradients(numbers, norm, numbers["depths"][-1], side)
+    return float(by_layer[-1] / by_layer[0])
 
 
 def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
-    """What a full run decides, from the numbers that it keeps."""
+    """Return the claims of the experiment, each decided by the numbers of a run."""
     deepest = numbers["depths"][-1]
     sides = ("decoder", "encoder")
     post, pre = ({side: _last_over_first(numbers, norm, side) for side in sides} for norm in ("post", "pre"))
-    last = {norm: [gradients(numbers, norm, d)[-1] for d in numbers["depths"]] for norm in ("post", "pre")}
+    last = {norm: [mean_gradients(numbers, norm, d)[-1] for d in numbers["depths"]] for norm in ("post", "pre")}
     slope = {norm: float(np.polyfit(np.log(numbers["depths"]), np.log(last[norm]), 1)[0]) for norm in last}
     dependence = numbers["dependence"]
     return [
@@ -142,10 +139,10 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
 
 
 def _epsilon_claims(numbers: Mapping[str, Any]) -> list[Claim]:
-    """What is decided of the places where epsilon stands."""
+    """Return the claims about the place of epsilon."""
     constant = numbers["constant_row"]
     in_half = constant["(x − mean) / sqrt(var + eps), eps = 1e-10"]["float16"]["output"]
-    of_equal = {name: found["float32"]["gradient"] for name, found in constant.items() if "1e-06" in name}
+    gradients = {name: by_dtype["float32"]["gradient"] for name, by_dtype in constant.items() if "1e-06" in name}
     small, large = numbers["of_spread"]["0.0001"], numbers["of_spread"]["1"]
     return [
         Claim(
@@ -156,8 +153,8 @@ def _epsilon_claims(numbers: Mapping[str, Any]) -> list[Claim]:
         ),
         Claim(
             "A row of equal numbers has a finite gradient whichever way std is written",
-            "nan" not in of_equal.values(),
-            ", ".join(f"{name}: {gradient}" for name, gradient in of_equal.items()),
+            "nan" not in gradients.values(),
+            ", ".join(f"{name}: {gradient}" for name, gradient in gradients.items()),
         ),
         Claim(
             "eps = 1e-10 is safe in half precision",
@@ -168,33 +165,35 @@ def _epsilon_claims(numbers: Mapping[str, Any]) -> list[Claim]:
     ]
 
 
-# --- the account ------------------------------------------------------------------------------------------------------
+# --- the report -------------------------------------------------------------------------------------------------------
 
 
 def _gradient_charts(numbers: Mapping[str, Any]) -> list[Chart]:
-    """Decoder and encoder, post- and pre-norm, on one scale; layers by their place, so that depths can be compared."""
-    found = {
-        (side, norm): {n: gradients(numbers, norm, n, side) for n in numbers["depths"]}
+    """Draw the gradients of decoder and encoder, post- and pre-norm, on one scale.
+
+    Layers are placed by their share of the depth, so that stacks of different depths can be compared.
+    """
+    gradients = {
+        (side, norm): {n: mean_gradients(numbers, norm, n, side) for n in numbers["depths"]}
         for side in ("decoder", "encoder")
         for norm in ("post", "pre")
     }
-    least = min(float(each.min()) for by_depth in found.values() for each in by_depth.values())
-    most = max(float(each.max()) for by_depth in found.values() for each in by_depth.values())
+    sizes = [float(size) for by_depth in gradients.values() for by_layer in by_depth.values() for size in by_layer]
     return [
         Chart(
             [
-                Curve(f"{n} layers", [i / n for i in range(1, n + 1)], list(each), points=True)
-                for n, each in by_depth.items()
+                Curve(f"{n} layers", [i / n for i in range(1, n + 1)], list(by_layer), points=True)
+                for n, by_layer in by_depth.items()
             ],
             "layer / number of layers", "gradient of w_2 (log scale)", f"{side}, {norm}-norm", y_log=10,
-            y_range=(least / 1.5, 1.5 * most),
+            y_range=(min(sizes) / 1.5, 1.5 * max(sizes)),
         )
-        for (side, norm), by_depth in found.items()
+        for (side, norm), by_depth in gradients.items()
     ]  # fmt: skip
 
 
 def sections(numbers: Mapping[str, Any]) -> list[Section]:
-    """What a full run tells and draws, from the numbers that it keeps."""
+    """Return the sections of the report, with figures and tables made from the numbers of a run."""
     by_layer = _gradient_charts(numbers)
     layers = list(range(1, 7))
     shares = Chart(
@@ -209,13 +208,13 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
         Section(
             "Where the gradient is",
             "Fresh models, the loss of the first batch. In a decoder with the paper's post-norm, norm(x + f(x)), the "
-            "gradient sits in the last layers and does not shrink there however deep the stack. In the encoder it "
-            "does not: there all layers get about as much. With pre-norm, x + f(norm(x)), the decoder's layers get "
-            "about as much each and less the deeper the stack, and the encoder's first layers get somewhat more than "
-            "its last. Xiong et al. (https://arxiv.org/abs/2002.04745) explain the need of warm-up by large gradients "
-            "near the output; Liu et al. (https://arxiv.org/abs/2004.08249) find, as here, that only the decoder's "
-            "gradients are unbalanced, and that balancing them is not enough: they blame how strongly post-norm "
-            "layers depend on f(x), which amplifies small changes of the weights.",
+            "last layers get most of the gradient, however deep the stack. In the encoder all layers get about as "
+            "much. With pre-norm, x + f(norm(x)), the decoder's layers get about as much each, and less the deeper the "
+            "stack; the encoder's first layers get somewhat more than its last. Xiong et al. "
+            "(https://arxiv.org/abs/2002.04745) explain the need for warm-up by large gradients near the output. Liu "
+            "et al. (https://arxiv.org/abs/2004.08249) find, as here, that only the decoder's gradients are "
+            "unbalanced, and that balancing them is not enough. They blame how strongly post-norm layers depend on "
+            "f(x), which amplifies small changes of the weights.",
             curves(by_layer, width=3.5, height=2.5),
             "gradients",
             caption="Gradient norm of the feed-forward network's second matrix, mean of three seeds, on one scale: "
@@ -223,9 +222,9 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
         ),
         Section(
             "The residual path's share",
-            "Of the sum x + f(x) a share is x itself. In a fresh stack that is more than half. With post-norm every "
-            "norm makes the stream small again and the share stays; with pre-norm the stream grows, and what a layer "
-            "adds weighs less the higher it stands.",
+            "The share of x in the sum x + f(x) is more than half in a fresh stack. With post-norm each norm scales "
+            "the sum down again, and the share stays. With pre-norm the sum grows, and higher layers add a smaller "
+            "share.",
             curves([shares], width=6.4),
             "shares",
             caption="Share of x in x + f(x), fresh encoders of 6 layers, mean of the seeds.",
@@ -236,7 +235,7 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
 
 
 def _layer_norm_sections(numbers: Mapping[str, Any]) -> list[Section]:
-    """What a layer norm averages over, and where its epsilon stands."""
+    """Return the sections on layer norm against batch norm, and on the place of epsilon."""
     dependence = Chart(
         [
             Curve(name, list(numbers["others"]), [row[name] for row in numbers["dependence"]], points=True)
@@ -253,25 +252,25 @@ def _layer_norm_sections(numbers: Mapping[str, Any]) -> list[Section]:
     return [
         Section(
             "What is averaged over",
-            "A layer norm averages over the channels of one token, a batch norm over the tokens of a batch. Then "
-            "what a sentence becomes depends on which sentences it was batched with and on how much padding they "
-            "brought, and a translator that gets one sentence at a time has no batch to average over.",
+            "A layer norm averages over the channels of one token, a batch norm over the tokens of a batch. With batch "
+            "norm the output for a sentence depends on the other sentences of its batch and on their padding, and a "
+            "translator that gets one sentence at a time has no batch to average over.",
             curves([dependence], width=6.4),
             "dependence",
             caption="How far one sentence's output moves when its companions are exchanged.",
         ),
         Section(
             "Where epsilon stands",
-            "The same eps = 1e-6 is not the same: beside the standard deviation it acts on rows that spread less "
-            "than a millionth, under the root on those that spread less than a thousandth. For rows of equal "
-            "numbers the derivative of a standard deviation is 0/0.",
+            "The effect of eps = 1e-6 depends on its place. Added to the standard deviation, it matters for rows with "
+            "a deviation below a millionth; under the root, for rows below a thousandth. For rows of equal numbers "
+            "the derivative of the standard deviation is 0/0.",
             curves([spread], width=6.4),
             "epsilon",
             Table(
                 ("a row of equal numbers", "float32: output, gradient", "bfloat16", "float16"),
                 [
-                    (name, *(f"{kinds['output']}, {kinds['gradient']}" for kinds in found.values()))
-                    for name, found in numbers["constant_row"].items()
+                    (name, *(f"{greatest['output']}, {greatest['gradient']}" for greatest in by_dtype.values()))
+                    for name, by_dtype in numbers["constant_row"].items()
                 ],
             ),
             "How much of a row's spread is left by each formula; 1 is a full norm.",

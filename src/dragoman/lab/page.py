@@ -1,22 +1,29 @@
-"""The pages of the laboratory: one self-contained HTML file for each experiment, and an index; no script."""
+"""The HTML pages of the laboratory: one self-contained file for each experiment, and an index; no scripts."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dragoman.files import write_text
 from dragoman.lab import EXPERIMENTS
-from dragoman.lab.report import Section, Table, read_record
+from dragoman.lab.experiment import Section, Table
 from dragoman.pages.render import render
 
 WORDS = {True: "holds", False: "does not hold", None: "open"}
+"""Words for the decision on a claim."""
 
 
 def write_page(folder: Path, record: dict[str, Any], sections: Sequence[Section]) -> None:
-    """Write ``folder/index.html``; the figures' SVG files lie there already, and are put inside."""
+    """Write ``folder/index.html``, with the figures inside.
+
+    Args:
+        folder: Folder of the experiment, which has the figures as SVG files already.
+        record: The content of its ``numbers.json``.
+        sections: The sections of its report.
+    """
     text = render(
         "lab_experiment.html", name=record["experiment"], claim=record["claim"], quick=record["quick"],
         verdict=record["verdict"], holds=WORDS, sections=[_section(folder, section) for section in sections],
@@ -25,15 +32,15 @@ def write_page(folder: Path, record: dict[str, Any], sections: Sequence[Section]
     write_text(folder / "index.html", text)
 
 
-def write_index(out: Path) -> None:
-    """Write ``out/index.html`` from the numbers that lie below ``out``."""
-    records = {name: read_record(out / name) for name in EXPERIMENTS}
+def write_index(out: Path, records: Mapping[str, dict[str, Any] | None]) -> None:
+    """Write ``out/index.html``: each experiment's verdict from its record, None for those not run yet."""
     decided = [claim["holds"] for record in records.values() if record is not None for claim in record["verdict"]]
     experiments = [(name, claim, records[name]) for name, claim in EXPERIMENTS.items()]
     write_text(out / "index.html", render("lab_index.html", decided=decided, experiments=experiments, holds=WORDS))
 
 
 def _section(folder: Path, section: Section) -> dict[str, Any]:
+    """Return a section as the template shows it: paragraphs, the figure in base64, the table's cells as text."""
     texts = [section.text] if isinstance(section.text, str) else section.text
     image = None
     if section.figure is not None:
@@ -45,7 +52,7 @@ def _section(folder: Path, section: Section) -> dict[str, Any]:
 
 
 def _table(table: Table) -> dict[str, Any]:
-    """Its cells as text, and of each column whether it is ``text`` or numbers."""
+    """Return a table with its cells as text, and the kind of each column: "text", or "" for numbers."""
     numeric = [
         all(isinstance(row[i], int | float | None) for row in table.rows) if table.rows else False
         for i in range(len(table.columns))
@@ -58,7 +65,7 @@ def _table(table: Table) -> dict[str, Any]:
 
 
 def _cell(value: Any) -> str:
-    """Text as it is; whole numbers with commas; others with three digits that count."""
+    """Return a cell as text: whole numbers with commas, other numbers with three significant digits."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -71,10 +78,11 @@ def _cell(value: Any) -> str:
 
 
 def _facts(record: dict[str, Any]) -> str:
+    """Return a line on when, how long and on which machine the experiment ran."""
     machine = record["machine"]
     where = machine.get("gpu") or machine["cpu"]
-    given = "".join(f" Made with --{option}." for option in ("config", "run") if record[option] is not None)
+    options = "".join(f" Made with --{option}." for option in ("config", "run") if record[option] is not None)
     return (
         f"{record['date']}: {record['seconds']:,.0f} s on {where}, {machine['threads']} of {machine['cores']} threads, "
-        f"torch {machine['torch']}, Python {machine['python']}.{given}"
+        f"torch {machine['torch']}, Python {machine['python']}.{options}"
     )

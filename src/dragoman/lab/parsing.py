@@ -1,4 +1,4 @@
-"""Constituency parsing by the same model (Table 4): trained on trees, read against gold trees by brackets."""
+"""Train the Transformer as a constituency parser and score its trees by labelled brackets (section 6.3, Table 4)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from dragoman.explanation.figures import Bar, Bars, Chart, Curve, bars, curves
 from dragoman.explanation.parse_tree import parse_trees
 from dragoman.explanation.style import BLUE, QUIET
 from dragoman.files import explained
-from dragoman.lab.report import Claim, Findings, Lab, Section, Table
-from dragoman.lab.runs import QUICK, changed, finished, of_last_step, validation_texts
+from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table
+from dragoman.lab.runs import QUICK, Variant, changed, finished, of_last_step, validation_texts
 from dragoman.parsing.brackets import Counts, by_label, count
 from dragoman.parsing.trees import Tree, from_symbols, read_trees, right_branching, to_symbols, tree_of
 from dragoman.training.run import Trained
@@ -37,7 +37,7 @@ RECIPE: dict[str, Any] = {
     ),
     "decode": {"beam_size": 4, "length_penalty": 0.3, "max_extra_tokens": 50},
 }  # fmt: skip
-"""A parser of the embedded treebank, in a minute or two."""
+"""Recipe of a parser of the embedded treebank, which trains for a minute or two."""
 
 WSJ_ONLY = [
     ("Vinyals & Kaiser et al. (2014), LSTM", 88.3),
@@ -45,38 +45,38 @@ WSJ_ONLY = [
     ("Zhu et al. (2013)", 90.4),
     ("Dyer et al. (2016), discriminative", 91.7),
 ]
-"""Table 4: trained on the Wall Street Journal alone, F1 on its section 23; the Transformer has ``PAPER_F1``."""
+"""Rows of Table 4, trained on the Wall Street Journal alone: F1 on its section 23; the Transformer has ``PAPER_F1``."""
 
 EDGES = (10, 20, 30, 40)
-"""Sentences are grouped by their words: up to so many."""
+"""Upper limits, in words, of the groups of sentences by length."""
 
 FEWEST = 10
-"""Of fewer sentences no point is drawn."""
+"""Number of sentences that a group needs to be drawn."""
 
 AHEAD = 20.0
-"""By so much F1 a parser is to be ahead of right-branching trees."""
+"""Lead over right-branching trees, in F1, that the experiment claims for a parser."""
 
 
 def run(lab: Lab) -> Findings:
-    """Claims: every output is a tree over the sentence's words, and it is far better than right-branching."""
+    """Train or load a parser; claims: all outputs are trees over the sentence's words, and beat right-branching."""
     if lab.run is not None:
-        given = lab.run
-        weights = load_bundle(given, lab.device).manifest["files"]["model.safetensors"]["sha256"]
-        found = lab.done("given", lambda: _of_run(lab, given), weights)
+        folder = lab.run
+        weights = load_bundle(folder, lab.device).manifest["files"]["model.safetensors"]["sha256"]
+        numbers = lab.done("given", lambda: _examine_run(lab, folder), weights)
     else:
         config = _config(lab)
         is_embedded = paths_of(each(config.data.train))[0].parent == lab.out / "treebank"
 
         def measure(folder: Path, done: Trained, config: Config) -> dict[str, Any]:
             lab.say(f"  {done.step:,} steps in {done.seconds:.0f} s; now parsing")
-            return _of_run(lab, folder, is_embedded) | {"train_s": done.seconds, "steps": done.step}
+            return _examine_run(lab, folder, is_embedded) | {"train_s": done.seconds, "steps": done.step}
 
-        found = finished(lab, "parser", config, 1, measure)
-    return Findings(found, sections(found), [] if lab.quick else verdict(found))
+        numbers = finished(lab, Variant("parser", config), 1, measure)
+    return Findings(numbers, sections(numbers), [] if lab.quick else verdict(numbers))
 
 
 def _config(lab: Lab) -> Config:
-    """What is trained: the configuration that was given if it is a parser's, else a parser of the embedded treebank."""
+    """Return the configuration to train: a parser's of ``--config``, or else ``RECIPE`` on the embedded treebank."""
     config = lab.config
     if config is not None and not config.is_parser:
         lab.say("the configuration is for translation: using the embedded treebank instead")
@@ -98,24 +98,25 @@ def _config(lab: Lab) -> Config:
 # --- measurements -----------------------------------------------------------------------------------------------------
 
 
-def _of_run(lab: Lab, folder: Path, deeper: bool = False) -> dict[str, Any]:
-    """What a parser does on its validation trees; with ``deeper`` on more deeply nested sentences too.
+def _examine_run(lab: Lab, folder: Path, deeper: bool = False) -> dict[str, Any]:
+    """Return the scores of a parser on its validation trees, and with ``deeper`` on more deeply nested sentences too.
 
     Raises:
-        ConfigError: The run is none of a parser, or has no validation trees.
+        ConfigError: The run is not a parser, or has no validation trees.
     """
     parser = Translator.load(folder, lab.device.type)
     if not parser.is_parser:
         raise ConfigError(f"{folder}: not a parser: train one with task: parsing, or leave out --run")
     n = 20 if lab.quick else None
-    found = measured(parser, _gold_trees(parser, folder)[:n])
+    numbers = measured(parser, _gold_trees(parser, folder)[:n])
     if deeper:
         lines = phrasebook.trees(n or 500, seed=3, split="deeper")
-        found["deeper"] = measured(parser, [tree_of(line) for line in lines])
-    return found
+        numbers["deeper"] = measured(parser, [tree_of(line) for line in lines])
+    return numbers
 
 
 def _gold_trees(parser: Translator, folder: Path) -> list[Tree]:
+    """Read the validation trees of a run from their file, or from the run's store if the file is gone."""
     texts = parser.config.data.valid
     valid = None if texts is None else paths_of(each(texts))[0]
     if valid is not None and valid.exists():
@@ -127,35 +128,36 @@ def _gold_trees(parser: Translator, folder: Path) -> list[Tree]:
 
 
 def measured(parser: Translator, golds: Sequence[Tree]) -> dict[str, Any]:
-    """Scores of a parser and of right-branching trees, as a whole, by length and by label; and an example."""
-    lines = parser.translate([" ".join(tree.words) for tree in golds])
-    read = [_read(one.text, gold.words) for one, gold in zip(lines, golds, strict=True)]
-    founds = [tree or gold._replace(brackets=()) for tree, gold in zip(read, golds, strict=True)]
+    """Return the scores of a parser and of right-branching trees, in all, by length and by label, with an example."""
+    outputs = parser.translate([" ".join(tree.words) for tree in golds])
+    read = [_read(output.text, gold.words) for output, gold in zip(outputs, golds, strict=True)]
+    # An output that is no tree over the words counts as a tree without brackets, so that it costs recall.
+    trees = [tree or gold._replace(brackets=()) for tree, gold in zip(read, golds, strict=True)]
     branching = [right_branching(tree.words) for tree in golds]
-    example = _example(golds, founds)
+    example = _example(golds, trees)
     return {
         "sentences": len(golds),
         "words": sum(len(tree.words) for tree in golds),
         "well_formed": sum(tree is not None for tree in read),
-        "repaired": sum(note.kind == "repaired" for one in lines for note in one.notes),
-        "parser": _summary(golds, founds),
+        "repaired": sum(note.kind == "repaired" for output in outputs for note in output.notes),
+        "parser": _summary(golds, trees),
         "right_branching": _summary(golds, branching),
         "by_length": {
-            "sentences": _by_length(golds, founds, lambda counts: len(counts)),
-            "parser": _by_length(golds, founds, _f1),
+            "sentences": _by_length(golds, trees, lambda counts: len(counts)),
+            "parser": _by_length(golds, trees, _f1),
             "right_branching": _by_length(golds, branching, _f1),
         },
-        "by_label": {label: [*counts, counts.f1] for label, counts in by_label(golds, founds).items()},
+        "by_label": {label: [*counts, counts.f1] for label, counts in by_label(golds, trees).items()},
         "example": {
             "sentence": " ".join(golds[example].words),
             "gold": " ".join(to_symbols(golds[example])),
-            "found": " ".join(to_symbols(founds[example])),
+            "found": " ".join(to_symbols(trees[example])),
         },
     }
 
 
 def _read(line: str, words: Sequence[str]) -> Tree | None:
-    """The tree in a line; None if there is no tree, or one over other words."""
+    """Return the tree in a line; None if there is none, or if it has other words."""
     try:
         tree = tree_of(line)
     except DataError:
@@ -163,21 +165,22 @@ def _read(line: str, words: Sequence[str]) -> Tree | None:
     return tree if tree.words == tuple(words) else None
 
 
-def _example(golds: Sequence[Tree], founds: Sequence[Tree]) -> int:
-    """A sentence to show: of about ten words, and with some brackets wrong if there is one."""
+def _example(golds: Sequence[Tree], trees: Sequence[Tree]) -> int:
+    """Choose a sentence to show: about ten words long, with a wrong bracket if possible; return its number."""
 
-    def oddness(i: int) -> tuple[int, bool]:
-        return max(0, abs(len(golds[i].words) - 10) - 2), golds[i].brackets == founds[i].brackets
+    def unfitness(i: int) -> tuple[int, bool]:
+        return max(0, abs(len(golds[i].words) - 10) - 2), golds[i].brackets == trees[i].brackets
 
-    return min(range(len(golds)), key=oddness)
+    return min(range(len(golds)), key=unfitness)
 
 
-def _summary(golds: Sequence[Tree], founds: Sequence[Tree]) -> dict[str, float | None]:
-    f1, precision, recall, exact = bracket_scores(golds, founds)
-    bare_golds, bare_founds = ([_unlabelled(tree) for tree in trees] for trees in (golds, founds))
+def _summary(golds: Sequence[Tree], trees: Sequence[Tree]) -> dict[str, float | None]:
+    """Return the bracket scores of ``trees`` in per cent, labelled and unlabelled."""
+    f1, precision, recall, exact = bracket_scores(golds, trees)
+    bare_golds, bare_trees = ([_unlabelled(tree) for tree in side] for side in (golds, trees))
     return {
         "f1": f1.value, "low": f1.low, "high": f1.high, "precision": precision.value, "recall": recall.value,
-        "exact": exact.value, "unlabelled_f1": bracket_scores(bare_golds, bare_founds)[0].value,
+        "exact": exact.value, "unlabelled_f1": bracket_scores(bare_golds, bare_trees)[0].value,
     }  # fmt: skip
 
 
@@ -186,33 +189,34 @@ def _unlabelled(tree: Tree) -> Tree:
 
 
 def _by_length(
-    golds: Sequence[Tree], founds: Sequence[Tree], make: Callable[[list[Counts]], float | None]
+    golds: Sequence[Tree], trees: Sequence[Tree], summarise: Callable[[list[Counts]], float | None]
 ) -> list[float | None]:
-    """For sentences of up to 10, 20, 30, 40 and more words."""
+    """Return ``summarise`` of the bracket counts of sentences up to 10, 20, 30 and 40 words, and of longer ones."""
     groups: list[list[Counts]] = [[] for _ in (*EDGES, None)]
-    for gold, found in zip(golds, founds, strict=True):
-        counts = count(gold, found)
+    for gold, tree in zip(golds, trees, strict=True):
+        counts = count(gold, tree)
         if counts is not None:
             groups[sum(len(gold.words) > edge for edge in EDGES)].append(counts)
-    return [make(group) for group in groups]
+    return [summarise(group) for group in groups]
 
 
 def _f1(group: Sequence[Counts]) -> float | None:
     return Counts(*(sum(column) for column in zip(*group, strict=True))).f1 if group else None
 
 
-# --- the account ------------------------------------------------------------------------------------------------------
+# --- the report -------------------------------------------------------------------------------------------------------
 
 
-def verdict(found: Mapping[str, Any]) -> list[Claim]:
-    """What a full run decides, from the numbers that it keeps."""
-    parser, baseline = found["parser"], found["right_branching"]
+def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
+    """Return the claims of the experiment, each decided by the numbers of a run."""
+    parser, baseline = numbers["parser"], numbers["right_branching"]
     ahead = parser["low"] - baseline["high"]
     claims = [
         Claim(
             "Whatever the model writes becomes a well-formed tree over exactly the sentence's words",
-            found["well_formed"] == found["sentences"],
-            f"{found['well_formed']:,} of {found['sentences']:,} sentences; {found['repaired']:,} had to be repaired",
+            numbers["well_formed"] == numbers["sentences"],
+            f"{numbers['well_formed']:,} of {numbers['sentences']:,} sentences; {numbers['repaired']:,} had to be "
+            "repaired",
         ),
         Claim(
             f"The parser is more than {AHEAD:.0f} F1 ahead of right-branching trees",
@@ -220,8 +224,8 @@ def verdict(found: Mapping[str, Any]) -> list[Claim]:
             f"{_value(parser)} against {_value(baseline)}, labelled brackets, 95% bootstrap intervals over sentences",
         ),
     ]
-    if "deeper" in found:
-        deeper = found["deeper"]["parser"]
+    if "deeper" in numbers:
+        deeper = numbers["deeper"]["parser"]
         apart = deeper["high"] < parser["low"] or deeper["low"] > parser["high"]
         claims.append(
             Claim(
@@ -237,21 +241,21 @@ def _value(scores: dict[str, Any]) -> str:
     return f"{scores['f1']:.1f} [{scores['low']:.1f}, {scores['high']:.1f}]"
 
 
-def sections(found: Mapping[str, Any]) -> list[Section]:
-    """What a full run tells and draws, from the numbers that it keeps."""
-    example, is_embedded = found["example"], "deeper" in found
+def sections(numbers: Mapping[str, Any]) -> list[Section]:
+    """Return the sections of the report, with figures and tables made from the numbers of a run."""
+    example, is_embedded = numbers["example"], "deeper" in numbers
     corpus = "the embedded treebank, which a small grammar generates" if is_embedded else "the given treebank"
     return [
         Section(
             "A tree as a sequence",
             [
-                "Section 6.3 of the paper parses with the very model that translates. A tree is written as a sequence: "
-                "brackets with their label, and for each word its tag instead of the word. Nothing in it says which "
-                "word is meant: the decoder has to find the place in the sentence by its attention.",
+                "Section 6.3 of the paper parses with the same model that translates. A tree is written as a sequence: "
+                "brackets with their labels, and the tag of each word instead of the word. The sequence does not name "
+                "the words: the decoder has to find its place in the sentence by attention.",
                 f"Sentence: `{example['sentence']}`",
                 f"What the decoder should write: `{example['gold']}`",
-                "It is free to write anything else. Rules make a tree of what came out, over exactly the sentence's "
-                f"words; {found['repaired']:,} of {found['sentences']:,} outputs needed one.",
+                "The decoder may write anything else. Rules turn its output into a tree over exactly the sentence's "
+                f"words; {numbers['repaired']:,} of {numbers['sentences']:,} outputs needed one.",
             ],
             figure=parse_trees(*(_tree(example, key) for key in ("found", "gold"))),
             name="tree",
@@ -259,36 +263,35 @@ def sections(found: Mapping[str, Any]) -> list[Section]:
         ),
         Section(
             "Against right-branching trees",
-            f"Labelled brackets are counted as EVALB counts them, on {found['sentences']:,} sentences of {corpus}. "
-            "Right-branching trees bracket each word with all that follow it, the usual blind guess for English. The "
+            f"Labelled brackets are counted as EVALB counts them, on {numbers['sentences']:,} sentences of {corpus}. "
+            "Right-branching trees bracket each word with all that follow it, the usual guess for English. The "
             "paper's Table 4 is of another corpus, section 23 of the Wall Street Journal, and cannot be compared with "
             f"this: {_published()}.",
-            figure=bars([Bars(_bars(found), "labelled bracket F1 (%)")], width=4.6),
+            figure=bars([Bars(_bars(numbers), "labelled bracket F1 (%)")], width=4.6),
             name="f1",
             table=Table(
                 ("", "F1", "precision", "recall", "exact match", "unlabelled F1"),
-                [_row(*row) for row in _rows(found)],
+                [_row(*row) for row in _rows(numbers)],
             ),
             caption=f"Labelled brackets of {corpus}; whiskers: 95% bootstrap intervals over sentences. Figures of "
-            f"other "
-            "corpora, such as those of the paper's Table 4, cannot be compared with these.",
+            "other corpora, such as those of the paper's Table 4, cannot be compared with these.",
         ),
         Section(
             "Longer sentences are harder",
             "F1 by the number of words of a sentence, punctuation included.",
-            figure=curves([_chart(found)]),
+            figure=curves([_chart(numbers)]),
             name="lengths",
             caption="Each point is a group of sentences: of up to 10 words, of 11 to 20, and so on, where there are "
             f"{FEWEST} or more.",
         ),
         Section(
             "Label by label",
-            "The commonest labels are learned first; a rare one is seen too seldom.",
+            "Frequent labels are learned first; rare ones have too few examples.",
             table=Table(
                 ("label", "gold brackets", "found", "right", "F1"),
                 [
-                    (label, gold, said, right, f"{f1:.1f}")
-                    for label, (right, gold, said, f1) in list(found["by_label"].items())[:12]
+                    (label, n_gold, n_found, n_right, f"{f1:.1f}")
+                    for label, (n_right, n_gold, n_found, f1) in list(numbers["by_label"].items())[:12]
                 ],
             ),
             caption="ADVP includes PRT. F1 in per cent.",
@@ -300,12 +303,12 @@ def _tree(example: dict[str, str], which: str) -> Tree:
     return from_symbols(example[which].split(" "), tuple(example["sentence"].split(" "))).tree
 
 
-def _rows(found: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    rows = [("the parser", found["parser"]), ("right-branching", found["right_branching"])]
-    if "deeper" in found:
+def _rows(numbers: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    rows = [("the parser", numbers["parser"]), ("right-branching", numbers["right_branching"])]
+    if "deeper" in numbers:
         rows += [
-            ("the parser, one level deeper", found["deeper"]["parser"]),
-            ("right-branching, one level deeper", found["deeper"]["right_branching"]),
+            ("the parser, one level deeper", numbers["deeper"]["parser"]),
+            ("right-branching, one level deeper", numbers["deeper"]["right_branching"]),
         ]
     return rows
 
@@ -315,32 +318,32 @@ def _row(name: str, scores: dict[str, Any]) -> tuple[str, ...]:
     return (name, *(f"{scores[key]:.1f}" for key in keys))
 
 
-def _bars(found: Mapping[str, Any]) -> list[Bar]:
-    """Those of one corpus; the paper's are of another, and no bar of theirs belongs on the same axis."""
+def _bars(numbers: Mapping[str, Any]) -> list[Bar]:
+    """Return a bar for each row; the paper's results are of another corpus, so they have no bar here."""
     return [
         Bar(name, row["f1"], row["low"], row["high"], QUIET if name.startswith("right") else BLUE, f"{row['f1']:.1f}")
-        for name, row in _rows(found)
+        for name, row in _rows(numbers)
     ]
 
 
 def _published() -> str:
-    """Table 4 in words."""
+    """Return Table 4 in words."""
     return ", ".join(f"{name} {value}" for name, value in (*WSJ_ONLY, ("the paper's Transformer", PAPER_F1)))
 
 
-def _chart(found: Mapping[str, Any]) -> Chart:
+def _chart(numbers: Mapping[str, Any]) -> Chart:
     groups = {5.5: "1–10", 15.5: "11–20", 25.5: "21–30", 35.5: "31–40", 45.5: "over 40"}  # by their middles
     lines: list[Curve] = []
-    counts = found["by_length"]["sentences"]
+    counts = numbers["by_length"]["sentences"]
     for key, name in (("parser", "parser"), ("right_branching", "right-branching")):
-        rows = zip(groups, found["by_length"][key], counts, strict=True)
-        there = [(x, y) for x, y, n in rows if y is not None and (n >= FEWEST or n == max(counts))]
-        lines.append(Curve(name, [x for x, _ in there], [y for _, y in there], points=True))
-    shown = lines[0].x
+        rows = zip(groups, numbers["by_length"][key], counts, strict=True)
+        points = [(x, y) for x, y, n in rows if y is not None and (n >= FEWEST or n == max(counts))]
+        lines.append(Curve(name, [x for x, _ in points], [y for _, y in points], points=True))
+    xs = lines[0].x
     return Chart(
         lines,
         "words in the sentence",
         "labelled bracket F1 (%)",
         y_range=(0, 103),
-        x_names={at: groups[at] for at in shown},
+        x_names={at: groups[at] for at in xs},
     )

@@ -1,4 +1,4 @@
-"""How much gradient reaches a token k steps back: recurrence, convolution, self-attention (section 4, Table 1)."""
+"""Measure the gradient that reaches a token k steps back in each kind of layer (section 4, Table 1)."""
 
 from __future__ import annotations
 
@@ -14,36 +14,37 @@ from torch.nn import functional as F
 from dragoman.config import ModelConfig
 from dragoman.explanation.figures import Chart, Curve, curves
 from dragoman.explanation.style import SERIES
-from dragoman.lab.report import Claim, Findings, Lab, Section, Table
+from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table
 from dragoman.model.baselines.cells import Kind, Recurrence
 from dragoman.model.baselines.convolutional import HALF, GatedConvolution
 from dragoman.model.layers import DecoderLayer
 from dragoman.model.masks import causal_mask
 
 FAR = 50
-"""The distance that is compared with distance 1."""
+"""Distance in tokens that is compared with distance 1."""
 
 Layer = Callable[[Tensor], Tensor]
-"""From ``(B, n, d)`` to the same shape, each position from itself and those before it."""
+"""A function from ``(B, n, d)`` to the same shape, in which a position depends on itself and earlier ones."""
 
 
 class Sizes(NamedTuple):
-    """Of the measurement: sequences of ``n``, width ``d``, so many of them in each of so many drawings of weights."""
+    """Sizes of the measurement."""
 
-    n: int
-    d: int
-    rows: int
-    seeds: int
+    n: int  # length of a sequence
+    d: int  # width
+    rows: int  # sequences for each drawing of weights
+    seeds: int  # drawings of weights
 
 
 def reach(make: Callable[[], Layer], sizes: Sizes) -> list[float]:
-    """The gradient by the token k steps back, for k = 0 to n - 1.
+    """Return the size of the gradient of the last output by the token k steps back, for k = 0 to n - 1.
 
-    It is ``|J^T v|`` for the Jacobian of the last output by that token and random ``v``, whose mean square is the
-    squared Frobenius norm of the Jacobian. The mean over rows and seeds is geometric: that of a typical one.
+    The size is ``|J^T v|`` for the Jacobian J and a random ``v``: its mean square is the squared Frobenius norm of J.
+    The mean over rows and seeds is geometric, so that it describes a typical case and not the largest.
 
     Args:
-        make: Draws a layer with fresh weights.
+        make: Creates a layer with fresh weights.
+        sizes: Sizes of the measurement.
     """
     logs = torch.zeros(sizes.n, dtype=torch.float64)
     for seed in range(sizes.seeds):
@@ -60,7 +61,7 @@ def reach(make: Callable[[], Layer], sizes: Sizes) -> list[float]:
 
 
 def recurrent(kind: Kind, d: int, forget_bias: float | None = None) -> Layer:
-    """One layer of our recurrent model, as it is drawn; of an LSTM the forget gate may have another bias."""
+    """Return a fresh layer of our recurrent model; ``forget_bias`` replaces the bias of an LSTM's forget gate."""
     layer = Recurrence(kind, d, d).double()
     if forget_bias is not None:
         nn.init.constant_(layer.w_x.bias[d : 2 * d], forget_bias)
@@ -68,29 +69,31 @@ def recurrent(kind: Kind, d: int, forget_bias: float | None = None) -> Layer:
 
 
 def plain_recurrent(d: int, norm: float, orthogonal: bool, squashed: bool) -> Layer:
-    """``h_t = tanh(W_xh x_t + W_hh h_{t-1})`` with a ``W_hh`` of spectral norm ``norm``.
+    """Return the layer ``h_t = tanh(W_xh x_t + W_hh h_{t-1})`` with a random ``W_hh`` of a given spectral norm.
 
     Args:
-        orthogonal: All singular values are ``norm``; else the matrix is Gaussian and ``norm`` is its greatest one.
-        squashed: With tanh; else without, and its derivative is 1.
+        d: Width.
+        norm: Spectral norm of ``W_hh``.
+        orthogonal: True if all singular values of ``W_hh`` are ``norm``; else it is Gaussian, and ``norm`` the largest.
+        squashed: False leaves tanh out.
     """
     w_xh = torch.randn(d, d, dtype=torch.float64) / math.sqrt(d)
     w_hh = torch.randn(d, d, dtype=torch.float64)
     w_hh = nn.init.orthogonal_(w_hh) * norm if orthogonal else w_hh * (norm / torch.linalg.matrix_norm(w_hh, 2))
 
     def run(x: Tensor) -> Tensor:
-        found, h = [], torch.zeros_like(x[:, 0])
+        states, h = [], torch.zeros_like(x[:, 0])
         for step in (x @ w_xh.T).unbind(dim=1):
             h = step + h @ w_hh.T
             h = torch.tanh(h) if squashed else h
-            found.append(h)
-        return torch.stack(found, dim=1)
+            states.append(h)
+        return torch.stack(states, dim=1)
 
     return run
 
 
 def convolutional(d: int, n_layers: int) -> Layer:
-    """A stack of our gated convolutions of width 3 with their residuals, looking back."""
+    """Return a fresh stack of our causal gated convolutions of width 3, with residuals."""
     config = ModelConfig(architecture="conv", d_model=d, dropout=0.0, src_vocab_size=9, tgt_vocab_size=9)
     layers = [GatedConvolution(config).double() for _ in range(n_layers)]
 
@@ -103,7 +106,7 @@ def convolutional(d: int, n_layers: int) -> Layer:
 
 
 def self_attentive(d: int, n_layers: int = 1) -> Layer:
-    """Layers of our Transformer's decoder without memory, as they are drawn; the residual is a path of length 0."""
+    """Return fresh layers of our Transformer's decoder, without memory."""
     config = ModelConfig(d_model=d, n_heads=4, d_ff=4 * d, dropout=0.0, src_vocab_size=9, tgt_vocab_size=9)
     layers = [DecoderLayer(config, with_memory=False).double() for _ in range(n_layers)]
     for layer in layers:
@@ -137,7 +140,7 @@ COLOURS = {
 SHORT = "6 convolutions"
 DASHED = ("LSTM, forget bias 4", "25 convolutions")
 
-STEPS = {  # from one token to another that is k behind: how many layers' or cells' steps a signal takes
+STEPS = {  # number of layers or cells between tokens that are k apart
     "self-attention": "1", "plain RNN": "k", "GRU": "k", "LSTM": "k", "LSTM, forget bias 4": "k",
     "6 convolutions": "k / 2, at most 12 back", "25 convolutions": "k / 2, at most 50 back",
 }  # fmt: skip
@@ -147,7 +150,7 @@ STEPS = {  # from one token to another that is k behind: how many layers' or cel
 
 
 def run(lab: Lab) -> Findings:
-    """Claims: at distance 50 self-attention's gradient is that at distance 1; a plain RNN's has faded or exploded."""
+    """Measure all layers; claims: at distance 50 self-attention keeps its gradient, and a plain RNN does not."""
     sizes = Sizes(n=FAR + 2, d=16, rows=4, seeds=1) if lab.quick else Sizes(n=101, d=128, rows=16, seeds=8)
     norms = [0.5, 1.0, 2.0] if lab.quick else [2 ** (i / 4) for i in range(-4, 13)]  # 0.5 to 8
     numbers: dict[str, Any] = {"sizes": sizes._asdict(), "reach": {}, "recurrent": [], "sweep": []}
@@ -171,24 +174,24 @@ def _ratio(numbers: dict[str, Any], name: str) -> float:
     return float(gradient[FAR] / gradient[1])
 
 
-def between(numbers: dict[str, Any], squashed: bool, orthogonal: bool) -> list[float]:
-    """The spectral norms at which a plain RNN's gradient neither fades below 1/1000 nor grows above 1000."""
+def stable_norms(numbers: dict[str, Any], squashed: bool, orthogonal: bool) -> list[float]:
+    """Return the spectral norms at which a plain RNN's gradient neither fades below 1/1000 nor grows above 1000."""
     kind = (squashed, orthogonal)
     rows = [row for row in numbers["sweep"] if (row["squashed"], row["orthogonal"]) == kind]
     return [row["norm"] for row in rows if 1e-3 <= row["ratio"] <= 1e3]
 
 
 def verdict(numbers: dict[str, Any]) -> list[Claim]:
-    """What a full run decides, from the numbers that it keeps."""
+    """Return the claims of the experiment, each decided by the numbers of a run."""
     attention, plain = _ratio(numbers, "self-attention"), _ratio(numbers, "plain RNN")
-    lstm, open_lstm = _ratio(numbers, "LSTM"), _ratio(numbers, "LSTM, forget bias 4")
+    lstm, remembering_lstm = _ratio(numbers, "LSTM"), _ratio(numbers, "LSTM, forget bias 4")
     six, deep = _ratio(numbers, SHORT), _ratio(numbers, "25 convolutions")
     tanh, linear = (
         {row["norm"]: row["ratio"] for row in numbers["sweep"] if row["squashed"] is kind and row["orthogonal"]}
         for kind in (True, False)
     )
     above = min((norm for norm in tanh if norm > 1), default=1.0)
-    few = between(numbers, True, True)
+    stable = stable_norms(numbers, True, True)
     return [
         Claim(
             f"Self-attention's gradient at distance {FAR} is that at distance 1, within a factor of 3",
@@ -202,8 +205,8 @@ def verdict(numbers: dict[str, Any]) -> list[Claim]:
         ),
         Claim(
             "An LSTM forgets more slowly, and hardly at all once its forget gate is open",
-            plain < lstm < open_lstm,
-            f"{lstm:.1e} times as it is initialised (forget bias 1), {open_lstm:.2f} times with forget bias 4",
+            plain < lstm < remembering_lstm,
+            f"{lstm:.1e} times as it is initialised (forget bias 1), {remembering_lstm:.2f} times with forget bias 4",
         ),
         Claim(
             "Causal convolutions see back as far as their layers add up to, and no further",
@@ -218,14 +221,15 @@ def verdict(numbers: dict[str, Any]) -> list[Claim]:
         ),
         Claim(
             "There is a spectral norm at which a plain RNN's gradient lasts, but the band is narrow",
-            bool(few) and max(few) / min(few) < 2,
-            f"between 1/1000 and 1000 only at {', '.join(f'{norm:.2f}' for norm in few) or 'none'} of the norms tried "
-            "(orthogonal W_hh, tanh)",
+            bool(stable) and max(stable) / min(stable) < 2,
+            f"between 1/1000 and 1000 only at {', '.join(f'{norm:.2f}' for norm in stable) or 'none'} of the norms "
+            "tried (orthogonal W_hh, tanh)",
         ),
     ]
 
 
 def _by_distance(numbers: dict[str, Any], squashed: bool, label: str, title: str) -> Chart:
+    """Draw the gradient of plain RNNs over distance, a line for each spectral norm."""
     lines = [
         Curve(f"norm {row['norm']:g}", range(1, FAR + 1), [value / row["gradient"][1] for value in row["gradient"][1:]])
         for row in numbers["recurrent"]
@@ -235,13 +239,13 @@ def _by_distance(numbers: dict[str, Any], squashed: bool, label: str, title: str
 
 
 def sections(numbers: dict[str, Any]) -> list[Section]:
-    """What a full run tells and draws, from the numbers that it keeps."""
+    """Return the sections of the report, with figures and tables made from the numbers of a run."""
     sizes = numbers["sizes"]
     lines = []
     for name, gradient in numbers["reach"].items():
-        ratios = [value / gradient[1] or math.nan for value in gradient[1:]]  # where nothing arrives, a curve ends
+        ratios = [value / gradient[1] or math.nan for value in gradient[1:]]  # a curve ends where its gradient is 0
         colour = COLOURS[name.split(",")[0]]
-        at_end = "" if name == SHORT else name  # where that one ends are other lines
+        at_end = "" if name == SHORT else name  # its label would cover other lines: a mark names it instead
         lines.append(Curve(at_end, range(1, sizes["n"]), ratios, colour=colour, dashed=name in DASHED))
     label = "gradient, over that at distance 1 (log scale)"
     marks: dict[float, str] = {12: f"{SHORT} end", FAR: f"{FAR} tokens"}
@@ -261,24 +265,23 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
             [
                 f"One layer with fresh weights reads {sizes['n']} random tokens of width {sizes['d']}. How strongly "
                 "does its last output still depend on the token k steps before? The figure shows the size of that "
-                "gradient, typical over many drawings, beside the one at distance 1.",
-                "In self-attention every token is one step away. In a recurrent layer the gradient goes through k "
-                "cells, in convolutions through about k / 2 windows: there are many ways over middle distances, and a "
-                "single one to the furthest token.",
+                "gradient, as a geometric mean over many drawings, relative to the one at distance 1.",
+                "In self-attention every token is one step away. In a recurrent layer the gradient passes k cells, in "
+                "convolutions about k / 2 windows: many paths lead to tokens at middle distances, only one to the "
+                "furthest token.",
             ],
             curves([every], width=6.2, height=4.4),
             "reach",
             table,
             "Gradient by distance. Six causal convolutions end at 12 tokens: beyond, it is exactly zero. (Centred "
-            "ones, as "
-            "in an encoder, see 6 to either side.)",
+            "ones, as in an encoder, see 6 to either side.)",
         ),
         Section(
             "Why recurrence fades",
             [
                 "Each step back multiplies the gradient by diag(1 - h²) W_hh. One of the five documents leaves the "
-                "first factor out and concludes that norms above 1 explode. tanh squashes: where a state is large, "
-                "1 - h² is small, so the gradient goes on fading at norms well above 1.",
+                "first factor out and concludes that norms above 1 explode. But where a state is large, 1 - h² is "
+                "small, so the gradient still fades at norms well above 1.",
             ],
             curves(by_distance, width=3.6, height=3.4),
             "recurrent",
@@ -286,8 +289,8 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
         ),
         Section(
             "The narrow band between",
-            "The same at distance 50, over the spectral norm. Of a Gaussian matrix the norm is that of its one worst "
-            "direction, about twice what it does to a typical one, so its band lies further right.",
+            "The same at distance 50, over the spectral norm. The norm of a Gaussian matrix is that of its largest "
+            "direction, about twice that of a typical one, so its band lies further right.",
             curves(sweeps, width=3.6, height=3.4),
             "norms",
             caption="Below 1 the gradient has faded at distance 50, above 1 it has grown.",
@@ -296,14 +299,16 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
 
 
 def _sweep_chart(numbers: dict[str, Any], orthogonal: bool, title: str) -> Chart:
-    """The gradient at a distance over the spectral norm of one kind of matrix."""
-    both = []
+    """Draw the gradient at distance ``FAR`` over the spectral norm, for one kind of matrix."""
+    lines = []
     for squashed, name in ((True, "with tanh"), (False, "without")):
         kind = (squashed, orthogonal)
         rows = [row for row in numbers["sweep"] if (row["squashed"], row["orthogonal"]) == kind]
-        ratios = [row["ratio"] if 1e-15 <= row["ratio"] <= 1e14 else math.nan for row in rows]  # inside the figure
-        both.append(Curve(name, [row["norm"] for row in rows], ratios, points=True))
+        ratios = [
+            row["ratio"] if 1e-15 <= row["ratio"] <= 1e14 else math.nan for row in rows
+        ]  # others are outside the figure
+        lines.append(Curve(name, [row["norm"] for row in rows], ratios, points=True))
     return Chart(
-        both, "spectral norm of W_hh (log scale)", f"gradient at {FAR} over that at 1 (log scale)", title, x_log=2,
+        lines, "spectral norm of W_hh (log scale)", f"gradient at {FAR} over that at 1 (log scale)", title, x_log=2,
         y_log=10, y_range=(1e-15, 1e15),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The classic bugs, each shown failing, and the test of this project that would catch it."""
+"""Show classic bugs of the Transformer at work, each with the test of this project that catches it."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from dragoman.lab import bugs
-from dragoman.lab.bugs import Seen
-from dragoman.lab.report import Claim, Findings, Lab, Section, Table
+from dragoman.lab.bugs import Symptom
+from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table
 
 
 class Pitfall(NamedTuple):
-    """A bug, and what keeps it out of this project."""
+    """A bug with the code that has it, and the test that catches it."""
 
     name: str
-    show: Callable[[], Seen]
-    wrong: str  # the code
-    right: str
-    test: str  # file::function
+    show: Callable[[], Symptom]
+    wrong: str  # code with the bug
+    right: str  # correct code
+    test: str  # the test that fails with the bug, as file::function
 
 
 PITFALLS = (
@@ -101,17 +101,15 @@ PITFALLS = (
 
 
 def run(lab: Lab) -> Findings:
-    """Claims: each bug is seen; some raise nothing; each has its test."""
-    seen = {pitfall.name: pitfall.show() for pitfall in PITFALLS}
-    numbers: dict[str, Any] = {
-        pitfall.name: {**seen[pitfall.name]._asdict(), "test": pitfall.test} for pitfall in PITFALLS
-    }
-    return Findings(numbers, _sections(seen), verdict(numbers))
+    """Make each bug; claims: some raise no error, and make a model that is worse without any sign."""
+    symptoms = {pitfall.name: pitfall.show() for pitfall in PITFALLS}
+    numbers: dict[str, Any] = {p.name: {**symptoms[p.name]._asdict(), "test": p.test} for p in PITFALLS}
+    return Findings(numbers, _sections(symptoms), verdict(numbers))
 
 
 def verdict(numbers: dict[str, Any]) -> list[Claim]:
-    """What a full run decides, from the numbers that it keeps."""
-    silent = [name for name, found in numbers.items() if not found["loud"]]
+    """Return the claims of the experiment, each decided by the numbers of a run."""
+    silent = [name for name, symptom in numbers.items() if not symptom["loud"]]
     shifted, hidden = numbers["targets not shifted"], numbers["padded queries hidden"]
     return [
         Claim(
@@ -132,28 +130,26 @@ def verdict(numbers: dict[str, Any]) -> list[Claim]:
     ]
 
 
-def _sections(seen: dict[str, Seen]) -> list[Section]:
-    """One for each bug, the silent ones first."""
+def _sections(symptoms: dict[str, Symptom]) -> list[Section]:
+    """Return an overview, then one section for each bug, the silent ones first."""
+    rows = [(name, "an error" if symptom.loud else "nothing but worse numbers") for name, symptom in symptoms.items()]
     sections = [
         Section(
             "Silent and loud",
             "Most of these bugs are in one of the five documents that this project began with, in code that looks "
-            "right. Those that raise an error cost a minute. The others cost a model. Each has a test here that fails "
-            "when the bug is made; that it does is itself tested, by making it (`tests/lab/test_pitfalls.py`).",
-            table=Table(
-                ("bug", "how it shows"),
-                [(name, "an error" if found.loud else "nothing but worse numbers") for name, found in seen.items()],
-            ),
+            "right. A bug that raises an error costs a minute; a silent one costs a model. Each has a test here that "
+            "fails when the bug is made, and `tests/lab/test_pitfalls.py` makes each bug to check that.",
+            table=Table(("bug", "how it shows"), rows),
         )
     ]
-    for pitfall in sorted(PITFALLS, key=lambda pitfall: seen[pitfall.name].loud):
-        found = seen[pitfall.name]
+    for pitfall in sorted(PITFALLS, key=lambda pitfall: symptoms[pitfall.name].loud):
+        symptom = symptoms[pitfall.name]
         sections.append(
             Section(
                 pitfall.name[0].upper() + pitfall.name[1:],
                 [
                     f"`{pitfall.wrong}` instead of `{pitfall.right}`",
-                    f"{'Loud' if found.loud else 'Silent'}: {found.symptom}.",
+                    f"{'Loud' if symptom.loud else 'Silent'}: {symptom.symptom}.",
                     f"Caught by `{pitfall.test}`",
                 ],
             )

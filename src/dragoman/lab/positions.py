@@ -1,4 +1,4 @@
-"""Sinusoidal positions and claims about them; rotary ones; and sentences longer than those trained on (3.5)."""
+"""Test sinusoidal and rotary positions, and sentences longer than those of training (section 3.5)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import torch
 from numpy.typing import NDArray
 
 from dragoman.explanation.figures import Chart, Curve, HeatMap, curves, heat_maps, number
+from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table
 from dragoman.lab.letters import accuracy, endless, learn, reversals, small_model, warm_cosine
-from dragoman.lab.report import Claim, Findings, Lab, Section, Table
 from dragoman.lab.sinusoids import (
     closest,
-    counted,
+    compare_ways_to_count,
     distinct_rows,
     mean_change,
     moved_scores,
@@ -25,16 +25,27 @@ from dragoman.lab.sinusoids import (
 )
 from dragoman.reference import sinusoidal_positions
 
-WIDTH, LENGTH = 128, 100  # of the matrix that is drawn, as in one of the five documents
-SHOWN = (0, 8, 16, 32, 64, 126)  # channels that are drawn as curves, all of them sines
-LONGEST = 16  # that the models below are trained on
+WIDTH, LENGTH = 128, 100  # size of the matrix that is drawn, as in one of the five documents
+SHOWN = (0, 8, 16, 32, 64, 126)  # channels that are drawn as curves; all are sines
+LONGEST = 16  # letters in the longest sentence of training
 
 
 # --- longer than trained ----------------------------------------------------------------------------------------------
 
 
 def longer_sentences(positions: str, seed: int, steps: int, lengths: list[int], count: int) -> dict[str, Any]:
-    """Learn to reverse up to ``LONGEST`` letters; the share of right letters at each of ``lengths``."""
+    """Train a model to reverse up to ``LONGEST`` letters, and test it at other lengths.
+
+    Args:
+        positions: "rotary", "sinusoidal" or "learned".
+        seed: Seed of weights and data.
+        steps: Length of the training.
+        lengths: Letters per sentence in each test.
+        count: Sentences per test.
+
+    Returns:
+        The last training loss, and the fraction of right letters at each of ``lengths``.
+    """
     model = small_model(seed, positions=positions, max_len=max(lengths) + 2)
     losses = learn(model, endless(64, 4, LONGEST, seed=seed), steps, warm_cosine(steps, 3e-3, min(100, steps // 4)))
     generator = torch.Generator().manual_seed(1000 + seed)
@@ -43,7 +54,7 @@ def longer_sentences(positions: str, seed: int, steps: int, lengths: list[int], 
 
 
 def run(lab: Lab) -> Findings:
-    """Claims: unique, bounded, evenly spaced, shifted by a linear map; low channels are the fast ones."""
+    """Run the experiment; claims: sinusoids are unique, bounded and evenly spaced, and a shift is a linear map."""
     n = 2000 if lab.quick else 10_000
     table = sinusoidal_positions(LENGTH, WIDTH)
     wide = sinusoidal_positions(2000, 512)
@@ -64,20 +75,20 @@ def run(lab: Lab) -> Findings:
         ]
         for kind in kinds
     }
-    half = torch.from_numpy(sinusoidal_positions(n, 512))
+    many = torch.from_numpy(sinusoidal_positions(n, 512))
     numbers: dict[str, Any] = {
         "wavelengths": wavelengths(WIDTH),
         "mean_change": mean_change(table),
         "closest": [closest(d_model, n) for d_model in (2, 4, 8, 16, 32, 64, 128, 256, 512)],
         "positions": n,
         "distinct": {
-            str(dtype).removeprefix("torch."): distinct_rows(half.to(dtype))
+            str(dtype).removeprefix("torch."): distinct_rows(many.to(dtype))
             for dtype in (torch.float32, torch.bfloat16, torch.float16)
         },
         "greatest_value": float(np.abs(wide).max()),
         "length_of_a_row": [float(np.linalg.norm(wide, axis=1).min()), float(np.linalg.norm(wide, axis=1).max())],
         "step": [float(steps.min()), float(steps.max())],
-        "counted": counted(100),
+        "counted": compare_ways_to_count(100),
         "shift_errors": {str(k): shift_error(wide, k) for k in (1, 10, 100, 1000)},
         "by_offset": wide[1000] @ wide[900:1101].T / 256,
         "moved": moved,
@@ -88,7 +99,7 @@ def run(lab: Lab) -> Findings:
 
 
 def verdict(numbers: dict[str, Any]) -> list[Claim]:
-    """What a full run decides, from the numbers that it keeps."""
+    """Return the claims of the experiment, each decided by the numbers of a run."""
     change, n = numbers["mean_change"], numbers["positions"]
     least, most = numbers["step"]
     shift = max(numbers["shift_errors"].values())
@@ -139,12 +150,12 @@ def verdict(numbers: dict[str, Any]) -> list[Claim]:
 
 
 def _claims_of_longer(numbers: dict[str, Any]) -> list[Claim]:
-    """What is decided of sentences longer than those of training."""
-    beyond = {kind: _mean_accuracy(numbers, kind, beyond=True) for kind in numbers["longer"]}
+    """Return the claims about sentences longer than those of training."""
+    beyond = {kind: _accuracy_beyond(numbers, kind) for kind in numbers["longer"]}
     return [
         Claim(
             f"Trained to reverse up to {LONGEST} letters, rotary positions go furthest beyond",
-            _decided(numbers["longer"], numbers["lengths"]),
+            _rotary_ahead(numbers),
             "right letters at twice the length and more: "
             + ", ".join(f"{kind} {share:.0%}" for kind, share in beyond.items())
             + f" ({len(numbers['longer']['rotary'])} seeds)",
@@ -153,59 +164,60 @@ def _claims_of_longer(numbers: dict[str, Any]) -> list[Claim]:
             "Sinusoids let this model extrapolate to twice the length, as the paper hopes of longer sentences",
             beyond["sinusoidal"] > 0.5,
             f"{beyond['sinusoidal']:.0%} right at twice the length and more; {1 / 21:.0%} would be chance. They help "
-            f"for "
-            f"one letter more{_at_once(numbers)}. One task; https://arxiv.org/abs/2108.12409 (Press et al. 2022) finds "
-            "that language models with them soon fail too, https://arxiv.org/abs/2305.19466 (Kazemnejad et al. 2023) "
-            "that "
-            "rotary positions are no remedy on downstream tasks",
+            f"for one letter more{_just_beyond(numbers)}. One task; https://arxiv.org/abs/2108.12409 (Press et al. "
+            "2022) finds that language models with them soon fail too, https://arxiv.org/abs/2305.19466 (Kazemnejad et "
+            "al. 2023) that rotary positions are no remedy on downstream tasks",
         ),
     ]
 
 
-def _mean_accuracy(numbers: dict[str, Any], kind: str, beyond: bool) -> float:
-    far = [i for i, length in enumerate(numbers["lengths"]) if (length >= 2 * LONGEST) == beyond]
-    return float(np.mean([[one["accuracy"][i] for i in far] for one in numbers["longer"][kind]])) if far else math.nan
+def _accuracies(numbers: dict[str, Any], kind: str) -> NDArray[np.float64]:
+    """Return the fractions of right letters of one kind of positions: ``(seeds, lengths)``."""
+    return np.array([result["accuracy"] for result in numbers["longer"][kind]])
 
 
-def _at_once(numbers: dict[str, Any]) -> str:
-    """What sinusoidal and learned positions get right just beyond the longest, if it was measured."""
-    said = []
-    for more in (1, 2):
-        if LONGEST + more in numbers["lengths"]:
-            i = numbers["lengths"].index(LONGEST + more)
-            sines, learned = (
-                float(np.mean([one["accuracy"][i] for one in numbers["longer"][kind]]))
-                for kind in ("sinusoidal", "learned")
-            )
-            said.append(f"{sines:.0%} of {LONGEST + more} letters, where learned positions get {learned:.0%}")
-    return f": {'; '.join(said)}" if said else ""
+def _accuracy_beyond(numbers: dict[str, Any], kind: str) -> float:
+    """Return the mean fraction of right letters at twice the length of training and more; nan if not measured."""
+    far = np.array(numbers["lengths"]) >= 2 * LONGEST
+    return float(_accuracies(numbers, kind)[:, far].mean()) if far.any() else math.nan
 
 
-def _decided(longer: dict[str, Any], lengths: list[int]) -> bool | None:
-    """Whether rotary is ahead of the others with every seed; None where seeds differ."""
-    far = [i for i, length in enumerate(lengths) if length > LONGEST]
-    means = {kind: [np.mean([one["accuracy"][i] for i in far]) for one in trials] for kind, trials in longer.items()}
-    others = [value for kind, values in means.items() if kind != "rotary" for value in values]
-    if min(means["rotary"]) > max(others):
+def _just_beyond(numbers: dict[str, Any]) -> str:
+    """Return, in words, the right letters of sinusoidal and learned positions one and two letters beyond training."""
+    parts = []
+    for length in (LONGEST + 1, LONGEST + 2):
+        if length in numbers["lengths"]:
+            i = numbers["lengths"].index(length)
+            sines, learned = (float(_accuracies(numbers, kind)[:, i].mean()) for kind in ("sinusoidal", "learned"))
+            parts.append(f"{sines:.0%} of {length} letters, where learned positions get {learned:.0%}")
+    return f": {'; '.join(parts)}" if parts else ""
+
+
+def _rotary_ahead(numbers: dict[str, Any]) -> bool | None:
+    """Return True if every seed of rotary positions is ahead of all others beyond training; None if seeds differ."""
+    far = np.array(numbers["lengths"]) > LONGEST
+    means = {kind: _accuracies(numbers, kind)[:, far].mean(axis=1) for kind in numbers["longer"]}
+    others = np.concatenate([of_seeds for kind, of_seeds in means.items() if kind != "rotary"])
+    if means["rotary"].min() > others.max():
         return True
-    return False if max(means["rotary"]) < min(others) else None
+    return False if means["rotary"].max() < others.min() else None
 
 
-# --- the account ------------------------------------------------------------------------------------------------------
+# --- the report -------------------------------------------------------------------------------------------------------
 
 
 def sections(numbers: dict[str, Any]) -> list[Section]:
-    """What a full run tells and draws, from the numbers that it keeps."""
+    """Return the sections of the report, with figures and tables made from the numbers of a run."""
     table = sinusoidal_positions(LENGTH, WIDTH)
     matrix = heat_maps(
         [HeatMap(table[:, 0::2], "sines: channels 2i"), HeatMap(table[:, 1::2], "cosines: channels 2i + 1")],
         "position", "i, number of the pair of channels", "value", limits=(-1.0, 1.0), cell=0.042,
     )  # fmt: skip
-    fine = [place / 10 for place in range(10 * LENGTH - 9)]
-    at_every_tenth = _between(fine)
+    tenths = [tenth / 10 for tenth in range(10 * LENGTH - 9)]
+    fine_table = _fractional_positions(tenths)
     waves = [
         Chart(
-            [Curve("", fine, list(at_every_tenth[:, c]))], "position", "value",
+            [Curve("", tenths, list(fine_table[:, c]))], "position", "value",
             f"channel {c}: wavelength {number(numbers['wavelengths'][c])}", y_range=(-1.15, 1.15),
         )
         for c in SHOWN
@@ -218,18 +230,16 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
         Section(
             "The matrix",
             "One row for each position, one column for each channel; sines on even channels, cosines on odd ones. "
-            "Left, at the low channels, stripes are narrow: the wave is 6.28 positions long. To the right they "
-            "widen until within 100 positions nothing moves. It is like the digits of a clock: seconds left, hours "
-            "right.",
+            "On the left, at the low channels, stripes are narrow: the wave is 6.28 positions long. They widen to the "
+            "right, until nothing changes within 100 positions: like the hands of a clock, seconds left, hours right.",
             matrix,
             "matrix",
             caption=f"The first {LENGTH} positions, {WIDTH} channels, sines and cosines apart.",
         ),
         Section(
             "Which end is fast",
-            "One of the five documents says that waves are long at the low channels and short at the high ones, "
-            "and reads its own picture so. The formula divides by 10000^(2i/d_model), which grows with i: it is "
-            "the other way round.",
+            "One of the five documents says that waves are long at the low channels and short at the high ones. The "
+            "formula divides by 10000^(2i/d_model), which grows with i: it is the other way round.",
             curves(waves, n_columns=3, width=2.6, height=1.9),
             "waves",
             caption="Six channels over the first 100 positions.",
@@ -240,15 +250,15 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
     ]  # fmt: skip
 
 
-def _between(places: Sequence[float]) -> NDArray[np.float64]:
-    """The encoding of places that need not be whole, so that a short wave looks like one: ``(len(places), WIDTH)``."""
+def _fractional_positions(places: Sequence[float]) -> NDArray[np.float64]:
+    """Return the encoding of fractional positions, so that short waves are drawn smoothly: ``(len(places), WIDTH)``."""
     i = np.arange(WIDTH) // 2
     angles = np.asarray(places)[:, None] / 10_000.0 ** (2 * i / WIDTH)
     return np.where(np.arange(WIDTH) % 2 == 0, np.sin(angles), np.cos(angles))
 
 
 def _unique_section(numbers: dict[str, Any]) -> Section:
-    """That no two positions are alike."""
+    """Return the section that shows that no two positions are alike."""
     pairs = numbers["closest"]
     uniqueness = Chart(
         [Curve("", [pair["d_model"] for pair in pairs], [pair["distance"] for pair in pairs], points=True)],
@@ -257,11 +267,11 @@ def _unique_section(numbers: dict[str, Any]) -> Section:
     return Section(
         "Unique, bounded, evenly spaced",
         [
-            "What one wants of positions: no two alike, no large numbers, and the same step everywhere and for "
-            "every length. Counting breaks the second, shares of the length the third, binary digits make "
-            "steps of many sizes. Sinusoids keep all three.",
-            "The distance of two rows depends on their offset alone. With two channels some far positions "
-            "nearly meet (44 steps are seven turns but for 0.02); with 512 the closest are neighbours.",
+            "Positions should be unique, have no large numbers, and have the same step everywhere and for every "
+            "length. Plain counting gives large numbers; fractions of the length and binary digits have different "
+            "steps. Sinusoids meet all three conditions.",
+            "The distance of two rows depends only on their offset. With two channels some distant positions nearly "
+            "coincide (44 steps are seven turns, up to 0.02); with 512 the closest are neighbours.",
         ],
         curves([uniqueness], width=6.4),
         "unique",
@@ -280,6 +290,7 @@ def _unique_section(numbers: dict[str, Any]) -> Section:
 
 
 def _attention_sections(numbers: dict[str, Any]) -> list[Section]:
+    """Return the sections on attention scores, and on sentences longer than those of training."""
     offsets = Chart(
         [Curve("", list(range(-100, 101)), list(numbers["by_offset"]))], "offset k",
         "PE(p) · PE(p + k) / 256", marks={0: "the same position"},
@@ -289,8 +300,8 @@ def _attention_sections(numbers: dict[str, Any]) -> list[Section]:
         "position of the pair", "score of two words 5 apart",
     )  # fmt: skip
     lines = []
-    for kind, trials in numbers["longer"].items():
-        shares = np.array([one["accuracy"] for one in trials])
+    for kind in numbers["longer"]:
+        shares = _accuracies(numbers, kind)
         lines.append(
             Curve(kind, numbers["lengths"], list(shares.mean(0)), list(shares.min(0)), list(shares.max(0)), points=True)
         )
@@ -301,16 +312,16 @@ def _attention_sections(numbers: dict[str, Any]) -> list[Section]:
         Section(
             "A shift is a rotation",
             "PE(pos + k) = M PE(pos) with the same M at every pos: each pair of channels is turned by k times its own "
-            "angle. So the product of two rows depends on their offset alone, and is greatest where it is 0.",
+            "angle. So the product of two rows depends only on their offset, and is greatest at offset 0.",
             curves([offsets], width=6.4),
             "offsets",
             caption="Products of rows of the matrix, 512 channels.",
         ),
         Section(
             "What attention makes of it",
-            "Attention does not multiply rows of the matrix: it multiplies projections of word plus row, and those "
-            "products know the absolute place too. Rotary positions (https://arxiv.org/abs/2104.09864) turn "
-            "queries and keys after the projection, so that only the offset is left.",
+            "Attention multiplies projections of word plus row, not rows of the matrix. Those products depend on the "
+            "absolute place too. Rotary positions (https://arxiv.org/abs/2104.09864) turn queries and keys after the "
+            "projection, so that only the offset matters.",
             curves([moved], width=6.4),
             "moved",
             caption="The same two words, five apart, moved along the sentence: random vectors, d_k = 64.",
@@ -318,9 +329,9 @@ def _attention_sections(numbers: dict[str, Any]) -> list[Section]:
         Section(
             "Longer than trained on",
             f"Small models (2 + 2 layers, d_model = 64) learn to write 4 to {LONGEST} letters backwards, all of them "
-            "to 100%. Then sentences grow. Learned positions beyond the longest were never trained; sinusoids "
-            "exist, but no layer has seen them. The paper chose sinusoids because they 'may allow the model to "
-            "extrapolate'.",
+            "to 100%. Then they get longer sentences. Learned positions beyond the longest were never trained; "
+            "sinusoids are defined there, but no layer has seen them. The paper chose sinusoids because they 'may "
+            "allow the model to extrapolate'.",
             curves([longer], width=6.4),
             "longer",
             caption=f"Share of right letters, the ones before being given; mean, least and greatest of "

@@ -1,12 +1,12 @@
-"""Trainings as evidence: a variant is trained by the ordinary commands, measured, and compared over seeds.
+"""Train variants of a model with several seeds, measure each, and compare them.
 
-    base = embedded_corpus(lab, RECIPE, n_train=8000)          # or the configuration that --config gave
-    plain = trials(lab, "plain", base, seeds=(1, 2, 3))
-    other = trials(lab, "one-head", changed(base, model={"n_heads": 1}), seeds=(1, 2, 3))
-    difference([each.loss for each in plain], [each.loss for each in other])
+    base = corpus_config(lab, RECIPE, n_train=8000)            # or the configuration of --config
+    plain = trials(lab, Variant("plain", base), seeds=(1, 2, 3))
+    other = trials(lab, Variant("one-head", changed(base, model={"n_heads": 1})), seeds=(1, 2, 3))
+    difference(losses(plain), losses(other))
 
-An interrupted training resumes from its last checkpoint, a finished one is not repeated, and after it has
-been measured only its numbers are kept, unless its run is asked for.
+An interrupted training resumes from its last checkpoint, and a finished one is not repeated. Once a model has been
+measured, only its numbers stay on disk, unless ``keep`` is true.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dragoman.errors import ConfigError, DragomanError
 from dragoman.evaluation.metrics import bleu, chrf
 from dragoman.explanation.figures import Bar
 from dragoman.files import explained, refuse_if_locked, write_text
-from dragoman.lab.report import Lab, StoppedError, identity
+from dragoman.lab.experiment import Lab, StoppedError, changed_settings
 from dragoman.training.checkpoint import list_checkpoints
 from dragoman.training.loss import perplexity
 from dragoman.training.record import read_run
@@ -35,31 +35,42 @@ from dragoman.training.run import Build, Trained, train
 from dragoman.translation.translator import Translator
 
 
-class Trial(NamedTuple):
-    """One training and what its model does on the validation set."""
+class Variant(NamedTuple):
+    """A kind of training to compare with others."""
 
-    name: str
+    name: str  # must differ between variants that differ in ``build`` alone
+    config: Config  # with the data; the seed and the device come from elsewhere
+    build: Build | None = None  # makes the model from its configuration; None: as ``dragoman.train`` does
+
+
+class Trial(NamedTuple):
+    """One training, and the quality of its model on the validation set."""
+
+    name: str  # of the variant
     seed: int
-    parameters: int  # that are trained
+    parameters: int  # only trained ones
     steps: int
-    tokens: int  # target tokens learned from
+    tokens: int  # target tokens trained on
     flops: float
     seconds: float  # of training
-    loss: float  # unsmoothed, nats per target token
+    loss: float  # unsmoothed, in nats per target token
     perplexity: float  # per subword
-    bleu: float  # by beam search
-    bleu_low: float  # 95% bootstrap over sentences
+    bleu: float  # of beam search
+    bleu_low: float  # 95% bootstrap interval over sentences
     bleu_high: float
     chrf: float
-    curve: list[list[float]]  # step, unsmoothed training loss since the last report
+    curve: list[list[float]]  # points: step, unsmoothed training loss since the last report
 
+
+Trials = Mapping[str, Sequence[Trial]]
+"""The trials of each variant, one per seed, by the variant's name."""
 
 Measure = Callable[[Path, Trained, Config], dict[str, Any]]
-"""Given a run's folder, how its training ended and its configuration: what is to be kept of it, as JSON has it."""
+"""A function from a run's folder, the end of its training and its configuration to numbers, as JSON has them."""
 
 
 class Interval(NamedTuple):
-    """A mean over seeds with its 95% t-interval; of a single value there is none."""
+    """A mean over seeds with its 95% t-interval, which is nan for a single seed."""
 
     mean: float
     low: float
@@ -86,27 +97,32 @@ SMALL: dict[str, Any] = {
     ),
     "decode": {"beam_size": 4},
 }  # fmt: skip
-"""A model that learns the embedded corpus in half a minute, so that it can be trained again and again."""
+"""Recipe of a model that learns the embedded corpus in half a minute, small enough to be trained many times."""
 
 QUICK: dict[str, dict[str, Any]] = {
     "train": dict(max_steps=12, batch_tokens=300, warmup_steps=6, validate_every=12, save_every=4, log_every=4),
     "decode": dict(beam_size=1, max_extra_tokens=2),
 }
-"""What a smoke run changes: a few steps, and short translations, for a model that knows nothing never stops."""
+"""Settings of a quick run: few steps, and short translations, because an untrained model does not end its sentences."""
 
 
 def corpus_config(lab: Lab, recipe: Mapping[str, Any] = SMALL, n_train: int = 8000, n_valid: int = 400) -> Config:
-    """What an experiment trains: the configuration that ``lab`` was given, or ``recipe`` on the embedded corpus.
+    """Return the configuration that an experiment trains: that of ``--config``, or ``recipe`` on the embedded corpus.
 
     A quick run makes a few steps on a little text.
 
+    Args:
+        lab: Options of the experiment.
+        recipe: Settings for the embedded corpus.
+        n_train, n_valid: Pairs of the embedded corpus.
+
     Raises:
-        ConfigError: The configuration is a parser's, whose text is no translation.
+        ConfigError: The configuration is that of a parser.
     """
     if lab.config is not None:
         if lab.config.is_parser:
             raise ConfigError(f"the configuration's task is {lab.config.task}, and this experiment trains translators")
-        unlimited = {"max_minutes": None, "max_epochs": None, "patience": None}  # every variant makes the same steps
+        unlimited = {"max_minutes": None, "max_epochs": None, "patience": None}  # so that all variants make equal steps
         config = changed(of_last_step(lab.config), train=unlimited)
         config = changed(config, data=_first_lines(config.data, lab.out / "corpus-quick")) if lab.quick else config
     elif lab.quick:
@@ -117,43 +133,48 @@ def corpus_config(lab: Lab, recipe: Mapping[str, Any] = SMALL, n_train: int = 80
 
 
 def transformer_config(lab: Lab) -> Config:
-    """As ``corpus_config``, for what is a Transformer's alone.
+    """Return ``corpus_config(lab)`` for an experiment that needs a Transformer.
 
     Raises:
-        ConfigError: The configuration is another architecture's, or a parser's.
+        ConfigError: The configuration is of another architecture, or that of a parser.
     """
     config = corpus_config(lab)
     if config.model.architecture != "transformer":
-        what = f"the configuration's model.architecture is {config.model.architecture}"
-        raise ConfigError(f"{what}, and this experiment is about Transformers")
+        raise ConfigError(
+            f"the configuration's model.architecture is {config.model.architecture}, and this experiment is about "
+            "Transformers"
+        )
     return config
 
 
 def of_last_step(config: Config) -> Config:
-    """A run that keeps the weights of its last step: none chosen by the very set that they are measured on."""
+    """Return a configuration that keeps the weights of its last step.
+
+    Choosing a checkpoint by the validation set, which also measures the result, would favour noisy variants.
+    """
     return changed(config, train={"average": 0, "ema": 0.0, "validate_every": config.train.max_steps})
 
 
 def _first_lines(data: DataConfig, folder: Path) -> dict[str, Any]:
-    """The text of a quick run: 300 pairs of ``data``, and 12 to validate on."""
+    """Write the text of a quick run to a folder, 300 pairs of ``data`` and 12 to validate on; return its settings."""
     src_lang, tgt_lang = languages_of(each(data.train))
-    found: dict[str, Any] = {"src_lang": data.src_lang or src_lang, "tgt_lang": data.tgt_lang or tgt_lang}
+    settings: dict[str, Any] = {"src_lang": data.src_lang or src_lang, "tgt_lang": data.tgt_lang or tgt_lang}
     with explained(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    for name, whole, count in (("train", data.train, 300), ("valid", data.valid or data.train, 12)):
-        pairs = list(itertools.islice(read_texts(each(whole)), count))
-        found[name] = {side: folder / f"{name}.{side}" for side in ("src", "tgt")}
-        for i, path in enumerate(found[name].values()):
+    for name, texts, count in (("train", data.train, 300), ("valid", data.valid or data.train, 12)):
+        pairs = list(itertools.islice(read_texts(each(texts)), count))
+        settings[name] = {side: folder / f"{name}.{side}" for side in ("src", "tgt")}
+        for i, path in enumerate(settings[name].values()):
             write_text(path, "".join(f"{pair[i]}\n" for pair in pairs))
-    return found
+    return settings
 
 
 def embedded_corpus(
     lab: Lab, recipe: Mapping[str, Any], n_train: int, n_valid: int = 300, tgt_lang: str = "de"
 ) -> Config:
-    """``recipe`` on the embedded corpus, which is written under ``lab.out``: always the same.
+    """Write the embedded corpus below ``lab.out`` and return the configuration of ``recipe`` on it.
 
-    The validation set is of the split ``held_out``: combinations of words that never occur in training.
+    The validation set has combinations of words that never occur in training (the split ``held_out``).
     """
     folder = lab.out / f"corpus-{tgt_lang}-{n_train}-{n_valid}"
     files = {name: {"src": folder / f"{name}.en", "tgt": folder / f"{name}.{tgt_lang}"} for name in ("train", "valid")}
@@ -167,7 +188,7 @@ def embedded_corpus(
 
 
 def changed(config: Config, **sections: Mapping[str, Any]) -> Config:
-    """``config`` with some settings of its sections changed, validated again: ``changed(c, model={"n_heads": 1})``.
+    """Return ``config`` with some settings changed and validated again: ``changed(config, model={"n_heads": 1})``.
 
     Raises:
         ConfigError: The result does not fit the schema.
@@ -181,79 +202,77 @@ def changed(config: Config, **sections: Mapping[str, Any]) -> Config:
 # --- trainings --------------------------------------------------------------------------------------------------------
 
 
-def trials(
-    lab: Lab, name: str, config: Config, seeds: Sequence[int], build: Build | None = None, keep: bool = False
-) -> list[Trial]:
-    """``trial`` for each seed."""
-    return [trial(lab, name, config, seed, build, keep) for seed in seeds]
+def trials(lab: Lab, variant: Variant, seeds: Sequence[int]) -> list[Trial]:
+    """Train and measure a variant once for each seed, see ``trial``."""
+    return [trial(lab, variant, seed) for seed in seeds]
 
 
-def trial(lab: Lab, name: str, config: Config, seed: int, build: Build | None = None, keep: bool = False) -> Trial:
-    """Train one variant and measure it, or take what was measured before.
+def trial(lab: Lab, variant: Variant, seed: int, keep: bool = False) -> Trial:
+    """Train a variant and measure it, or return the numbers of an earlier call.
 
     Args:
-        name: Of the variant; what ``build`` changes is known by its name alone.
-        config: All of it, data included; ``train.seed`` and ``train.device`` come from here.
-        build: Makes the model instead; see ``dragoman.train``.
-        keep: The run stays, in ``run_of``; else only its numbers do.
+        lab: Options of the experiment.
+        variant: What to train.
+        seed: Random seed of the training.
+        keep: True if the run stays, in ``run_of``; else only the numbers stay.
 
     Raises:
-        StoppedError: Training was stopped by a signal; run the experiment again to resume.
+        StoppedError: A signal stopped the training; run the experiment again to resume.
     """
 
     def measure(folder: Path, done: Trained, config: Config) -> dict[str, Any]:
-        found = measured(folder, done, name, config, build)
-        lab.say(f"  perplexity {found.perplexity:.3f}  BLEU {found.bleu:.1f}  ({found.seconds:.0f} s)")
-        return found._asdict()
+        result = measured(folder, done, variant._replace(config=config))
+        lab.say(f"  perplexity {result.perplexity:.3f}  BLEU {result.bleu:.1f}  ({result.seconds:.0f} s)")
+        return result._asdict()
 
-    return Trial(**finished(lab, name, config, seed, measure, build, keep))
+    return Trial(**finished(lab, variant, seed, measure, keep))
 
 
-def finished(
-    lab: Lab, name: str, config: Config, seed: int, measure: Measure, build: Build | None = None, keep: bool = False
-) -> dict[str, Any]:
-    """What ``measure`` finds of a training, as JSON has it; ``trial`` is this with ``measured``."""
-    config = _settled(lab, config, seed)
-    settings = identity(config)
+def finished(lab: Lab, variant: Variant, seed: int, measure: Measure, keep: bool = False) -> dict[str, Any]:
+    """Train a variant and return what ``measure`` gives for it, or gave in an earlier call; see ``trial``."""
+    variant = _with_seed(lab, variant, seed)
+    settings = changed_settings(variant.config)
 
     def make() -> dict[str, Any]:
-        lab.say(f"training {name}, seed {seed}")
-        folder = lab.run_folder(f"{name}-{seed}", settings)
-        found = measure(folder, trained(folder, config, build), config)
+        lab.say(f"training {variant.name}, seed {seed}")
+        folder = lab.run_folder(f"{variant.name}-{seed}", settings)
+        numbers = measure(folder, trained(folder, variant), variant.config)
         if not keep:
             shutil.rmtree(folder)
-        return found
+        return numbers
 
-    return lab.done(f"{name}-{seed}", make, {"config": settings, "keep": keep})
-
-
-def run_of(lab: Lab, name: str, config: Config, seed: int) -> Path:
-    """Where ``trial(..., keep=True)`` leaves its run."""
-    return lab.run_folder(f"{name}-{seed}", identity(_settled(lab, config, seed)))
+    return lab.done(f"{variant.name}-{seed}", make, {"config": settings, "keep": keep})
 
 
-def _settled(lab: Lab, config: Config, seed: int) -> Config:
-    return changed(config, train={"seed": seed, "device": lab.device.type})
+def run_of(lab: Lab, variant: Variant, seed: int) -> Path:
+    """Return the folder of the run that ``trial(..., keep=True)`` keeps."""
+    return lab.run_folder(f"{variant.name}-{seed}", changed_settings(_with_seed(lab, variant, seed).config))
 
 
-def trained(folder: Path, config: Config, build: Build | None = None) -> Trained:
-    """``dragoman.train``, resuming an interrupted call for the same folder.
+def _with_seed(lab: Lab, variant: Variant, seed: int) -> Variant:
+    return variant._replace(config=changed(variant.config, train={"seed": seed, "device": lab.device.type}))
+
+
+def trained(folder: Path, variant: Variant) -> Trained:
+    """Train a variant into a folder, or resume an interrupted training there.
 
     Raises:
-        StoppedError: A signal stopped it.
+        StoppedError: A signal stopped the training.
     """
     resume = bool(list_checkpoints(folder / "checkpoints"))
     if not resume:
         refuse_if_locked(folder)
-        shutil.rmtree(folder, ignore_errors=True)  # of one that was stopped before its first checkpoint
-    done = train(None if resume else config, out=folder, resume=resume, quiet=True, build=build)
+        shutil.rmtree(folder, ignore_errors=True)  # a training that stopped before its first checkpoint
+    config = None if resume else variant.config
+    done = train(config, out=folder, resume=resume, quiet=True, build=variant.build)
     if done.signal is not None:
         raise StoppedError("stopped; finished trainings are kept: rerun the experiment to resume")
     return done
 
 
-def measured(folder: Path, done: Trained, name: str, config: Config, build: Build | None = None) -> Trial:
-    """What a finished run learned, by its log, and how its bundle does on its validation set."""
+def measured(folder: Path, done: Trained, variant: Variant) -> Trial:
+    """Return the numbers of a finished run: from its log, and from translating its validation set."""
+    name, config, build = variant
     record = read_run(folder)
     if done.validation is None or record.end is None:
         raise DragomanError(f"{folder}: the log does not say how training ended; delete the folder and run again")
@@ -261,7 +280,7 @@ def measured(folder: Path, done: Trained, name: str, config: Config, build: Buil
     model: Any = translator.model
     parameters = (model if build is None else build(model.config)).parameters()
     sources, references = validation_texts(folder)
-    hyps = [found.text for found in translator.translate(sources, guard=False)]
+    hyps = [translation.text for translation in translator.translate(sources, guard=False)]
     score = bleu(hyps, references, translator.config.data.tgt_lang, interval=True)
     return Trial(
         name=name,
@@ -282,49 +301,77 @@ def measured(folder: Path, done: Trained, name: str, config: Config, build: Buil
 
 
 def validation_texts(folder: Path) -> tuple[list[str], list[str]]:
-    """The validation set of a run: sources and references, also where it was held out from the training text."""
+    """Return the sources and references of a run's validation set, from its store."""
     store = Store.open(folder / "store/valid")
     return store.texts(range(len(store)))
 
 
-# --- seeds ------------------------------------------------------------------------------------------------------------
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+def losses(tried: Sequence[Trial]) -> list[float]:
+    """Return the validation loss of each trial in nats per target token."""
+    return [result.loss for result in tried]
+
+
+def bleus(tried: Sequence[Trial]) -> list[float]:
+    """Return the BLEU of each trial."""
+    return [result.bleu for result in tried]
+
+
+def as_rows(tried: Trials) -> dict[str, list[dict[str, Any]]]:
+    """Return trials as plain values for JSON; ``from_rows`` reads them back."""
+    return {name: [result._asdict() for result in results] for name, results in tried.items()}
+
+
+def from_rows(rows: Mapping[str, Any]) -> dict[str, list[Trial]]:
+    """Return the trials that ``as_rows`` made plain."""
+    return {name: [Trial(**row) for row in of_variant] for name, of_variant in rows.items()}
+
 
 T_975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
-"""0.975 quantiles of Student's t for 1 to 10 degrees of freedom
+"""0.975 quantiles of Student's t distribution for 1 to 10 degrees of freedom
 (https://www.itl.nist.gov/div898/handbook/eda/section3/eda3672.htm)."""
 
 
 def interval(values: Sequence[float]) -> Interval:
-    """The mean of one figure over seeds, and where it lies with 95% confidence (Student's t)."""
+    """Return the mean of one number over seeds with its 95% confidence interval (Student's t)."""
     mean = statistics.fmean(values)
     half = _half_width(values) / math.sqrt(len(values))
     return Interval(mean, mean - half, mean + half)
 
 
-def difference(ones: Sequence[float], others: Sequence[float]) -> Interval:
-    """How much more the others have, seed by seed: the mean of the differences with its 95% t-interval.
+def difference(base: Sequence[float], other: Sequence[float]) -> Interval:
+    """Return the mean of ``other - base``, taken seed by seed, with its 95% t-interval.
 
-    The same seed gives both variants the same order of the data, so what a seed does to both cancels.
+    The same seed gives both variants the same order of the data, so that the effect of the order cancels.
     """
-    return interval([other - one for one, other in zip(ones, others, strict=True)])
+    return interval([b - a for a, b in zip(base, other, strict=True)])
 
 
 def mean_curve(curves: Sequence[Sequence[Sequence[float]]]) -> tuple[list[float], list[float]]:
-    """The mean over seeds of curves of points ``(step, value)``: the steps that all have, and the values there."""
+    """Return the mean of several curves: the steps that all of them have, and the mean value at each.
+
+    Args:
+        curves: One curve per seed, each a list of points ``(step, value)``.
+    """
     by_step: list[dict[float, float]] = [{point[0]: point[1] for point in curve} for curve in curves]
-    steps = [step for step in by_step[0] if all(step in each for each in by_step)]
-    return steps, [statistics.fmean(each[step] for each in by_step) for step in steps]
+    steps = [step for step in by_step[0] if all(step in values for values in by_step)]
+    return steps, [statistics.fmean(values[step] for values in by_step) for step in steps]
 
 
-def another(values: Sequence[float]) -> Interval:
-    """Where one more training of the same variant would fall with 95% confidence: what is inside is no difference."""
+def prediction_interval(values: Sequence[float]) -> Interval:
+    """Return the mean over seeds with the interval in which one more training would fall with 95% probability.
+
+    A single training of another variant whose number is inside shows no difference.
+    """
     mean = statistics.fmean(values)
     half = _half_width(values) * math.sqrt(1 + 1 / len(values))
     return Interval(mean, mean - half, mean + half)
 
 
 def _half_width(values: Sequence[float]) -> float:
-    """The t quantile times the standard deviation; nan for one value, whose spread nobody knows."""
+    """Return the t quantile times the standard deviation; nan for one value, which has no standard deviation."""
     if len(values) < 2:
         return math.nan
     if len(values) - 1 > len(T_975):
@@ -332,14 +379,14 @@ def _half_width(values: Sequence[float]) -> float:
     return T_975[len(values) - 2] * statistics.stdev(values)
 
 
-def holds(found: Interval, sign: int) -> bool | None:
-    """Whether a difference has this sign (1 or -1); None where its interval holds zero."""
-    if math.isnan(found.low) or found.low <= 0 <= found.high:
+def holds(delta: Interval, sign: int) -> bool | None:
+    """Return True if a difference has this sign (1 or -1), False for the other, None if its interval includes zero."""
+    if math.isnan(delta.low) or delta.low <= 0 <= delta.high:
         return None
-    return (found.mean > 0) == (sign > 0)
+    return (delta.mean > 0) == (sign > 0)
 
 
-def bar(name: str, found: Interval) -> Bar:
-    """A mean as a bar, its interval as the whisker."""
-    known = not math.isnan(found.low)
-    return Bar(name, found.mean, found.low if known else None, found.high if known else None)
+def bar(name: str, mean: Interval) -> Bar:
+    """Return a bar for a mean, with its interval as the whisker."""
+    known = not math.isnan(mean.low)
+    return Bar(name, mean.mean, mean.low if known else None, mean.high if known else None)

@@ -1,4 +1,4 @@
-"""Why scores are divided by sqrt(d_k): their variance, the softmax's entropy and gradient (section 3.2.1)."""
+"""Measure scores with and without the division by sqrt(d_k): variance, entropy and gradient (section 3.2.1)."""
 
 from __future__ import annotations
 
@@ -11,39 +11,38 @@ import torch
 from dragoman.config import ModelConfig
 from dragoman.explanation.figures import Chart, Curve, curves
 from dragoman.explanation.style import PALE, SERIES
-from dragoman.lab.report import Claim, Findings, Lab, Section, Table
+from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table
 from dragoman.model.attention import MultiHeadAttention
 from dragoman.reference import Array
 
 N_KEYS = 64
-SIGMAS = (0.5, 1.0, 2.0)
+SIGMAS = (0.5, 1.0, 2.0)  # standard deviations of the components of queries and keys
 
 
 def variances(widths: list[int], sigma: float, n: int, rng: np.random.Generator) -> list[dict[str, float]]:
-    """Variance of ``q . k`` over ``n`` pairs whose components have standard deviation ``sigma``, for each width."""
-    found = []
+    """Measure the variance of ``q . k`` over ``n`` random pairs of each width; ``sigma`` is that of a component."""
+    rows = []
     for d_k in widths:
         q, k = rng.normal(0, sigma, (2, n, d_k))
         products = (q * k).sum(axis=1)
-        squares = products**2  # the mean is known: 0
-        found.append({
+        squares = products**2  # the variance is their mean, because the mean product is 0
+        rows.append({
             "d_k": d_k, "sigma": sigma, "measured": float(squares.mean()),
             "standard_error": float(squares.std() / math.sqrt(n)),
             "d_k sigma^2": d_k * sigma**2, "d_k sigma^4": d_k * sigma**4,
         })  # fmt: skip
-    return found
+    return rows
 
 
 def softmax_gradients(w: Array, k: Array, factor: float) -> tuple[Array, Array]:
-    """Frobenius norms of ``d w / d scores = diag(w) - w w^T`` and of ``d w / d q``, for each row of weights.
+    """Return the Frobenius norms of ``d w / d scores = diag(w) - w w^T`` and of ``d w / d q``, each ``(n,)``.
+
+    Both have a closed form; row ``i`` of ``d w / d q`` is ``factor * w_i (k_i - mean)``.
 
     Args:
-        w: Weights ``(n, K)``.
+        w: Attention weights ``(n, K)``.
         k: Keys ``(K, d_k)``.
-        factor: Of the products: ``1/sqrt(d_k)``, or 1.
-
-    Returns:
-        Twice ``(n,)``, in closed form: row ``i`` of the second matrix is ``factor * w_i (k_i - mean)``.
+        factor: Factor on the products, ``1/sqrt(d_k)`` or 1.
     """
     second, third = (w**2).sum(axis=1), (w**3).sum(axis=1)
     by_score: Array = np.sqrt(np.maximum(second - 2 * third + second**2, 0))
@@ -54,10 +53,16 @@ def softmax_gradients(w: Array, k: Array, factor: float) -> tuple[Array, Array]:
 
 
 def saturation(d_k: int, scaled: bool, n: int, rng: np.random.Generator) -> dict[str, float]:
-    """What the softmax over ``N_KEYS`` random keys does for ``n`` random queries of unit variance.
+    """Measure the softmax over ``N_KEYS`` random keys for ``n`` random queries of unit variance.
+
+    Args:
+        d_k: Width of queries and keys.
+        scaled: True divides the scores by ``sqrt(d_k)``.
+        n: Number of queries.
+        rng: Source of random numbers.
 
     Returns:
-        Mean entropy in nats; mean greatest weight; mean and median, over the queries, of ``softmax_gradients``.
+        Mean entropy in nats, mean greatest weight, and mean and median of ``softmax_gradients`` over the queries.
     """
     factor = 1 / math.sqrt(d_k) if scaled else 1.0
     q, k = rng.standard_normal((n, d_k)), rng.standard_normal((N_KEYS, d_k))
@@ -80,9 +85,9 @@ def saturation(d_k: int, scaled: bool, n: int, rng: np.random.Generator) -> dict
 
 @torch.no_grad()
 def at_initialisation(d_k: int, d_model: int, seed: int) -> float:
-    """Standard deviation of the scores, before their division, of our own attention fresh from its initialisation.
+    """Return the standard deviation of the undivided scores of our attention after initialisation.
 
-    Inputs are as a layer norm gives them: mean 0, variance 1.
+    The inputs have mean 0 and variance 1, as after a layer norm.
     """
     torch.manual_seed(seed)
     config = ModelConfig(d_model=d_model, n_heads=d_model // d_k, src_vocab_size=10, tgt_vocab_size=10)
@@ -96,12 +101,12 @@ def at_initialisation(d_k: int, d_model: int, seed: int) -> float:
 
 
 def run(lab: Lab) -> Findings:
-    """Claims: the variance is ``d_k sigma^4``; without the division the softmax saturates and loses its gradient."""
+    """Run the experiment; claims: the variance is ``d_k sigma^4``; without division the softmax saturates."""
     widths = [4, 16, 64] if lab.quick else [4, 8, 16, 32, 64, 128, 256, 512, 1024]
     n, pairs = (500, 2000) if lab.quick else (4000, 10_000)
     rng = np.random.default_rng(1)
     variance = [row for sigma in SIGMAS for row in variances(widths, sigma, pairs, rng)]
-    scaled, unscaled = (  # of the same queries and keys
+    scaled, unscaled = (  # with the same queries and keys, because of the seed
         [saturation(d_k, divided, n, np.random.default_rng(d_k)) for d_k in widths] for divided in (True, False)
     )
     d_model = max(widths[-1], 64)
@@ -114,15 +119,16 @@ def run(lab: Lab) -> Findings:
 
 
 def verdict(numbers: dict[str, Any]) -> list[Claim]:
-    """What a full run decides, from the numbers that it keeps."""
+    """Return the claims of the experiment, each decided by the numbers of a run."""
     worst = max(abs(row["measured"] / row["d_k sigma^4"] - 1) for row in numbers["variance"])
     off = [abs(row["measured"] / row["d_k sigma^2"] - 1) for row in numbers["variance"] if row["sigma"] != 1]
     scaled, unscaled = numbers["scaled"], numbers["unscaled"]
-    at = _of_the_paper(numbers)
+    i_paper = _paper_width(numbers)
     entropies = [row["entropy"] for row in scaled]
     fresh = [row["standard_deviation"] / math.sqrt(row["d_k"]) for row in numbers["at_initialisation"]]
 
-    def lost(i: int, key: str) -> float:
+    def remaining(i: int, key: str) -> float:
+        """Return a number without the division over the same with it, at the width of index ``i``."""
         return unscaled[i][key] / scaled[i][key]
 
     return [
@@ -143,24 +149,27 @@ def verdict(numbers: dict[str, Any]) -> list[Claim]:
         ),
         Claim(
             "Not divided, it is sure of one key before it has learned anything",
-            unscaled[at]["greatest_weight"] > 0.7,
-            f"at d_k = {scaled[at]['d_k']} the greatest weight is {unscaled[at]['greatest_weight']:.2f} instead of "
-            f"{scaled[at]['greatest_weight']:.2f}, entropy {unscaled[at]['entropy']:.2f} nats",
+            unscaled[i_paper]["greatest_weight"] > 0.7,
+            f"at d_k = {scaled[i_paper]['d_k']} the greatest weight is {unscaled[i_paper]['greatest_weight']:.2f} "
+            f"instead of {scaled[i_paper]['greatest_weight']:.2f}, entropy {unscaled[i_paper]['entropy']:.2f} nats",
         ),
         Claim(
             "Not divided, its gradient with respect to the scores vanishes in wide heads, for the median query",
-            lost(-1, "gradient_median") < 0.01,
+            remaining(-1, "gradient_median") < 0.01,
             "over that of the divided one: "
-            + ", ".join(f"{lost(i, 'gradient_median'):.2g} at d_k = {scaled[i]['d_k']}" for i in range(at, len(scaled)))
-            + f"; so not yet at the paper's {scaled[at]['d_k']}",
+            + ", ".join(
+                f"{remaining(i, 'gradient_median'):.2g} at d_k = {scaled[i]['d_k']}"
+                for i in range(i_paper, len(scaled))
+            )
+            + f"; so not yet at the paper's {scaled[i_paper]['d_k']}",
         ),
         Claim(
             "The gradient with respect to the query vanishes there too for the median query, but not in the mean",
-            lost(-1, "gradient_by_query_median") < 0.1 and lost(-1, "gradient_by_query_mean") > 1,
+            remaining(-1, "gradient_by_query_median") < 0.1 and remaining(-1, "gradient_by_query_mean") > 1,
             "; ".join(
-                f"at d_k = {scaled[i]['d_k']} median {lost(i, 'gradient_by_query_median'):.2g}, mean "
-                f"{lost(i, 'gradient_by_query_mean'):.2g} times that of the divided one"
-                for i in (at, len(scaled) - 1)
+                f"at d_k = {scaled[i]['d_k']} median {remaining(i, 'gradient_by_query_median'):.2g}, mean "
+                f"{remaining(i, 'gradient_by_query_mean'):.2g} times that of the divided one"
+                for i in (i_paper, len(scaled) - 1)
             ),
         ),
         Claim(
@@ -172,14 +181,14 @@ def verdict(numbers: dict[str, Any]) -> list[Claim]:
 
 
 def sections(numbers: dict[str, Any]) -> list[Section]:
-    """What a full run tells and draws, from the numbers that it keeps."""
+    """Return the sections of the report, with figures and tables made from the numbers of a run."""
     return [
         Section(
             "Products of long vectors are large",
             [
                 "q · k is a sum of d_k products. If components are independent with mean 0 and variance σ², one "
-                "product has variance σ² · σ² = σ⁴, and the sum d_k σ⁴. The paper's footnote takes σ = 1 and says "
-                "d_k. A document that says d_k σ² is right only there.",
+                "product has variance σ² · σ² = σ⁴, and the sum d_k σ⁴. The paper's footnote takes σ = 1 and gets "
+                "d_k. One document says d_k σ², which is right for σ = 1 only.",
             ],
             curves([_variance_chart(numbers)], width=7.0, height=4.2),
             "variance",
@@ -192,8 +201,8 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
             "nearly all weight to one key before anything has been learned.",
             curves(
                 [
-                    _both(numbers, "entropy", "How soft", f"entropy (nats); uniform: {math.log(N_KEYS):.2f}"),
-                    _both(numbers, "greatest_weight", "How sure", "greatest weight, mean"),
+                    _compared(numbers, "entropy", "How soft", f"entropy (nats); uniform: {math.log(N_KEYS):.2f}"),
+                    _compared(numbers, "greatest_weight", "How sure", "greatest weight, mean"),
                 ],
                 width=3.9, height=3.0,
             ),
@@ -204,7 +213,7 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
         Section(
             "In a fresh model",
             f"Queries and keys of our own attention (d_model = {numbers['d_model']}, Xavier's initialisation, "
-            "inputs as a layer norm gives them) do have unit variance, so its scores spread as the footnote says:",
+            "inputs as after a layer norm) do have unit variance, so its scores have the footnote's variance:",
             table=Table(
                 ("d_k", "standard deviation of q · k", "over sqrt(d_k)"),
                 [
@@ -217,24 +226,23 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
 
 
 def _gradient_section(numbers: dict[str, Any]) -> Section:
-    """What gradient is left where the softmax is sure of itself."""
-    i = _of_the_paper(numbers)
+    """Return the section on the gradient of a softmax that is sure of one key."""
+    i = _paper_width(numbers)
     more = numbers["unscaled"][i]["gradient_by_query_median"] / numbers["scaled"][i]["gradient_by_query_median"]
     return Section(
         "And one that is sure of itself gets little gradient",
         [
-            "The gradient of the weights with respect to the scores is diag(w) − w wᵀ: nothing where one weight "
-            "is 1. "
-            "Beyond d_k = 64, the paper's width, its size (Frobenius norm) falls steeply for the median query.",
-            "With respect to the query it has a factor √d_k more where nothing is divided: at d_k = "
+            "The gradient of the weights with respect to the scores is diag(w) − w wᵀ, which is 0 where one weight "
+            "is 1. Beyond d_k = 64, the paper's width, its size (Frobenius norm) falls steeply for the median query.",
+            "With respect to the query, undivided scores add a factor √d_k: at d_k = "
             f"{numbers['scaled'][i]['d_k']} the undivided gradient of the median query is {more:.2g} times the "
-            "divided one. In heads much wider it vanishes, while the mean stays: the few queries whose two best "
-            "keys are close get all of it. So the paper's 'extremely small gradients' are those of wide heads "
-            "and of typical queries.",
+            "divided one. In much wider heads it vanishes, but its mean does not: the few queries whose two best "
+            "keys are close receive all of it. So the paper's 'extremely small gradients' are those of typical "
+            "queries in wide heads.",
         ],
         curves(
             [
-                _both(numbers, f"gradient{by}_{of}", title, f"gradient w.r.t. {label} (log scale)", y_log=10)
+                _compared(numbers, f"gradient{by}_{of}", title, f"gradient w.r.t. {label} (log scale)", y_log=10)
                 for by, label in (("", "scores"), ("_by_query", "query"))
                 for of, title in (("median", "Median query"), ("mean", "Mean of all queries"))
             ],
@@ -245,8 +253,8 @@ def _gradient_section(numbers: dict[str, Any]) -> Section:
     )  # fmt: skip
 
 
-def _of_the_paper(numbers: dict[str, Any]) -> int:
-    """Which of the widths is nearest to the paper's d_k."""
+def _paper_width(numbers: dict[str, Any]) -> int:
+    """Return the index of the width that is nearest to the paper's d_k = 64."""
     return min(range(len(numbers["scaled"])), key=lambda i: abs(numbers["scaled"][i]["d_k"] - 64))
 
 
@@ -271,8 +279,8 @@ def _variance_table(numbers: dict[str, Any]) -> Table:
     )
 
 
-def _both(numbers: dict[str, Any], key: str, title: str, label: str, y_log: int = 0) -> Chart:
-    """One number with and without the division, over the width."""
+def _compared(numbers: dict[str, Any], key: str, title: str, label: str, y_log: int = 0) -> Chart:
+    """Draw one number with and without the division, over the width."""
     lines = [
         Curve(name, [row["d_k"] for row in numbers[kind]], [row[key] for row in numbers[kind]], points=True)
         for name, kind in (("÷ √d_k", "scaled"), ("not divided", "unscaled"))

@@ -1,4 +1,4 @@
-"""What sinusoidal positions are measured by, for the experiment positions; and rotary ones beside them."""
+"""Measure sinusoidal and rotary positions, for the experiment positions."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from dragoman.reference import Array, position_angles, rotate, sinusoidal_positi
 
 
 def wavelengths(d_model: int) -> Array:
-    """Positions from wave to wave of each channel: ``(d_model,)``; 2 pi for the first two."""
+    """Return the wavelength of each channel in positions, ``(d_model,)``; it is 2 pi for the first two."""
     pairs: Array = 2 * math.pi * 10000.0 ** (np.arange(0, d_model, 2) / d_model)
     return np.repeat(pairs, 2)
 
 
 def mean_change(table: Array) -> Array:
-    """How far each pair of channels moves from one position to the next, in the mean: ``(d_model / 2,)``."""
+    """Return the mean distance that each pair of channels moves in one step, ``(d_model / 2,)``."""
     pairs = table.reshape(len(table), -1, 2)
     change: Array = np.linalg.norm(np.diff(pairs, axis=0), axis=2).mean(axis=0)
     return change
 
 
 def closest(d_model: int, n: int) -> dict[str, float]:
-    """The two closest of ``n`` positions: their distance depends on their offset alone, so each offset is tried."""
+    """Find the two closest of ``n`` positions. Their distance depends only on their offset, so each offset is tried."""
     slow = position_angles(2, d_model)[1]  # radians for one step, (d_model / 2,)
     squared = np.zeros(n - 1)
     for start in range(0, n - 1, 4096):
@@ -36,12 +36,12 @@ def closest(d_model: int, n: int) -> dict[str, float]:
 
 
 def distinct_rows(table: torch.Tensor) -> int:
-    """How many rows differ from all others, to the bit."""
+    """Return the number of rows that are different, compared bit by bit."""
     return len({row.numpy().tobytes() for row in table.view(torch.uint8)})
 
 
 def shift_error(table: Array, offset: int) -> float:
-    """The greatest error of ``PE(pos + offset) = M PE(pos)``, ``M`` turning each pair of channels by its own angle."""
+    """Return the greatest error of ``PE(pos + offset) = M PE(pos)``, where ``M`` rotates each pair of channels."""
     n, d_model = table.shape
     angles = offset * position_angles(2, d_model)[1]
     matrix = np.zeros((d_model, d_model))
@@ -52,7 +52,7 @@ def shift_error(table: Array, offset: int) -> float:
 
 
 def ways_to_count(n: int) -> dict[str, Array]:
-    """Four ways to write the positions 0 to n - 1 as vectors: ``(n, width)``."""
+    """Return the positions 0 to n - 1 as vectors in four ways, each ``(n, width)``."""
     places = np.arange(n)
     return {
         "the number itself: 0, 1, 2, ...": places[:, None].astype(float),
@@ -62,8 +62,8 @@ def ways_to_count(n: int) -> dict[str, Array]:
     }
 
 
-def counted(n: int) -> list[dict[str, Any]]:
-    """What each way of counting keeps of uniqueness, bounds and equal steps; steps also for twice the length."""
+def compare_ways_to_count(n: int) -> list[dict[str, Any]]:
+    """Measure uniqueness, bounds and steps of all ``ways_to_count``, and the steps of twice as many positions."""
     longer = ways_to_count(2 * n)
     rows = []
     for name, table in ways_to_count(n).items():
@@ -78,11 +78,11 @@ def counted(n: int) -> list[dict[str, Any]]:
     return rows
 
 
-# --- what attention sees of it ----------------------------------------------------------------------------------------
+# --- attention scores ------------------------------------------------------------------------------------------------
 
 
 def moved_scores(offset: int, n: int, rng: np.random.Generator) -> dict[str, Array]:
-    """The score of the same two words, ``offset`` apart, at each of ``n`` places: by rotary and by added positions."""
+    """Return the score of two words, ``offset`` apart, at each of ``n`` places, for rotary and added positions."""
     d = 64
     q, k = rng.standard_normal((2, d))
     turned_q, turned_k = rotate(np.tile(q, (n + offset, 1))), rotate(np.tile(k, (n + offset, 1)))

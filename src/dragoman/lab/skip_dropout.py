@@ -1,4 +1,4 @@
-"""Dropout at a wrong place: on the skip path, instead of on what a sub-layer adds to it."""
+"""A Transformer with dropout at a wrong place: on the skip path, instead of on the output of each sub-layer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dragoman.model.transformer import Transformer
 def _residual(
     layer: EncoderLayer | DecoderLayer, norm: nn.LayerNorm | None, x: Tensor, sublayer: Callable[[Tensor], Tensor]
 ) -> Tensor:
-    """``norm(dropout(x) + sublayer(x))``, where the paper has ``norm(x + dropout(sublayer(x)))``."""
+    """Return ``norm(dropout(x) + sublayer(x))``, where the paper has ``norm(x + dropout(sublayer(x)))``."""
     assert norm is not None
     y = sublayer(norm(x) if layer.pre_norm else x)
     x = layer.dropout(x) + y
@@ -23,12 +23,12 @@ def _residual(
 
 
 class SkipEncoderLayer(EncoderLayer):
-    """As its parent, but for the place of dropout."""
+    """An encoder layer with dropout on its skip paths."""
 
     def forward(
         self, x: Tensor, mask: Tensor | None, angles: Tensor | None, record: Record | None = None, name: str = ""
     ) -> Tensor:
-        """See the parent."""
+        """Compute the layer; arguments and result are those of the parent."""
 
         def attend(y: Tensor) -> Tensor:
             return self.self_attn(y, self.self_attn.keys_values(y, angles), mask, angles, record, f"{name}.self_attn")
@@ -37,7 +37,7 @@ class SkipEncoderLayer(EncoderLayer):
 
 
 class SkipDecoderLayer(DecoderLayer):
-    """As its parent, but for the place of dropout."""
+    """A decoder layer with dropout on its skip paths."""
 
     def forward(
         self,
@@ -50,7 +50,7 @@ class SkipDecoderLayer(DecoderLayer):
         record: Record | None = None,
         name: str = "",
     ) -> tuple[Tensor, KeysValues]:
-        """See the parent."""
+        """Compute the layer; arguments and result are those of the parent."""
         cross_attn = self.cross_attn
         assert cross_attn is not None
         grown: list[KeysValues] = []
@@ -69,7 +69,7 @@ class SkipDecoderLayer(DecoderLayer):
 
 
 class SkipDropout(Transformer):
-    """A Transformer whose dropout stands on the skip path; out of training it is the ordinary one."""
+    """A Transformer with dropout on the skip paths; in evaluation it equals the ordinary one."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)

@@ -1,4 +1,4 @@
-"""Stacks built otherwise, for the experiment norms: no residuals, batch norm; trained on letters."""
+"""Train stacks with other norms, without residuals or without warm-up on reversed letters, for the experiment norms."""
 
 from __future__ import annotations
 
@@ -13,18 +13,24 @@ from torch import Tensor, nn
 
 from dragoman.explanation.figures import Chart, Curve, curves
 from dragoman.explanation.style import BLUE, GREEN, ORANGE, PURPLE
+from dragoman.lab.experiment import Claim, Section, Table
 from dragoman.lab.letters import accuracy, endless, learn, reversals, small_model, warm_cosine
-from dragoman.lab.report import Claim, Section, Table
 from dragoman.model.layers import append
 from dragoman.model.transformer import Transformer
 from dragoman.training.loss import label_smoothed_loss
 
-SHORTEST, LONGEST = 3, 8  # letters
-LEARNED = 0.5  # nats a letter: where a training counts as having found the trick; 3.0 is guessing
+SHORTEST, LONGEST = 3, 8
+"""Letters in a sentence."""
+
+LEARNED = 0.5
+"""Loss in nats per letter below which a model counts as having learned the task; guessing has 3.0."""
+
+PEAK_RATE = 2e-3
+"""Peak learning rate of all trainings."""
 
 
 def gradient_by_layer(norm: str, n_layers: int, seed: int, d_model: int = 128) -> dict[str, list[float]]:
-    """Gradient norms of each layer's ``w_2`` in a fresh model, of encoder and decoder: twice ``n_layers`` numbers."""
+    """Return the gradient norm of each layer's ``w_2`` in a fresh encoder and decoder, ``n_layers`` numbers each."""
     model = small_model(
         seed, norm=norm, n_encoder_layers=n_layers, n_decoder_layers=n_layers, d_model=d_model, d_ff=2 * d_model
     )
@@ -39,28 +45,30 @@ def gradient_by_layer(norm: str, n_layers: int, seed: int, d_model: int = 128) -
 
 @torch.no_grad()
 def residual_shares(norm: str, n_layers: int, seed: int) -> list[float]:
-    """The share of the residual path in what each sub-layer of a fresh encoder hands on, ``2 * n_layers`` numbers.
+    """Return the share of ``x`` in ``x + f(x)`` for each sub-layer of a fresh encoder, ``2 * n_layers`` numbers.
 
-    Of the sum ``s = x + f(x)`` the share of ``x`` is ``<x, s> / <s, s>``, and that of ``f(x)`` the rest.
+    The share of ``x`` in the sum ``s = x + f(x)`` is ``<x, s> / <s, s>``.
     """
     model = small_model(seed, norm=norm, n_encoder_layers=n_layers)
-    seen: list[Tensor] = []  # of each sub-layer: what its norm is given, then what it says; or the other way round
+    # Hooks record two tensors for each sub-layer, in the order in which they are computed. With pre-norm these are
+    # the input x of its norm, then its output f(x). With post-norm they are f(x), then the input x + f(x) of its norm.
+    recorded: list[Tensor] = []
 
-    def keep_input(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-        seen.append(inputs[0])
+    def record_input(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        recorded.append(inputs[0])
 
-    def keep_output(_: nn.Module, inputs: Any, output: Tensor) -> None:
-        seen.append(output)
+    def record_output(_: nn.Module, inputs: Any, output: Tensor) -> None:
+        recorded.append(output)
 
     layers: Any = model.encoder.layers
     for layer in layers:
         for sub_layer, its_norm in ((layer.self_attn, layer.norm1), (layer.feed_forward, layer.norm2)):
-            sub_layer.register_forward_hook(keep_output)
-            its_norm.register_forward_pre_hook(keep_input)
+            sub_layer.register_forward_hook(record_output)
+            its_norm.register_forward_pre_hook(record_input)
     model.eval().encode(reversals(16, 16, 16, 20, torch.Generator().manual_seed(seed)).src)
     shares = []
-    for one, other in zip(seen[::2], seen[1::2], strict=True):
-        x, s = (one, one + other) if norm == "pre" else (other - one, other)
+    for first, second in zip(recorded[::2], recorded[1::2], strict=True):
+        x, s = (first, first + second) if norm == "pre" else (second - first, second)
         shares.append(float((x * s).sum() / (s * s).sum()))
     return shares
 
@@ -69,7 +77,7 @@ def residual_shares(norm: str, n_layers: int, seed: int) -> list[float]:
 
 
 def without_residuals(model: Transformer) -> Transformer:
-    """The same layers, post-norm, but each sub-layer's output replaces its input: ``norm(sublayer(x))``."""
+    """Replace the layers of a post-norm model by ones without residuals, ``norm(sublayer(x))``; return the model."""
 
     def encoder_layer(self: Any, x: Tensor, mask: Tensor | None, angles: Tensor | None, *_: Any) -> Tensor:
         x = self.norm1(self.self_attn(x, self.self_attn.keys_values(x, angles), mask, angles))
@@ -90,15 +98,15 @@ def without_residuals(model: Transformer) -> Transformer:
 
 
 class TokenBatchNorm(nn.BatchNorm1d):
-    """Batch norm of each channel over all tokens of a batch, padding among them: what a plain swap gives."""
+    """Batch norm of each channel over all tokens of a batch, padding included: a naive replacement of layer norm."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """``(B, L, d_model)`` to the same shape."""
+        """Normalise ``x``, ``(B, L, d_model)``, to the same shape."""
         return super().forward(x.mT).mT
 
 
 def with_batch_norm(model: Transformer) -> Transformer:
-    """The same model with a batch norm in the place of every layer norm."""
+    """Replace every layer norm of a model by a batch norm; return the model."""
     for layer in (*model.encoder.layers, *model.decoder.layers):
         for name in ("norm1", "norm2", "norm3"):
             if getattr(layer, name, None) is not None:
@@ -120,22 +128,27 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
-def train_variant(
-    norm: str, layers: int, seed: int, steps: int, warmup: int = 100, change: str = "", rate: float = 2e-3
-) -> dict[str, Any]:
+def train_variant(variant: Mapping[str, Any], seed: int, steps: int) -> dict[str, Any]:
     """Train one variant.
 
+    Args:
+        variant: ``norm`` ("pre" or "post"), ``layers`` on each side, ``warmup`` in steps (100 if it is missing), and
+            ``change`` ("no residuals", "batch norm" or missing).
+        seed: Seed of the weights and the data.
+        steps: Length of the training.
+
     Returns:
-        ``curve``: the mean loss of each 10 steps; ``last``: that of the last 20; ``learned_at``: the step by which the
-        mean of 20 was below ``LEARNED``, or None; ``accuracy`` on new sentences.
+        ``curve``: the mean loss of each 10 steps; ``last``: the mean loss of the last 20; ``learned_at``: the step by
+        which the mean of 20 was below ``LEARNED``, or None; ``accuracy`` on new sentences.
     """
-    model = small_model(seed, norm=norm, n_encoder_layers=layers, n_decoder_layers=layers)
+    layers, change = variant["layers"], variant.get("change", "")
+    model = small_model(seed, norm=variant["norm"], n_encoder_layers=layers, n_decoder_layers=layers)
     if change == "no residuals":
         model = without_residuals(model)
     elif change == "batch norm":
         model = with_batch_norm(model)
     batches = endless(32, SHORTEST, LONGEST, seed=seed)
-    losses = learn(model, batches, steps, warm_cosine(steps, rate, min(warmup, steps // 2)))
+    losses = learn(model, batches, steps, warm_cosine(steps, PEAK_RATE, min(variant.get("warmup", 100), steps // 2)))
     smooth = np.convolve(losses, np.full(20, 1 / 20), "valid")
     below = np.flatnonzero(smooth < LEARNED)
     test = reversals(200, SHORTEST, LONGEST, 20, torch.Generator().manual_seed(1000 + seed))
@@ -147,7 +160,7 @@ def train_variant(
     }
 
 
-# --- what they show --------------------------------------------------------------------------------------------------
+# --- the report ------------------------------------------------------------------------------------------------------
 
 
 def _steps_to_learn(trials: list[dict[str, Any]]) -> list[int | None]:
@@ -155,43 +168,49 @@ def _steps_to_learn(trials: list[dict[str, Any]]) -> list[int | None]:
 
 
 def trained_claims(numbers: Mapping[str, Any]) -> list[Claim]:
-    """What the trainings decide; ``numbers`` has ``trained`` (by variant, by seed) and ``steps``."""
+    """Return the claims about the trainings.
+
+    Args:
+        numbers: Has ``trained``, the results of ``train_variant`` by variant and seed, and ``steps``.
+    """
     trained = numbers["trained"]
     if set(VARIANTS) - set(trained):
         return [Claim("Warm-up, residuals and batch norm in training", None, "measured by a full run")]
     last = {name: [trial["last"] for trial in trials] for name, trials in trained.items()}
     learned = {name: _steps_to_learn(trials) for name, trials in trained.items()}
-    shown = {name: ", ".join("never" if s is None else str(s) for s in steps) for name, steps in learned.items()}
+    steps_by_seed = {
+        name: ", ".join("never" if s is None else str(s) for s in steps) for name, steps in learned.items()
+    }
     accuracy = {name: float(np.mean([trial["accuracy"] for trial in trials])) for name, trials in trained.items()}
-    with_path, without = learned["post-norm, 2 layers"], learned["no residuals, 2 layers"]
+    with_path, without_path = learned["post-norm, 2 layers"], learned["no residuals, 2 layers"]
     loss = float(np.mean(last["no residuals, 2 layers"]))
-    both = [(a, b) for a, b in zip(with_path, without, strict=True) if a is not None and b is not None]
-    ratios = [b / a for a, b in both]
+    pairs = [(a, b) for a, b in zip(with_path, without_path, strict=True) if a is not None and b is not None]
+    ratios = [b / a for a, b in pairs]
     least = numbers["steps"] / max((s for s in with_path if s is not None), default=math.inf)
-    speed = (
+    speedup = (
         f"{min(ratios):.1f} to {max(ratios):.1f} times as many steps without"
         if ratios
         else f"without, {least:.1f} times as many steps are not enough (the loss ends at {loss:.1f} nats)"
     )
-    deep = f"{accuracy['post-norm, warm-up']:.0%} with, {accuracy['no residuals']:.0%} without"
+    deep_accuracy = f"{accuracy['post-norm, warm-up']:.0%} with, {accuracy['no residuals']:.0%} without"
     return [
         Claim(
             "Post-norm needs warm-up here",
             _apart(last["post-norm, warm-up"], last["post-norm, no warm-up"]),
-            f"6 + 6 layers, steps to {LEARNED} nats, by seed: {shown['post-norm, warm-up']} with; "
-            f"{shown['post-norm, no warm-up']} within {numbers['steps']} steps without, at the same peak rate",
+            f"6 + 6 layers, steps to {LEARNED} nats, by seed: {steps_by_seed['post-norm, warm-up']} with; "
+            f"{steps_by_seed['post-norm, no warm-up']} within {numbers['steps']} steps without, at the same peak rate",
         ),
         Claim(
             "Pre-norm learns without it",
             None not in learned["pre-norm, no warm-up"],
-            f"{shown['pre-norm, warm-up']} with, {shown['pre-norm, no warm-up']} without",
+            f"{steps_by_seed['pre-norm, warm-up']} with, {steps_by_seed['pre-norm, no warm-up']} without",
         ),
         Claim(
             "On this task residuals make training 2 to 3 times as fast, as one of the five documents says in general",
-            bool(ratios) and len(both) == len(without) and all(2 <= ratio <= 3 for ratio in ratios),
-            f"2 + 2 layers: {speed} (steps by seed: {shown['post-norm, 2 layers']} with, "
-            f"{shown['no residuals, 2 layers']} "
-            f"without); right letters of 6 + 6 layers at the end: {deep}",
+            bool(ratios) and len(pairs) == len(without_path) and all(2 <= ratio <= 3 for ratio in ratios),
+            f"2 + 2 layers: {speedup} (steps by seed: {steps_by_seed['post-norm, 2 layers']} with, "
+            f"{steps_by_seed['no residuals, 2 layers']} without); right letters of 6 + 6 layers at the end: "
+            f"{deep_accuracy}",
         ),
         Claim(
             "Layer norm does better than batch norm on sentences of many lengths",
@@ -205,7 +224,7 @@ def trained_claims(numbers: Mapping[str, Any]) -> list[Claim]:
 
 
 def _apart(smaller: list[float], greater: list[float]) -> bool | None:
-    """Whether every seed agrees that the first are smaller; None where they overlap."""
+    """Return True if all of ``smaller`` are below all of ``greater``, False if all are above, None if they overlap."""
     if max(smaller) < min(greater):
         return True
     return False if min(smaller) > max(greater) else None
@@ -216,20 +235,20 @@ LOOKS = {
     "pre-norm, no warm-up": (ORANGE, True), "no residuals": (GREEN, False), "post-norm, 2 layers": (BLUE, False),
     "no residuals, 2 layers": (GREEN, True), "batch norm, 2 layers": (PURPLE, False),
 }  # fmt: skip
-"""The colour of each variant, and whether it is dashed: what is alike has one colour in both charts."""
+"""Colour of each variant, and True if its line is dashed; related variants have one colour."""
 
 
 def trained_sections(numbers: Mapping[str, Any]) -> list[Section]:
-    """The trainings as curves and as a table."""
+    """Return the section with the trainings as curves and as a table."""
     trained, steps = numbers["trained"], numbers["steps"]
 
     def chart(names: list[str], title: str) -> Chart:
         lines = []
         for name in names:
             for i, trial in enumerate(trained.get(name, [])):
-                at = [10 * (j + 1) for j in range(len(trial["curve"]))]
+                steps_drawn = [10 * (j + 1) for j in range(len(trial["curve"]))]
                 colour, dashed = LOOKS[name]
-                lines.append(Curve(name if i == 0 else "", at, trial["curve"], colour=colour, dashed=dashed))
+                lines.append(Curve(name if i == 0 else "", steps_drawn, trial["curve"], colour=colour, dashed=dashed))
         return Chart(lines, "step", "loss (nats a letter)", title, y_range=(-0.08, 3.6))
 
     if not any(trained.values()):
@@ -251,9 +270,8 @@ def trained_sections(numbers: Mapping[str, Any]) -> list[Section]:
         Section(
             "Trained",
             f"Small models (d_model = 64) learn to write 3 to 8 letters backwards, {steps} steps, peak rate 2e-3, "
-            f"three "
-            f"seeds, a line each. Guessing costs {guess:.2f} nats a letter. One task, one rate and so few steps say "
-            "what happens here, not what must happen: another rate, or more steps, were not tried.",
+            f"three seeds, a line each. Guessing costs {guess:.2f} nats a letter. This is one task with one rate and "
+            "few steps: other rates and longer trainings were not tried, and may give other results.",
             curves(charts, n_columns=1, width=7.2, height=3.3),
             "trained",
             Table(("variant", "last loss (nats)", f"steps to {LEARNED} nats, by seed", "right letters"), rows),

@@ -1,4 +1,4 @@
-"""What the recipe of section 5 is worth: label smoothing, warm-up, averaged checkpoints, and where dropout stands."""
+"""Measure the training recipe of section 5: label smoothing, warm-up, averaged checkpoints and the place of dropout."""
 
 from __future__ import annotations
 
@@ -11,16 +11,22 @@ from torch import nn
 from dragoman.config import Config
 from dragoman.data.store import Store
 from dragoman.explanation.figures import Bars, Chart, Curve, bars, curves
-from dragoman.lab.report import Claim, Findings, Lab, Section, Table
+from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table
 from dragoman.lab.runs import (
     Trial,
+    Trials,
+    Variant,
+    as_rows,
     bar,
+    bleus,
     changed,
     corpus_config,
     difference,
     finished,
+    from_rows,
     holds,
     interval,
+    losses,
     mean_curve,
     transformer_config,
     trials,
@@ -37,45 +43,44 @@ from dragoman.translation.translator import Translator
 TAKES = ("config", "device")
 
 WARMUPS = (1, 150, 500)  # steps
-N_SMALL = 1500  # pairs of training text on which dropout is tried
-N_AVERAGED = 5  # checkpoints, as the paper's base model
-
-Found = dict[str, list[Trial]]
+N_SMALL = 1500  # training pairs for the comparison of dropout
+N_AVERAGED = 5  # checkpoints, as for the paper's base model
 
 
 class Averaged(NamedTuple):
-    """One training, and its last checkpoints averaged: the last 1, 2, ... of them."""
+    """Quality of the average of the last 1, 2, ... checkpoints of one training."""
 
     seed: int
-    loss: list[float]
-    bleu: list[float]  # greedy
+    loss: list[float]  # validation loss in nats per token
+    bleu: list[float]  # of greedy search
 
 
 def run(lab: Lab) -> Findings:
-    """Claims: smoothing costs perplexity and gains BLEU; warm-up, averages and dropout each help."""
-    config = by_its_peak(transformer_config(lab))
+    """Train with and without each part of the recipe; claims: smoothing raises BLEU, the other parts lower the loss."""
+    config = with_named_peak(transformer_config(lab))
     seeds = (1,) if lab.quick else (1, 2, 3)
-    smoothed = config.train.label_smoothing or 0.1
-    config = changed(config, train={"label_smoothing": smoothed})
-    falling = schedules(config)  # refused before anything is trained, if it is to be
+    smoothing_share = config.train.label_smoothing or 0.1
+    config = changed(config, train={"label_smoothing": smoothing_share})
+    # The schedules are made before the first training, so that an impossible one is refused at once.
+    averaged_schedules = schedules(config)
 
-    def made(name: str, **train: float) -> list[Trial]:
-        variant = changed(config, train=train)
-        return trials(lab, "base" if variant == config else name, variant, seeds)
+    def tried(name: str, **train: float) -> list[Trial]:
+        changed_config = changed(config, train=train)
+        return trials(lab, Variant("base" if changed_config == config else name, changed_config), seeds)
 
-    smoothing = {f"{share:g}": made(f"smoothing-{share:g}", label_smoothing=share) for share in (0.0, smoothed)}
+    smoothing = {f"{e:g}": tried(f"smoothing-{e:g}", label_smoothing=e) for e in (0.0, smoothing_share)}
     warmup = {
-        f"{steps}": made(f"warmup-{steps}", warmup_steps=steps)
+        f"{steps}": tried(f"warmup-{steps}", warmup_steps=steps)
         for steps in (WARMUPS[:1] if lab.quick else WARMUPS)
         if steps < config.train.max_steps
     }
-    averages = {name: averaged(lab, name, schedule, seeds) for name, schedule in falling.items()}
+    averages = {name: averaged(lab, name, schedule, seeds) for name, schedule in averaged_schedules.items()}
     dropout = dropout_places(lab, seeds)
     numbers = {
-        "smoothing": _rows(smoothing),
-        "warmup": _rows(warmup),
-        "averages": {name: [each._asdict() for each in found] for name, found in averages.items()},
-        "dropout": _rows(dropout),
+        "smoothing": as_rows(smoothing),
+        "warmup": as_rows(warmup),
+        "averages": {name: [average._asdict() for average in of_seeds] for name, of_seeds in averages.items()},
+        "dropout": as_rows(dropout),
     }
     return Findings(numbers, sections(numbers), verdict(numbers))
 
@@ -83,8 +88,11 @@ def run(lab: Lab) -> Findings:
 # --- trainings --------------------------------------------------------------------------------------------------------
 
 
-def by_its_peak(config: Config) -> Config:
-    """The same training with the paper's schedule said by its peak, which then does not move with the warm-up."""
+def with_named_peak(config: Config) -> Config:
+    """Return a training with the same learning rates whose peak is a setting of its own.
+
+    In the paper's schedule the peak depends on the warm-up, so that a change of the warm-up would change both.
+    """
     train = config.train
     if train.schedule != "noam":
         return config
@@ -93,8 +101,8 @@ def by_its_peak(config: Config) -> Config:
 
 
 def schedules(config: Config) -> dict[str, Config]:
-    """The same training with a rate that stays high, as the paper's does, and with one that falls to nothing."""
-    every = max(1, config.train.max_steps // 30)  # the last five: the last sixth of the training
+    """Return the training with a learning rate that stays high, as the paper's, and with one that falls to zero."""
+    every = max(1, config.train.max_steps // 30)  # the last five checkpoints span the last sixth of the training
     train = {"save_every": every, "average": N_AVERAGED}
     return {
         "inverse-sqrt": changed(config, train={**train, "schedule": "inverse_sqrt"}),
@@ -103,30 +111,30 @@ def schedules(config: Config) -> dict[str, Config]:
 
 
 def averaged(lab: Lab, name: str, config: Config, seeds: Sequence[int]) -> list[Averaged]:
-    """How well the mean of the last 1, 2, ... checkpoints of one training does."""
-    return [Averaged(**finished(lab, f"average-{name}", config, seed, _averages_of)) for seed in seeds]
+    """Train once for each seed, and measure the average of the last 1, 2, ... checkpoints of each training."""
+    variant = Variant(f"average-{name}", config)
+    return [Averaged(**finished(lab, variant, seed, _measured_averages)) for seed in seeds]
 
 
-def _averages_of(folder: Path, done: Trained, config: Config) -> dict[str, Any]:
-    """The averages of a finished run's checkpoints, each measured."""
+def _measured_averages(folder: Path, done: Trained, config: Config) -> dict[str, Any]:
+    """Return the fields of ``Averaged`` for a finished run."""
     translator = Translator.load(folder, config.train.device)
     store, ticker = Store.open(folder / "store/valid"), Ticker(quiet=True)
     measure = validator(translator.config, store, translator.tgt_tokenizer, ticker)
-    every = config.train.save_every  # one that was saved for the end alone is hardly another than the one before
+    # The checkpoint of the last step is left out where it is not due: it hardly differs from the one before it.
+    every = config.train.save_every
     checkpoints = [path for path in list_checkpoints(folder / "checkpoints") if step_of(path) % every == 0]
-    found = []
+    loss, bleu = [], []
     for n in range(1, len(checkpoints) + 1):
         load_into(cast(nn.Module, translator.model), average_checkpoints(checkpoints[-n:]))
-        found.append(measure(translator.model))
-    return {
-        "seed": config.train.seed,
-        "loss": [each.loss for each in found],
-        "bleu": [each.bleu for each in found],
-    }
+        validation = measure(translator.model)
+        loss.append(validation.loss)
+        bleu.append(validation.bleu)
+    return {"seed": config.train.seed, "loss": loss, "bleu": bleu}
 
 
 class Place(NamedTuple):
-    """Where dropout stands, all else being equal."""
+    """A place for dropout in the model."""
 
     label: str
     build: Build | None
@@ -134,7 +142,7 @@ class Place(NamedTuple):
 
 
 def places(p: float) -> dict[str, Place]:
-    """Where dropout with probability ``p`` may stand; embeddings are dropped where sub-layers or skip paths are."""
+    """Return the places for dropout with probability ``p``; "sub-layers" and "skip" include the embeddings."""
     none = {"dropout": 0.0, "attention_dropout": 0.0, "activation_dropout": 0.0}
     return {
         "nowhere": Place("nowhere", None, none),
@@ -145,125 +153,109 @@ def places(p: float) -> dict[str, Place]:
     }
 
 
-def dropout_places(lab: Lab, seeds: Sequence[int]) -> Found:
-    """Each place on a text so small that the model learns it by heart."""
-    config = by_its_peak(corpus_config(lab, n_train=N_SMALL))
-    p = config.model.dropout or 0.1
+def dropout_places(lab: Lab, seeds: Sequence[int]) -> Trials:
+    """Train with dropout at each place, on a text so small that the model memorises it."""
+    config = with_named_peak(corpus_config(lab, n_train=N_SMALL))
     return {
-        name: trials(lab, f"dropout-{name}", changed(config, model=place.model), seeds, place.build)
-        for name, place in places(p).items()
+        name: trials(lab, Variant(f"dropout-{name}", changed(config, model=place.model), place.build), seeds)
+        for name, place in places(config.model.dropout or 0.1).items()
     }
 
 
-# --- the account ------------------------------------------------------------------------------------------------------
+# --- the report -------------------------------------------------------------------------------------------------------
 
 
-def _losses(found: Sequence[Trial]) -> list[float]:
-    return [each.loss for each in found]
-
-
-def _bleus(found: Sequence[Trial]) -> list[float]:
-    return [each.bleu for each in found]
-
-
-def _rows(found: Found) -> dict[str, Any]:
-    return {name: [each._asdict() for each in made] for name, made in found.items()}
-
-
-def _read(rows: Mapping[str, Any]) -> Found:
-    return {name: [Trial(**one) for one in made] for name, made in rows.items()}
+def _averages_by_schedule(numbers: Mapping[str, Any]) -> dict[str, list[Averaged]]:
+    return {name: [Averaged(**row) for row in rows] for name, rows in numbers["averages"].items()}
 
 
 def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
-    """What a full run decides, from the numbers that it keeps."""
-    smoothing, warmup, dropout = (_read(numbers[part]) for part in ("smoothing", "warmup", "dropout"))
-    averages = {name: [Averaged(**one) for one in found] for name, found in numbers["averages"].items()}
+    """Return the claims of the experiment, each decided by the numbers of a run."""
+    smoothing, warmup, dropout = (from_rows(numbers[part]) for part in ("smoothing", "warmup", "dropout"))
 
-    def compared(text: str, one: Sequence[float], other: Sequence[float], unit: str, sign: int) -> Claim:
-        found = difference(one, other)
-        return Claim(text, holds(found, sign), f"{found:+.3f} {unit} over {len(one)} seeds")
+    def compared(text: str, base: Sequence[float], other: Sequence[float], unit: str, sign: int) -> Claim:
+        """Claim that ``other - base`` has a sign, by the interval over seeds."""
+        delta = difference(base, other)
+        return Claim(text, holds(delta, sign), f"{delta:+.3f} {unit} over {len(base)} seeds")
 
     plain, smoothed = smoothing.values()
     shortest, *longer = warmup.values()
     usual = longer[0] if longer else shortest
     claims = [
-        compared("Label smoothing makes perplexity worse", _losses(plain), _losses(smoothed), "nats a token", 1),
-        compared("Label smoothing makes BLEU better", _bleus(plain), _bleus(smoothed), "BLEU", 1),
-        compared("Warm-up helps (150 steps against 1)", _losses(shortest), _losses(usual), "nats a token", -1),
+        compared("Label smoothing makes perplexity worse", losses(plain), losses(smoothed), "nats a token", 1),
+        compared("Label smoothing makes BLEU better", bleus(plain), bleus(smoothed), "BLEU", 1),
+        compared("Warm-up helps (150 steps against 1)", losses(shortest), losses(usual), "nats a token", -1),
     ]
-    for name, found in averages.items():
-        last, mean = [each.loss[0] for each in found], [each.loss[-1] for each in found]
+    for name, averages in _averages_by_schedule(numbers).items():
+        last, mean = [a.loss[0] for a in averages], [a.loss[-1] for a in averages]
         rate = "that stays high" if name == "inverse-sqrt" else "that has fallen to nothing"
-        claims.append(
-            compared(f"Averaging checkpoints helps after a rate {rate}", last, mean, "nats a token", -1)
-        )  # fmt: skip
-    nowhere = _losses(dropout["nowhere"])
+        claims.append(compared(f"Averaging checkpoints helps after a rate {rate}", last, mean, "nats a token", -1))
+    nowhere = losses(dropout["nowhere"])
     for name, place in places(0.1).items():
         if name != "nowhere":
             text = f"Dropout {place.label} is better than none"
-            claims.append(compared(text, nowhere, _losses(dropout[name]), "nats a token", -1))
+            claims.append(compared(text, nowhere, losses(dropout[name]), "nats a token", -1))
     text = "Dropout on the skip path is worse than on what sub-layers add"
-    claims.append(compared(text, _losses(dropout["sub-layers"]), _losses(dropout["skip"]), "nats a token", 1))
+    claims.append(compared(text, losses(dropout["sub-layers"]), losses(dropout["skip"]), "nats a token", 1))
     return claims
 
 
 def sections(numbers: Mapping[str, Any]) -> list[Section]:
-    """What a full run tells and draws, from the numbers that it keeps."""
-    smoothing, warmup, dropout = (_read(numbers[part]) for part in ("smoothing", "warmup", "dropout"))
-    averages = {name: [Averaged(**one) for one in found] for name, found in numbers["averages"].items()}
-    return [_smoothing(smoothing), _warmup(warmup), _averages(averages), _dropout(dropout)]
+    """Return the sections of the report, with figures and tables made from the numbers of a run."""
+    smoothing, warmup, dropout = (from_rows(numbers[part]) for part in ("smoothing", "warmup", "dropout"))
+    return [_smoothing(smoothing), _warmup(warmup), _averages(_averages_by_schedule(numbers)), _dropout(dropout)]
 
 
-def _smoothing(found: Found) -> Section:
-    names = {name: f"ε = {name}" for name in found}
+def _smoothing(tried: Trials) -> Section:
+    names = {name: f"ε = {name}" for name in tried}
     return Section(
         "Label smoothing",
-        "A model that is taught 1 - ε for the right subword and ε spread over all others must not be surer than that. "
-        "It pays in perplexity, which asks how probable the one reference is; BLEU asks only which is likeliest.",
-        _two_bars(found, names),
+        "A model trained towards 1 - ε for the right subword, with ε spread over all others, must not be more "
+        "confident than that. Perplexity gets worse, because it measures the probability of the one reference. BLEU "
+        "depends only on which subword is likeliest.",
+        _two_bars(tried, names),
         "smoothing",
-        _table(found, names, "label smoothing"),
+        _table(tried, names, "label smoothing"),
         "Loss is unsmoothed, on the validation set.",
     )
 
 
-def _warmup(found: Found) -> Section:
-    names = {name: f"{name} step{'s' * (name != '1')}" for name in found}
-    lines = [Curve(names[name], *mean_curve([each.curve for each in made])) for name, made in found.items()]
+def _warmup(tried: Trials) -> Section:
+    names = {name: f"{name} step{'s' * (name != '1')}" for name in tried}
+    lines = [Curve(names[name], *mean_curve([result.curve for result in results])) for name, results in tried.items()]
     return Section(
         "Warm-up",
-        "Adam's first steps go by variances that it knows from a handful of gradients. The rate rises from nothing to "
-        "its peak, which is the same for all.",
+        "Adam divides its first steps by variances estimated from a handful of gradients. During warm-up the rate "
+        "rises from zero to its peak, which is the same for all.",
         curves([Chart(lines, "step", "training loss (nats a target token)")], width=6.4),
         "warmup",
-        _table(found, names, "warm-up"),
+        _table(tried, names, "warm-up"),
         "Training loss, mean over seeds.",
     )
 
 
-def _averages(found: Mapping[str, list[Averaged]]) -> Section:
+def _averages(averages: Mapping[str, list[Averaged]]) -> Section:
     titles = {"inverse-sqrt": "The rate stays high (1/√step)", "cosine": "The rate falls to nothing (cosine)"}
+    all_losses = [loss for of_seeds in averages.values() for average in of_seeds for loss in average.loss]
+    margin = 0.05 * (max(all_losses) - min(all_losses))
+    y_range = (min(all_losses) - margin, max(all_losses) + margin)  # one scale, so that heights can be compared
     charts = []
-    losses = [loss for made in found.values() for each in made for loss in each.loss]
-    room = 0.05 * (max(losses) - min(losses))
-    both = (min(losses) - room, max(losses) + room)  # one scale, so that heights can be compared
-    for name, made in found.items():
-        numbers = range(1, min(len(each.loss) for each in made) + 1)
-        spread = [interval([each.loss[n - 1] for each in made]) for n in numbers]
-        lines = [Curve(f"seed {each.seed}", list(numbers), each.loss[: len(numbers)], points=True) for each in made]
-        mean = Curve("mean", list(numbers), [each.mean for each in spread], dashed=True)
-        charts.append(Chart([*lines, mean], "checkpoints averaged (the last N)",
-                            "validation loss (nats a token)", titles[name], y_range=both,
-                            x_names={n: str(n) for n in numbers}))  # fmt: skip
+    for name, of_seeds in averages.items():
+        counts = range(1, min(len(average.loss) for average in of_seeds) + 1)
+        means = [interval([average.loss[n - 1] for average in of_seeds]).mean for n in counts]
+        lines = [Curve(f"seed {a.seed}", list(counts), a.loss[: len(counts)], points=True) for a in of_seeds]
+        charts.append(Chart([*lines, Curve("mean", list(counts), means, dashed=True)],
+                            "checkpoints averaged (the last N)", "validation loss (nats a token)", titles[name],
+                            y_range=y_range, x_names={n: str(n) for n in counts}))  # fmt: skip
     rows = [
-        (titles[name], each.seed, each.loss[0], each.loss[-1], each.bleu[0], each.bleu[-1])
-        for name, made in found.items()
-        for each in made
+        (titles[name], average.seed, average.loss[0], average.loss[-1], average.bleu[0], average.bleu[-1])
+        for name, of_seeds in averages.items()
+        for average in of_seeds
     ]
     return Section(
         "Averaging checkpoints",
         "A rate that is still high keeps the weights moving around a valley; their mean lies nearer to its floor. A "
-        "rate that has fallen to nothing has brought them there already.",
+        "rate that has fallen to zero has brought them there already.",
         curves(charts),
         "averages",
         Table(("schedule", "seed", "loss, last", f"loss, {N_AVERAGED} averaged", "BLEU, last", "BLEU, averaged"), rows),
@@ -271,40 +263,42 @@ def _averages(found: Mapping[str, list[Averaged]]) -> Section:
     )
 
 
-def _dropout(found: Found) -> Section:
+def _dropout(tried: Trials) -> Section:
     names = {name: place.label for name, place in places(0.1).items()}
     return Section(
         "Where dropout stands",
-        "The same probability at one place at a time, on a text so small that without dropout the model learns it by "
-        "heart. On the skip path (where one of the five documents has it) dropout destroys what later layers would "
-        "have read; on what a sub-layer adds it takes away one contribution among many.",
-        _two_bars(found, names),
+        "The same probability at one place at a time, on a text so small that a model without dropout memorises it. "
+        "On the skip path (where one of the five documents has it) dropout destroys the input of all later layers. On "
+        "a sub-layer's output it removes one contribution among many.",
+        _two_bars(tried, names),
         "dropout",
-        _table(found, names, "dropout"),
+        _table(tried, names, "dropout"),
         "Validation loss and BLEU by the place of dropout.",
     )
 
 
-def _two_bars(found: Found, names: Mapping[str, str]) -> Any:
+def _two_bars(tried: Trials, names: Mapping[str, str]) -> Any:
     return bars(
         [
-            Bars([bar(names[name], interval(_losses(made))) for name, made in found.items()], "loss (nats a token)"),
-            Bars([bar(names[name], interval(_bleus(made))) for name, made in found.items()], "BLEU"),
+            Bars(
+                [bar(names[name], interval(losses(results))) for name, results in tried.items()], "loss (nats a token)"
+            ),
+            Bars([bar(names[name], interval(bleus(results))) for name, results in tried.items()], "BLEU"),
         ]
     )
 
 
-def _table(found: Found, names: Mapping[str, str], what: str) -> Table:
+def _table(tried: Trials, names: Mapping[str, str], what: str) -> Table:
     return Table(
         (what, "training loss at the end", "validation loss", "perplexity", "BLEU"),
         [
             (
                 names[name],
-                interval([each.curve[-1][1] for each in made]).mean,
-                str(interval(_losses(made))),
-                interval([each.perplexity for each in made]).mean,
-                str(interval(_bleus(made))),
+                interval([result.curve[-1][1] for result in results]).mean,
+                str(interval(losses(results))),
+                interval([result.perplexity for result in results]).mean,
+                str(interval(bleus(results))),
             )
-            for name, made in found.items()
+            for name, results in tried.items()
         ],
     )
