@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from pydantic.fields import FieldInfo
 
@@ -45,6 +45,7 @@ MODULES = (
 """The modules that declare options."""
 
 WORD = "no-such-word"
+NO_BOOLEAN = "perhaps"
 TRACEBACK = "traceback:"
 WORDS = {
     "engine", "device", "precision", "show", ("export", "to"), ("export", "quantization"), ("lab", "name"),
@@ -94,7 +95,7 @@ def impossible(annotation: Any, *, as_text: bool = False) -> list[Any]:
     if any(get_origin(kind) is Literal for kind in kinds):
         values += [WORD]
     if bool in kinds:
-        values += ["perhaps"]
+        values += [NO_BOOLEAN]
     if not as_text and not values and Any not in kinds:
         values += [object()] if int in kinds else [7]
     return values
@@ -151,7 +152,7 @@ def python_cases() -> Iterator[Case]:
     """Each option of each class, to the constructor and to ``dataclasses.replace``."""
     for declared in option_classes():
         for name, annotation in get_type_hints(declared, include_extras=True).items():
-            for value in impossible(annotation):
+            for value in () if get_origin(annotation) is ClassVar else impossible(annotation):
                 for ask in (_construct, _replace):
                     yield Case(
                         "python", f"{declared.__name__}.{name}", name, value,
@@ -225,9 +226,10 @@ def command_cases() -> Iterator[Case]:
             values = [value for each in annotations for value in impossible(each, as_text=True)]
             if {parameter.name, (command, parameter.name)} & WORDS:
                 values += [WORD]
-            for value in dict.fromkeys(map(str, values)):
+            name = parameter.opts[0].removeprefix("--") if (command, parameter.name) in WORDS else parameter.name
+            for value in dict.fromkeys(str(value) for value in values if value != NO_BOOLEAN):
                 yield Case(
-                    "command", f"{command} {parameter.opts[0]}", parameter.name, value,
+                    "command", f"{command} {parameter.opts[0]}", name, value,
                     lambda command=command, parameters=parameters, own=parameter, value=value: _call(
                         command, parameters, own, value
                     ),
@@ -314,7 +316,7 @@ def _impossible_json(schema: Mapping[str, Any], spec: Mapping[str, Any]) -> list
     if names & {"integer", "number"} and "string" not in names:
         values += ["many"]
     if "boolean" in names:
-        values += ["perhaps"]
+        values += [NO_BOOLEAN]
     if not names & {"integer", "number", "boolean"}:
         values += [7]
     return values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import re
 import time
 from collections import Counter, defaultdict
@@ -137,7 +138,7 @@ def main() -> None:
     failed = [(case.src, f"{case.word} -> {case.term}, not {case.rival}", one.text)
               for case, one in zip(some, found, strict=True) if not all(placed(case, one.text).values())]  # fmt: skip
     figures = {
-        "decode": translator.config.decode.model_dump(), **score(some, found), "by_kind": by_kind,
+        "decode": dataclasses.asdict(translator.config.decode), **score(some, found), "by_kind": by_kind,
         "ms_a_sentence_alone": round(1000 * seconds / len(some), 1),
         "noted": sum(note.kind == "constraint" for one in found for note in one.notes),
         "examples": [(case.word, case.term, one.text) for case, one in zip(some[::50], found[::50], strict=True)],

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.record import save
-from dragoman.bundle import usual_facts
+from dragoman.bundle import facts_of_text
 from dragoman.data.corpus import read_pairs
 from dragoman.data.store import Store
 from dragoman.evaluation.metrics import bleu, sentence_chrf
@@ -72,7 +72,7 @@ def lost_sentences(
 def figures_of(run: Path, src: Path, ref: Path, beam_size: int) -> dict[str, Any]:
     """All of one run and one test set of one sentence a line."""
     translator = Translator.load(run, "cpu")
-    facts = usual_facts(Store.open(run / "store/train"))  # an older bundle does not have all of them
+    facts = facts_of_text(Store.open(run / "store/train")).as_manifest()  # an older bundle does not have all of them
     translator.manifest.update({name: fact for name, fact in facts.items() if name not in translator.manifest})
     every = list(read_pairs(src, ref))
     pairs = [pair for pair in every if pair[0].rstrip()[-1:] in ENDS]  # without a mark nobody sees where it ends

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import random
 import re
 import time
@@ -112,7 +113,7 @@ def main() -> None:
     figures: dict[str, Any] = {
         "lines": len(lines),
         "engine": given.engine,
-        "decode": translator.config.decode.model_dump(),
+        "decode": dataclasses.asdict(translator.config.decode),
     }
     start = time.perf_counter()
     plain = translator.translate(lines, engine=given.engine)

@@ -8,6 +8,7 @@ the size SMALL with random weights. Needs node and ``make test-browser``'s packa
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import random
 import shutil
 import tempfile
@@ -64,7 +65,7 @@ def logits(bundle: Bundle, page: Page, pairs: Sequence[tuple[list[int], list[int
 
 def ids(bundle: Bundle, page: Page, sources: list[list[int]], beam_size: int) -> dict[str, Any]:
     """How many translations have the same ids, and by how much scores differ."""
-    decode = bundle.config.decode.model_copy(update={"beam_size": beam_size})
+    decode = dataclasses.replace(bundle.config.decode, beam_size=beam_size)
     ours = search_all(bundle.model, sources, decode, torch.device("cpu"))
     theirs = page.search([Segment(ids=row) for row in sources], SearchSettings(decode=decode)).hypotheses
     pairs = [(a[0], b[0]) for a, b in zip(ours, theirs, strict=True)]
@@ -132,7 +133,7 @@ def small(bundle: Bundle) -> tuple[Bundle, str]:
     sizes = dict(d_model=256, d_ff=1024, n_heads=4, n_encoder_layers=3, n_decoder_layers=3)
     torch.manual_seed(1)
     model = Transformer(ModelConfig(src_vocab_size=n, tgt_vocab_size=n, norm="pre", **sizes)).eval()
-    decode = bundle.config.decode.model_copy(update={"max_extra_tokens": ROOM})
+    decode = dataclasses.replace(bundle.config.decode, max_extra_tokens=ROOM)
     config = bundle.config.model_copy(update={"decode": decode})
     pieces = [tokenizer.decode([[i]])[0] for i in range(n)]
     whole = [piece for piece in pieces if len(piece) == 5 and f" {piece}" in words]

@@ -119,8 +119,15 @@ def test_sizes_that_are_impossible_are_refused_before_memory_is_asked_for(reseal
         ({"format": None}, "bundle format None"),
         ({"format": True}, "bundle format True"),
         *[
-            ({"usual_src_tokens": wrong}, "usual_src_tokens = .* must be a whole number")
-            for wrong in ("x", None, [1], 0, True, 2.5)
+            ({"usual_src_tokens": wrong}, f"usual_src_tokens must be {rule}, got .* in its manifest")
+            for wrong, rule in (
+                ("x", "a whole number"),
+                (None, "a value"),
+                ([1], "a whole number"),
+                (0, "1 or more"),
+                (True, "a whole number"),
+                (2.5, "a whole number"),
+            )
         ],
         ({"src_vocab_size": 7}, "its configuration cannot be used|subword models are not the ones"),
         ({"src_vocab_size": "many"}, "its configuration cannot be used"),

@@ -15,7 +15,7 @@ def test_an_unknown_or_absent_device_is_refused(monkeypatch: pytest.MonkeyPatch)
     assert resolve_device("auto").type == resolve_device("cpu").type == "cpu"
     with pytest.raises(ConfigError, match="device = 'cuda', but torch sees no GPU"):
         resolve_device("cuda")
-    with pytest.raises(ConfigError, match="device = 'gpu' is unknown: use auto, cpu or cuda"):
+    with pytest.raises(ConfigError, match="device must be auto, cpu or cuda, got 'gpu'"):
         resolve_device("gpu")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert [resolve_device(name).type for name in ("auto", "cuda", "cpu")] == ["cuda", "cuda", "cpu"]
@@ -76,5 +76,5 @@ def test_bf16_is_refused_where_the_gpu_has_none(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("where", ["cuda", "cpu"])
 @pytest.mark.parametrize("name", ["fp16", "int8", "", "BF16"])
 def test_an_unknown_precision_is_refused_and_not_taken_for_another(where: str, name: str) -> None:
-    with pytest.raises(ConfigError, match=f"precision = '{name}' is unknown: use auto, fp32 or bf16"):
+    with pytest.raises(ConfigError, match=f"precision must be auto, fp32 or bf16, got '{name}'"):
         resolve_precision(name, torch.device(where))

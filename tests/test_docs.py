@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import pytest
 import typer
 import yaml
-from pydantic import BaseModel
 
 import dragoman
 from docs.site import modules, tables
@@ -24,7 +23,7 @@ from docs.site.marks import marks_of
 from dragoman import reference
 from dragoman.cli import app
 from dragoman.cli.commands import COMMANDS, load
-from dragoman.config import PRESETS, Config
+from dragoman.config import PRESETS, Config, fields_of, section_in
 from dragoman.data import phrasebook
 from dragoman.training import budget
 from dragoman.training.defaults import choose_sizes
@@ -263,14 +262,12 @@ def test_the_run_folder_is_as_the_guide_draws_it(workplace: Workplace) -> None:
 # --- names and tables -------------------------------------------------------------------------------------------------
 
 
-def settings(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Every setting below ``model`` by its full name, with its default as YAML would write it."""
-    for name, field in model.model_fields.items():
-        default = field.default
-        if isinstance(default, BaseModel):
-            yield from settings(type(default), f"{prefix}{name}.")
-        elif name == "data":
-            yield from settings(field.annotation, f"{prefix}{name}.")  # type: ignore[arg-type]
+def settings(section: type[Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Every setting below ``section`` by its full name, with its default as YAML would write it."""
+    for name, field in fields_of(section).items():
+        default, below = field.default, section_in(field.annotation)
+        if below is not None:
+            yield from settings(below, f"{prefix}{name}.")
         elif field.is_required():
             yield prefix + name, "required"
         elif default is None or isinstance(default, bool):
@@ -405,7 +402,7 @@ def test_the_levels_are_those_that_import_linter_checks() -> None:
     rows = re.findall(r"^\| (\d+) \| (.+) \|$", section, flags=re.MULTILINE)
     found = [set(re.findall(r"`(\w+)`", row)) for _, row in rows]
     assert found == [set(re.findall(r"dragoman\.(\w+)", layer)) for layer in layers]
-    assert [int(level) for level, _ in rows] == list(range(len(layers), 0, -1))
+    assert [int(level) for level, _ in rows] == list(reversed(range(len(layers))))
 
 
 # --- the equations ----------------------------------------------------------------------------------------------------

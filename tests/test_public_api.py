@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
+import os
 import re
 import subprocess
 import sys
@@ -63,7 +64,7 @@ def test_every_error_is_a_dragoman_error_and_a_wrong_setting_a_value_error_too()
     assert len(errors) == 6
     assert all(issubclass(error, dragoman.DragomanError) for error in errors)
     assert issubclass(dragoman.ConfigError, ValueError)
-    with pytest.raises(ValueError, match="Did you mean n_heads"):
+    with pytest.raises(ValueError, match="did you mean n_heads"):
         dragoman.ModelConfig(src_vocab_size=9, tgt_vocab_size=9, n_head=3)  # type: ignore[call-arg]
 
 
@@ -81,3 +82,39 @@ def test_the_distribution_is_typed_and_its_version_is_the_packages() -> None:
 
     assert version("dragoman") == dragoman.__version__
     assert json.dumps(files("dragoman").joinpath("py.typed").is_file()) == "true"
+
+
+def test_importing_the_library_changes_nothing_in_its_host() -> None:
+    """In a process of its own, where nothing of ours has been imported yet."""
+    code = """
+import json, locale, logging, os, signal, sys, warnings
+import numpy, pydantic, sentencepiece, torch, yaml  # what these change is theirs
+import sacrebleu
+
+def host():
+    return {
+        "environment": dict(os.environ),
+        "warnings": [repr(each) for each in warnings.filters],
+        "signals": {str(number): repr(signal.getsignal(number)) for number in signal.valid_signals()},
+        "threads": [torch.get_num_threads(), torch.get_num_interop_threads()],
+        "locale": locale.setlocale(locale.LC_ALL),
+        "logging": [
+            logging.root.level, repr(logging.root.handlers), logging.getLogger("dragoman").level,
+            repr(logging.getLogger("dragoman").handlers),
+        ],
+        "torch": [str(torch.get_default_dtype()), torch.is_grad_enabled()],
+        "numpy": repr(numpy.geterr()),
+        "streams": [id(sys.stdout), id(sys.stderr), id(sys.excepthook)],
+        "folder": os.getcwd(),
+    }
+
+before = host()
+import dragoman
+for name in dragoman.__all__:
+    getattr(dragoman, name)
+after = host()
+print(json.dumps({name: [before[name], after[name]] for name in before if before[name] != after[name]}))
+"""
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_CACHE_CAPACITY")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert json.loads(done.stdout) == {}

@@ -13,7 +13,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel
@@ -24,16 +24,16 @@ from docs.site.numbers import written
 from docs.site.problems import BrokenDocsError
 from dragoman import errors, reference
 from dragoman.cli.commands import COMMANDS, load, taken
-from dragoman.config import PRESETS, Config, ModelConfig
+from dragoman.config import PRESETS, Config, ModelConfig, fields_of, section_in
 from dragoman.decoding.ensemble import Ensemble
 from dragoman.model.build import build as build_model
+from dragoman.options import Options, declaration_of, default_of
 from dragoman.serving.app import build as build_app
 from dragoman.serving.options import ServeOptions
 from dragoman.toolkits.choice import ENGINES
 from dragoman.toolkits.engine import Needs
 from dragoman.toolkits.table import table as variants
 from dragoman.training.folder import RESUMABLE
-from dragoman.translation.options import Options, default_of
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = Path(__file__).parent / "recorded"
@@ -57,12 +57,12 @@ def linked(text: str) -> str:
 # --- settings ---------------------------------------------------------------------------------------------------------
 
 
-def each_setting(section: type[BaseModel] = Config, prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
+def each_setting(section: type[Any] = Config, prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
     """Every setting below a section by its full name, in the order of the code."""
-    for name, field in section.model_fields.items():
-        kind = field.annotation
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            yield from each_setting(kind, f"{prefix}{name}.")
+    for name, field in fields_of(section).items():
+        below = section_in(field.annotation)
+        if below is not None:
+            yield from each_setting(below, f"{prefix}{name}.")
         else:
             yield prefix + name, field
 
@@ -222,13 +222,12 @@ def python() -> str:
 def declared(options: type[Options]) -> str:
     """The options that a class declares, with defaults, in their groups."""
     rows: list[tuple[object, ...]] = []
-    hints = get_type_hints(options, include_extras=True)
-    for each in dataclasses.fields(options):  # type: ignore[arg-type]
-        told = next(about for about in get_args(hints[each.name])[1:] if hasattr(about, "json_schema_extra"))
-        if not told.description:
+    for each in dataclasses.fields(options):
+        about: Any = declaration_of(options, each.name)
+        if not about.description:
             raise BrokenDocsError([f"{options.__name__}.{each.name} has no help"])
         rows.append(
-            (f"`{each.name}`", f"`{default_of(each)!r}`", told.json_schema_extra["group"], escaped(told.description))
+            (f"`{each.name}`", f"`{default_of(each)!r}`", about.json_schema_extra["group"], escaped(about.description))
         )
     return table("option|default|group|meaning", rows)
 

@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import math
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, field, fields, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 import torch
+from pydantic import Field, ValidationError
+from pydantic.dataclasses import dataclass
 from torch import Tensor
 
 from dragoman import __version__
@@ -32,6 +34,7 @@ from dragoman.errors import BundleError, ConfigError
 from dragoman.files import MANIFEST, check_files, read_manifest, sealed_folder, standing
 from dragoman.model.build import EncoderDecoder, build
 from dragoman.model.weights import WithoutInitialisation, adopt, n_bytes, read_weights, save_weights, shapes, untied
+from dragoman.options import refusals
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +47,78 @@ TELLING_TOKENS = 8
 """Source subwords from which on the length of a translation tells anything."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Fast:
+    """Settings of ``--fast`` that a distillation chose on validation text; None: the run's own."""
+
+    beam_size: Annotated[int | None, Field(strict=True, ge=1, le=1000)] = None
+    shortlist: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What a manifest says of a model and its training text; a fact that is not known has its default.
+
+    Attributes:
+        weights: Which weights they are, in words.
+        step: Updates after which the weights were as they are.
+        unfinished: True if training goes on, or was interrupted.
+        validation: Scores on the validation text, by name: loss, bleu, chrf, f1.
+        signatures: sacreBLEU's signatures of these scores.
+        train_pairs: Number of training pairs.
+        usual_src_tokens: Subwords that 999 of 1,000 training sources do not exceed; of longer ones a model leaves out
+            a part.
+        least_length_ratio: Target subwords for each source subword that 975 of 1,000 training pairs have, of those
+            that are long enough to tell.
+        usual_src_sentences: Sentences that 95 of 100 training sources do not exceed.
+        masks: The form of the masks that the model has learned, such as ``[{}]``.
+        confidence: The numbers of ``translation.confidence.Confidence``.
+        fast: What ``--fast`` takes.
+        parent: The run that it was fine-tuned from.
+        sha256: SHA-256 of the manifest.
+        dragoman: Version that wrote the bundle.
+    """
+
+    weights: str = ""
+    step: Annotated[int | None, Field(strict=True)] = None
+    unfinished: bool = False
+    validation: dict[str, float] = field(default_factory=dict)
+    signatures: dict[str, str] = field(default_factory=dict)
+    train_pairs: Annotated[int | None, Field(strict=True, ge=1)] = None
+    usual_src_tokens: Annotated[int | None, Field(strict=True, ge=1)] = None
+    least_length_ratio: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)] = 0.0
+    usual_src_sentences: Annotated[int | None, Field(strict=True, ge=1)] = None
+    masks: str | None = None
+    confidence: dict[str, Any] | None = None
+    fast: Fast = Fast()
+    parent: dict[str, Any] = field(default_factory=dict)
+    sha256: str | None = None
+    dragoman: str = ""
+
+    @classmethod
+    def of(cls, manifest: Mapping[str, Any], where: object = "the bundle") -> Self:
+        """Read a manifest, whose ``from`` is the ``parent``.
+
+        Raises:
+            BundleError: A fact cannot be; ``where`` is the folder.
+        """
+        named = {**manifest, "parent": manifest.get("from", {})}
+        known = {fact.name: named[fact.name] for fact in fields(cls) if fact.name in named}
+        nulls = [f"{name} must be a value, got null" for name, fact in known.items() if fact is None]
+        try:
+            if not nulls:
+                return cls(**known)
+            wrong = "; ".join(nulls)
+        except ValidationError as error:
+            wrong = refusals(error.errors(include_url=False), ".".join)
+        raise BundleError(f"{where}: {wrong} in its manifest; copy it again or take another one")
+
+    def as_manifest(self) -> dict[str, Any]:
+        """Return the facts that are known, as a manifest has them."""
+        known, unknown = asdict(self), asdict(type(self)())
+        return {"from" if name == "parent" else name: fact for name, fact in known.items() if fact != unknown[name]}
+
+
 class Bundle(NamedTuple):
     """A trained model and what it was trained with."""
 
@@ -53,6 +128,11 @@ class Bundle(NamedTuple):
     tgt_tokenizer: Tokenizer
     manifest: dict[str, Any]
     shortlist: Shortlist | None = None
+
+    @property
+    def facts(self) -> Facts:
+        """What the manifest says of the model, with types."""
+        return Facts.of(self.manifest)
 
 
 def save_bundle(
@@ -174,19 +254,7 @@ def _read(folder: Path, manifest: dict[str, Any], device: str | torch.device) ->
         model_config = _sizes(config, manifest["src_vocab_size"], manifest["tgt_vocab_size"])
     except (ConfigError, KeyError) as error:
         raise BundleError(f"{folder}: its configuration cannot be used ({error})") from None
-    for name in ("train_pairs", "usual_src_tokens", "usual_src_sentences"):
-        usual = manifest.get(name, 1)
-        if type(usual) is not int or usual < 1:
-            raise BundleError(
-                f"{folder}: {name} = {usual!r} in its manifest must be a whole number of 1 or more; copy it "
-                "again or take another one"
-            )
-    ratio = manifest.get("least_length_ratio", 0.0)
-    if type(ratio) not in (int, float) or not 0 <= ratio < math.inf:
-        raise BundleError(
-            f"{folder}: least_length_ratio = {ratio!r} in its manifest must be a number of 0 or more; copy it again or "
-            "take another one"
-        )
+    Facts.of(manifest, folder)
     tokenizers = load_tokenizers(folder)
     if tuple(each.vocab_size for each in tokenizers) != (model_config.src_vocab_size, model_config.tgt_vocab_size):
         raise BundleError(f"{folder}: the subword models are not the ones this model was trained with")
@@ -227,27 +295,21 @@ def load_tokenizers(folder: Path) -> tuple[Tokenizer, Tokenizer]:
     return Tokenizer.load(folder / "src.spm"), Tokenizer.load(folder / "tgt.spm")
 
 
-def usual_facts(store: Store) -> dict[str, Any]:
-    """What a bundle's manifest says of the lines that its model was trained on; of longer ones it leaves out a part.
+def facts_of_text(store: Store) -> Facts:
+    """Return what the manifest says of the lines that a model is trained on.
 
-    ``train_pairs``: how many pairs. ``usual_src_tokens``: subwords that 999 of 1,000 sources do not exceed.
-    ``usual_src_sentences``: sentences that 95 of 100 do not exceed; not there for a store of an earlier dragoman, which
-    did not count them.
-    ``least_length_ratio``: target subwords for each source subword that 975 of 1,000 pairs have, of those that are long
-    enough to tell.
+    A store of an earlier dragoman did not count sentences.
     """
     lengths = store.src_lengths()
-    facts: dict[str, Any] = {
-        "train_pairs": len(store), "usual_src_tokens": int(np.quantile(lengths, 0.999, method="higher")),
-    }  # fmt: skip
+    facts = Facts(train_pairs=len(store), usual_src_tokens=int(np.quantile(lengths, 0.999, method="higher")))
     long = lengths >= TELLING_TOKENS
     if long.any():
         ratios = store.tgt_lengths()[long] / lengths[long].astype(np.float32)
-        facts["least_length_ratio"] = round(float(np.quantile(ratios, 0.025)), 4)
+        facts = replace(facts, least_length_ratio=round(float(np.quantile(ratios, 0.025)), 4))
     counts = sorted(store.src_sentences.items())
     if counts:
         reached = np.cumsum([lines for _, lines in counts]) >= USUAL_SHARE * sum(lines for _, lines in counts)
-        facts["usual_src_sentences"] = max(1, counts[int(reached.argmax())][0])
+        facts = replace(facts, usual_src_sentences=max(1, counts[int(reached.argmax())][0]))
     return facts
 
 
@@ -264,15 +326,15 @@ def _read_unfinished(run: Path, device: str | torch.device) -> Bundle:
     weights = manifest["files"][name]
     check_files(folder, "checkpoint", {"files": {name: weights}})
     config, tokenizers = Config.from_yaml(run / "config.yaml"), load_tokenizers(run / "store")
-    facts = {
-        "weights": f"step {step:,}, training not finished", "step": step, "unfinished": True,
-        **usual_facts(Store.open(run / "store/train")),
-        "files": {"model.safetensors": weights}, "sha256": manifest.get("sha256"),
-    }  # fmt: skip
+    facts = replace(
+        facts_of_text(Store.open(run / "store/train")), weights=f"step {step:,}, training not finished", step=step,
+        unfinished=True, sha256=manifest.get("sha256"),
+    )  # fmt: skip
     model_config = _sizes(config, *(each.vocab_size for each in tokenizers))
+    made = {**manifest_of(config, model_config), **facts.as_manifest(), "files": {"model.safetensors": weights}}
     model = _model(model_config, folder / name, device)
     logger.info("%s: training is not finished; using the weights of step %s", run, f"{step:,}")
-    return Bundle(config, model, *tokenizers, manifest_of(config, model_config) | facts)
+    return Bundle(config, model, *tokenizers, made)
 
 
 def _whole(checkpoints: Path) -> Iterator[tuple[Path, dict[str, Any]]]:

@@ -10,16 +10,18 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, field_validator, model_validator
+from pydantic.fields import FieldInfo
 
 from dragoman.errors import ConfigError
+from dragoman.options import SearchOptions, must, nearest, no_switch_for_a_number, option, option_group, refusals
 
 PRESETS: dict[str, dict[str, Any]] = {
     "tiny": dict(d_model=128, d_ff=256, n_heads=4, n_encoder_layers=4, n_decoder_layers=4),
@@ -45,14 +47,10 @@ class Section(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    @model_validator(mode="before")
+    @field_validator("*", mode="before")
     @classmethod
-    def _refuse_switches(cls, data: Any) -> Any:
-        """``average: true`` would be an average of 1: no number is meant by a word."""
-        for name, field in cls.model_fields.items() if isinstance(data, Mapping) else ():
-            if isinstance(data.get(name), bool) and bool not in (field.annotation, *get_args(field.annotation)):
-                raise ValueError(f"{name} = {str(data[name]).lower()}: not a boolean setting; give a value")
-        return data
+    def _no_switch_for_a_number(cls, value: Any, info: Any) -> Any:
+        return no_switch_for_a_number(value, cls.model_fields[info.field_name].annotation)
 
 
 OF_TRANSFORMERS = (
@@ -111,7 +109,7 @@ class ModelOptions(Section):
         fields = dict(data)
         preset = fields.pop("preset")
         if not isinstance(preset, str) or preset not in PRESETS:
-            raise ValueError(f"model.preset = {preset!r} is unknown{_nearest(str(preset), PRESETS)}")
+            raise ValueError(f"model.preset must be one of {', '.join(PRESETS)}, got {preset!r}")
         return {**PRESETS[preset], **fields}
 
     @model_validator(mode="after")
@@ -192,7 +190,7 @@ class ModelConfig(ModelOptions):
         try:
             super().__init__(**fields)
         except ValidationError as error:
-            raise _readable(error, type(self), "") from None
+            raise _refused(error, type(self), "") from None
 
     @model_validator(mode="after")
     def _check_vocabularies(self) -> Self:
@@ -227,17 +225,15 @@ class Corpus(Section):
     @classmethod
     def _a_mark(cls, tag: str | None) -> str | None:
         if tag is not None and (not re.fullmatch(r"<[^<>\s\u2581]{1,60}>", tag) or RESERVED_TAG.fullmatch(tag)):
-            raise ValueError(
-                f"tag = {tag!r}: write one word in angle brackets, such as <bt>, that is no special symbol of a "
-                "tokenizer; a target language is said by tgt_lang"
-            )
+            # a target language has a tag of its own: tgt_lang
+            raise must("be one word in angle brackets, such as <bt>, that is no special symbol of a tokenizer")
         return tag
 
     @field_validator("src_lang", "tgt_lang")
     @classmethod
     def _a_code(cls, lang: str | None) -> str | None:
         if lang is not None and not re.fullmatch(r"[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*", lang):
-            raise ValueError(f"{lang!r} is no code of a language: write it as fr, deu or zh-CN")
+            raise must("be the code of a language, such as fr, deu or zh-CN")
         return lang
 
 
@@ -263,8 +259,6 @@ class OneFile(Corpus):
 
 
 TextFiles = PairOfFiles | OneFile
-
-_TAGGED: dict[str, type[Section]] = {"<pair>": PairOfFiles, "<file>": OneFile}
 
 
 def _tag(given: Any) -> str:
@@ -468,22 +462,22 @@ class LengthPenalty(NamedTuple):
         raise unknown("decode.length_penalty_form", self.form)
 
 
-class DecodeConfig(Section):
-    """How translations are searched for; the defaults are the paper's (section 6.1)."""
+@option_group
+class DecodeConfig(SearchOptions):
+    """How a run searches for translations where nobody says otherwise; the defaults are the paper's (section 6.1)."""
 
-    beam_size: int = setting(4, "unfinished hypotheses kept for each sentence; 1: greedy", ge=1, le=1000)
-    length_penalty: float = setting(0.6, "alpha of ((5 + n) / 6)^alpha", ge=0, le=10)
-    length_penalty_form: Literal["gnmt", "power"] = setting(
-        "gnmt", "`power` is n^alpha, which Hugging Face and CTranslate2 have"
-    )
-    patience: float | None = setting(
-        None,
-        "a sentence is done with N times `beam_size` finished translations; null: when nothing better can come",
-        gt=0,
-        le=1000,
-    )
-    max_extra_tokens: int = setting(50, "a translation has at most N subwords more than its source", ge=1, le=10_000)
-    batch_tokens: int = setting(4096, "rows times longest source of one decoding batch, beams not counted", ge=1)
+    beam_size: int = 4
+    length_penalty: float = 0.6
+    length_penalty_form: Literal["gnmt", "power"] = "gnmt"
+    batch_tokens: int = 4096
+    max_extra_tokens: Annotated[
+        int, option("Search", "A translation has at most N subwords more than its source.", ge=1, le=10_000)
+    ] = 50
+
+    def changed_by(self, options: SearchOptions) -> Self:
+        """Return these settings with those that ``options`` has instead."""
+        changes = options.of_group(SearchOptions)
+        return replace(self, **{name: value for name, value in changes.items() if value is not None})
 
     @property
     def penalty(self) -> LengthPenalty:
@@ -550,7 +544,7 @@ class Config(Section):
         try:
             return cls.model_validate(data)
         except ValidationError as error:
-            raise _readable(error, cls, f"{where}: ") from None
+            raise _refused(error, cls, f"{where}: ") from None
 
     @classmethod
     def from_yaml(cls, path: Path | str, overrides: Sequence[str] = ()) -> Self:
@@ -668,34 +662,30 @@ def _deep_copy(data: Mapping[str, Any]) -> dict[str, Any]:
     return {key: _deep_copy(value) if isinstance(value, Mapping) else value for key, value in data.items()}
 
 
-def _readable(error: ValidationError, root: type[BaseModel], prefix: str) -> ConfigError:
-    """One short line for each problem, in the words of the configuration file instead of pydantic's."""
-    lines = []
-    for problem in error.errors(include_url=False):
-        path = [str(part) if str(part).isprintable() else repr(part) for part in problem["loc"]]
-        name = ".".join(part for part in path if part not in (*_TAGGED, "<several>"))
-        if problem["type"] == "extra_forbidden":
-            known = _fields_at(root, path[:-1])
-            elsewhere = [setting for setting in settings_named(path[-1]) if setting != name]
-            meant = f". Did you mean {' or '.join(elsewhere)}?" if elsewhere else _nearest(path[-1], known)
-            lines.append(f"unknown setting {name}{meant}")
-        elif problem["type"] == "missing":
-            lines.append(f"{name} is missing")
-        elif problem["type"] == "value_error":
-            lines.append(str(problem["ctx"]["error"]))
-        elif problem["type"] == "model_type":
-            name = f"{name} = " if name else ""
-            lines.append(f"{name}{problem['input']!r}: this must be a section (a mapping of settings to values)")
-        else:
-            lines.append(f"{name} = {problem['input']!r}: {problem['msg'][0].lower()}{problem['msg'][1:]}")
-    return ConfigError(prefix + "; ".join(lines))
+def _refused(error: ValidationError, root: type[Any], prefix: str) -> ConfigError:
+    """Return the refusal of a configuration: every setting by its full name."""
+
+    def unknown_setting(path: Sequence[str]) -> str:
+        name = ".".join(path)
+        elsewhere = [setting for setting in settings_named(path[-1]) if setting != name]
+        meant = (
+            f"did you mean {' or '.join(elsewhere)}?" if elsewhere else nearest(path[-1], _names_at(root, path[:-1]))
+        )
+        return f"unknown setting {name}: {meant}"
+
+    return ConfigError(prefix + refusals(error.errors(include_url=False), unknown_setting))
 
 
-def all_settings(root: type[BaseModel], path: str = "") -> Iterator[str]:
-    """The settings below ``root``, each with all its parts, such as ``train.max_minutes``."""
-    for name in _fields_at(root, ()):
-        about = root.model_fields.get(name)
-        below = None if about is None else next(_models_in(about.annotation), None)
+def fields_of(section: type[Any]) -> dict[str, FieldInfo]:
+    """Return the declared settings of a section."""
+    return getattr(section, "model_fields", None) or section.__pydantic_fields__
+
+
+def all_settings(root: type[Any], path: str = "") -> Iterator[str]:
+    """Yield the settings below ``root``, each with all its parts, such as ``train.max_minutes``."""
+    for name in _names_at(root, ()):
+        about = fields_of(root).get(name)
+        below = None if about is None else section_in(about.annotation)
         if below is None:
             yield f"{path}{name}"
         else:
@@ -703,31 +693,30 @@ def all_settings(root: type[BaseModel], path: str = "") -> Iterator[str]:
 
 
 def settings_named(name: str) -> list[str]:
-    """The settings whose last part is ``name``."""
+    """Return the settings whose last part is ``name``."""
     return [setting for setting in all_settings(Config) if setting.split(".")[-1] == name]
 
 
-def _fields_at(root: type[BaseModel], path: Sequence[str]) -> list[str]:
-    """The names that may stand at ``path`` below ``root``."""
-    model: type[BaseModel] | None = root
+def _names_at(root: type[Any], path: Sequence[str]) -> list[str]:
+    """Return the names that may stand at ``path`` below ``root``."""
+    sections = [root]
     for key in path:
-        if key in _TAGGED or key == "<several>" or key.isdecimal():
-            model = _TAGGED.get(key, model)
-            continue
-        if model is None or key not in model.model_fields:
-            return []
-        model = next(_models_in(model.model_fields[key].annotation), None)
-    if model is None:
-        return []
-    return [*model.model_fields, *(["preset"] if issubclass(model, ModelOptions) else [])]
+        if not key.isdecimal():
+            inside = [fields_of(section)[key].annotation for section in sections if key in fields_of(section)]
+            sections = [section for annotation in inside for section in sections_in(annotation)]
+    names = dict.fromkeys(name for section in sections for name in fields_of(section))
+    return [*names, *(["preset"] if any(issubclass(section, ModelOptions) for section in sections) else [])]
 
 
-def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    for option in (annotation, *get_args(annotation)):
-        if isinstance(option, type) and issubclass(option, BaseModel):
-            yield option
+def section_in(annotation: Any) -> type[Any] | None:
+    """Return the section that a setting of this type is; None for a value, and for text in one of several forms."""
+    sections = list(sections_in(annotation))
+    return sections[0] if len(sections) == 1 else None
 
 
-def _nearest(name: str, known: Sequence[str] | Mapping[str, Any]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f". Did you mean {close[0]}?" if close else f". Known here: {', '.join(known)}"
+def sections_in(annotation: Any) -> Iterator[type[Any]]:
+    """Yield the sections that a type has anywhere."""
+    if isinstance(annotation, type) and issubclass(annotation, Section | SearchOptions):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from sections_in(inner)

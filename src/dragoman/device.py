@@ -5,16 +5,13 @@ from __future__ import annotations
 import functools
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import torch
 
 from dragoman.errors import ConfigError
-
-Precision = Literal["fp32", "bf16"]
-PRECISIONS = ("fp32", "bf16", "int8")
-"""Precisions of translation; training has fp32 and bf16."""
+from dragoman.options import PRECISIONS, not_among
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +23,7 @@ def resolve_device(name: str = "auto") -> torch.device:
         ConfigError: The name is unknown, or there is no GPU.
     """
     if name not in ("auto", "cpu", "cuda"):
-        raise ConfigError(f"device = {name!r} is unknown: use auto, cpu or cuda")
+        raise not_among("device", name, ("auto", "cpu", "cuda"))
     if name == "cuda" and not torch.cuda.is_available():
         raise ConfigError("device = 'cuda', but torch sees no GPU here: use cpu or auto")
     return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
@@ -38,7 +35,8 @@ def check_precision(precision: str, device: torch.device) -> None:
     Raises:
         ConfigError: It does not, or there is no such precision; the message names the alternatives.
     """
-    _check_known(precision, PRECISIONS)
+    if precision not in PRECISIONS:
+        raise not_among("precision", precision, PRECISIONS)
     if precision != "int8":
         return
     if device.type != "cpu":
@@ -57,12 +55,7 @@ def has_int8(device: torch.device) -> bool:
     return device.type == "cpu" and able and "onednn" in torch.backends.quantized.supported_engines
 
 
-def _check_known(precision: str, known: Sequence[str]) -> None:
-    if precision not in known:
-        raise ConfigError(f"precision = {precision!r} is unknown: use {', '.join(known[:-1])} or {known[-1]}")
-
-
-def resolve_precision(name: str, device: torch.device) -> Precision:
+def resolve_precision(name: str, device: torch.device) -> Literal["fp32", "bf16"]:
     """Return the precision of training; ``auto`` is bf16 where that is natively supported and faster, else fp32.
 
     bf16 that is asked for is used on any CPU; one without native support logs a warning, once, that it will be slow.
@@ -70,7 +63,8 @@ def resolve_precision(name: str, device: torch.device) -> Precision:
     Raises:
         ConfigError: The name is unknown, or bf16 is asked for and the GPU lacks it.
     """
-    _check_known(name, ("auto", "fp32", "bf16"))
+    if name not in ("auto", "fp32", "bf16"):
+        raise not_among("precision", name, ("auto", "fp32", "bf16"))
     if device.type == "cuda":
         able = torch.cuda.is_bf16_supported(including_emulation=False)
         if name == "bf16" and not able:

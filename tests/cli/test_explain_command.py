@@ -49,7 +49,7 @@ def test_a_folder_gets_the_page_and_every_figure(found: Trace, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    (["--out", "a.jpeg"], ".html"), (["--show", "everything"], "alignment, cross, encoder, decoder, candidates"),
+    (["--out", "a.jpeg"], ".html"), (["--show", "everything"], "show must be alignment, cross, encoder, decoder or"),
 ])  # fmt: skip
 def test_refusals_come_before_the_work(
     command: Callable[..., Any], tmp_path: Path, options: list[str], message: str

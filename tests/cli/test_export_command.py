@@ -112,8 +112,8 @@ def test_two_processes_that_export_to_one_place_both_succeed(run: Path, tmp_path
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--to", "word"], "--to 'word' is unknown: use ctranslate2"),
-        (["--to", "ctranslate2", "--quantization", "int4"], "quantization = 'int4' is unknown"),
+        (["--to", "word"], "to must be ctranslate2, huggingface, argos, page or onnx, got 'word'"),
+        (["--to", "ctranslate2", "--quantization", "int4"], "quantization must be float32"),
         (["--to", "ctranslate2", "--ref", "x"], "--ref, --json, --require and --target need --check"),
         (["--to", "ctranslate2", "--json"], "--ref, --json, --require and --target need --check"),
         (["--to", "ctranslate2", "--out", "/"], "already exists and is not an export"),

@@ -63,7 +63,7 @@ def test_a_setting_without_its_section_is_named_with_it(command: Command, tmp_pa
     for name in ("a", "b"):
         (tmp_path / name).write_text("x\n" * 300, encoding="utf-8")
     done = command("train", "--src", "a", "--tgt", "b", "--out", "r", "--set", "max_minutes=5", cwd=tmp_path)
-    assert "unknown setting max_minutes. Did you mean train.max_minutes?" in done.error
+    assert "unknown setting max_minutes: did you mean train.max_minutes?" in done.error
 
 
 def test_a_text_for_a_file_and_a_file_for_a_text_are_told_apart(command: Command, tmp_path: Path) -> None:

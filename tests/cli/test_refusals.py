@@ -101,17 +101,17 @@ def test_training_refuses_a_truncated_archive(refused: Callable[..., str], folde
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        (["--set", "model.n_head=3"], "unknown setting model.n_head. Did you mean model.n_heads|n_heads?"),
-        (["--set", "train.max_step=3"], "Did you mean max_steps?"),
-        (["--set", "modle.d_model=3"], "unknown setting modle. Did you mean model?"),
+        (["--set", "model.n_head=3"], "unknown setting model.n_head: did you mean model.n_heads|n_heads?"),
+        (["--set", "train.max_step=3"], "did you mean max_steps?"),
+        (["--set", "modle.d_model=3"], "unknown setting modle: did you mean model?"),
         (["--set", "train.max_steps"], "write section.key=value"),
-        (["--set", "train.max_steps=0"], "train.max_steps = 0: input should be greater than or equal to 1"),
-        (["--set", "train.max_steps=many"], "train.max_steps = 'many'"),
-        (["--set", "train.batch_tokens=-5"], "train.batch_tokens = -5"),
+        (["--set", "train.max_steps=0"], "train.max_steps must be 1 or more, got 0"),
+        (["--set", "train.max_steps=many"], "train.max_steps must be a whole number, got 'many'"),
+        (["--set", "train.batch_tokens=-5"], "train.batch_tokens must be 1 or more, got -5"),
         (["--set", "train.batch_tokens=4"], "more than batch_tokens = 4. Set batch_tokens to at least"),
         (["--set", "model.n_heads=7"], "model.n_heads = 7 does not divide model.d_model = 128"),
         (["--set", "model.d_model=7", "--set", "model.n_heads=7"], "model.d_model = 7 is odd"),
-        (["--set", "model.preset=huge"], "model.preset = 'huge' is unknown"),
+        (["--set", "model.preset=huge"], "model.preset must be one of tiny, small,"),
         (
             ["--set", "model.d_model=65536", "--set", "model.d_ff=1048576", "--set", "model.n_encoder_layers=100"],
             "GiB to be trained, and there are",
@@ -119,8 +119,8 @@ def test_training_refuses_a_truncated_archive(refused: Callable[..., str], folde
         (["--set", "model.n_decoder_layers=0"], "a translator needs both"),
         (["--set", "data.tokenizer.joint=false"], "model.share_embeddings = 'all' needs one vocabulary"),
         (["--set", "data.tokenizer.vocab_size=100"], "tokenizer.vocab_size = 100 is too small: this text needs"),
-        (["--set", "train.schedule=linear"], "train.schedule = 'linear'"),
-        (["--set", "train.device=tpu"], "train.device = 'tpu'"),
+        (["--set", "train.schedule=linear"], "train.schedule must be noam, inverse_sqrt or cosine, got 'linear'"),
+        (["--set", "train.device=tpu"], "train.device must be auto, cpu or cuda, got 'tpu'"),
         (
             ["--set", "data.max_tokens=1"],
             "no pair left after filtering: 119 pairs read, 0 kept; dropped: 119 too long",
@@ -151,9 +151,9 @@ def test_training_refuses_settings_that_are_unknown_or_impossible(
         ("just words", "the top level must contain only task and the sections model, data, train, decode"),
         ("model: {preset: tiny}", "data.train is missing"),
         ("data: {train: {src: train.en}}", "data.train.tgt is missing"),
-        ("data: {train: {src: train.en, tgt: train.de}}\ntrian: {}", "unknown setting trian. Did you mean train?"),
-        ("data: {trian: {src: a, tgt: b}}", "unknown setting data.trian. Did you mean train?"),
-        ("data: {train: {src: train.en, tgt: train.de}}\ntrain: {shedule: noam}", "Did you mean schedule?"),
+        ("data: {train: {src: train.en, tgt: train.de}}\ntrian: {}", "unknown setting trian: did you mean train?"),
+        ("data: {trian: {src: a, tgt: b}}", "unknown setting data.trian: did you mean train?"),
+        ("data: {train: {src: train.en, tgt: train.de}}\ntrain: {shedule: noam}", "did you mean schedule?"),
         ("data: {train: 7}", "data.train"),
     ],
 )
@@ -301,8 +301,8 @@ def test_translating_refuses_what_is_no_run_and_what_is_no_text(
     assert "neither a run nor a bundle" in refused("translate", "train.en")
     assert "nothing.txt: no such file" in refused("translate", tiny_run, "nothing.txt")
     assert "is a folder; give the path of a text file in it" in refused("translate", tiny_run, ".")
-    assert "beam_size = 0" in refused("translate", tiny_run, "--beam-size", "0", stdin=b"a\n")
-    assert "device = 'tpu' is unknown: use auto, cpu or cuda" in refused("translate", tiny_run, "--device", "tpu")
+    assert "beam_size must be 1 or more, got 0" in refused("translate", tiny_run, "--beam-size", "0", stdin=b"a\n")
+    assert "device must be auto, cpu or cuda, got 'tpu'" in refused("translate", tiny_run, "--device", "tpu")
     assert "leave out one of them" in refused("translate", tiny_run, "train.en", "-i")
     assert "--out needs a FILE" in refused("translate", tiny_run, "--out", "x")
     assert "--restart starts the file of --out again" in refused("translate", tiny_run, "train.en", "--restart")

@@ -111,9 +111,9 @@ def test_a_configuration_has_one_text_or_a_list(tmp_path: Path, given: object, t
     ("given", "message"),
     [
         ([], "data.train = []"),
-        ([7], "data.train.0 = 7: this must be a section"),
+        ([7], "data.train.0 must be a section (a mapping of settings to values), got 7"),
         ([{"src": "a"}], "data.train.0.tgt is missing"),
-        ({"file": "a.tsv", "colums": "en,de"}, "unknown setting data.train.colums. Did you mean columns?"),
+        ({"file": "a.tsv", "colums": "en,de"}, "unknown setting data.train.colums: did you mean columns?"),
         ({"file": "a.tsv", "columns": "en"}, "data.train.columns"),
         ({"file": "a.tsv", "widht": 2}, "unknown setting data.train.widht"),
     ],

@@ -236,7 +236,7 @@ def test_a_model_of_several_languages_is_told_which(several_run: Path, mono: tup
         (dict(forward="run", src="x.en", out="."), ": holds files that no augmentation wrote"),
         (dict(forward="run", src="x.en", held_out="none.de"), "none.de: no such file"),
         (dict(forward="run", src="x.en", forward_tag="bt"), "tag = 'bt': write one word in angle brackets"),
-        (dict(forward="run", src="x.en", weight=0.0), "weight = 0.0 must be above 0"),
+        (dict(forward="run", src="x.en", weight=0.0), "weight must be above 0, got 0.0"),
         (dict(forward="run", src="x.en", n_best=3, beam_size=2), "--n-best 3 needs a beam of as many"),
         (dict(forward="run", src="x.en", top_k=2), "top_k: only for sampling"),
         (dict(forward="run", src="x.en", to="it"), "--to it says what is trained on, and --forward .*en -> de"),

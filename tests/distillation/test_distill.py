@@ -133,8 +133,8 @@ def test_another_call_is_refused_and_changes_nothing(
         (dict(with_references=True), "--with-references needs the references"),
         (dict(best_of=5, beam_size=2, ref="short.de"), "--best-of 5 needs a beam of as many"),
         (dict(valid_src="x.fr"), "give both sides of the validation text"),
-        (dict(preset="students"), "model.preset = 'students' is unknown. Did you mean student"),
-        (dict(overrides=["model.dropuot=0.1"]), "unknown setting model.dropuot. Did you mean dropout"),
+        (dict(preset="students"), "model.preset must be one of tiny, small, student"),
+        (dict(overrides=["model.dropuot=0.1"]), "unknown setting model.dropuot: did you mean dropout"),
         (dict(shrink=1), "--shrink 1: the teacher has 1 decoder layers; name fewer"),
         (dict(shrink=1, preset="student-tiny"), "--shrink takes the teacher's sizes"),
         (dict(out="."), "holds a run that no distillation began"),
@@ -222,7 +222,7 @@ def test_a_teacher_of_several_languages_has_a_student_of_one(
     given: dict[str, Any] = dict(src=text[0], ref=tmp_path / "more.fr", **FEW)
     refusals: list[tuple[dict[str, Any], str]] = [
         ({}, r"translates into 2 languages: choose one with to \(de, fr\)"),
-        (dict(to="it"), "to = 'it' is unknown: use one of de, fr"),
+        (dict(to="it"), "to must be de or fr, got 'it'"),
         (
             dict(to="fr", shrink=1),
             "--shrink keeps the subwords of .*, whose sources say one of several target languages",

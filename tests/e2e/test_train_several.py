@@ -47,9 +47,9 @@ def test_it_must_be_asked_for_a_language_that_it_knows(run: Path, tmp_path: Path
     ):
         with pytest.raises(ConfigError, match=r"translates into 2 languages: choose one with to \(de, fr\)"):
             ask()
-        with pytest.raises(ConfigError, match="to = 'it' is unknown: use one of de, fr"):
+        with pytest.raises(ConfigError, match="to must be de or fr, got 'it'"):
             ask(to="it")
-    with pytest.raises(ConfigError, match="from = 'cs': this model translates from en"):
+    with pytest.raises(ConfigError, match="from_lang must be en, got 'cs'"):
         translator.translate("the dog", to="fr", from_lang="cs")
 
 

@@ -64,7 +64,7 @@ def test_a_row_of_zeros_has_a_scale_too() -> None:
 
 
 def test_what_a_machine_lacks_is_one_line_that_says_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConfigError, match=r"^precision = 'fp16' is unknown: use fp32, bf16 or int8$"):
+    with pytest.raises(ConfigError, match=r"^precision must be fp32, bf16 or int8, got 'fp16'$"):
         check_precision("fp16", CPU)
     with pytest.raises(ConfigError, match="the device is cuda: use fp32 or bf16"):
         check_precision("int8", torch.device("cuda"))

@@ -79,8 +79,9 @@ def test_very_short_sentences_are_bounded_too(serving: Callable[..., Any]) -> No
 
 
 def test_every_option_of_translating_is_an_option_of_a_request(live: Any) -> None:
+    from dragoman.options import json_schema
     from dragoman.serving.service import OF_THE_PAIR, OF_THE_SERVER
-    from dragoman.translation.options import TranslateOptions, json_schema
+    from dragoman.translation.options import TranslateOptions
 
     spec = live("/spec").json
     request = spec["components"]["schemas"]["TranslateRequest"]["properties"]
@@ -306,7 +307,7 @@ def test_a_body_that_is_no_json_is_said_to_be_none(live: Any, route: str, body: 
 def test_what_a_text_must_be_is_said_once(live: Any) -> None:
     for text in (7, None, {}, [1], [None]):
         message = live("/v1/translate", {"text": text}).json["error"]["message"]
-        assert message == "text must be a text or a list of texts"
+        assert message == f"text must be a text or a list of texts, got {text!r}"
 
 
 def test_a_form_of_a_hundred_thousand_fields_is_refused_at_once(live: Any) -> None:

@@ -19,6 +19,7 @@ import dragoman
 from dragoman.bundle import load_bundle
 from dragoman.errors import BundleError, ConfigError, DragomanError
 from dragoman.files import check_sealed
+from dragoman.options import json_schema
 from dragoman.toolkits import NAMES
 from dragoman.toolkits import choice as engines
 from dragoman.toolkits import export as exports
@@ -26,7 +27,7 @@ from dragoman.toolkits.ctranslate2.search import CTranslate2
 from dragoman.toolkits.engine import Alive, Found, Models, Needs, Progress, SearchSettings, Segment
 from dragoman.toolkits.export import kept
 from dragoman.toolkits.ours.search import Torch
-from dragoman.translation.options import TranslateOptions, json_schema
+from dragoman.translation.options import TranslateOptions
 from dragoman.translation.translator import Translator
 
 
@@ -129,7 +130,7 @@ def test_auto_says_what_it_took_and_why(
 
 
 def test_an_unknown_engine_is_refused(tiny_run: Path) -> None:
-    with pytest.raises(ConfigError, match="engine = 'onnx' is unknown: use torch, ctranslate2, auto"):
+    with pytest.raises(ConfigError, match="engine must be torch, ctranslate2 or auto, got 'onnx'"):
         Translator.load(tiny_run, "cpu").translate(["the dog"], engine="onnx")
     with pytest.raises(ConfigError, match="workers = 0 must be 1 or more"):
         Translator.load(tiny_run, "cpu").translate(["the dog"], engine="ctranslate2", workers=0)
@@ -292,9 +293,9 @@ def test_nothing_else_is_overwritten(run: Path, tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="already exists and is not an export; choose another --out"):
             dragoman.export(run, out=out)
     assert (tmp_path / "mine/thesis.txt").read_text() == "years"
-    with pytest.raises(ConfigError, match="--to 'word' is unknown: use ctranslate2"):
+    with pytest.raises(ConfigError, match=r"to must be ctranslate2, .*, got 'word'"):
         dragoman.export(run, "word")
-    with pytest.raises(ConfigError, match="quantization = 'int3' is unknown"):
+    with pytest.raises(ConfigError, match=r"quantization must be .*, got 'int3'"):
         dragoman.export(run, quantization="int3")
     assert exports.home(run, "ctranslate2", "int3").parent.exists() is False
 
@@ -406,6 +407,7 @@ class Shouting:
 def shouting(monkeypatch: pytest.MonkeyPatch) -> type[Shouting]:
     """The class of a third engine that is known by its name."""
     monkeypatch.setitem(engines.ENGINES, Shouting.name, Shouting)
+    monkeypatch.setattr("dragoman.toolkits.NAMES", (*NAMES, Shouting.name))
     monkeypatch.setattr(Shouting, "loaded", [])
     monkeypatch.setattr(Shouting, "closed", [])
     return Shouting
@@ -455,7 +457,7 @@ def test_a_third_engine_is_refused_what_it_cannot_do(tiny_run: Path, shouting: t
     translator = Translator.load(tiny_run, "cpu")
     with pytest.raises(ConfigError, match="engine = 'shouting' cannot do sampling"):
         translator.translate(["the dog"], engine="shouting", sample=True)
-    with pytest.raises(ConfigError, match="engine = 'onnx' is unknown: use torch, ctranslate2, shouting, auto"):
+    with pytest.raises(ConfigError, match="engine must be torch, ctranslate2, shouting or auto, got 'onnx'"):
         translator.translate(["the dog"], engine="onnx")
     assert shouting.loaded == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import io
 import json
 import random
@@ -119,7 +120,7 @@ def test_200_sentences_of_a_trained_model_are_translated_alike(
     ids = bundle.src_tokenizer.encode(lines)
     assert page.n_cut_differently(lines, ids) == 0
     for beam_size in (1, 4):
-        decode = bundle.config.decode.model_copy(update={"beam_size": beam_size})
+        decode = dataclasses.replace(bundle.config.decode, beam_size=beam_size)
         ours = search_all(bundle.model, ids, decode, CPU)
         theirs = page.search([Segment(ids=row) for row in ids], SearchSettings(decode=decode)).hypotheses
         assert sum(a[0].ids == b[0].ids for a, b in zip(ours, theirs, strict=True)) == 200

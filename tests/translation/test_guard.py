@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 from collections.abc import Callable, Sequence
@@ -392,7 +393,7 @@ def test_the_second_choice_of_the_model_is_found(obstinate: Callable[..., Transl
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_the_end_can_be_kept_from_coming_at_once(obstinate: Callable[..., Translator], beam_size: int) -> None:
     translator = obstinate("", "der hund sieht heute")
-    config = translator.config.decode.model_copy(update={"beam_size": beam_size})
+    config = dataclasses.replace(translator.config.decode, beam_size=beam_size)
     spelling = Spelling(translator.tgt_tokenizer.spelled)
 
     def n_tokens(least: int) -> int:

@@ -63,7 +63,7 @@ def test_the_n_best_come_with_their_scores_best_first(translator: Translator) ->
         assert [each.score for each in everyone] == sorted((each.score for each in everyone), reverse=True)
         assert all(each.n_tokens > 0 and each.log_prob < 0 for each in everyone)
     assert found[-1] == Translation("", 0.0, 0)
-    with pytest.raises(ConfigError, match=r"n_best = 9 must lie between 1 and beam_size = 4"):
+    with pytest.raises(ConfigError, match=r"n_best must be at most beam_size = 4, got 9"):
         translator.translate(SENTENCES, n_best=9)
     assert len(translator.translate([LONG], n_best=2)[0].alternatives) == 1
 
@@ -296,7 +296,7 @@ def test_scoring_is_planned_once_and_what_is_impossible_is_refused_then(translat
     pairs = ["the dog", "a cat"], ["der hund", "ein katze"]
     plan = translator.plan_scoring(alignments=True, length_penalty=0.0)
     assert plan.score(*pairs) == translator.score(*pairs, alignments=True, length_penalty=0.0)
-    with pytest.raises(ConfigError, match="precision = 'int8' is unknown: use fp32 or bf16"):
+    with pytest.raises(ConfigError, match="precision must be fp32 or bf16, got 'int8'"):
         translator.plan_scoring(precision="int8")
     with pytest.raises(ConfigError, match="beam_size has no effect on scoring"):
         translator.plan_scoring(beam_size=2)
@@ -344,7 +344,7 @@ def test_bf16_is_nearly_the_same(translator: Translator) -> None:
     assert same > 0.8 * len(sources)
     assert [one.score for one in half] != [one.score for one in full]  # it is another arithmetic
     assert [one.score for one in half] == pytest.approx([one.score for one in full], abs=0.5)
-    with pytest.raises(ConfigError, match="use fp32, bf16 or int8"):
+    with pytest.raises(ConfigError, match="precision must be fp32, bf16 or int8, got"):
         translator.translate(sources, precision="fp16")
 
 

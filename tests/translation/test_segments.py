@@ -224,7 +224,7 @@ def test_the_confidence_of_a_line_is_the_mean_of_its_sentences_and_a_fault_in_on
 
 
 def test_an_impossible_number_of_sentences_is_refused(reseal: Any) -> None:
-    with pytest.raises(BundleError, match="usual_src_sentences = 0 in its manifest must be"):
+    with pytest.raises(BundleError, match="usual_src_sentences must be 1 or more, got 0 in its manifest"):
         load_bundle(reseal({"usual_src_sentences": 0}))
 
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic.dataclasses import dataclass
-
-from dragoman.translation.options import Options, option
+from dragoman.options import DeviceOptions, Options, option, option_group
 
 
-@dataclass(frozen=True, kw_only=True)
-class Machines(Options):
+@option_group
+class Machines(DeviceOptions):
     """The machines that translate: one device of this machine, or those of a Ray cluster."""
 
-    device: Annotated[str, option("Speed", "Device: auto, cpu or cuda.")] = "auto"
     ray: Annotated[
         str | None,
         option(
@@ -28,7 +25,7 @@ class Machines(Options):
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_group
 class FolderOptions(Options):
     """Options of a folder of shards."""
 

@@ -20,9 +20,10 @@ from dragoman.bulk.options import FolderOptions, Machines
 from dragoman.bulk.record import FinishedShard, Record, open_record
 from dragoman.bulk.shards import Folders, Shard, shard_names
 from dragoman.errors import ConfigError
+from dragoman.options import Options, takes
 from dragoman.progress import repeated
 from dragoman.translation.notes import QUIET, Events
-from dragoman.translation.options import Options, TranslateOptions, takes
+from dragoman.translation.options import TranslateOptions
 from dragoman.translation.resumable import forget
 
 POLL_S = 1.0

@@ -54,8 +54,8 @@ COMMANDS = {
     "distill": About(
         "distill:distill",
         "Train a small, fast student on what a trained run translates, and measure it beside its teacher.\n\n"
-        "After an interruption the same command resumes. The student is an ordinary run; translate and serve it with "
-        "--fast.",
+        "Options of search, speed and languages are the teacher's. After an interruption the same command resumes. The "
+        "student is an ordinary run; translate and serve it with --fast.",
         (
             "dragoman distill runs/first --src train.en --ref train.de --out runs/student",
             "dragoman distill runs/first --src train.en --mono news.en --minutes 30 --out runs/student",

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import typer
 
 from dragoman.cli.completion import settings
-from dragoman.translation.options import Options, default_of
+from dragoman.options import Options, declaration_of, default_of
 
 F = TypeVar("F", bound=Callable[..., None])
 
@@ -25,7 +25,7 @@ def with_options(
 
     Without any names it gets all but those of ``without``. Of several declarations the lowest comes first in its help.
 
-    A bool that is true by default becomes ``--no-NAME``; a list may be repeated. A value is checked by the declaration.
+    A bool that is true by default becomes ``--no-NAME``; a list may be repeated. The declaration checks the values.
     """
 
     taken = names or tuple(name for name in declared.names() if name not in without)
@@ -57,38 +57,40 @@ def with_options(
 
 
 def _field(declared: type[Options], name: str) -> dataclasses.Field[Any]:
-    return next(each for each in dataclasses.fields(declared) if each.name == name)  # type: ignore[arg-type]
+    return next(each for each in dataclasses.fields(declared) if each.name == name)
 
 
 def _parameter(declared: type[Options], name: str) -> inspect.Parameter:
-    kind, *about = get_args(get_type_hints(declared, include_extras=True)[name])
-    told = next(each for each in about if hasattr(each, "json_schema_extra"))
+    kind = _kind(get_type_hints(declared)[name])
+    about: Any = declaration_of(declared, name)
     default = default_of(_field(declared, name))
-    flag = told.json_schema_extra.get("flag", "--" + name.replace("_", "-"))
+    flag = about.json_schema_extra.get("flag", "--" + name.replace("_", "-"))
     if kind is bool:
         flag = f"--no-{flag[2:]}" if default else flag
-        text = told.description if not default else f"Do not {told.description[0].lower()}{told.description[1:]}"
-        shown = typer.Option(flag, help=text, rich_help_panel=told.json_schema_extra["group"])
+        text = about.description if not default else f"Do not {about.description[0].lower()}{about.description[1:]}"
+        shown = typer.Option(flag, help=text, rich_help_panel=about.json_schema_extra["group"])
         annotation: Any = Annotated[bool, shown]
         default = False
     else:
         completes = settings if flag == "--set" else None
         shown = typer.Option(
-            flag, help=told.description, metavar=told.json_schema_extra.get("metavar"), autocompletion=completes,
-            rich_help_panel=told.json_schema_extra["group"],
+            flag, help=about.description, metavar=about.json_schema_extra.get("metavar", METAVARS.get(kind)),
+            autocompletion=completes, rich_help_panel=about.json_schema_extra["group"],
         )  # fmt: skip
-        default = None if default in ((), "") else default
-        annotation = Annotated[_typed(kind), shown]
+        typed = str if kind in METAVARS or get_origin(kind) is Literal else kind
+        annotation = Annotated[typed | None, shown]
+        default = None if default in ((), "", None) else str(default) if typed is str else default
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _typed(kind: Any) -> Any:
-    """What a command line takes for a declared type."""
-    if kind is Any:
-        return Path | None
-    if get_origin(kind) is Literal:
-        return str
-    choices: Sequence[Any] = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
-    if get_origin(choices[0]) is tuple and get_args(choices[0])[-1] is Ellipsis:
-        return list[str] | None
-    return choices[0] | None if len(choices) > 1 or choices[0] is str else choices[0]
+METAVARS = {int: "N", float: "NUM"}
+"""Numbers are text to the command line: their declaration reads and refuses them, as everywhere."""
+
+
+def _kind(annotation: Any) -> Any:
+    """Return the type of a declared option's value on the command line, without None."""
+    if annotation is Any:
+        return Path
+    is_union = get_origin(annotation) in (Union, types.UnionType)
+    kind = get_args(annotation)[0] if is_union else annotation
+    return list[str] if get_origin(kind) is tuple and get_args(kind)[-1] is Ellipsis else kind

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dragoman.cli.completion import settings
+from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.errors import ConfigError
+from dragoman.options import not_among
 from dragoman.progress import Ticker
+from dragoman.training.options import OverrideOptions
 
 if TYPE_CHECKING:
     from dragoman.translation.translator import Translator
@@ -44,16 +46,14 @@ RECIPE: dict[str, Any] = {
 }  # fmt: skip
 
 
+@with_options(OverrideOptions)
 def demo(
+    options: OverrideOptions,
     tgt_lang: Annotated[str, typer.Option("--to", help="Target language: de (German) or zh (Chinese).")] = "de",
     out: Annotated[Path | None, typer.Option(help="Run folder (default: runs/demo or runs/demo-zh).")] = None,
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option("--set", autocompletion=settings, metavar="A.B=C", help="Override a setting; may be repeated."),
-    ] = None,
 ) -> None:
     """``dragoman demo``; its help is in ``cli/commands.py``."""
-    signal = run_demo(tgt_lang, out, overrides or ())
+    signal = run_demo(tgt_lang, out, options.overrides)
     if signal is not None:
         raise typer.Exit(128 + signal)
 
@@ -70,7 +70,7 @@ def run_demo(tgt_lang: str = "de", out: Path | None = None, overrides: Sequence[
     from dragoman.config import Config, with_overrides
 
     if tgt_lang not in LANGUAGES:
-        raise ConfigError(f"--to {tgt_lang}: the embedded corpus translates English to {' or '.join(LANGUAGES)}")
+        raise not_among("to", tgt_lang, LANGUAGES)
     run = out or Path("runs/demo" if tgt_lang == "de" else f"runs/demo-{tgt_lang}")
     if any((run / name).exists() for name in ("config.yaml", "checkpoints", "bundle")):
         raise ConfigError(f"{run} already holds a run: delete it, or choose another --out")

@@ -8,18 +8,18 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.completion import settings
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
-from dragoman.doctor.options import ExaminedText
+from dragoman.doctor.options import ExaminedSettings, ExaminedText
 from dragoman.errors import ConfigError
 from dragoman.progress import say
-from dragoman.training.options import two_columns
 
 
 @with_options(ExaminedText)
+@with_options(ExaminedSettings, into="settings")
 def doctor(
     options: ExaminedText,
+    settings: ExaminedSettings,
     what: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -28,16 +28,7 @@ def doctor(
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Also write a report with figures to DIR/doctor.html.")] = None,
-    memory: Annotated[
-        float | None,
-        typer.Option(min=0.01, help="Memory available for training, in GiB (default: all of the GPU or machine)."),
-    ] = None,
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option("--set", autocompletion=settings, metavar="A.B=C", help="Override a setting; may be repeated."),
-    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as one JSON object.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print only errors on stderr.")] = False,
 ) -> None:
     """``dragoman doctor``; its help is in ``cli/commands.py``."""
     with loading():
@@ -49,11 +40,11 @@ def doctor(
     if out is not None:
         check_page_folder(out)
     if what and (what[0] / "config.yaml").is_file():
-        if len(what) > 1 or options != ExaminedText() or memory is not None or overrides is not None:
+        if len(what) > 1 or options != ExaminedText() or settings.memory is not None or settings.overrides:
             raise ConfigError(f"{what[0]} is a run: name it alone, or give text files or a configuration without it")
         diagnosis = diagnose_run(what[0])
     else:
-        columns = two_columns(options.columns)
+        columns = options.two_columns
         config, named = config_and_texts(what or (), columns)
         refuse_stray_columns(columns, named)
         texts = {**options.sets}
@@ -62,7 +53,7 @@ def doctor(
         if named:
             texts["train"] = named
         with at_ctrl_c(lambda: "before all text was read: nothing is reported"):
-            diagnosis = diagnose_text(config, texts, overrides or (), memory, quiet)
+            diagnosis = diagnose_text(config, texts, settings.overrides, settings.memory, settings.quiet)
     if out is not None:
         say(str(write_page(diagnosis.as_page(), out)))
         if missing := no_figures():

@@ -14,10 +14,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 KEPT = 256
-"""So many compiled products: training and searching choose few shapes, which come back, and all find room."""
+"""Number of compiled products to keep: training and searching choose few shapes, which come back, and all find room."""
 
 PRODUCTS = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
-"""Both keep compiled products, up to 1,024 if not told otherwise."""
+"""Variables by which oneDNN, and torch's layer above it, keep compiled products of up to N shapes, 250 KiB each.
+
+Both are read once, when the first product is computed, and are 1,024 where they are not set: as text has many shapes,
+memory grows for hours then. A long-lived program that imports dragoman may set them too; the library does not.
+"""
 
 MALLOPT = {-1: 2**31 - 1, -2: 2**26, -3: 2**25}
 """glibc's M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD (whose greatest value this is), in bytes."""

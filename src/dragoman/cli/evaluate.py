@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from pydantic.dataclasses import dataclass
 
 from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.errors import ConfigError
+from dragoman.options import DeviceOptions, option, option_group
 from dragoman.progress import say
-from dragoman.translation.options import Options, TranslateOptions, option
+from dragoman.translation.options import TranslateOptions
 
 if TYPE_CHECKING:
     from dragoman.evaluation.evaluate import Compared, Evaluation
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from dragoman.evaluation.stress import Stressed
 
 
-@dataclass(frozen=True, kw_only=True)
-class TestSet(Options):
+@option_group
+class TestSet(DeviceOptions):
     """What is scored, by what, and where the scores go."""
 
     ref: Annotated[
@@ -48,7 +48,6 @@ class TestSet(Options):
     ] = None
     out: Annotated[Path | None, option("Output", "Also write the translations to this file.")] = None
     as_json: Annotated[bool, option("Output", "Print the scores as one JSON object.", flag="--json")] = False
-    device: Annotated[str, option("Speed", "Device: auto, cpu or cuda.")] = "auto"
 
 
 @with_options(

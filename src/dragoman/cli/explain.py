@@ -12,12 +12,15 @@ from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import loading
 from dragoman.errors import ConfigError
+from dragoman.options import DeviceOptions
 from dragoman.translation.options import TranslateOptions
 
 
 @with_options(TranslateOptions, "to")
+@with_options(DeviceOptions, into="machine")
 def explain(
     options: TranslateOptions,
+    machine: DeviceOptions,
     run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Sentence to translate.")],
     out: Annotated[
@@ -31,7 +34,6 @@ def explain(
         str | None, typer.Option(help="Translation to explain instead of the model's own (forced decoding).")
     ] = None,
     subwords: Annotated[bool, typer.Option("--subwords", help="Draw subwords instead of words.")] = False,
-    device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")] = "auto",
 ) -> None:
     """``dragoman explain``; its help is in ``cli/commands.py``."""
     if os.path.isfile(text):  # noqa: PTH113  (a text may be too long for a path)
@@ -43,7 +45,7 @@ def explain(
 
     check(out, show)
     with loading(run):
-        translator = Translator.load(run, device)
+        translator = Translator.load(run, machine.device)
     found = run_explain(translator, text, target, to=options.to)
     print(found.translation)
     for path in write(found, out, show, subwords):

@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from dragoman.cli.completion import among, runs
+from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.errors import ConfigError
+from dragoman.options import DeviceOptions
 from dragoman.toolkits import FORMATS
 
 if TYPE_CHECKING:
     from dragoman.toolkits.table import Answers
 
 
+@with_options(DeviceOptions, into="machine")
 def export(
+    machine: DeviceOptions,
     run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
     to: Annotated[
         str,
@@ -49,7 +53,6 @@ def export(
     target: Annotated[
         str | None, typer.Option(help="With --check: target language, of a model with several, such as fr.")
     ] = None,
-    device: Annotated[str, typer.Option(help="With --check: device (auto, cpu or cuda).")] = "auto",
 ) -> None:
     """``dragoman export``; its help is in ``cli/commands.py``."""
     with loading():
@@ -60,7 +63,9 @@ def export(
     if check is None:
         print(exports.export(run, to, out, quantization))
     else:
-        _export_and_compare(run, to, out, quantization, Comparison(check, ref, as_json, require or [], target, device))
+        _export_and_compare(
+            run, to, out, quantization, Comparison(check, ref, as_json, require or [], target, machine.device)
+        )
 
 
 class Comparison(NamedTuple):

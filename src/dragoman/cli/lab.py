@@ -8,12 +8,18 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.completion import among, runs
+from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.lab import EXPERIMENTS
+from dragoman.options import DeviceOptions, QuietOptions
 from dragoman.progress import Ticker, clear, has_live_line
 
 
+@with_options(DeviceOptions, into="machine")
+@with_options(QuietOptions, into="loudness")
 def lab(
+    machine: DeviceOptions,
+    loudness: QuietOptions,
     name: Annotated[
         str | None,
         typer.Argument(
@@ -38,8 +44,6 @@ def lab(
             help="Trained model to examine (default: a small one trained for the experiment).",
         ),
     ] = None,
-    device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")] = "auto",
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print only errors on stderr.")] = False,
 ) -> None:
     """``dragoman lab``; its help is in ``cli/commands.py``."""
     if name is None:
@@ -61,10 +65,10 @@ def lab(
         quick=quick,
         config=None if config is None else Config.from_yaml(config),
         run=run,
-        device=resolve_device(device),
-        say=Ticker(quiet).say,
+        device=resolve_device(machine.device),
+        say=Ticker(loudness.quiet).say,
     )
-    seconds = Ticker(quiet or not has_live_line()).task("at work", keep=False)
+    seconds = Ticker(loudness.quiet or not has_live_line()).task("at work", keep=False)
     with at_ctrl_c(lambda: f"before the end: what was finished is in {out}, and the same command goes on"), seconds:
         for record in run_all(out, given) if name == "all" else (run_experiment(name, out, given),):
             clear()

@@ -14,6 +14,7 @@ import typer
 from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
+from dragoman.options import DeviceOptions
 from dragoman.progress import Ticker, clear, say
 from dragoman.translation.options import TranslateOptions
 
@@ -28,9 +29,11 @@ WINDOW = 2048
     TranslateOptions, "length_penalty", "length_penalty_form", "precision", "batch_tokens", "sentence_split", "to",
     "from_lang",
 )  # fmt: skip
+@with_options(DeviceOptions, into="machine")
 def score(
     run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
     options: TranslateOptions,
+    machine: DeviceOptions,
     src: Annotated[Path, typer.Option(help="Source text.", rich_help_panel="Text")],
     tgt: Annotated[
         Path, typer.Option(help="Translations, aligned with the source line by line.", rich_help_panel="Text")
@@ -50,7 +53,6 @@ def score(
             rich_help_panel="Output",
         ),
     ] = False,
-    device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.", rich_help_panel="Speed")] = "auto",
 ) -> None:
     """``dragoman score``; its help is in ``cli/commands.py``."""
     with loading():
@@ -62,7 +64,7 @@ def score(
         check_output(alignments, src, tgt)
     pairs = list(read_pairs(src, tgt))
     with loading(run):
-        translator = Translator.load([run, *(ensemble or ())], device)
+        translator = Translator.load([run, *(ensemble or ())], machine.device)
     options = replace(options, alignments=alignments is not None)
     plan = translator.plan_scoring(options)  # what is impossible is refused before a file is opened
     ticker = Ticker()

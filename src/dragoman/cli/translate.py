@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
-from pydantic.dataclasses import dataclass
 
 from dragoman.bulk.options import Machines
 from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.errors import ConfigError, DataError
+from dragoman.options import Options, option, option_group
 from dragoman.progress import Ticker, clear, has_live_line, say
-from dragoman.translation.options import Options, TranslateOptions, option
+from dragoman.translation.options import TranslateOptions
 
 if TYPE_CHECKING:
     from dragoman.translation.notes import Note
@@ -32,7 +32,7 @@ MOST_NAMED = 20
 """Segments that are named one by one if they are left."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_group
 class Output(Options):
     """Where the translations go, and in which form."""
 

@@ -41,6 +41,7 @@ from dragoman.data.sentencepiece_check import check_model, is_of_words, is_unigr
 from dragoman.data.subword_sampling import Sampler, Vocabulary
 from dragoman.errors import BundleError, ConfigError, DataError
 from dragoman.languages.codes import primary
+from dragoman.options import not_among
 
 logger = logging.getLogger(__name__)
 
@@ -243,11 +244,14 @@ class Tokenizer:
             return self
         code = None if target is None else self.target(target)
         if code is None:
-            known = ", ".join([*sorted(targets)[:20], *(["..."] if len(targets) > 20 else [])])
+            known = [*sorted(targets)[:20], *(["another"] if len(targets) > 20 else [])]
             if target is None:
-                raise ConfigError(f"this model translates into {len(targets)} languages: choose one with to ({known})")
-            advice = f"use one of {known}" if targets else "this model has one target language; leave it out"
-            raise ConfigError(f"to = {target!r} is unknown: {advice}")
+                raise ConfigError(
+                    f"this model translates into {len(targets)} languages: choose one with to ({', '.join(known)})"
+                )
+            if not targets:
+                raise ConfigError(f"to = {target!r}: this model has one target language; leave it out")
+            raise not_among("to", target, known)
         towards = copy.copy(self)
         towards._begin = [targets[code]]
         return towards

@@ -7,7 +7,7 @@ reported after all others.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
@@ -56,7 +56,7 @@ def length_batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[i
 def balanced(config: DecodeConfig, src_ids: Sequence[Sequence[int]], workers: int) -> DecodeConfig:
     """The settings with batches so small that each worker has several, and none stands idle for long at the end."""
     share = sum(len(ids) + 1 for ids in src_ids) // (workers * BATCHES_A_WORKER)
-    return config.model_copy(update={"batch_tokens": min(config.batch_tokens, max(share, SHARED_TOKENS))})
+    return replace(config, batch_tokens=min(config.batch_tokens, max(share, SHARED_TOKENS)))
 
 
 def run_halving(batch: list[int], run: Callable[[list[int]], None]) -> list[int]:

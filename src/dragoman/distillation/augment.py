@@ -37,9 +37,11 @@ from dragoman.distillation.text import check_languages, check_text, translate_te
 from dragoman.errors import ConfigError, DataError
 from dragoman.files import LOCK, explained, locked, write_text
 from dragoman.languages.codes import language_of, primary
+from dragoman.options import SamplingOptions, takes
 from dragoman.progress import Ticker
+from dragoman.toolkits.options import EngineOptions
 from dragoman.translation.language_pairs import Langs
-from dragoman.translation.options import TranslateOptions, takes
+from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
 
@@ -196,15 +198,13 @@ def _plan(translator: Translator, name: str, options: AugmentOptions, known: Lan
     src, tgt = options.from_lang or (known and known[0]), options.to or (known and known[1])
     to, from_lang = (tgt, src) if name == "forward" else (src, tgt)
     several = len(translator.src_tokenizer.targets) > 1
-    beam_size = options.beam_size
-    if beam_size is None and not options.sample and options.n_best > translator.config.decode.beam_size:
-        beam_size = options.n_best
-    same = ("n_best", "sample", "temperature", "top_k", "top_p", "seed", "engine", "precision")
+    how = options.of_group(EngineOptions) | options.of_group(SamplingOptions)
+    if options.beam_size is None and not options.sample and options.n_best > translator.config.decode.beam_size:
+        how["beam_size"] = options.n_best
     return translator.plan(
         TranslateOptions(
-            beam_size=beam_size, protect=False, to=to if several else None,
-            from_lang=from_lang if several or len(translator.languages.sources) > 1 else None,
-            **{each: getattr(options, each) for each in same},
+            protect=False, to=to if several else None,
+            from_lang=from_lang if several or len(translator.languages.sources) > 1 else None, **how,
         )
     )  # fmt: skip
 
@@ -232,14 +232,17 @@ def _check_files(folder: Path, directions: Sequence[Direction], held_out: Sequen
 
 def _asked(directions: Sequence[Direction], held_out: Sequence[Path], options: AugmentOptions) -> dict[str, Any]:
     """All that the translations depend on."""
-    same = ("n_best", "sample", "temperature", "top_k", "top_p", "seed", "precision", "any_language")
+    same = (
+        "length_penalty", "length_penalty_form", "patience", "n_best", "sample", "temperature", "top_k", "top_p",
+        "seed", "precision", "any_language",
+    )  # fmt: skip
     asked: dict[str, Any] = {
         "dragoman augment": __version__, "held_out": [fingerprint(path) for path in held_out],
         **{name: getattr(options, name) for name in same},
     }  # fmt: skip
     for direction in directions:
         asked[direction.name] = {
-            "models": [bundle.manifest.get("sha256") for bundle in direction.translator.bundles],
+            "models": [bundle.facts.sha256 for bundle in direction.translator.bundles],
             "texts": [fingerprint(path) for path in direction.texts],
             "languages": list(direction.langs),
             "beam_size": direction.plan.search.decode.beam_size,

@@ -164,7 +164,7 @@ def certify(
         tuple(teachers), len(measure.sources), tuple(rows), rows.index(chosen.row),
         tuple(one for one in compared if one.metric in BOTH),
         (sum(a == b for a, b in zip(chosen.texts, twin.texts, strict=True)), len(chosen.texts)), text,
-        {"teacher": str(teacher.manifest.get("sha256")), "student": str(student.manifest.get("sha256"))},
+        {"teacher": str(teacher.bundle.facts.sha256), "student": str(student.bundle.facts.sha256)},
     )  # fmt: skip
 
 

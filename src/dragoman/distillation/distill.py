@@ -16,11 +16,12 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dragoman import __version__
-from dragoman.bundle import amend_bundle, find_bundle, load_bundle
+from dragoman.bundle import Fast, amend_bundle, find_bundle, load_bundle
 from dragoman.config import Config, PairOfFiles, each, with_overrides
 from dragoman.data import shortlist as shortlists
 from dragoman.data.compression import refuse_a_pipe
@@ -34,14 +35,16 @@ from dragoman.distillation.text import Text, check_languages, check_text, choose
 from dragoman.errors import ConfigError, DataError
 from dragoman.files import MANIFEST, explained, locked, read_manifest, write_text
 from dragoman.languages.codes import primary
+from dragoman.options import LanguageOptions, takes
 from dragoman.progress import Ticker
 from dragoman.toolkits.ctranslate2 import search as ctranslate2
 from dragoman.toolkits.export import export
+from dragoman.toolkits.options import EngineOptions
 from dragoman.toolkits.toolkit import format_of
 from dragoman.training.checkpoint import list_checkpoints
 from dragoman.training.folder import begin_again
 from dragoman.training.run import Trained, train
-from dragoman.translation.options import TranslateOptions, takes
+from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
 
@@ -54,7 +57,10 @@ DROPOUT = 0.1
 SHRUNK_RATE = 7e-4
 """The peak rate for a shrunk teacher: half of what training from scratch has, as layers must learn to stand alone."""
 
-OF_THE_RUN = ("best_of", "precision", "drop_worst", "preset", "shrink", "with_references")
+OF_THE_RUN = (
+    "length_penalty", "length_penalty_form", "patience", "best_of", "precision", "drop_worst", "preset", "shrink",
+    "with_references",
+)  # fmt: skip
 """Options that cannot change when a distillation is resumed."""
 
 
@@ -201,15 +207,10 @@ def _plan(teacher: Translator, names: Sequence[str], options: DistillOptions) ->
     """How the teacher translates; what is impossible is refused here."""
     if teacher.is_parser:
         raise ConfigError(f"{names[0]}: a parser cannot be distilled; give a translation run")
-    beam_size = options.beam_size
-    if beam_size is None and options.best_of > 1:
-        beam_size = max(options.best_of, teacher.config.decode.beam_size)
-    return teacher.plan(
-        TranslateOptions(
-            beam_size=beam_size, n_best=options.best_of, engine=options.engine, precision=options.precision,
-            protect=False, to=options.to, from_lang=options.from_lang,
-        )
-    )  # fmt: skip
+    how = options.of_group(EngineOptions) | options.of_group(LanguageOptions)
+    if options.beam_size is None and options.best_of > 1:
+        how["beam_size"] = max(options.best_of, teacher.config.decode.beam_size)
+    return teacher.plan(TranslateOptions(n_best=options.best_of, protect=False, **how))
 
 
 def _asked(
@@ -220,7 +221,7 @@ def _asked(
     files += [] if valid is None else [valid.src, valid.tgt]
     return {
         "dragoman distill": __version__,
-        "teachers": [bundle.manifest.get("sha256") for bundle in teacher.bundles],
+        "teachers": [bundle.facts.sha256 for bundle in teacher.bundles],
         "texts": [fingerprint(path) for path in files],
         "beam_size": plan.search.decode.beam_size,
         "engine": plan.engine.name,
@@ -336,7 +337,7 @@ def _certificate(
     direction = {"to": plan.options.to, "from_lang": plan.options.from_lang}
     found = certify(teacher, direction, names, Translator.load(run), measure, counts, ticker)
     chosen = found.rows[found.chosen]
-    amend_bundle(run, fast={"beam_size": chosen.beam_size, "shortlist": chosen.shortlist})
+    amend_bundle(run, fast=asdict(Fast(beam_size=chosen.beam_size, shortlist=chosen.shortlist)))
     if ctranslate2.is_installed() and not format_of("ctranslate2").why_not(load_bundle(run).model.config):
         export(run, "ctranslate2", quantization="int8")
     manifest = read_manifest(find_bundle(run), "bundle")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dragoman.bundle import Bundle, save_bundle
+from dragoman.bundle import Bundle, Facts, save_bundle
 from dragoman.config import Config, ModelConfig
 from dragoman.errors import ConfigError
 from dragoman.model.weights import untied
@@ -60,8 +60,12 @@ def write_shrunk(teacher: Bundle, encoder: int | None, decoder: int, folder: Pat
         elif int(layer[2]) in kept[layer[1]]:
             weights[f"{layer[1]}.layers.{kept[layer[1]].index(int(layer[2]))}.{name[layer.end() :]}"] = weight
     config = teacher.config.model_copy(update={"model": model.model_copy(update=sizes)})
-    facts = {name: fact for name, fact in teacher.manifest.items() if name.startswith(("usual", "least"))}
+    known = teacher.facts
+    facts = Facts(
+        usual_src_tokens=known.usual_src_tokens, least_length_ratio=known.least_length_ratio,
+        usual_src_sentences=known.usual_src_sentences,
+    )  # fmt: skip
     save_bundle(
         folder, config, ModelConfig(**{**teacher.model.config.model_dump(), **sizes}), weights,
-        teacher.src_tokenizer, teacher.tgt_tokenizer, facts,
+        teacher.src_tokenizer, teacher.tgt_tokenizer, facts.as_manifest(),
     )  # fmt: skip

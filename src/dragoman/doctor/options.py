@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import model_validator
-from pydantic.dataclasses import dataclass
-
-from dragoman.training.options import Columns, two_columns
-from dragoman.translation.options import Options, option
+from dragoman.options import QuietOptions, option, option_group
+from dragoman.training.options import OverrideOptions, TableOptions
 
 if TYPE_CHECKING:
     from dragoman.config import TextFiles
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExaminedText(Options):
+@option_group
+class ExaminedText(TableOptions):
     """The two files of the training, validation and test text, and the columns to read of a table."""
 
     src: Annotated[Path | None, option("Text", "Source side of the training text (also .gz, .zst).")] = None
@@ -27,13 +24,6 @@ class ExaminedText(Options):
     valid_tgt: Annotated[Path | None, option("Text", "Target side of the validation set.")] = None
     test_src: Annotated[Path | None, option("Text", "Source side of the test set.")] = None
     test_ref: Annotated[Path | None, option("Text", "References of the test set.")] = None
-
-    columns: Columns = None
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        two_columns(self.columns)
-        return self
 
     @property
     def sets(self) -> dict[str, tuple[TextFiles, ...]]:
@@ -53,3 +43,13 @@ class ExaminedText(Options):
             if self.has_both_sides(text, src, tgt):
                 sets[name] = (PairOfFiles(src=getattr(self, src), tgt=getattr(self, tgt)),)
         return sets
+
+
+@option_group
+class ExaminedSettings(OverrideOptions, QuietOptions):
+    """The settings and the memory with which the text would be trained on."""
+
+    memory: Annotated[
+        float | None,
+        option("Settings", "Memory available for training, in GiB (default: all of the GPU or machine).", ge=0.01),
+    ] = None

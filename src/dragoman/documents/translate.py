@@ -18,9 +18,10 @@ from dragoman.documents.units import Translations, has_words, units_of, write
 from dragoman.errors import ConfigError, DataError, DecodeError
 from dragoman.files import explained, refuse_an_input, write_bytes
 from dragoman.languages.known import is_unspaced
+from dragoman.options import takes
 from dragoman.translation.assemble import Translation
 from dragoman.translation.notes import QUIET, Events, Note
-from dragoman.translation.options import TranslateOptions, takes
+from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
 

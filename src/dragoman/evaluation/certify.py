@@ -23,6 +23,7 @@ from dragoman.errors import ConfigError, DataError, DragomanError
 from dragoman.evaluation.significance import Comparison, compare
 from dragoman.files import check_sealed, write_text
 from dragoman.model.weights import n_bytes, untied
+from dragoman.options import takes
 from dragoman.progress import Ticker
 from dragoman.toolkits.ctranslate2.search import CTranslate2, open_export, precisions
 from dragoman.toolkits.export import CARD, CERTIFICATE
@@ -34,7 +35,7 @@ from dragoman.toolkits.onnx.search import Onnx
 from dragoman.toolkits.page.search import Page, installed_node, node_version
 from dragoman.toolkits.page.write import NAME, facts_of
 from dragoman.translation.notes import Events
-from dragoman.translation.options import TranslateOptions, takes
+from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
 
@@ -274,7 +275,7 @@ def opened(translator: Translator, folder: Path) -> tuple[Compared, str, dict[st
     facts = facts_of(folder) if folder.is_file() else check_sealed(folder, "conversion")
     if facts.get("export") not in COMPARED:
         raise ConfigError(f"{folder}: no export to {' or '.join(COMPARED)}, the formats that can be compared")
-    if facts.get("bundle") != translator.manifest.get("sha256"):
+    if facts.get("bundle") != translator.bundle.facts.sha256:
         raise ConfigError(f"{folder}: was not made from the bundle that the run holds now; export it again")
     kind, quantization = facts["export"], facts["quantization"]
     if kind == "ctranslate2":

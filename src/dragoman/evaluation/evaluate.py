@@ -26,12 +26,13 @@ from dragoman.evaluation.significance import compare as compare_texts
 from dragoman.evaluation.stress import SEED as STRESS_SEED
 from dragoman.evaluation.stress import Stressed, measure, variants
 from dragoman.languages.codes import language_of, primary
+from dragoman.options import takes
 from dragoman.pages.render import render
 from dragoman.parsing.trees import read_trees, right_branching, tree_of
 from dragoman.progress import Ticker
 from dragoman.translation.assemble import Translation
 from dragoman.translation.notes import Events
-from dragoman.translation.options import TranslateOptions, takes
+from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
 

@@ -141,11 +141,11 @@ def _searched(translator: Translator, ids: list[int], prefix: Sequence[int]) -> 
 
 def _model_facts(translator: Translator) -> dict[str, Any]:
     """Return the model's number of parameters, training step and validation BLEU, without those unknown."""
-    manifest = translator.manifest
+    known = translator.bundle.facts
     facts = {
         "parameters": sum(weight.numel() for weight in translator.model.parameters()),
-        "step": manifest.get("step"),
-        "bleu": (manifest.get("validation") or {}).get("bleu"),
+        "step": known.step,
+        "bleu": known.validation.get("bleu"),
     }
     return {name: value for name, value in facts.items() if value is not None}
 

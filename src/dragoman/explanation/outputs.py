@@ -9,6 +9,7 @@ from dragoman.explanation.attention import FIGURES, figure
 from dragoman.explanation.page import save_page
 from dragoman.explanation.style import ENDINGS, check_letters, save
 from dragoman.explanation.trace import Trace
+from dragoman.options import not_among
 
 PAGE = "explanation.html"
 
@@ -21,7 +22,7 @@ def check(out: Path, show: str) -> None:
             matplotlib is missing.
     """
     if show not in FIGURES:
-        raise ConfigError(f"no figure is called {show!r}: choose {', '.join(FIGURES)}")
+        raise not_among("show", show, FIGURES)
     if out.suffix in (".html", ".htm"):
         return
     if out.suffix and out.suffix not in ENDINGS and not out.is_dir():

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import functools
 import logging
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -28,11 +27,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 logger = logging.getLogger(__name__)
-
-for cache in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
-    # oneDNN and torch's layer above it each remember what they made for 1,024 shapes of a product, 250 KiB apiece, and
-    # text has as many shapes as batches: memory grew for hours. 128 are as fast (docs/log.md). Both read it once.
-    os.environ.setdefault(cache, "128")
 
 
 def softmax_backward(d_weights: Tensor, weights: Tensor) -> Tensor:

@@ -22,6 +22,7 @@ from dragoman.config import Config
 from dragoman.errors import ConfigError, DragomanError
 from dragoman.files import explained, write_text
 from dragoman.lab import EXPERIMENTS
+from dragoman.options import not_among
 
 
 class StoppedError(DragomanError):
@@ -148,7 +149,7 @@ def experiment_module(name: str) -> Any:
         ConfigError: No experiment has this name.
     """
     if name not in EXPERIMENTS:
-        raise ConfigError(f"no experiment is called {name!r}: choose {', '.join(EXPERIMENTS)} or all")
+        raise not_among("name", name, (*EXPERIMENTS, "all"))
     return importlib.import_module(f"dragoman.lab.{name}")
 
 

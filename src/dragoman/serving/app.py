@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -17,13 +17,14 @@ from starlette.middleware.cors import CORSMiddleware
 
 from dragoman import __version__
 from dragoman.errors import DragomanError
+from dragoman.options import refusals
 from dragoman.serving import explaining, pages
 from dragoman.serving.apis import deepl, deepl_glossaries, deepl_v3, libretranslate, native
 from dragoman.serving.apis.api import Api, error_of
 from dragoman.serving.batcher import TURN_ON_CPU, Batcher
 from dragoman.serving.documents import Documents
 from dragoman.serving.glossaries import Glossaries
-from dragoman.serving.http import check_key, no_json, state_of
+from dragoman.serving.http import check_key, no_json, state_of, unknown_field
 from dragoman.serving.keys import Keys
 from dragoman.serving.limits import Limits
 from dragoman.serving.metrics import Metrics
@@ -33,6 +34,7 @@ from dragoman.serving.refusals import BusyError, ClientLeft, DeniedError, Refusa
 from dragoman.serving.service import Service
 from dragoman.serving.state import State
 from dragoman.serving.transport import Envelope, ErrorBody, Gate, Shed
+from dragoman.toolkits.options import FastOptions
 from dragoman.translation.options import TranslateOptions
 
 logger = logging.getLogger("dragoman.serving")
@@ -54,10 +56,7 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
         turn=TURN_ON_CPU if on_cpu and options.batch_tokens is None else None,
     )  # fmt: skip
     limits = Limits(chars=options.max_chars, texts=options.max_texts, body=options.max_body, beam=options.max_beam)
-    defaults = TranslateOptions(
-        engine=options.engine, precision=options.precision, fast=options.fast,
-        batch_tokens=options.batch_tokens, workers=1,
-    )  # fmt: skip
+    defaults = TranslateOptions(workers=1, **options.of_group(FastOptions))
     service = Service(pairs, batcher, limits, defaults)
     keys = None if options.keys is None else Keys.load(options.keys)
     stored = None if options.glossaries is None else Glossaries(options.glossaries)
@@ -126,7 +125,7 @@ def _errors(app: FastAPI, error_body: ErrorBody) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        return answer(request, 400, "; ".join(map(_said, error.errors()[:5])))
+        return answer(request, 400, _said(error.errors()[:5]))
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> JSONResponse:
@@ -150,13 +149,14 @@ def _errors(app: FastAPI, error_body: ErrorBody) -> None:
         return answer(request, 500, "internal error; the log has its traceback")
 
 
-def _said(problem: Any) -> str:
-    """One of FastAPI's complaints about a request, as a sentence."""
-    if problem["type"] == "json_invalid":
-        return no_json(f"{problem['ctx']['error']} (char {problem['loc'][-1]})")
-    if problem["type"] == "model_attributes_type" and problem["loc"] == ("body",):
+def _said(problems: Sequence[Any]) -> str:
+    """Return FastAPI's complaints about a request as a sentence."""
+    first = problems[0]
+    if first["type"] == "json_invalid":
+        return no_json(f"{first['ctx']['error']} (char {first['loc'][-1]})")
+    if first["loc"] == ("body",):
         return "the body must be a JSON object"
-    return f"{'.'.join(str(part) for part in problem['loc'] if part != 'body') or 'body'}: {problem['msg']}"
+    return refusals([{**each, "loc": each["loc"][1:]} for each in problems], unknown_field)
 
 
 REFUSALS = {

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl
 
 from fastapi import Request
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 from starlette.datastructures import FormData
 
 from dragoman.documents import markup
 from dragoman.documents.units import Translations, units_of, write
 from dragoman.languages.known import is_unspaced
+from dragoman.options import must, refusals
 from dragoman.serving.pairs import Pair
 from dragoman.serving.refusals import DeniedError, MalformedError
 from dragoman.serving.service import Answer, Service
@@ -90,30 +91,13 @@ async def upload_of(request: Request) -> tuple[dict[str, Any], str, bytes]:
     return _fields(asked), name, content
 
 
-COLUMN = "Of a table (.csv, .tsv) the heading of a column to translate; may be given several times."
-
-
-def columns_of(fields: Mapping[str, Any]) -> list[str]:
-    """The columns of a table that are to be translated.
-
-    Raises:
-        MalformedError: They are no texts.
-    """
-    return text_list(fields.get("column") or [], "column")
-
-
-def upload_body(**fields: str) -> dict[str, Any]:
-    """What OpenAPI says of a form with a file.
-
-    Args:
-        fields: Name and description of each further field; those that end in ``*`` must be there.
-    """
-    shown = {name: {"type": "string", "description": what.rstrip("*")} for name, what in fields.items()}
-    required = ["file", *(name for name, what in fields.items() if what.endswith("*"))]
-    schema = {
-        "type": "object", "required": required,
-        "properties": {"file": {"type": "string", "format": "binary", "description": "The document."}, **shown},
+def upload_body(model: type[BaseModel]) -> dict[str, Any]:
+    """Return what OpenAPI says of a form with a file and the fields of ``model``."""
+    schema = model.model_json_schema()
+    schema["properties"] = {
+        "file": {"type": "string", "format": "binary", "description": "The document."}, **schema["properties"],
     }  # fmt: skip
+    schema["required"] = ["file", *schema.get("required", ())]
     return {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": schema}}}}
 
 
@@ -140,32 +124,64 @@ def _fields(asked: Iterable[tuple[str, str]]) -> dict[str, Any]:
     return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
 
 
-def text_list(value: Any, name: str) -> list[str]:
-    """A field that is a text or a list of them.
+def _of_characters(text: str) -> str:
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise must("have no unpaired surrogate, which is no character")
+    return text
 
-    Raises:
-        MalformedError: It is something else, or holds what is no character.
-    """
-    texts = [value] if isinstance(value, str) else value
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise must("have 1 or more characters that are no spaces")
+    return text
+
+
+def _several(texts: Any) -> Any:
+    texts = [texts] if isinstance(texts, str) else texts
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise MalformedError(f"{name} must be a text or a list of texts")
-    if any("\ud800" <= character <= "\udfff" for text in texts for character in text):
-        raise MalformedError(f"{name} has an unpaired surrogate, which is no character")
-    return texts
+        raise must("be a text or a list of texts")
+    return [_of_characters(text) for text in texts]
 
 
-def one_text(fields: Mapping[str, Any], name: str, default: str = "") -> str:
-    """A field that is one text.
+def _lower(word: Any) -> Any:
+    return word.lower() if isinstance(word, str) else word
+
+
+Text = Annotated[str, AfterValidator(_of_characters)]
+"""Field of a request that is one text."""
+
+FullText = Annotated[Text, Field(min_length=1), AfterValidator(_not_blank)]
+"""The same, not blank."""
+
+Texts = Annotated[str | list[str], BeforeValidator(_several)]
+"""Field that is a text or a list of texts; once it is read, always a list."""
+
+AnyCase = BeforeValidator(_lower)
+"""For a field whose words may be written in capitals."""
+
+Columns = Annotated[
+    Texts,
+    Field(description="Heading of a column to translate, of a .csv or .tsv; may be given several times."),
+]
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def read(declared: type[M], fields: Mapping[str, Any]) -> M:
+    """Return the fields of a request as they are declared; a field that is null is as if it were not there.
 
     Raises:
-        MalformedError: It is something else.
+        MalformedError: A field is missing, or its value impossible.
     """
-    value = fields.get(name, default)
-    if value is None:
-        return default
-    if not isinstance(value, str):
-        raise MalformedError(f"{name} must be a text")
-    return text_list(value, name)[0]
+    try:
+        return declared.model_validate({name: value for name, value in fields.items() if value is not None})
+    except ValidationError as error:
+        raise MalformedError(refusals(error.errors(include_url=False), unknown_field)) from None
+
+
+def unknown_field(path: Sequence[str]) -> str:
+    """Return the refusal of a field that a request may not have."""
+    return f"unknown field {'.'.join(path)}: leave it out"
 
 
 async def translate_markup(

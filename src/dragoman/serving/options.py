@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import model_validator
-from pydantic.dataclasses import dataclass
+from pydantic import field_validator, model_validator
 
-from dragoman.translation.options import Options, Precision, option
+from dragoman.options import must, option, option_group
+from dragoman.toolkits.options import FastOptions
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ServeOptions(Options):
-    """All options of a server."""
+@option_group
+class ServeOptions(FastOptions):
+    """All options of a server; how to search is for requests that do not say it themselves."""
 
     host: Annotated[str, option("Network", "Address to listen on.")] = "127.0.0.1"
     port: Annotated[int, option("Network", "Port to listen on; 0 takes any that is free.", ge=0, le=65535)] = 5000
@@ -34,18 +34,6 @@ class ServeOptions(Options):
     documents: Annotated[
         Path | None,
         option("Access", "Folder for uploaded documents, each kept for an hour (default: a temporary one)."),
-    ] = None
-    engine: Annotated[str, option("Speed", "Decoding engine: torch, ctranslate2 or auto.")] = "torch"
-    precision: Annotated[Precision, option("Speed", "Precision: fp32, bf16 or int8.")] = "fp32"
-    fast: Annotated[
-        bool,
-        option(
-            "Speed",
-            "Use the fastest engine, precision and stopping rule of this machine; some translations differ.",
-        ),
-    ] = False
-    batch_tokens: Annotated[
-        int | None, option("Speed", "Batch size in tokens, padding included (default: the run's).", ge=1)
     ] = None
     batches: Annotated[
         int | None,
@@ -66,6 +54,13 @@ class ServeOptions(Options):
     max_beam: Annotated[int, option("Limits", "Beam size and number of translations per line.", ge=1)] = 16
     grace: Annotated[float, option("Limits", "Seconds in which requests may finish at shutdown.", ge=0)] = 30.0
 
+    @field_validator("cors_origin")
+    @classmethod
+    def _named_origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
+        if "*" in origins:  # every page on the web could use this server
+            raise must("be origins by name, such as https://a.org")
+        return origins
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.host not in LOOPBACK and self.keys is None and not self.open:
@@ -73,6 +68,6 @@ class ServeOptions(Options):
                 f"host = {self.host} opens the server to the network: give a file of API keys (--keys), or --open to "
                 "serve without"
             )
-        if "*" in self.cors_origin:
-            raise ValueError("cors_origin = '*' would let every page on the web use this server: name the origins")
+        if self.beam_size is not None and self.beam_size > self.max_beam:
+            raise ValueError(f"beam_size must be at most max_beam = {self.max_beam}, got {self.beam_size}")
         return self

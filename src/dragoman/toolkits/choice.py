@@ -15,6 +15,7 @@ from dragoman.decoding.workers import checked_workers
 from dragoman.device import has_int8, resolve_precision
 from dragoman.errors import ConfigError
 from dragoman.model.transformer import Transformer
+from dragoman.options import not_among
 from dragoman.toolkits.ctranslate2 import search as ctranslate2
 from dragoman.toolkits.ctranslate2.search import CTranslate2
 from dragoman.toolkits.engine import Engine, Models, Needs, Searcher
@@ -40,7 +41,7 @@ class Engines:
             ConfigError: The engine is unknown, or cannot do what is asked.
         """
         if asked not in (*ENGINES, "auto"):
-            raise ConfigError(f"engine = {asked!r} is unknown: use {', '.join(ENGINES)}, auto")
+            raise not_among("engine", asked, (*ENGINES, "auto"))
         if asked == "auto":
             return _auto(CTranslate2.obstacle(self._models, needs), self._models.device.type)
         self.refuse(ENGINES[asked], needs)

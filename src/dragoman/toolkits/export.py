@@ -62,7 +62,7 @@ def export(
             something else.
         DragomanError: The folder cannot be written.
     """
-    form = format_of(to)
+    form = format_of(to, quantization)
     folder = home(run, to, quantization) if out is None else Path(out)
     alone = bool(form.FILE) and folder.suffix == form.FILE
     if not alone:
@@ -156,7 +156,7 @@ def _facts(bundle: Bundle, to: str, quantization: str) -> dict[str, Any]:
         "export": to,
         "export_version": EXPORT_VERSION,
         "quantization": quantization,
-        "bundle": bundle.manifest.get("sha256"),
+        "bundle": bundle.facts.sha256,
         "src_lang": bundle.config.data.src_lang,
         "tgt_lang": bundle.config.data.tgt_lang,
         "dragoman": __version__,

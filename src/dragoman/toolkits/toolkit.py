@@ -12,6 +12,7 @@ from torch import Tensor
 from dragoman.bundle import Bundle
 from dragoman.config import ModelConfig
 from dragoman.errors import BundleError, ConfigError, not_installed
+from dragoman.options import not_among
 from dragoman.toolkits import FORMATS
 
 
@@ -42,15 +43,18 @@ class Format(Protocol):
         ...
 
 
-def format_of(name: str) -> Format:
-    """The format of this name.
+def format_of(name: str, quantization: str | None = None) -> Format:
+    """Return the format of this name, if it has the quantization.
 
     Raises:
-        ConfigError: There is none.
+        ConfigError: There is no such format or quantization.
     """
     if name not in FORMATS:
-        raise ConfigError(f"--to {name!r} is unknown: use {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
-    return cast(Format, import_module(f"dragoman.toolkits.{name}.write"))
+        raise not_among("to", name, FORMATS)
+    form = cast(Format, import_module(f"dragoman.toolkits.{name}.write"))
+    if quantization is not None and quantization not in form.QUANTIZATIONS:
+        raise not_among("quantization", quantization, form.QUANTIZATIONS)
+    return form
 
 
 def check(name: str, config: ModelConfig, quantization: str) -> Format:
@@ -60,9 +64,7 @@ def check(name: str, config: ModelConfig, quantization: str) -> Format:
         ConfigError: There is no such format, the quantization is unknown, the format cannot hold the model (which one
             can is said), or a package is missing.
     """
-    form = format_of(name)
-    if quantization not in form.QUANTIZATIONS:
-        raise ConfigError(f"quantization = {quantization!r} is unknown: use one of {', '.join(form.QUANTIZATIONS)}")
+    form = format_of(name, quantization)
     if reason := form.why_not(config):
         able = [other for other in FORMATS if not format_of(other).why_not(config)]
         instead = f"; it can be exported --to {' or '.join(able)}" if able else ""

@@ -25,12 +25,12 @@ from dragoman.data.order import epoch_batches, weighted_pairs
 from dragoman.data.store import Store
 from dragoman.data.texts import FORMS, languages_of, paths_of, read_texts, refuse_stray_columns, texts_named
 from dragoman.errors import ConfigError
+from dragoman.options import flags
 from dragoman.progress import Ticker
 from dragoman.training.budget import Text, all_is_said, in_time, updates_in
-from dragoman.training.options import TrainOptions, two_columns
+from dragoman.training.options import TrainOptions
 from dragoman.training.speed import tokens_per_second
 from dragoman.training.task import task_of
-from dragoman.translation.options import flags
 
 VALIDATIONS = 4
 """About so many in a limit of minutes, where each takes of the time for training."""
@@ -81,7 +81,7 @@ def told_apart(what: What, options: TrainOptions) -> Given:
         words = [Path(what)] if isinstance(what, str | Path) else list(map(Path, what))
     if words and words[0].suffix.lower() in (".yaml", ".yml"):
         config = words.pop(0)
-    columns = two_columns(options.columns)
+    columns = options.two_columns
     found = []
     for text, src, tgt, named in (
         ("the training text", "src", "tgt", words),

@@ -84,6 +84,6 @@ def composed(table: Tensor, parts: Sequence[Sequence[int]]) -> Tensor:
 
 
 def parent_of(run: Path) -> dict[str, Any]:
-    """What ``adapt`` noted in ``run``, as a fact for the bundle: ``{"from": ...}``, or nothing."""
+    """Return what ``adapt`` noted in ``run`` of the run that it was fine-tuned from; nothing if it was not."""
     path = run / PARENT
-    return {"from": json.loads(path.read_text(encoding="utf-8"))} if path.is_file() else {}
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

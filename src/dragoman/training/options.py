@@ -9,35 +9,65 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import ConfigDict, field_validator, model_validator
-from pydantic.dataclasses import dataclass
+from pydantic import field_validator, model_validator
 
 from dragoman.errors import ConfigError
-from dragoman.translation.options import Options, list_of_settings, one_or_several, option
-
-File = Path | str | None
-Columns = Annotated[
-    str | None,
-    option("Data", "Of a table or a .tmx: source and target, as en,de (headings, languages) or 1,3 (numbers)."),
-]
+from dragoman.options import Options, QuietOptions, list_of_settings, must, one_or_several, option, option_group
 
 
-def two_columns(columns: str | None) -> tuple[str, str] | None:
-    """The columns of source and target.
+@option_group
+class TableOptions(Options):
+    """What to read of a table."""
 
-    Raises:
-        ValueError: They are not two.
-    """
-    if columns is None:
-        return None
-    parts = [part.strip() for part in columns.split(",") if part.strip()]
-    if len(parts) != 2:
-        raise ValueError(f"--columns {columns!r}: give two, source and target, as en,de")
-    return parts[0], parts[1]
+    columns: Annotated[
+        str | None,
+        option("Data", "Of a table or a .tmx: source and target, as en,de (headings, languages) or 1,3 (numbers)."),
+    ] = None
+
+    @field_validator("columns")
+    @classmethod
+    def _two(cls, columns: str | None) -> str | None:
+        if columns is not None and [bool(part.strip()) for part in columns.split(",")] != [True, True]:
+            raise must("be two names or numbers, as en,de")
+        return columns
+
+    @property
+    def two_columns(self) -> tuple[str, str] | None:
+        """Columns of source and target."""
+        if self.columns is None:
+            return None
+        src, tgt = self.columns.split(",")
+        return src.strip(), tgt.strip()
 
 
-@dataclass(frozen=True, kw_only=True, config=ConfigDict(arbitrary_types_allowed=True))
-class TrainOptions(Options):
+@option_group
+class OverrideOptions(Options):
+    """What to set otherwise than the configuration does."""
+
+    overrides: Annotated[
+        tuple[str, ...],
+        option(
+            "Settings", "Override a setting, as train.max_steps=2000; may be repeated.", flag="--set", metavar="A.B=C"
+        ),
+    ] = ()
+
+    _overrides = field_validator("overrides", mode="before")(list_of_settings)
+
+
+@option_group
+class RunOptions(OverrideOptions, QuietOptions):
+    """How long to train, and with which settings."""
+
+    minutes: Annotated[
+        float | None,
+        option(
+            "Settings", "Train for so many minutes; sizes that are not set are chosen to fit (train.max_minutes).", gt=0
+        ),
+    ] = None
+
+
+@option_group
+class TrainOptions(RunOptions, TableOptions):
     """What to train on, what to start from, and what to set otherwise than the configuration does."""
 
     src: Annotated[
@@ -53,19 +83,6 @@ class TrainOptions(Options):
         tuple[Path | str, ...],
         option("Data", "Validation text in any form that TEXT may have; repeat it to name two files."),
     ] = ()
-    columns: Columns = None
-    minutes: Annotated[
-        float | None,
-        option(
-            "Settings", "Train for so many minutes; sizes that are not set are chosen to fit (train.max_minutes).", gt=0
-        ),
-    ] = None
-    overrides: Annotated[
-        tuple[str, ...],
-        option(
-            "Settings", "Override a setting, as train.max_steps=2000; may be repeated.", flag="--set", metavar="A.B=C"
-        ),
-    ] = ()
     from_run: Annotated[
         Path | str | None,
         option("Fine-tuning", "Fine-tune from this run (or bundle), with its sizes and subwords.", flag="--from"),
@@ -77,16 +94,13 @@ class TrainOptions(Options):
     accept_changed_text: Annotated[
         bool, option("Resuming", "With --resume: use the prepared data although the text files have changed.")
     ] = False
-    quiet: Annotated[bool, option("Output", "Nothing on stderr but errors.")] = False
 
-    _overrides = field_validator("overrides", mode="before")(list_of_settings)
     _valid = field_validator("valid", mode="before")(one_or_several)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.new_subwords and self.from_run is None:
             raise ValueError("--new-subwords belongs to fine-tuning: name the run to start from with --from")
-        two_columns(self.columns)
         if self.accept_changed_text and not self.resume:
             raise ValueError("--accept-changed-text belongs to --resume: a new run reads the text as it is")
         return self

@@ -16,13 +16,14 @@ from __future__ import annotations
 import contextlib
 import shlex
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from dragoman.bundle import Bundle, load_bundle, save_bundle, usual_facts
+from dragoman.bundle import Bundle, facts_of_text, load_bundle, save_bundle
 from dragoman.config import Config, ModelConfig, each
 from dragoman.data.batching import BatchStream
 from dragoman.data.noise import MASK
@@ -36,6 +37,7 @@ from dragoman.files import refuse_if_locked, write_text
 from dragoman.model import build as architectures
 from dragoman.model.build import EncoderDecoder
 from dragoman.model.weights import load_into
+from dragoman.options import takes
 from dragoman.progress import Ticker, duration
 from dragoman.training.checkpoint import list_checkpoints
 from dragoman.training.defaults import What, choose_steps, resolve, told_apart
@@ -49,8 +51,7 @@ from dragoman.training.preparation import check_trainable, load_lexicon, prepare
 from dragoman.training.signals import StopRequest
 from dragoman.training.speed import tokens_per_second
 from dragoman.training.task import task_of
-from dragoman.training.validation import Validate, confidence_facts, kept_weights, validator
-from dragoman.translation.options import takes
+from dragoman.training.validation import Validate, kept_weights, learned_confidence, validator
 
 Build = Callable[[ModelConfig], EncoderDecoder]
 
@@ -333,21 +334,15 @@ def _keep(
     load_into(model, weights)
     found = validate(model.eval())
     scores = {"loss": found.loss, **found.scores}
-    usual = usual_facts(Store.open(run / "store/train"))
-    confidence = confidence_facts(Bundle(config, model, *tokenizers, usual), run, log)
-    masks = {"masks": MASK} if config.data.noise.inserts > 0 else {}
-    signed = {"signatures": signatures(config.data.tgt_lang)} if found.f1 is None else {}
-    facts = {
-        "weights": kept,
-        "step": step,
-        "validation": scores,
-        **signed,
-        **usual,
-        **masks,
-        **confidence,
-        **parent_of(run),
-    }
-    save_bundle(run / "bundle", config, model.config, weights, *tokenizers, facts)
+    text = facts_of_text(Store.open(run / "store/train"))
+    facts = replace(
+        text, weights=kept, step=step, validation=scores,
+        signatures=signatures(config.data.tgt_lang) if found.f1 is None else {},
+        masks=MASK if config.data.noise.inserts > 0 else None,
+        confidence=learned_confidence(Bundle(config, model, *tokenizers, text.as_manifest()), run, log),
+        parent=parent_of(run),
+    )  # fmt: skip
+    save_bundle(run / "bundle", config, model.config, weights, *tokenizers, facts.as_manifest())
     log.event("bundle", step, weights=kept, **scores)
     _say_what_sense_takes(found, outcome, log)
     log.say(f"{run}/bundle: {kept}; validation {found}; trained for {duration(outcome.state.seconds)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Protocol
@@ -56,7 +57,7 @@ def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ti
     longest = int(max(store.src_lengths().max(), store.tgt_lengths().max())) + 1
     # all logits are held here, so batches are smaller than those of training may be
     batches = list(all_batches(store, max(longest, min(config.train.batch_tokens, VALIDATION_TOKENS))))
-    greedy = config.decode.model_copy(update={"beam_size": 1})
+    greedy = replace(config.decode, beam_size=1)
 
     def of(lang: str | None, rows: Sequence[int], hyps: Sequence[str]) -> dict[str, float]:
         src, ref, hyp = ([side[i] for i in rows] for side in (sources, references, hyps))
@@ -117,17 +118,17 @@ def kept_weights(config: Config, run: Path, outcome: Outcome, model: nn.Module) 
     return f"last, step {outcome.state.step}", untied(model)
 
 
-def confidence_facts(bundle: Bundle, run: Path, log: RunLog) -> dict[str, Any]:
-    """What the manifest says of a confidence, learned from the validation set; nothing where that is too small.
+def learned_confidence(bundle: Bundle, run: Path, log: RunLog) -> dict[str, Any] | None:
+    """Return the numbers of a confidence, learned from the validation set; None where that is too small.
 
     It is a confidence in translations: a parser has none.
     """
     if not task_of(bundle.config).translates:
-        return {}
+        return None
     store = Store.open(run / "store/valid")
     if len(store) < MIN_SENTENCES:
         log.say(f"no confidence is learned: that needs {MIN_SENTENCES} validation pairs, and there are {len(store)}")
-        return {}
+        return None
     to = target_languages(store) if len(bundle.src_tokenizer.targets) > 1 else None
     learned = learn_confidence(Translator(bundle), *store.texts(range(len(store))), to=to)
     guide = next(
@@ -137,4 +138,4 @@ def confidence_facts(bundle: Bundle, run: Path, log: RunLog) -> dict[str, Any]:
         f"confidence learned: a {guide} guide to quality (rank correlation {learned.rank_correlation:.2f} with the "
         f"chrF of {learned.sentences:,} validation sentences)"
     )
-    return {"confidence": learned.model_dump(mode="json")}
+    return learned.model_dump(mode="json")

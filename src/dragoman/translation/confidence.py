@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from dragoman.errors import BundleError, DataError
+from dragoman.options import refusals
 
 Floats = NDArray[np.float64]
 
@@ -95,9 +96,8 @@ class Confidence(BaseModel):
         try:
             return cls.model_validate(data)
         except ValidationError as error:
-            what = error.errors(include_url=False)[0]
-            name = ".".join(map(str, what["loc"])) or "numbers"
-            raise BundleError(f"{where}: its {name} cannot be used ({what['msg']}); train the run again") from None
+            wrong = refusals(error.errors(include_url=False), lambda path: f"{path[-1]} is unknown")
+            raise BundleError(f"{where} cannot be used ({wrong}); train the run again") from None
 
     def of(self, rows: Sequence[Sequence[float]]) -> list[float]:
         """The confidence of translations, each in [0, 1], from their ``confidence_features``.

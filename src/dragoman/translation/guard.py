@@ -141,7 +141,7 @@ def _search_again(
 ) -> list[list[Hypothesis]]:
     """With a wide beam, all of which is returned, and any word; where memory is too short for it, nothing."""
     fewer = max(1, search.decode.batch_tokens * search.decode.beam_size // beam_size)
-    decode = search.decode.model_copy(update={"beam_size": beam_size, "batch_tokens": fewer})
+    decode = replace(search.decode, beam_size=beam_size, batch_tokens=fewer)
     settings: SearchSettings = replace(search, decode=decode, n_best=beam_size, sampling=None, shortlist=False)
     return engine.search(segments, settings, alive).hypotheses
 

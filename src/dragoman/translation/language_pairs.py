@@ -55,6 +55,6 @@ def trained_pairs(bundle: Bundle) -> tuple[Langs, ...]:
     """The pairs of languages that a model of several targets was trained on; an imported one does not say."""
     if len(bundle.src_tokenizer.targets) < 2:
         return ()
-    said = (bundle.manifest.get("from") or {}).get("pairs", [])
-    pairs = [*((src, tgt) for src, tgt in bundle.config.data.pairs), *((src, tgt) for src, tgt in said)]
+    before = bundle.facts.parent.get("pairs", [])
+    pairs = [*((src, tgt) for src, tgt in bundle.config.data.pairs), *((src, tgt) for src, tgt in before)]
     return tuple(dict.fromkeys(pair for pair in pairs if pair[1] in bundle.src_tokenizer.targets))

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self, overload
 
 import torch
-from pydantic import ValidationError
 
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import DecodeConfig
@@ -30,6 +29,7 @@ from dragoman.fast.step import weight_versions
 from dragoman.languages.codes import primary
 from dragoman.languages.known import is_unspaced
 from dragoman.model.build import EncoderDecoder
+from dragoman.options import not_among, takes
 from dragoman.progress import Ticker
 from dragoman.toolkits.choice import Engines
 from dragoman.toolkits.engine import Models, Needs, Progress, Searcher, SearchSettings
@@ -40,7 +40,7 @@ from dragoman.translation.confidence import Confidence
 from dragoman.translation.keeping.glossary import Glossary
 from dragoman.translation.language_pairs import Langs, LanguagePairs
 from dragoman.translation.notes import QUIET, Events, Note
-from dragoman.translation.options import SCORING, TranslateOptions, takes
+from dragoman.translation.options import SCORING, TranslateOptions
 from dragoman.translation.parser import assemble_trees, segment_sentences
 from dragoman.translation.plan import Plan
 from dragoman.translation.resumable import make_file
@@ -76,7 +76,7 @@ class Translator:
         self.languages = LanguagePairs.of(bundle)
         """Which languages it translates between."""
         self._encoders = {unspaced: ConstraintEncoder(self.tgt_tokenizer, unspaced) for unspaced in (False, True)}
-        learned = self.manifest.get("confidence")
+        learned = bundle.facts.confidence
         self.confidence = (
             None if learned is None or others else Confidence.from_mapping(learned, "the confidence in the bundle")
         )
@@ -118,10 +118,9 @@ class Translator:
 
     def _validation(self) -> list[str]:
         """What the manifest says of its quality, and after how many steps."""
-        found, step = self.manifest.get("validation"), self.manifest.get("step")
-        names = {"bleu": "BLEU", "f1": "bracket F1"}
-        said = [f"{names[key]} {found[key]:.1f} in validation" for key in names if found and key in found][:1]
-        return [*said, *([f"step {step:,}"] if isinstance(step, int) else [])]
+        facts, names = self.bundle.facts, {"bleu": "BLEU", "f1": "bracket F1"}
+        scores = [f"{names[key]} {facts.validation[key]:.1f} in validation" for key in names if key in facts.validation]
+        return [*scores[:1], *([f"step {facts.step:,}"] if facts.step is not None else [])]
 
     @overload
     def translate(
@@ -192,7 +191,7 @@ class Translator:
             given = {name: getattr(options, name) for name in ("temperature", "top_k", "top_p", "seed")}
             sampling = Sampling(**{name: value for name, value in given.items() if value is not None})
         elif options.n_best > decode.beam_size and not trees:
-            raise ConfigError(f"n_best = {options.n_best} must lie between 1 and beam_size = {decode.beam_size}")
+            raise ConfigError(f"n_best must be at most beam_size = {decode.beam_size}, got {options.n_best}")
         needs, workers = self._needs(options), options.workers or self._usual_workers(options)
         name = self._engines.choose(options.engine, needs)
         engine = self._engines.get(name, options.precision, workers)
@@ -238,9 +237,9 @@ class Translator:
         if options.sample:
             logger.info("fast: engine %s, precision %s; %s", engine, precision, _DIFFER)
             return replace(options, fast=False, engine=engine, precision=precision)
-        chosen = self.manifest.get("fast", {})  # by a distillation, on validation text
-        beam_size = options.beam_size or (max(chosen["beam_size"], options.n_best) if "beam_size" in chosen else None)
-        shortlist = options.shortlist or (self._models.shortlist is not None and chosen.get("shortlist", True))
+        chosen = self.bundle.facts.fast
+        beam_size = options.beam_size or (chosen.beam_size and max(chosen.beam_size, options.n_best))
+        shortlist = options.shortlist or (self._models.shortlist is not None and chosen.shortlist)
         logger.info(
             "fast: engine %s, precision %s%s, patience 1%s; %s",
             engine, precision, "" if beam_size is None else f", beam {beam_size}", ", shortlist" * shortlist, _DIFFER,
@@ -337,8 +336,7 @@ class Translator:
             and self.languages.sources
             and not any(primary(options.from_lang) == primary(src) for src in self.languages.sources)
         ):
-            known = ", ".join(self.languages.sources)
-            raise ConfigError(f"from = {options.from_lang!r}: this model translates from {known}")
+            raise not_among("from_lang", options.from_lang, self.languages.sources)
         return self.languages.direction(to, options.from_lang)
 
     @property
@@ -372,25 +370,25 @@ class Translator:
     @property
     def masks(self) -> str | None:
         """The form of the masks that all of its models have learned (``data.noise.inserts``); None: they have not."""
-        forms = {bundle.manifest.get("masks") for bundle in self._bundles}
+        forms = {bundle.facts.masks for bundle in self._bundles}
         form = forms.pop() if len(forms) == 1 else None
-        return form if isinstance(form, str) and "{}" in form else None
+        return form if form is not None and "{}" in form else None
 
     @property
     def usual_tokens(self) -> int:
         """What 999 of 1,000 training sources do not exceed, or 32; of longer lines a model leaves out a part."""
-        known = (bundle.manifest.get("usual_src_tokens", self.max_tokens) for bundle in self._bundles)
+        known = (bundle.facts.usual_src_tokens or self.max_tokens for bundle in self._bundles)
         return min(self.max_tokens, max(32, min(known)))
 
     @property
     def usual_sentences(self) -> int:
         """How many sentences 95 of 100 training sources do not exceed; 1 of a bundle that does not say."""
-        return min(bundle.manifest.get("usual_src_sentences", 1) for bundle in self._bundles)
+        return min(bundle.facts.usual_src_sentences or 1 for bundle in self._bundles)
 
     @property
     def least_ratio(self) -> float:
         """Target subwords for each source subword that 975 of 1,000 training pairs have; 0 where that is not known."""
-        return float(min(bundle.manifest.get("least_length_ratio", 0.0) for bundle in self._bundles))
+        return float(min(bundle.facts.least_length_ratio for bundle in self._bundles))
 
     def confidence_features(
         self, texts: Sequence[str], found: Sequence[Translation], to: str | None = None
@@ -406,18 +404,8 @@ class Translator:
 
     def _decode_config(self, options: TranslateOptions) -> DecodeConfig:
         """The run's settings of the search, with what was asked for instead."""
-        given = {
-            name: getattr(options, name)
-            for name in ("beam_size", "length_penalty", "length_penalty_form", "patience", "batch_tokens")
-        }
-        if options.deterministic:
-            given["batch_tokens"] = 1
-        update = {name: value for name, value in given.items() if value is not None}
-        try:
-            return DecodeConfig(**{**self.config.decode.model_dump(), **update})
-        except ValidationError as error:
-            wrong = (f"{problem['loc'][0]} = {problem['input']!r}: {problem['msg']}" for problem in error.errors())
-            raise ConfigError("; ".join(wrong)) from None
+        decode = self.config.decode.changed_by(options)
+        return replace(decode, batch_tokens=1) if options.deterministic else decode
 
     @takes(TranslateOptions)
     def translate_stream(
@@ -529,7 +517,7 @@ class Translator:
         if not options["allow_unk"]:
             del options["allow_unk"]  # a journal from before this option was written without it
         options["engine"] = plan.engine.name  # auto may find another in the process that resumes
-        models = [bundle.manifest.get("sha256") for bundle in self._bundles]
+        models = [bundle.facts.sha256 for bundle in self._bundles]
         return {"models": models, "device": self.device.type, "form": form, **options}
 
 

@@ -6,24 +6,26 @@ Requests come as JSON or as a form. https://developers.deepl.com/docs/api-refere
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, JSONResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
+from dragoman.options import must
 from dragoman.serving.apis.api import Api
 from dragoman.serving.apis.deepl_glossaries import checked, chosen, error_body
 from dragoman.serving.documents import Job, state_of_job
 from dragoman.serving.http import (
-    COLUMN,
+    AnyCase,
+    Columns,
+    Text,
+    Texts,
     body_of,
     check_key,
-    columns_of,
-    one_text,
     plain_text,
+    read,
     state_of,
-    text_list,
     translate_markup,
     upload_body,
     upload_of,
@@ -38,18 +40,30 @@ UNLIMITED = 1_000_000_000_000
 """What ``/usage`` gives as the limit: there is none."""
 
 
+def _names(tags: Any) -> Any:
+    """Return names of elements as a list; one text may have several, with commas."""
+    tags = [tags] if isinstance(tags, str) else tags
+    if not isinstance(tags, list) or not all(isinstance(each, str) for each in tags):
+        raise must("be a list of names")
+    return [name.strip().lower() for each in tags for name in each.split(",") if name.strip()]
+
+
+Tags = Annotated[list[str], BeforeValidator(_names)]
+Formality = Annotated[Literal["default", "prefer_more", "prefer_less", ""], AnyCase]
+
+
 class DeepLRequest(BaseModel):
     """What ``/v2/translate`` reads; other fields of DeepL's are accepted and have no effect."""
 
-    text: list[str] = Field(description="Texts to translate.")
-    target_lang: str = Field(description="Target language, such as DE.")
-    source_lang: str | None = Field(None, description="Source language; detected if it is left out.")
-    tag_handling: str | None = Field(None, description="xml or html.")
-    ignore_tags: list[str] | None = None
-    splitting_tags: list[str] | None = None
-    non_splitting_tags: list[str] | None = None
-    formality: str | None = Field(None, description="default, prefer_more or prefer_less; others are not supported.")
-    glossary_id: str | None = None
+    text: Texts = Field(description="Texts to translate.")
+    target_lang: Text = Field(description="Target language, such as DE.")
+    source_lang: Text = Field("", description="Source language; detected if it is left out.")
+    tag_handling: Annotated[Literal["xml", "html", ""], AnyCase] = ""
+    ignore_tags: Tags = []
+    splitting_tags: Tags = []
+    non_splitting_tags: Tags = []
+    formality: Formality = "default"
+    glossary_id: Text = ""
     show_billed_characters: bool | None = None
 
 
@@ -59,27 +73,20 @@ async def translate(request: Request) -> Any:
     state, fields = state_of(request), await checked(request)
     if fields.get("text") is None:
         raise MalformedError("Parameter 'text' not specified.")
-    texts = text_list(fields["text"], "text")
-    state.service.limits.check_texts(texts)
-    target, source = one_text(fields, "target_lang"), one_text(fields, "source_lang")
-    if not target:
+    if not fields.get("target_lang"):
         raise MalformedError("Parameter 'target_lang' not specified.")
-    _check_formality(fields, target)
-    handling = one_text(fields, "tag_handling").lower()
-    if handling not in ("", "xml", "html"):
-        raise MalformedError(f"Value for 'tag_handling' not supported: {handling}; use xml or html")
-    said = [plain_text(text, handling) for text in texts] if handling else texts  # type: ignore[arg-type]
-    pair = state.service.pair(source, target, said)
-    options = state.service.options(**chosen(state.glossaries, one_text(fields, "glossary_id"), pair, source))
+    asked = read(DeepLRequest, fields)
+    texts, source, handling = list(asked.text), asked.source_lang, asked.tag_handling
+    state.service.limits.check_texts(texts)
+    plain = [plain_text(text, handling) for text in texts] if handling else texts
+    pair = state.service.pair(source, asked.target_lang, plain)
+    options = state.service.options(**chosen(state.glossaries, asked.glossary_id, pair, source))
     state.metrics.translated(pair.name, sum(map(len, texts)))
     if handling:
-        elements = {
-            name: _names(fields.get(key))
-            for name, key in (
-                ("ignored", "ignore_tags"), ("splitting", "splitting_tags"), ("non_splitting", "non_splitting_tags"),
-            )
-        }  # fmt: skip
-        work = translate_markup(state.service, texts, pair, options, handling, **elements)  # type: ignore[arg-type]
+        work = translate_markup(
+            state.service, texts, pair, options, handling, ignored=asked.ignore_tags, splitting=asked.splitting_tags,
+            non_splitting=asked.non_splitting_tags,
+        )  # fmt: skip
         translated = [text for text, _ in await unless_gone(request.receive, work)]
     else:
         answers = await unless_gone(request.receive, state.service.translate(texts, pair, options))
@@ -92,26 +99,17 @@ async def translate(request: Request) -> Any:
     return JSONResponse({"translations": found})
 
 
-def _check_formality(fields: Mapping[str, Any], target: str) -> None:
-    if one_text(fields, "formality", "default").lower() not in ("default", "prefer_more", "prefer_less", ""):
-        raise MalformedError(f"'formality' is not supported for given 'target_lang': {target}")
+class LanguagesRequest(BaseModel):
+    """What ``/v2/languages`` reads."""
 
-
-def _names(value: Any) -> list[str]:
-    """Names of elements: a list, or one text with commas."""
-    if value is None:
-        return []
-    found = [value] if isinstance(value, str) else value
-    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-        raise MalformedError("tags must be names")
-    return [name.strip().lower() for each in found for name in each.split(",") if name.strip()]
+    type: Text = "source"
 
 
 @router.get("/languages", summary="The languages that are served")
 async def languages(request: Request) -> Any:
     """Source languages, or target languages with ``type=target`` (in the query or in a form)."""
     fields, pairs = await checked(request), state_of(request).service.pairs
-    if one_text(fields, "type", "source") == "target":
+    if read(LanguagesRequest, fields).type == "target":
         return [{"language": _code(code), "name": name_of(code), "supports_formality": False} for code in pairs.targets]
     return [{"language": _code(code), "name": name_of(code)} for code in pairs.sources]
 
@@ -130,35 +128,40 @@ async def usage(request: Request) -> dict[str, int]:
 # --- documents --------------------------------------------------------------------------------------------------------
 
 
+class DocumentRequest(BaseModel):
+    """What ``/v2/document`` reads beside the file."""
+
+    target_lang: Text = Field(description="Target language, such as DE.")
+    source_lang: Text = Field("", description="Source language; detected if it is left out.")
+    filename: Text = Field("", description="Name of the file, if it is not that of the part.")
+    output_format: Text = Field("", description="Its ending: a document keeps its format.")
+    formality: Formality = "default"
+    glossary_id: Text = ""
+    column: Columns = []
+
+
 @router.post(
     "/document", summary="Upload a document",
-    openapi_extra=upload_body(
-        target_lang="Target language, such as DE.*", source_lang="Source language; detected if it is left out.",
-        filename="Name of the file, if it is not that of the part.", formality="As for texts.",
-        glossary_id="As for texts.", column=COLUMN,
-    ),
+    openapi_extra=upload_body(DocumentRequest),
 )  # fmt: skip
 async def upload_document(request: Request) -> dict[str, str]:
     """Translate a document in the background; ask for its status with the id and the key."""
     fields, name, content = await upload_of(request)
     check_key(request, fields, missing=403, wrong=403)
-    state = state_of(request)
-    target, source = one_text(fields, "target_lang"), one_text(fields, "source_lang")
-    if not target:
+    if not fields.get("target_lang"):
         raise MalformedError("Parameter 'target_lang' not specified.")
-    _check_formality(fields, target)
-    name = one_text(fields, "filename") or name
-    wanted = one_text(fields, "output_format").lower().lstrip(".")
+    state, asked = state_of(request), read(DocumentRequest, fields)
+    name, source, target = asked.filename or name, asked.source_lang, asked.target_lang
+    wanted = asked.output_format.lower().lstrip(".")
     if wanted and not name.lower().endswith(f".{wanted}"):
         raise MalformedError(f"'output_format' {wanted} is not supported: a document keeps its format")
-    id_ = one_text(fields, "glossary_id")
     terms: Mapping[str, Any] = {}
-    if id_:
+    if asked.glossary_id:
         if not source:
             raise MalformedError("'glossary_id' needs 'source_lang'")
-        terms = chosen(state.glossaries, id_, state.service.pair(source, target, []), source)
+        terms = chosen(state.glossaries, asked.glossary_id, state.service.pair(source, target, []), source)
     options = state.service.options(**terms)
-    job, secret = await state.documents.add(content, name, source, target, options, columns_of(fields))
+    job, secret = await state.documents.add(content, name, source, target, options, list(asked.column))
     state.metrics.translated(job.pair, job.n_chars)
     return {"document_id": job.id, "document_key": secret}
 
@@ -166,7 +169,7 @@ async def upload_document(request: Request) -> dict[str, str]:
 class DocumentKey(BaseModel):
     """What routes of a document read."""
 
-    document_key: str = Field(description="As the upload answered.")
+    document_key: Text = Field("", description="As the upload answered.")
 
 
 @router.post("/document/{document_id}", openapi_extra=body_of(DocumentKey), summary="The status of a document")
@@ -201,7 +204,7 @@ async def document_result(document_id: str, request: Request) -> Any:
 
 async def _job(document_id: str, request: Request) -> Job:
     fields = await checked(request)
-    return state_of(request).documents.get(document_id, one_text(fields, "document_key"))
+    return state_of(request).documents.get(document_id, read(DocumentKey, fields).document_key)
 
 
 API = Api(router, "/v2/", error_body, queued=["/v2/translate"], uploads=["/v2/document"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field
 from dragoman.languages.codes import primary
 from dragoman.serving.apis.api import Api
 from dragoman.serving.glossaries import Dictionary, Glossaries, Stored
-from dragoman.serving.http import body_of, check_key, fields_of, one_text, state_of
+from dragoman.serving.http import AnyCase, FullText, Text, body_of, check_key, fields_of, read, state_of
 from dragoman.serving.pairs import Pair, match
 from dragoman.serving.refusals import MalformedError, UnknownError
 
@@ -27,11 +27,11 @@ router = APIRouter(prefix="/v2", tags=["DeepL"])
 class GlossaryRequest(BaseModel):
     """What ``/v2/glossaries`` stores."""
 
-    name: str = Field(min_length=1)
-    source_lang: str
-    target_lang: str
-    entries: str = Field(min_length=1, description="A term a line: source, tab, target; or as CSV.")
-    entries_format: Literal["tsv", "csv"] = "tsv"
+    name: FullText
+    source_lang: Text
+    target_lang: Text
+    entries: FullText = Field(description="A term a line: source, tab, target; or as CSV.")
+    entries_format: Annotated[Literal["tsv", "csv"], AnyCase] = "tsv"
 
 
 def error_body(message: str) -> dict[str, str]:
@@ -60,12 +60,10 @@ async def glossary_pairs(request: Request) -> dict[str, Any]:
 async def make_glossary(request: Request) -> Any:
     """Store terms as TSV or CSV; they bind the search."""
     fields, stored = await checked(request), stored_in(request)
-    name, entries = one_text(fields, "name"), one_text(fields, "entries")
-    if not name.strip() or not entries.strip():
-        raise MalformedError("name and entries must not be empty")
-    pair = state_of(request).service.pairs.find(one_text(fields, "source_lang"), one_text(fields, "target_lang"))
-    terms = terms_of(entries, one_text(fields, "entries_format", "tsv").lower())
-    made = stored.add(name, [Dictionary(primary(pair.src), primary(pair.tgt), terms)])
+    asked = read(GlossaryRequest, fields)
+    pair = state_of(request).service.pairs.find(asked.source_lang, asked.target_lang)
+    terms = terms_of(asked.entries, asked.entries_format)
+    made = stored.add(asked.name, [Dictionary(primary(pair.src), primary(pair.tgt), terms)])
     return JSONResponse(_shown(made), status_code=201)
 
 
@@ -118,8 +116,6 @@ def terms_of(entries: str, form: str) -> dict[str, str]:
     Raises:
         MalformedError: A line has not two fields, or there are too many; the line is named.
     """
-    if form not in ("tsv", "csv"):
-        raise MalformedError(f"entries_format = {form}: use tsv or csv")
     if form == "csv":
         rows = [row[:2] for row in csv.reader(io.StringIO(entries)) if row]
     else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
@@ -19,7 +19,7 @@ from dragoman.languages.codes import primary
 from dragoman.serving.apis.api import Api
 from dragoman.serving.apis.deepl_glossaries import checked, error_body, stored_in, terms_of, tsv
 from dragoman.serving.glossaries import Dictionary, Stored
-from dragoman.serving.http import body_of, one_text, state_of
+from dragoman.serving.http import AnyCase, FullText, Text, body_of, read, state_of
 from dragoman.serving.refusals import MalformedError
 
 router = APIRouter(prefix="/v3/glossaries", tags=["DeepL"])
@@ -30,34 +30,33 @@ _INDEXED = re.compile(r"dictionaries\[(\d{1,3})\]\.(\w+)")
 class DictionaryRequest(BaseModel):
     """The terms of one pair."""
 
-    source_lang: str
-    target_lang: str
-    entries: str = Field(min_length=1, description="A term a line: source, tab, target; or as CSV.")
-    entries_format: Literal["tsv", "csv"] = "tsv"
+    source_lang: Text
+    target_lang: Text
+    entries: FullText = Field(description="A term a line: source, tab, target; or as CSV.")
+    entries_format: Annotated[Literal["tsv", "csv"], AnyCase] = "tsv"
 
 
 class GlossaryRequest(BaseModel):
     """A glossary of several pairs."""
 
-    name: str = Field(min_length=1)
+    name: FullText
     dictionaries: list[DictionaryRequest] = Field(min_length=1)
 
 
 class ChangeRequest(BaseModel):
     """Another name, or terms to add."""
 
-    name: str | None = Field(None, min_length=1)
-    dictionaries: list[DictionaryRequest] | None = None
+    name: FullText | None = None
+    dictionaries: list[DictionaryRequest] = []
 
 
 @router.post("", status_code=201, openapi_extra=body_of(GlossaryRequest), summary="Store a glossary")
 async def make(request: Request) -> Any:
     """With a dictionary for each of some pairs."""
     fields, stored = await checked(request), stored_in(request)
-    name, dictionaries = one_text(fields, "name"), _dictionaries(request, fields)
-    if not name.strip() or not dictionaries:
-        raise MalformedError("name and dictionaries must not be empty")
-    return JSONResponse(_shown(stored.add(name, _merged((), dictionaries))), status_code=201)
+    asked = read(GlossaryRequest, _nested(fields))
+    dictionaries = [_dictionary(request, each) for each in asked.dictionaries]
+    return JSONResponse(_shown(stored.add(asked.name, _merged((), dictionaries))), status_code=201)
 
 
 @router.get("", summary="All glossaries")
@@ -79,9 +78,10 @@ async def get(glossary_id: str, request: Request) -> dict[str, Any]:
 async def change(glossary_id: str, request: Request) -> dict[str, Any]:
     """A term that is there already gets the new translation; a pair that is not there, a dictionary."""
     fields = await checked(request)
-    name, new = one_text(fields, "name"), _dictionaries(request, fields)
+    asked = read(ChangeRequest, _nested(fields))
+    new = [_dictionary(request, each) for each in asked.dictionaries]
     return _shown(stored_in(request).change(
-        glossary_id, lambda one: replace(one, name=name or one.name, dictionaries=_merged(one.dictionaries, new))
+        glossary_id, lambda one: replace(one, name=asked.name or one.name, dictionaries=_merged(one.dictionaries, new))
     ))  # fmt: skip
 
 
@@ -106,7 +106,7 @@ async def entries(glossary_id: str, request: Request, source_lang: str, target_l
 @router.put("/{glossary_id}/dictionaries", openapi_extra=body_of(DictionaryRequest), summary="Replace a dictionary")
 async def put(glossary_id: str, request: Request) -> dict[str, Any]:
     """All its terms; where the pair is not there, it is added."""
-    new = _dictionary(request, await checked(request))
+    new = _dictionary(request, read(DictionaryRequest, await checked(request)))
     stored_in(request).change(
         glossary_id, lambda one: replace(one, dictionaries=(*_without(one, new.src, new.tgt), new))
     )  # fmt: skip
@@ -128,25 +128,19 @@ async def delete_dictionary(glossary_id: str, request: Request, source_lang: str
     return Response(status_code=204)
 
 
-def _dictionaries(request: Request, fields: Mapping[str, Any]) -> list[Dictionary]:
-    given = fields.get("dictionaries", [])
+def _nested(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields with the dictionaries of a form, ``dictionaries[0].source_lang``, as JSON has them."""
     indexed: dict[int, dict[str, Any]] = {}
     for name, value in fields.items():
-        if found := _INDEXED.fullmatch(name):
-            indexed.setdefault(int(found[1]), {})[found[2]] = value
-    given = given or [indexed[i] for i in sorted(indexed)]
-    if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
-        raise MalformedError("dictionaries must be a list of objects")
-    return [_dictionary(request, each) for each in given]
+        if parts := _INDEXED.fullmatch(name):
+            indexed.setdefault(int(parts[1]), {})[parts[2]] = value
+    nested = {"dictionaries": [indexed[i] for i in sorted(indexed)]} if indexed else {}
+    return {**nested, **fields}
 
 
-def _dictionary(request: Request, fields: Mapping[str, Any]) -> Dictionary:
-    pair = state_of(request).service.pairs.find(one_text(fields, "source_lang"), one_text(fields, "target_lang"))
-    text = one_text(fields, "entries")
-    if not text.strip():
-        raise MalformedError("entries must not be empty")
-    terms = terms_of(text, one_text(fields, "entries_format", "tsv").lower())
-    return Dictionary(primary(pair.src), primary(pair.tgt), terms)
+def _dictionary(request: Request, asked: DictionaryRequest) -> Dictionary:
+    pair = state_of(request).service.pairs.find(asked.source_lang, asked.target_lang)
+    return Dictionary(primary(pair.src), primary(pair.tgt), terms_of(asked.entries, asked.entries_format))
 
 
 def _merged(old: Sequence[Dictionary], new: Sequence[Dictionary]) -> tuple[Dictionary, ...]:

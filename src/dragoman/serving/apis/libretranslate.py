@@ -15,15 +15,15 @@ from pydantic import BaseModel, Field
 from dragoman.documents.formats import supported_suffixes
 from dragoman.serving.apis.api import Api
 from dragoman.serving.http import (
-    COLUMN,
+    Columns,
+    Text,
+    Texts,
     body_of,
     check_key,
-    columns_of,
     fields_of,
-    one_text,
     plain_text,
+    read,
     state_of,
-    text_list,
     translate_markup,
     upload_body,
     upload_of,
@@ -38,9 +38,9 @@ router = APIRouter(tags=["LibreTranslate"])
 class LibreRequest(BaseModel):
     """What ``/translate`` reads."""
 
-    q: str | list[str] = Field(description="Text or texts to translate.")
-    source: str = Field("auto", description="Source language, or auto.")
-    target: str = Field(description="Target language.")
+    q: Texts = Field(description="Text or texts to translate.")
+    source: Text = Field("auto", description="Source language, or auto.")
+    target: Text = Field(description="Target language.")
     format: Literal["text", "html"] = "text"
     alternatives: int = Field(0, ge=0, description="Number of other translations.")
     api_key: str = ""
@@ -49,8 +49,17 @@ class LibreRequest(BaseModel):
 class DetectRequest(BaseModel):
     """What ``/detect`` reads."""
 
-    q: str = Field(description="Text whose language is asked for.")
+    q: Text = Field(description="Text whose language is asked for.")
     api_key: str = ""
+
+
+class FileRequest(BaseModel):
+    """What ``/translate_file`` reads beside the file."""
+
+    source: Text = Field("auto", description="Source language, or auto.")
+    target: Text = Field(description="Target language.")
+    api_key: str = Field("", description="API key.")
+    column: Columns = []
 
 
 @router.post("/translate", openapi_extra=body_of(LibreRequest), summary="Translate text or HTML")
@@ -61,21 +70,17 @@ async def translate(request: Request) -> Any:
     for name in ("q", "target"):
         if fields.get(name) is None:
             raise MalformedError(f"Invalid request: missing {name} parameter")
-    texts = text_list(fields["q"], "q")
+    asked = read(LibreRequest, fields)
+    texts, n_others, is_html = list(asked.q), asked.alternatives, asked.format == "html"
     state.service.limits.check_texts(texts)
-    format_ = one_text(fields, "format", "text")
-    if format_ not in ("text", "html"):
-        raise MalformedError(f"{format_} format is not supported: use text or html")
-    source, target = one_text(fields, "source", "auto"), one_text(fields, "target")
-    said = [plain_text(text, "html") for text in texts] if format_ == "html" else texts
-    detected = [state.service.pairs.detect(text[:5000], target) for text in said]
-    pair = state.service.pair(source, target, said)
-    n_others = _number(fields.get("alternatives", 0))
-    options = state.service.options(**({"n_best": n_others + 1} if n_others and format_ == "text" else {}))
+    plain = [plain_text(text, "html") for text in texts] if is_html else texts
+    detected = [state.service.pairs.detect(text[:5000], asked.target) for text in plain]
+    pair = state.service.pair(asked.source, asked.target, plain)
+    options = state.service.options(**({"n_best": n_others + 1} if n_others and not is_html else {}))
     options = _wide_enough(state, options, n_others)
     state.metrics.translated(pair.name, sum(map(len, texts)))
     others: list[list[str]] = [[] for _ in texts]
-    if format_ == "html":
+    if is_html:
         pages = await unless_gone(request.receive, translate_markup(state.service, texts, pair, options, "html"))
         translated = [text for text, _ in pages]
     else:
@@ -85,7 +90,7 @@ async def translate(request: Request) -> Any:
             [one.text for one in answer.lines[0].alternatives] if len(answer.lines) == 1 else [] for answer in answers
         ]
     answer: dict[str, Any] = {"translatedText": translated}
-    if source.lower() == "auto":
+    if asked.source.lower() == "auto":
         answer["detectedLanguage"] = [_detected(one) for one in detected]
     if n_others:
         answer["alternatives"] = others
@@ -100,36 +105,23 @@ def _wide_enough(state: Any, options: Any, n_others: int) -> Any:
     return options
 
 
-def _number(value: Any) -> int:
-    try:
-        number = int(value)
-    except (TypeError, ValueError):
-        number = -1
-    if number < 0:
-        raise MalformedError("alternatives must be a number, 0 or more")
-    return number
-
-
 def _detected(found: Detected) -> dict[str, Any]:
     return {"language": found.code, "confidence": round(100 * found.confidence, 1)}
 
 
 @router.post(
     "/translate_file", summary="Translate a document",
-    openapi_extra=upload_body(
-        source="Source language, or auto.", target="Target language.*", api_key="API key.", column=COLUMN
-    ),
+    openapi_extra=upload_body(FileRequest),
 )  # fmt: skip
 async def translate_file(request: Request) -> dict[str, str]:
     """Translate a document, and answer with where it can be fetched for an hour."""
     fields, name, content = await upload_of(request)
     check_key(request, fields, missing=400, wrong=403)
-    state, target = state_of(request), one_text(fields, "target")
-    if not target:
+    if not fields.get("target"):
         raise MalformedError("Invalid request: missing target parameter")
-    source = one_text(fields, "source", "auto")
+    state, asked = state_of(request), read(FileRequest, fields)
     options = state.service.options()
-    job, secret = await state.documents.add(content, name, source, target, options, columns_of(fields))
+    job, secret = await state.documents.add(content, name, asked.source, asked.target, options, list(asked.column))
     try:
         job = await unless_gone(request.receive, state.documents.finished(job.id))
     except ClientLeft:
@@ -159,7 +151,7 @@ async def detect(request: Request) -> list[dict[str, Any]]:
     check_key(request, fields, missing=400, wrong=403)
     if fields.get("q") is None:
         raise MalformedError("Invalid request: missing q parameter")
-    return [_detected(state.service.pairs.detect(one_text(fields, "q")[:5000]))]
+    return [_detected(state.service.pairs.detect(read(DetectRequest, fields).q[:5000]))]
 
 
 @router.get("/languages", summary="The languages that are served")

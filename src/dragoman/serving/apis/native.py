@@ -11,15 +11,16 @@ from typing import Annotated, Any, get_type_hints
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, StreamingResponse
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from dragoman.errors import ConfigError
+from dragoman.options import default_of
 from dragoman.serving.apis.api import Api
-from dragoman.serving.http import check_key, state_of, text_list
+from dragoman.serving.http import Texts, check_key, state_of
 from dragoman.serving.pairs import Pair, name_of
 from dragoman.serving.service import Answer, Service, request_options
 from dragoman.serving.transport import unless_gone
-from dragoman.translation.options import TranslateOptions, default_of
+from dragoman.translation.options import TranslateOptions
 
 router = APIRouter(prefix="/v1", tags=["dragoman"])
 
@@ -27,11 +28,7 @@ router = APIRouter(prefix="/v1", tags=["dragoman"])
 class _Asked(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    text: Annotated[
-        str | list[str],
-        Field(description="One text, or several; each may have several lines."),
-        BeforeValidator(lambda value: text_list(value, "text")),  # says what is wrong in a sentence
-    ]
+    text: Annotated[Texts, Field(description="One text, or several; each may have several lines.")]
     source: Annotated[str, Field(description="Source language; auto detects it among those served.")] = "auto"
     target: Annotated[
         str | None, Field(description="Target language; may be left out where the source has only one.")
@@ -117,7 +114,7 @@ async def translate(asked: TranslateRequest, request: Request) -> Any:
     check_key(request, None, missing=401, wrong=403)
     state = state_of(request)
     service: Service = state.service
-    texts = text_list(asked.text, "text")
+    texts = asked.text
     service.limits.check_texts(texts)
     pair = service.pair(asked.source, asked.target, texts)
     given = {name: getattr(asked, name) for name in asked.model_fields_set - set(_Asked.model_fields)}

@@ -48,29 +48,29 @@ def model_card(bundle: Bundle, quantization: str, compared: str = "") -> str:
     Args:
         compared: How the export compares with the bundle, in Markdown, if that is known.
     """
-    config, data, manifest = bundle.model.config, bundle.config.data, bundle.manifest
+    config, data, known = bundle.model.config, bundle.config.data, bundle.facts
     targets = sorted(bundle.src_tokenizer.targets) if len(bundle.src_tokenizer.targets) > 1 else []
     sources = sorted({src for src, _ in data.pairs if src})
     src = _in_words(sources) or "the source language"
     tgt = _in_words(targets or [data.tgt_lang or ""]) or "the target language"
     codes = [f">>{target}<<" for target in targets]
     decode = bundle.config.decode
-    signed = {name: " (" + one.replace("|", r"\|") + ")" for name, one in manifest.get("signatures", {}).items()}
+    signed = {name: " (" + one.replace("|", r"\|") + ")" for name, one in known.signatures.items()}
     facts = {
         "layers": f"{config.n_encoder_layers} + {config.n_decoder_layers}, {config.norm}-norm, {config.activation}",
         "width": f"{config.d_model}, feed-forward {config.d_ff}, {config.n_heads} heads",
         "vocabulary": f"{config.src_vocab_size:,} source, {config.tgt_vocab_size:,} target subwords",
         "numbers": quantization,
-        "weights": manifest.get("weights"),
-        "training pairs": f"{manifest['train_pairs']:,}" if "train_pairs" in manifest else None,
-        "steps": manifest.get("step"),
+        "weights": known.weights or None,
+        "training pairs": f"{known.train_pairs:,}" if known.train_pairs else None,
+        "steps": known.step,
         **{
             f"validation, {SCORES.get(name, name)}": f"{value:.2f}{signed.get(name, '')}"
-            for name, value in manifest.get("validation", {}).items()
+            for name, value in known.validation.items()
         },
         "beam size": decode.beam_size,
         "length penalty": decode.penalty.formula,
-        "made from bundle": manifest.get("sha256"),
+        "made from bundle": known.sha256,
     }
     return TEMPLATE.format(
         languages=", ".join(dict.fromkeys(code for code in (*sources, *(targets or [data.tgt_lang or ""])) if code)),
@@ -82,7 +82,7 @@ def model_card(bundle: Bundle, quantization: str, compared: str = "") -> str:
         n_parameters=sum(weight.numel() for weight in bundle.model.parameters()),
         src=src,
         tgt=tgt,
-        version=manifest.get("dragoman", "of an unknown version"),
+        version=known.dragoman or "of an unknown version",
         rows="\n".join(f"| {name} | {value} |" for name, value in facts.items() if value is not None),
     )
 

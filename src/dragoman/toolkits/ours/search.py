@@ -17,6 +17,7 @@ from dragoman.device import check_precision, resolve_precision
 from dragoman.errors import ConfigError
 from dragoman.fast.step import FastTransformer
 from dragoman.model.transformer import Transformer
+from dragoman.options import not_among
 from dragoman.toolkits.engine import Alive, Found, Models, Needs, Progress, SearchSettings, Segment
 
 logger = logging.getLogger(__name__)
@@ -102,7 +103,7 @@ def autocast(precision: str, device: torch.device) -> AbstractContextManager[Any
         ConfigError: The precision is unknown, or the device lacks it.
     """
     if precision not in ("fp32", "bf16"):
-        raise ConfigError(f"precision = {precision!r} is unknown: use fp32 or bf16")
+        raise not_among("precision", precision, ("fp32", "bf16"))
     if resolve_precision(precision, device) == "fp32":
         return nullcontext()
     return torch.autocast(device.type, torch.bfloat16)

@@ -108,7 +108,7 @@ def settings(bundle: Bundle) -> dict[str, Any]:
     read = data.max_tokens
     if config.n_positions is not None:
         read = max(1, min(read, config.n_positions - decode.max_extra_tokens - 1))
-    usual = max(LEAST_USUAL, bundle.manifest.get("usual_src_tokens", read))
+    usual = max(LEAST_USUAL, bundle.facts.usual_src_tokens or read)
     both, targets = [bundle.src_tokenizer, bundle.tgt_tokenizer], bundle.src_tokenizer.targets
     return {
         "config": config.model_dump(mode="json"),
@@ -141,13 +141,13 @@ def subwords(tokenizer: Tokenizer) -> dict[str, Any]:
 
 def facts(bundle: Bundle, quantization: str) -> dict[str, Any]:
     """What the page's foot says of its model; what is not known is left out."""
-    manifest = bundle.manifest
+    known = bundle.facts
     found = {
         "parameters": sum(weight.numel() for weight in bundle.model.parameters()),
-        "step": manifest.get("step"),
-        "bleu": (manifest.get("validation") or {}).get("bleu"),
+        "step": known.step,
+        "bleu": known.validation.get("bleu"),
         "quantization": quantization,
-        "bundle": manifest.get("sha256"),
+        "bundle": known.sha256,
         "dragoman": __version__,
     }
     return {name: value for name, value in found.items() if value is not None}

@@ -1,0 +1,52 @@
+"""Which engine searches, and how precisely: options of whatever translates. Nothing here imports torch."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import field_validator, model_validator
+
+from dragoman import toolkits
+from dragoman.options import PRECISIONS, Precision, SearchOptions, either, must, option, option_group
+
+
+def words() -> tuple[str, ...]:
+    """Return what ``engine`` may be."""
+    return (*toolkits.NAMES, "auto")
+
+
+@option_group
+class EngineOptions(SearchOptions):
+    """How to search, and what searches."""
+
+    engine: Annotated[str, option("Speed", f"Decoding engine: {either(words())}.")] = "torch"
+    precision: Annotated[Precision, option("Speed", f"Precision: {either(PRECISIONS)}.")] = "fp32"
+
+    @field_validator("engine")
+    @classmethod
+    def _an_engine(cls, name: str) -> str:
+        if name not in words():
+            raise must(f"be {either(words())}")
+        return name
+
+
+@option_group
+class FastOptions(EngineOptions):
+    """The same, or whatever is fastest on this machine."""
+
+    fast: Annotated[
+        bool,
+        option(
+            "Speed",
+            "Use the fastest engine, precision and stopping rule of this machine, the run's shortlist, and the beam "
+            "that its distillation chose; some translations differ.",
+        ),
+    ] = False
+
+    @model_validator(mode="after")
+    def _check_fast(self) -> Self:
+        if self.fast and (self.engine != "torch" or self.precision != "fp32" or self.patience is not None):
+            raise ValueError(
+                "fast already chooses engine, precision and patience: leave out fast, or leave out these options"
+            )
+        return self
