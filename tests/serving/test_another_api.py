@@ -7,23 +7,30 @@ from typing import Any
 
 import pytest
 from fastapi import APIRouter, Request
+from pydantic import BaseModel
 
 from dragoman.serving import app
 from dragoman.serving.apis.api import Api
 from dragoman.serving.batcher import Batcher
-from dragoman.serving.http import fields_of, one_text, state_of
+from dragoman.serving.http import fields_of, read, state_of
 from dragoman.serving.refusals import MalformedError
 
 router = APIRouter(prefix="/tiny")
+
+
+class Words(BaseModel):
+    """What ``/tiny/say`` reads."""
+
+    words: str
 
 
 @router.post("/say")
 async def say(request: Request) -> dict[str, str]:
     """Translate the text of the form."""
     service = state_of(request).service
-    texts = [one_text(await fields_of(request), "words")]
-    if not texts[0]:
-        raise MalformedError("words is missing")
+    texts = [read(Words, await fields_of(request)).words]
+    if texts == ["nothing"]:
+        raise MalformedError("there is nothing to say")
     (answer,) = await service.translate(texts, service.pair("en", "de", texts), service.options())
     return {"said": answer.text}
 
@@ -46,8 +53,8 @@ def server(monkeypatch: pytest.MonkeyPatch, serving: Callable[..., Any]) -> Any:
 def test_it_translates_and_refuses_in_its_own_shape(server: Any) -> None:
     native = server("/v1/translate", {"text": "a dog"}).json["translations"][0]["text"]
     assert server("/tiny/say", form={"words": "a dog"}).json == {"said": native}
-    refused = server("/tiny/say", form={"other": "a dog"})
-    assert (refused.status, refused.json) == (400, {"wrong": ["words is missing"]})
+    refused = server("/tiny/say", form={"words": "nothing"})
+    assert (refused.status, refused.json) == (400, {"wrong": ["there is nothing to say"]})
     assert server("/tiny/nothing").json == {"wrong": ["Not Found"]}  # no route, but the prefix says whose clients ask
     assert server("/v2/nothing", {}).json == {"message": "Not Found"}
     spec = server("/spec").json["paths"]["/tiny/say"]["post"]["responses"]["429"]["content"]["application/json"]

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import torch
 
 from dragoman.config import Config
-from dragoman.errors import ConfigError, DragomanError
+from dragoman.errors import DragomanError
 from dragoman.files import explained, write_text
 from dragoman.lab import EXPERIMENTS
 from dragoman.options import not_among
