@@ -83,7 +83,7 @@ def test_several_texts_are_one_and_all_of_them_are_watched(folder: Path, capsys:
     assert data["valid"] == {"file": "pairs.csv.gz", "columns": ["en", "de"], **drawn}
     again = [*SMALL, "train.max_steps=3"]
     dragoman.train(what, out=run, overrides=again, valid=["pairs.csv.gz"], columns="en,de", resume=True)
-    assert "resuming by" not in capsys.readouterr().err  # nothing was named that it does not have
+    assert "resuming with" not in capsys.readouterr().err  # nothing was named that it does not have
     dragoman.train(["train.en", "train.de"], out=run, overrides=[*SMALL, "train.max_steps=4"], resume=True)
     assert "other files that were named are not read again" in capsys.readouterr().err
     Path("pairs.tmx").write_text(Path("pairs.tmx").read_text(encoding="utf-8") + "\n", encoding="utf-8")
@@ -154,7 +154,7 @@ def test_the_command_takes_the_same_words(command: Command, folder: Path) -> Non
     assert config["train"]["max_minutes"] == 0.01
     done = command("train", "pairs.tmx", "--columns", "en,de", "--minutes", "0.01", *given, "--resume", cwd=folder)
     assert done.status == 0, done.err
-    assert "resuming by" not in done.err
+    assert "resuming with" not in done.err
 
 
 def test_training_that_takes_hours_says_so(

@@ -52,7 +52,7 @@ def test_one_that_is_gone_is_told_of_once(monkeypatch: pytest.MonkeyPatch, caplo
         private_ops.works.cache_clear()
     (record,) = caplog.records
     assert "has no lerp_all as dragoman uses it" in record.message
-    assert record.message.endswith("a slower way is taken")
+    assert record.message.endswith("a slower implementation is used")
 
 
 def test_the_gradient_through_a_softmax(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -270,7 +270,7 @@ def test_T6_a_rank_killed_under_torchrun_starts_again_with_the_others_and_nothin
     run, ids = tmp_path / "run", tmp_path / "ids"
     done = train(torchrun(restarts=1), config, "--out", run, RANKS_FAULT="kill 1 13", RANKS_IDS=str(ids))
     assert (done.status, done.out) == (0, [str(run)]), done.err
-    assert "started again by torchrun: going on from the last checkpoint, as with --resume" in done.err
+    assert "restarted by torchrun: resuming from the last checkpoint, as with --resume" in done.err
     assert "resuming at step 10" in done.err
     assert outcome(run) == want
     assert_nothing_twice(run)
@@ -286,7 +286,7 @@ def test_T6_a_restart_before_the_first_checkpoint_begins_anew_and_nothing_differ
     run = tmp_path / "run"
     done = train(torchrun(restarts=1), config, "--out", run, RANKS_FAULT="raise 0 3")
     assert (done.status, done.out) == (0, [str(run)]), done.err
-    assert "started again by torchrun before the first checkpoint: beginning again" in done.err
+    assert "restarted by torchrun before the first checkpoint: starting over" in done.err
     assert outcome(run) == want
     assert_nothing_twice(run)
 

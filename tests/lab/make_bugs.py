@@ -19,7 +19,7 @@ from dragoman.training import loss, update
 
 loss_of, sinusoids_of = loss.label_smoothed_loss, embedding.sinusoids
 keys_values_of, plain_attend = attention.MultiHeadAttention.keys_values, attention.attend
-collate_of, loss_from_features = batching.collate, update.loss_from_features
+collate_of, chunked_loss = batching.collate, update.chunked_loss
 initialise_of = transformer.Transformer.initialise
 
 
@@ -67,9 +67,9 @@ def unshifted(*args):
     return dataclasses.replace(batch, tgt_in=batch.tgt_out)
 
 
-def mean_of_means(features, generator, tgt_out, *rest, **places):
-    total, plain = loss_from_features(features, generator, tgt_out, *rest, **places)
-    tokens, all_tokens, n_batches = int((tgt_out != 0).sum()), 17, 3  # as the test has them
+def mean_of_means(features, weight, bias, targets):
+    total, plain = chunked_loss(features, weight, bias, targets)
+    tokens, all_tokens, n_batches = int((targets.tgt_out != 0).sum()), 17, 3  # as the test has them
     factor = 1 if tokens == all_tokens else all_tokens / n_batches / tokens
     return total.detach() + factor * (total - total.detach()), plain  # the right sum, with another gradient
 
@@ -98,7 +98,7 @@ BUGS: dict[str, tuple[Any, str, Any]] = {  # what is replaced, and by what
     "targets not shifted": (batching, "collate", unshifted),
     "loss over padding": (loss, "label_smoothed_loss", over_padding),
     "padding_idx=1, padding 0": (transformer.Transformer, "initialise", initialise_wrong),
-    "a mean over micro-batches": (update, "loss_from_features", mean_of_means),
+    "a mean over micro-batches": (update, "chunked_loss", mean_of_means),
     "positions on another device": (embedding, "sinusoids", left_behind),
 }
 

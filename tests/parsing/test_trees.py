@@ -144,14 +144,14 @@ def test_a_tree_and_its_sentence_become_lines(tmp_path: Path) -> None:
          ("a bracket that is not closed", "a word missing")),
         ("(NP DT NN )NP", "(TOP (NP (DT The) (NN dog)) (XX barks) (XX .))", ("a word missing",)),
         ("( ) (( (NP-SBJ -NONE- N(N XX\n0 \u2047 (S (NP DT NN )NP (VP VBZ )VP . )S", DOG,
-         ("no symbol of a tree", "a bracket that closes nothing")),
+         ("not a symbol of a tree", "a bracket that closes nothing")),
         ("", "(TOP (XX The) (XX dog) (XX barks) (XX .))", ("a word missing",)),
     ],
 )  # fmt: skip
 def test_any_symbols_become_a_tree(symbols: str, tree: str, repairs: tuple[str, ...]) -> None:
     rebuilt = from_symbols(symbols.split(" "), TREE.words)
     assert write_tree(rebuilt.tree) == tree
-    assert set(rebuilt.repairs) == set(repairs) | ({"no symbol of a tree"} if not symbols else set())
+    assert set(rebuilt.repairs) == set(repairs) | ({"not a symbol of a tree"} if not symbols else set())
 
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8)

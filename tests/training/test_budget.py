@@ -151,7 +151,7 @@ def test_what_is_chosen_never_refuses_what_was_said(
 
 def test_the_steps_that_fit_into_the_minutes_bound_the_schedule(tiny_run: Path) -> None:
     from dragoman.data.store import Store
-    from dragoman.training.defaults import SPARE, choose_steps
+    from dragoman.training.defaults import STEPS_MARGIN, choose_steps
 
     store = Store.open(tiny_run / "store/train")
     config = Config.from_mapping(
@@ -159,7 +159,7 @@ def test_the_steps_that_fit_into_the_minutes_bound_the_schedule(tiny_run: Path) 
     )
     updates = updates_in(1, 1000, 500)
     chosen = choose_steps(config, store, ["train.max_minutes=1"], tokens_per_second=1000).train
-    assert chosen.max_steps == SPARE * updates
+    assert chosen.max_steps == STEPS_MARGIN * updates
     assert chosen.warmup_steps == updates // 10
     assert chosen.validate_every <= updates // 2
     assert choose_steps(config, store, ["train.max_minutes=1"], tokens_per_second=1e9).train.max_steps == 2000  # epochs

@@ -23,6 +23,7 @@ from dragoman.model.weights import save_weights, untied
 from dragoman.training import checkpoint
 from dragoman.training.averaging import start_ema
 from dragoman.training.checkpoint import (
+    Learner,
     TrainState,
     latest_checkpoint,
     list_checkpoints,
@@ -52,10 +53,11 @@ class Trained:
         self.optimizer.zero_grad()
 
     def save(self, folder: Path, step: int) -> Path:
-        return save_checkpoint(folder, self.model, self.optimizer, self.ema, TrainState(step=step, tokens=7 * step))
+        learner = Learner(self.model, self.optimizer, self.ema)
+        return save_checkpoint(folder, learner, TrainState(step=step, tokens=7 * step))
 
     def load(self, path: Path) -> TrainState:
-        return load_checkpoint(path, self.model, self.optimizer, self.ema)
+        return load_checkpoint(path, Learner(self.model, self.optimizer, self.ema))
 
     def weights(self) -> dict[str, torch.Tensor]:
         return {name: tensor.clone() for name, tensor in untied(self.model).items()}

@@ -16,12 +16,12 @@ from dragoman.training.checkpoint import TrainState
 from dragoman.training.distributed import (
     ALONE,
     World,
+    broadcast_from_rank_0,
     gathered,
     joined,
     launch_name,
-    of_rank_0,
-    on_rank_0,
     open_group,
+    run_on_rank_0,
     total,
 )
 from dragoman.training.loop import seconds_left
@@ -34,9 +34,9 @@ def test_one_process_is_a_world_of_its_own(monkeypatch: pytest.MonkeyPatch) -> N
         with joined() as world:
             assert world == ALONE
     tensor = torch.arange(3)
-    assert total(ALONE, 1.5, 2) == of_rank_0(ALONE, 1.5, 2) == [1.5, 2]
+    assert total(ALONE, 1.5, 2) == broadcast_from_rank_0(ALONE, 1.5, 2) == [1.5, 2]
     assert gathered(ALONE, tensor)[0] is tensor
-    assert on_rank_0(ALONE, lambda: 3) == 3
+    assert run_on_rank_0(ALONE, lambda: 3) == 3
 
 
 @pytest.mark.parametrize("missing", ["RANK", "MASTER_ADDR", "MASTER_PORT"])
@@ -93,7 +93,7 @@ def test_the_time_left_is_that_of_the_first_limit() -> None:
 
 def test_a_request_to_another_rank_is_not_the_first_of_two_to_this_one() -> None:
     with StopRequest() as stop:
-        stop.others_were_asked()
+        stop.stop_with_others()
         assert stop.signal == signal.SIGTERM
         os.kill(os.getpid(), signal.SIGINT)
         assert stop.signal == signal.SIGINT

@@ -61,7 +61,7 @@ def test_they_are_sent_while_others_are_still_to_come(wire: Wire, model: nn.Sequ
     assert smoothed == 10
     for parameter, found in zip(model.parameters(), sums, strict=True):
         assert torch.equal(found, 2 * parameter.grad)
-    both.adopt(sums)
+    both.replace_gradients(sums)
     assert all(found is parameter.grad for parameter, found in zip(model.parameters(), sums, strict=True))
 
 

@@ -20,7 +20,7 @@ from dragoman.model.transformer import Transformer
 from dragoman.model.weights import read_weights, untied
 from dragoman.training.checkpoint import latest_checkpoint, list_checkpoints
 from dragoman.training.log import RunLog
-from dragoman.training.loop import SHOWN, Outcome, Validation, fit
+from dragoman.training.loop import SHOWN, Job, Outcome, Validation, fit
 
 Fit = Callable[..., Outcome]
 
@@ -51,7 +51,8 @@ def run_fit(tiny_run: Path, tmp_path: Path) -> Fit:
         model.bad = bad
         config = TrainConfig(**{**dict(precision="fp32", max_steps=20, save_every=5, log_every=5), **settings})
         with BatchStream(store, 1000, 1) as batches, RunLog(tmp_path, quiet=quiet) as log:
-            return fit(model, model.config, batches, config, tmp_path, log, validate, resume)
+            job = Job(sizes=model.config, config=config, folder=tmp_path, log=log, validate=validate)
+            return fit(model, batches, job, resume)
 
     return run
 

@@ -13,7 +13,7 @@ from dragoman.fast import loss as loss_module
 from dragoman.fast.loss import CPU_LOGITS, GPU_LOGITS, Targets, chunked_loss, positions_at_once
 from dragoman.fast.projection import ROWS
 from dragoman.fast.r_drop import chunked_r_drop_loss
-from dragoman.training.loss import label_smoothed_loss, loss_from_features, perplexity, r_drop_loss
+from dragoman.training.loss import label_smoothed_loss, perplexity, r_drop_loss
 
 
 def a_problem(bias: bool, dtype: torch.dtype = torch.float64) -> tuple[torch.Tensor, nn.Linear, torch.Tensor]:
@@ -44,7 +44,10 @@ def test_chunked_loss_and_its_gradients_equal_the_plain_ones(bias: bool, smoothi
     for fast in (False, True):
         torch.manual_seed(1)
         features, generator, tgt_out = a_problem(bias)
-        loss, plain = loss_from_features(features, generator, Targets(tgt_out, 0, smoothing), fast=fast)
+        if fast:
+            loss, plain = chunked_loss(features, generator.weight, generator.bias, Targets(tgt_out, 0, smoothing))
+        else:
+            loss, plain = label_smoothed_loss(generator(features), tgt_out, 0, smoothing)
         (loss / 11).backward()
         results.append([loss, plain, features.grad, *(p.grad for p in generator.parameters())])
     for got, want in zip(*results, strict=True):
@@ -96,9 +99,9 @@ def test_elsewhere_than_on_a_cpu_chunks_are_few(device: str, n_chunks: int, monk
 
 def test_chunked_loss_in_bf16_stays_near_float32() -> None:
     features, generator, tgt_out = a_problem(bias=False, dtype=torch.float32)
-    want, _ = loss_from_features(features, generator, Targets(tgt_out, 0, 0.1))
+    want, _ = chunked_loss(features, generator.weight, generator.bias, Targets(tgt_out, 0, 0.1))
     with torch.autocast("cpu", torch.bfloat16):
-        got, _ = loss_from_features(features, generator, Targets(tgt_out, 0, 0.1))
+        got, _ = chunked_loss(features, generator.weight, generator.bias, Targets(tgt_out, 0, 0.1))
     assert got.dtype == torch.float32
     assert abs(got.item() - want.item()) < 0.02 * want.item()
 
@@ -116,7 +119,7 @@ def two_passes(dtype: torch.dtype = torch.float64) -> torch.Tensor:
 def test_r_drop_is_two_losses_and_both_divergences(smoothing: float) -> None:
     _, generator, tgt_out = a_problem(bias=True)
     features, keep = two_passes(), (tgt_out != 0).flatten()
-    got = r_drop_loss(features, generator, Targets(tgt_out, 0, smoothing), alpha=5.0, fast=False)
+    got = r_drop_loss(features, generator, Targets(tgt_out, 0, smoothing), alpha=5.0)
     log_p, log_q = (generator(half).log_softmax(-1).flatten(0, 1)[keep] for half in features.chunk(2))
     losses = [label_smoothed_loss(generator(half), tgt_out, 0, smoothing) for half in features.chunk(2)]
     kl = nn.functional.kl_div
@@ -140,7 +143,7 @@ def test_r_drop_in_chunks_and_its_gradients_equal_the_plain_ones(
     def of(loss: torch.Tensor, plain: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return loss, plain, *torch.autograd.grad(loss / 11, (features, *generator.parameters()), retain_graph=True)
 
-    want = of(*r_drop_loss(scaled, generator, Targets(tgt_out, 0, smoothing), alpha, fast=False))
+    want = of(*r_drop_loss(scaled, generator, Targets(tgt_out, 0, smoothing), alpha))
     for chunk in (3, 1000):
         parts = scaled, generator.weight, generator.bias, Targets(tgt_out, 0, smoothing), alpha, chunk
         for value, plainly in zip(of(*chunked_r_drop_loss(*parts)), want, strict=True):
@@ -153,7 +156,8 @@ def test_r_drop_in_bf16_stays_near_float32() -> None:
     found = []
     for enabled in (False, True):
         with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
-            loss, _ = r_drop_loss(features, generator, Targets(tgt_out, 0, 0.1), alpha=5.0)
+            parts = features, generator.weight, generator.bias, Targets(tgt_out, 0, 0.1)
+            loss, _ = chunked_r_drop_loss(*parts, alpha=5.0)
         found.append((loss, *torch.autograd.grad(loss, (features, generator.weight))))
     for got, want in zip(*reversed(found), strict=True):
         assert got.dtype == torch.float32
@@ -162,6 +166,7 @@ def test_r_drop_in_bf16_stays_near_float32() -> None:
 
 def test_r_drop_of_equal_passes_is_the_ordinary_loss() -> None:
     features, generator, tgt_out = a_problem(bias=False)
-    got = r_drop_loss(features.repeat(2, 1, 1), generator, Targets(tgt_out, 0, 0.1), alpha=5.0)
-    for value, want in zip(got, loss_from_features(features, generator, Targets(tgt_out, 0, 0.1)), strict=True):
+    parts = generator.weight, generator.bias, Targets(tgt_out, 0, 0.1)
+    got = chunked_r_drop_loss(features.repeat(2, 1, 1), *parts, alpha=5.0)
+    for value, want in zip(got, chunked_loss(features, *parts), strict=True):
         torch.testing.assert_close(value, want, rtol=1e-12, atol=1e-12)

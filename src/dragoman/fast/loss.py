@@ -1,6 +1,9 @@
-"""The label-smoothed loss computed from the decoder's features, without holding the logits of all positions.
+"""The label-smoothed loss from the decoder's features, without holding the logits of all positions.
 
-loss, plain = chunked_loss(features, generator.weight, generator.bias, Targets(tgt_out, pad_id, smoothing))
+    loss, plain = chunked_loss(features, generator.weight, generator.bias, Targets(tgt_out, pad_id, smoothing))
+    loss.backward()
+
+The gradient is computed in the same pass over the chunks as the loss.
 """
 
 from __future__ import annotations

@@ -114,7 +114,10 @@ def works(name: str) -> bool:
     except (AttributeError, TypeError, RuntimeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         logger.warning(
-            "torch %s has no %s as dragoman uses it (%s): a slower way is taken", torch.__version__, name, reason
+            "torch %s has no %s as dragoman uses it (%s): a slower implementation is used",
+            torch.__version__,
+            name,
+            reason,
         )
         return False
     return True

@@ -1,7 +1,4 @@
-"""Several linear layers that read the same input, computed as one product.
-
-qkv = project(x, [w_q, w_k, w_v], [b_q, b_k, b_v])    # (N, d_in) -> (N, sum of d_i)
-"""
+"""Several linear layers that read the same input, as one product: float32 weights, products in any precision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The R-Drop loss computed from the features of both passes, without holding the logits of all positions."""
+"""The R-Drop loss from the features of both passes, without holding the logits of all positions."""
 
 from __future__ import annotations
 

@@ -352,8 +352,8 @@ class FastTransformer:
     def _memory(self, layer: Layer, encoded: Tensor, n: int) -> Pair:
         """Return cross-attention's keys and values of a layer, from the memory ``encoded`` (B * S, d_model)."""
         assert layer.cross_kv is not None
-        both = layer.cross_kv(encoded).view(n, encoded.size(0) // n, self.config.n_heads, -1).transpose(1, 2)
-        k, v = torch.split(both, [self.config.head_d_k, self.config.head_d_v], dim=3)
+        keys_values = layer.cross_kv(encoded).view(n, encoded.size(0) // n, self.config.n_heads, -1).transpose(1, 2)
+        k, v = torch.split(keys_values, [self.config.head_d_k, self.config.head_d_v], dim=3)
         return contiguous_copy(k.mT).flatten(0, 1), contiguous_copy(v).flatten(0, 1)
 
     def _parts(self, qkv: Tensor, angles: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:

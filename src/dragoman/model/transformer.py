@@ -1,10 +1,10 @@
 """The complete model: two stacks, encode / decode / forward, and start / step / select for search.
 
-model = Transformer(config)
-logits = model(src, tgt_in)                           # training: (B, S), (B, T) -> (B, T, V)
-state = model.start(src)                              # decoding: one token at a time
-logits, state = model.step(state, last_ids)           # (B,) -> (B, V)
-state = state.select(rows)                            # keep the rows that survive
+Decoding works on one token at a time:
+
+    state = model.start(src)                              # (B, S)
+    logits, state = model.step(state, last_ids)           # (B,) -> (B, V)
+    state = state.select(rows)                            # keep the rows that survive
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def from_symbols(symbols: Sequence[str], words: Sequence[str]) -> Rebuilt:
         elif kind == ")":
             repairs["a bracket that closes nothing"] = None
         elif not _NAME.fullmatch(symbol) or symbol in (TRACE, UNKNOWN):
-            repairs["no symbol of a tree"] = None
+            repairs["not a symbol of a tree"] = None
         elif len(building.tags) == len(words):
             repairs["a word too many"] = None
         else:

@@ -1,1 +1,1 @@
-"""Training: ``loss``, ``schedule``, the loop ``fit``, ``checkpoint`` (what resumes it), ``averaging``, ``log``."""
+"""Training: text files in, a trained model out. ``run`` calls all the others."""

@@ -13,12 +13,12 @@ from dragoman.model.weights import read_weights, untied
 
 
 def average_checkpoints(folders: Iterable[Path]) -> dict[str, Tensor]:
-    """The mean of the weights in checkpoint folders (the paper: the last 5 for base, 20 for big models).
+    """Return the mean of the weights in checkpoint folders (the paper: the last 5 for base, 20 for big models).
 
-    Sums are kept in float64, so that the order of the folders does not matter.
+    Sums are in float64, so that the order of the folders does not matter.
 
     Returns:
-        Weights under their stored names, in the dtype they were stored in.
+        Weights by their stored names, in the dtype they were stored in.
     """
     total: dict[str, Tensor] = {}
     dtypes: dict[str, torch.dtype] = {}
@@ -32,15 +32,16 @@ def average_checkpoints(folders: Iterable[Path]) -> dict[str, Tensor]:
 
 
 def start_ema(model: torch.nn.Module) -> dict[str, Tensor]:
-    """A moving average that begins at the model's present weights."""
+    """Return a moving average that begins at the model's present weights."""
     return {name: tensor.clone() for name, tensor in untied(model).items()}
 
 
 @torch.no_grad()
 def update_ema(ema: dict[str, Tensor], model: torch.nn.Module, decay: float, step: int) -> None:
-    """``ema = d * ema + (1 - d) * weights`` with ``d = min(decay, (1 + step) / (10 + step))``.
+    """Update in place: ``ema = d * ema + (1 - d) * weights`` with ``d = min(decay, (1 + step) / (10 + step))``.
 
-    The second term forgets the random start quickly.
+    In the first steps the second term is smaller than ``decay``, so that the random initial weights are forgotten
+    quickly.
     """
     d = min(decay, (1 + step) / (10 + step))
     lerp_all(list(ema.values()), list(untied(model).values()), 1 - d)

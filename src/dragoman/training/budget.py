@@ -1,4 +1,4 @@
-"""What suits the minutes that there are: the largest model that can see enough text in them on this machine."""
+"""Sizes for a time limit: the largest model that can see enough text in it on this machine."""
 
 from __future__ import annotations
 
@@ -9,37 +9,39 @@ from dragoman.config import PRESETS, Config, ModelConfig, with_overrides
 from dragoman.training.memory import n_parameters
 
 SIZES: tuple[tuple[int, int, int], ...] = ((128, 2, 4000), (192, 2, 4000), (256, 3, 8000), (512, 6, 32000))
-"""Width, layers of each stack, and the most subwords: what is tried, from the smallest up to what suits the corpus."""
+"""Candidates from small to large: width, layers of each stack, and largest number of subwords."""
 
 TOKENS_A_PARAMETER = 3.0
-"""Of the layers, embeddings not counted. With half of that a model was still worse than a smaller one in the same time
+"""Target tokens that a model must see for each parameter of its layers, embeddings not counted.
+
+With half of that a model was still worse than a smaller one in the same time
 (docs/decisions/0035-the-minutes-choose-the-sizes.md)."""
 
 RATE_TIMES_WIDTH = 0.384
 
 UPDATES = 1000
-"""These come before larger batches."""
+"""Number of updates up to which batches stay small; with more time the batches grow."""
 
 BATCH_TOKENS = (512, 1024, 2048, 4096)
 
 FEW_EPOCHS, LESS_DROPOUT = 15, 0.1
-"""A text that is seen less often than this is hardly learned by heart."""
+"""With fewer epochs than this a model hardly memorises the text, and needs only this dropout."""
 
 FOR_TRAINING = 0.85
-"""Of the time; the rest goes to validation."""
+"""Fraction of the time that is left for training; the rest is validation."""
 
 CHARACTERS_A_SUBWORD = 3.5
 
 
 class Text(NamedTuple):
-    """What the choice looks at in a corpus."""
+    """Size of a corpus."""
 
     n_pairs: int
-    characters: float  # of the longer side, on average
+    characters: float  # average length of the longer side
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, str]]) -> Self:
-        """Count a corpus."""
+        """Count the pairs and characters of a corpus."""
         n_pairs = characters = 0
         for src, tgt in pairs:
             n_pairs += 1
@@ -48,12 +50,12 @@ class Text(NamedTuple):
 
     @property
     def length(self) -> int:
-        """About how many subwords the longer side has, eos counted."""
+        """Estimated number of subwords of the longer side, eos included."""
         return max(2, round(self.characters / CHARACTERS_A_SUBWORD) + 1)
 
 
 class Choice(NamedTuple):
-    """Settings, the speed that they were chosen at, and both in a sentence."""
+    """The chosen settings, the speed by which they were chosen, and both in a sentence."""
 
     settings: dict[str, Any]
     tokens_per_second: float
@@ -61,38 +63,38 @@ class Choice(NamedTuple):
 
 
 def updates_in(minutes: float, tokens_per_second: float, tokens_an_update: int) -> int:
-    """About how many updates can be made, validation taking its share of the time."""
+    """Return the estimated number of updates in so many minutes, validation included."""
     return max(1, int(FOR_TRAINING * 60 * minutes * tokens_per_second / tokens_an_update))
 
 
-def all_is_said(said: Mapping[str, Any]) -> bool:
-    """Whether nothing is left that would follow from the speed of this machine."""
-    train = said.get("train")
-    return _is_sized(said) and isinstance(train, Mapping) and "batch_tokens" in train
+def sizes_are_set(settings: Mapping[str, Any]) -> bool:
+    """Return True if no setting is left to choose by the speed of this machine."""
+    train = settings.get("train")
+    return _has_sizes(settings) and isinstance(train, Mapping) and "batch_tokens" in train
 
 
-def _is_sized(said: Mapping[str, Any]) -> bool:
-    model = said.get("model", {})
+def _has_sizes(settings: Mapping[str, Any]) -> bool:
+    """Return True if the settings name a size of the model."""
+    model = settings.get("model", {})
     return not isinstance(model, Mapping) or bool(model.keys() & {"preset", *PRESETS["tiny"]})
 
 
 def in_time(
     settings: Mapping[str, Any], overrides: Sequence[str], text: Text, speed: Callable[[Config], float]
 ) -> Choice:
-    """Model, subwords, batch, rate and dropout for ``train.max_minutes``, which is among ``overrides``.
+    """Choose model, subwords, batch, rate and dropout for the ``train.max_minutes`` among ``overrides``.
 
-    The larger of two models is taken where it still sees ``TOKENS_A_PARAMETER``. Of these small batches as many as
-    give ``UPDATES`` are better than fewer large ones, at a peak rate of ``RATE_TIMES_WIDTH / d_model``. More minutes
-    never choose a smaller model.
+    It is the largest model that still sees ``TOKENS_A_PARAMETER``. Batches are the largest that still allow ``UPDATES``
+    updates. The peak rate is ``RATE_TIMES_WIDTH / d_model``. More minutes never choose a smaller model.
 
     Args:
-        settings: Those that suit the corpus whatever the time; the model chosen is no larger.
-        overrides: What was said; it is not chosen.
-        text: The corpus.
-        speed: Measures tokens of one side a second, padding counted.
+        settings: Settings that suit the corpus without a time limit; the chosen model is not larger than theirs.
+        overrides: Settings that were given; they are not changed.
+        text: The size of the corpus.
+        speed: Measures the tokens of one side per second, padding included.
 
     Raises:
-        ConfigError: What was said does not fit the schema.
+        ConfigError: The overrides do not fit the schema.
     """
     chosen: dict[str, Any] = {}
     rate = seconds = 0.0
@@ -100,12 +102,12 @@ def in_time(
         config = Config.from_mapping(with_overrides(candidate, overrides), "the settings chosen and given")
         seconds = FOR_TRAINING * 60 * (config.train.max_minutes or 0)
         enough = TOKENS_A_PARAMETER * _parameters_of_layers(config)
-        if chosen and seconds * rate < enough:  # a larger one is no faster than the one before
+        if chosen and seconds * rate < enough:  # a larger model is not faster, so it need not be timed
             break
-        found = speed(config)
-        if chosen and seconds * found < enough:
+        measured = speed(config)
+        if chosen and seconds * measured < enough:
             break
-        chosen, rate = candidate, found
+        chosen, rate = candidate, measured
     tokens = seconds * rate
     batch_tokens = max((b for b in BATCH_TOKENS if tokens >= UPDATES * b), default=BATCH_TOKENS[0])
     chosen["train"] = {**chosen["train"], "batch_tokens": batch_tokens}
@@ -116,8 +118,8 @@ def in_time(
 
 
 def _candidates(settings: Mapping[str, Any], overrides: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """``settings`` with models from small to large, or as they are where somebody said a size."""
-    if _is_sized(with_overrides({}, overrides)):
+    """Yield ``settings`` with models from small to large, or unchanged if a size was given."""
+    if _has_sizes(with_overrides({}, overrides)):
         yield dict(settings)
         return
     model, tokenizer = dict(settings["model"]), settings["data"]["tokenizer"]
@@ -142,7 +144,7 @@ def _parameters_of_layers(config: Config) -> int:
 
 
 def _reason(config: Config, tokens_per_second: float) -> str:
-    """Speed, updates and what follows from them."""
+    """Describe the speed, the number of updates and the sizes chosen by them."""
     model, train, minutes = config.model, config.train, config.train.max_minutes or 0
     updates = updates_in(minutes, tokens_per_second, train.batch_tokens * train.accumulate)
     return (

@@ -1,4 +1,7 @@
-"""What resumes a run: weights, optimiser, moving average, order of the data, random state. No pickle.
+"""Checkpoints: weights, optimiser, moving average, position in the data, random state. No pickle.
+
+    save_checkpoint(folder, Learner(model, optimizer, ema), state)
+    state = load_checkpoint(latest_checkpoint(folder), Learner(model, optimizer, ema))
 
 checkpoints/step_00002000/
   model.safetensors       the weights being trained
@@ -7,7 +10,7 @@ checkpoints/step_00002000/
   random.safetensors      the state of torch's generators; those of rank 1, 2 ... as ``cpu.1``, ``cuda.1`` ...
   state.json              step, counters, the best so far, position in the data
   manifest.json           written last: SHA-256 of each file
-checkpoints/best/         the weights of the best validation alone
+checkpoints/best/         only the weights of the best validation
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -34,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class TrainState:
-    """The counters of a run; all of it is saved and restored."""
+    """The counters of a run; all of them are saved and restored."""
 
     step: int = 0  # updates made, skipped ones included
     tokens: int = 0  # target tokens learned from
@@ -42,49 +45,58 @@ class TrainState:
     seconds: float = 0.0  # of training, validation included, over all parts of the run
     bad_steps: int = 0  # updates in a row that were skipped for a non-finite loss or gradient
     skipped: int = 0  # such updates in all
-    best_bleu: float = -1.0  # the quality of the best validation: its BLEU, or a parser's bracket F1
-    best_loss: float | None = None  # of that validation, in nats; None: not known, as in older runs, or not finite
+    best_bleu: float = -1.0  # quality of the best validation: its BLEU, or a parser's bracket F1
+    best_loss: float | None = None  # loss of that validation, in nats; None: unknown (older runs) or not finite
     best_step: int = 0
-    since_best: int = 0  # validations since
-    validated_step: int = 0  # of the last validation
+    since_best: int = 0  # validations since the best one
+    validated_step: int = 0  # step of the last validation
     data: dict[str, Any] = field(default_factory=dict)  # position of the BatchStream
 
 
+class Learner(NamedTuple):
+    """Everything that an update changes: the model, its optimiser, and the moving average of its weights."""
+
+    model: torch.nn.Module
+    optimizer: torch.optim.Optimizer
+    ema: dict[str, Tensor] | None
+
+
 def save_checkpoint(
-    folder: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer, ema: Mapping[str, Tensor] | None,
-    state: TrainState, random: Mapping[str, Tensor] | None = None,
-) -> Path:  # fmt: skip
+    folder: Path, learner: Learner, state: TrainState, random: Mapping[str, Tensor] | None = None
+) -> Path:
     """Write ``folder/step_XXXXXXXX`` in one step and return it.
 
     Args:
-        random: What ``random_state`` found; by default that of this process alone.
+        folder: The folder of checkpoints.
+        learner: Model, optimiser and moving average.
+        state: Counters and position in the data.
+        random: From ``random_state``; by default that of this process alone.
 
     Raises:
-        DragomanError: The disk is full or the folder cannot be written; earlier checkpoints stay as they are.
+        DragomanError: The disk is full or the folder cannot be written; earlier checkpoints are not touched.
     """
     target = step_folder(folder, state.step)
+    model, optimizer, ema = learner
     weights, moments = untied(model), _optimizer_tensors(model, optimizer)
-    with sealed_folder(target, {"step": state.step}, n_bytes(weights, moments, ema or {})) as aside:
-        save_weights(aside / "model.safetensors", weights)
-        save_weights(aside / "optimizer.safetensors", moments)
+    with sealed_folder(target, {"step": state.step}, n_bytes(weights, moments, ema or {})) as new:
+        save_weights(new / "model.safetensors", weights)
+        save_weights(new / "optimizer.safetensors", moments)
         if ema is not None:
-            save_weights(aside / "ema.safetensors", ema)
-        save_weights(aside / "random.safetensors", random or random_state())
-        (aside / "state.json").write_text(json.dumps(asdict(state), indent=2) + "\n", encoding="utf-8")
+            save_weights(new / "ema.safetensors", ema)
+        save_weights(new / "random.safetensors", random or random_state())
+        (new / "state.json").write_text(json.dumps(asdict(state), indent=2) + "\n", encoding="utf-8")
     return target
 
 
-def load_checkpoint(
-    folder: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer, ema: dict[str, Tensor] | None,
-    world: World = ALONE,
-) -> TrainState:  # fmt: skip
-    """Restore everything from one checkpoint folder.
+def load_checkpoint(folder: Path, learner: Learner, world: World = ALONE) -> TrainState:
+    """Restore everything from the checkpoint ``folder``.
 
-    With another number of ranks than it was made by, dropout continues with other random numbers; a warning says so.
+    If the number of ranks has changed, dropout continues with other random numbers, and a warning is logged.
 
     Raises:
-        BundleError: It is damaged or belongs to another configuration; nothing was changed then.
+        BundleError: It is damaged or belongs to another configuration; in that case nothing was changed.
     """
+    model, optimizer, ema = learner
     check_sealed(folder, "checkpoint")
     weights = read_weights(folder / "model.safetensors", untied(model))
     moments = read_weights(folder / "optimizer.safetensors")
@@ -98,17 +110,17 @@ def load_checkpoint(
         raise BundleError(f"{folder}/state.json: damaged ({error})") from None
     _check_moments(folder / "optimizer.safetensors", model, moments)
     n_ranks = sum(name.partition(".")[0] == "cpu" for name in random)
-    if _of_rank("cpu", 0) not in random or _of_rank("cpu", n_ranks - 1) not in random:
+    if _random_key("cpu", 0) not in random or _random_key("cpu", n_ranks - 1) not in random:
         raise BundleError(f"{folder}/random.safetensors: contains no random state; use another checkpoint")
     load_into(model, weights)
     _restore_optimizer(model, optimizer, moments)
     if ema is not None:
         for name, tensor in averages.items():
             ema[name].copy_(tensor)
-    mine = world.rank if n_ranks == world.size else 0
-    torch.set_rng_state(random[_of_rank("cpu", mine)])
-    if _of_rank("cuda", mine) in random and torch.cuda.is_available():
-        torch.cuda.set_rng_state(random[_of_rank("cuda", mine)])
+    source_rank = world.rank if n_ranks == world.size else 0
+    torch.set_rng_state(random[_random_key("cpu", source_rank)])
+    if _random_key("cuda", source_rank) in random and torch.cuda.is_available():
+        torch.cuda.set_rng_state(random[_random_key("cuda", source_rank)])
     if n_ranks != world.size:
         logger.warning(
             "the checkpoint of step %d was made by %d ranks, now there are %d: no pair is lost or repeated, but "
@@ -121,25 +133,26 @@ def load_checkpoint(
 
 
 def seed_apart(world: World) -> None:
-    """From one random state that all ranks share, give each rank but the first another; the same in each run."""
+    """Give each rank but the first a random state of its own, derived from the one that all ranks share."""
     if world.rank:
         torch.manual_seed(int(torch.randint(2**62, ())) + world.rank)
 
 
 def random_state(world: World = ALONE) -> dict[str, Tensor]:
-    """The state of torch's generators on all ranks; all must ask for it together."""
+    """Return the state of torch's generators on all ranks; all ranks must call this together."""
     states = {"cpu": gathered(world, torch.get_rng_state())}
     if torch.cuda.is_available():
         states["cuda"] = gathered(world, torch.cuda.get_rng_state())
-    return {_of_rank(kind, rank): state for kind, ranks in states.items() for rank, state in enumerate(ranks)}
+    return {_random_key(kind, rank): state for kind, ranks in states.items() for rank, state in enumerate(ranks)}
 
 
-def _of_rank(kind: str, rank: int) -> str:
+def _random_key(kind: str, rank: int) -> str:
+    """Return the name of a generator's state in ``random.safetensors``."""
     return f"{kind}.{rank}" if rank else kind
 
 
 def latest_checkpoint(folder: Path) -> Path:
-    """The newest checkpoint that is whole; damaged newer ones are named in a warning.
+    """Return the newest complete checkpoint; damaged newer ones are named in a warning.
 
     Raises:
         BundleError: There is none.
@@ -155,7 +168,7 @@ def latest_checkpoint(folder: Path) -> Path:
 
 
 def whole_checkpoints(folder: Path, up_to: int) -> list[Path]:
-    """The undamaged ones of ``list_checkpoints``; the others are named in a warning."""
+    """Return the undamaged checkpoints up to step ``up_to``; the others are named in a warning."""
     whole = []
     for path in list_checkpoints(folder, up_to):
         try:
@@ -168,9 +181,9 @@ def whole_checkpoints(folder: Path, up_to: int) -> list[Path]:
 
 
 def list_checkpoints(folder: Path, up_to: int | None = None) -> list[Path]:
-    """Checkpoint folders, oldest first; with ``up_to`` none of a later step.
+    """Return the checkpoint folders, oldest first, up to step ``up_to`` if given.
 
-    One that a process died replacing stands beside its place, as ``files.standing`` says.
+    If a process died while replacing one, the older version is returned; see ``files.standing``.
     """
     names = {path.name for path in folder.glob("step_*")}
     names |= {path.name.removeprefix(".").removesuffix(".old") for path in folder.glob(".step_*.old")}
@@ -179,31 +192,31 @@ def list_checkpoints(folder: Path, up_to: int | None = None) -> list[Path]:
 
 
 def prune_checkpoints(folder: Path, keep: int, every: int, step: int) -> None:
-    """Delete all but the last ``keep`` scheduled checkpoints and that of ``step``, whatever made it.
+    """Delete all checkpoints but the last ``keep`` scheduled ones and that of ``step``.
 
-    Later ones are left alone: they were damaged, or the run would not have gone back to before them. What a killed
-    process left half-written goes too.
+    Later ones are not touched: they are damaged, or the run would not have gone back to an earlier step. Unfinished
+    files of a killed process are deleted, too.
     """
-    for rest in folder.glob(".step_*.tmp"):
-        shutil.rmtree(rest)
+    for unfinished in folder.glob(".step_*.tmp"):
+        shutil.rmtree(unfinished)
     for old in folder.glob(".step_*.old"):
         if standing(step_folder(folder, step_of(old))) != old:
             shutil.rmtree(old)
     paths = list_checkpoints(folder, step)
     scheduled = [path for path in paths if step_of(path) % every == 0]
-    kept = {*scheduled[-keep:], *paths[-1:]}
+    needed = {*scheduled[-keep:], *paths[-1:]}
     for path in paths:
-        if path not in kept:
+        if path not in needed:
             shutil.rmtree(path)
 
 
 def step_folder(folder: Path, step: int) -> Path:
-    """Where the checkpoint of a step belongs."""
+    """Return the folder of the checkpoint of a step."""
     return folder / f"step_{step:08d}"
 
 
 def step_of(path: Path) -> int:
-    """The step in the name of a checkpoint folder, wherever it stands."""
+    """Return the step in the name of a checkpoint folder, also of ``.step_XXXXXXXX.old``."""
     return int("".join(filter(str.isdecimal, path.name)))
 
 
@@ -216,6 +229,7 @@ def _optimizer_tensors(model: torch.nn.Module, optimizer: torch.optim.Optimizer)
 
 
 def _check_moments(path: Path, model: torch.nn.Module, moments: Mapping[str, Tensor]) -> None:
+    """Check that each tensor of the optimiser belongs to a parameter and has its shape."""
     shapes = {name: parameter.shape for name, parameter in model.named_parameters()}
     for full_name, tensor in moments.items():
         key, _, name = full_name.partition(".")

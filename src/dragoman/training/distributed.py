@@ -1,13 +1,17 @@
-"""Several processes that train as one: started by torchrun, told apart by their rank, ended together.
+"""Several processes that train one model: started by torchrun, identified by their rank, ended together.
 
-Rank 0 alone reads the text, writes files and speaks. All ranks hold the same weights and make the same updates: each
-computes the gradients of its own batches, and these are summed before anyone uses them. What one rank decides (to
-stop, to skip a step, that time is up) all ranks are told of and do.
+    with joined() as world:                               # alone: World(rank=0, size=1)
+        open_group(world, device)
+        (n_tokens,) = total(world, n_tokens)
 
-Two ways lead from rank to rank. Tensors are exchanged by gloo on a CPU and by NCCL on GPUs; an exchange that gets no
-answer for ``PATIENCE`` fails. Turns that may take long, such as preparing a corpus or validating, are waited for at the
-store, a small table of values kept by torchrun, where a rank that fails leaves its last words for the others.
-docs/decisions/0015-several-processes.md
+Rank 0 alone reads the text, writes files and prints. All ranks have the same weights and make the same updates: each
+computes the gradients of its own batches, and the gradients are summed before they are used. What one rank decides (to
+stop, to skip a step, that time is up) all ranks are told and do.
+
+There are two ways of communication. Tensors are exchanged by gloo on a CPU and by NCCL on GPUs; an exchange fails if it
+takes longer than ``EXCHANGE_TIMEOUT``. Work of rank 0 that may take long, such as preparing a corpus or validating, is
+waited for at the store: a small key-value table kept by torchrun. A rank that fails leaves its failure message there
+for the others. docs/decisions/0015-several-processes.md
 """
 
 from __future__ import annotations
@@ -37,21 +41,21 @@ from dragoman.errors import ConfigError, DragomanError
 
 T = TypeVar("T")
 
-PATIENCE_AT_START = timedelta(minutes=5)
-"""How long the ranks wait until all of them have been started."""
+START_TIMEOUT = timedelta(minutes=5)
+"""How long the ranks wait until all of them have started."""
 
-PATIENCE = timedelta(seconds=45)
-"""How long an exchange waits for the slowest rank before it takes it for lost."""
+EXCHANGE_TIMEOUT = timedelta(seconds=45)
+"""How long an exchange waits for the slowest rank before that rank is considered lost."""
 
-GO_ON = "to resume from the last checkpoint, rerun the same command with --resume"
+HOW_TO_RESUME = "to resume from the last checkpoint, rerun the same command with --resume"
 
 
 class World(NamedTuple):
-    """The place of this process among those that train together."""
+    """Rank of this process, and number of processes that train together."""
 
     rank: int = 0
     size: int = 1
-    store: Any = None  # of a world of several: torch's key-value store
+    store: Any = None  # torch's key-value store, if there are several processes
 
 
 ALONE = World()
@@ -59,12 +63,13 @@ ALONE = World()
 
 @contextlib.contextmanager
 def joined() -> Iterator[World]:
-    """Find the other processes that torchrun started, as RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT say.
+    """Join the other processes that torchrun started, as given by RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT.
 
-    If the body raises on one rank, the others learn why and raise too, at their next exchange or while they wait.
+    If the body raises on one rank, the others raise as well, with its failure message: at their next exchange or while
+    they wait for rank 0.
 
     Raises:
-        ConfigError: The variables are incomplete, or the others cannot be reached.
+        ConfigError: The variables are incomplete, or the other processes cannot be reached.
         DragomanError: This or another rank failed; the message names the rank.
     """
     if "TORCHELASTIC_RUN_ID" in os.environ:
@@ -72,27 +77,27 @@ def joined() -> Iterator[World]:
     if os.environ.get("WORLD_SIZE", "1") in ("1", ""):
         yield ALONE
         return
-    world = _meet()
+    world = _rendezvous()
     if world.rank:
-        logging.getLogger("dragoman").setLevel(logging.ERROR)  # rank 0 warns for all
+        logging.getLogger("dragoman").setLevel(logging.ERROR)  # rank 0 prints the warnings
     try:
         yield world
-        _take_leave(world)
+        leave_group(world)
     except BaseException as error:
-        _leave_word(world, error)
+        report_failure(world, error)
         if isinstance(error, DragomanError):
             raise type(error)(f"rank {world.rank}: {error}") from error
         if is_out_of_memory(error):
             raise DragomanError(
-                f"rank {world.rank}: out of memory; {GO_ON}, on a machine with more of it or with fewer processes on "
-                "this one, or train a new run with a lower train.batch_tokens"
+                f"rank {world.rank}: out of memory; {HOW_TO_RESUME}, on a machine with more of it or with fewer "
+                "processes on this one, or train a new run with a lower train.batch_tokens"
             ) from error
         error.add_note(f"This was rank {world.rank} of {world.size}.")
         raise
 
 
 def open_group(world: World, device: torch.device) -> None:
-    """Make ready to exchange tensors: by gloo on a CPU, by NCCL with a GPU for each process of a machine.
+    """Prepare the exchange of tensors: by gloo on a CPU, by NCCL with one GPU for each process of a machine.
 
     Raises:
         ConfigError: This machine has more processes than GPUs.
@@ -108,22 +113,22 @@ def open_group(world: World, device: torch.device) -> None:
                 f"torchrun with --nproc-per-node {n_devices}, or set train.device to cpu"
             )
         torch.cuda.set_device(local_rank)
-    with together(world):
+    with failures_named(world):
         dist.init_process_group(
             "nccl" if device.type == "cuda" else "gloo",
             store=PrefixStore("group", world.store),
             rank=world.rank,
             world_size=world.size,
-            timeout=PATIENCE,
+            timeout=EXCHANGE_TIMEOUT,
             device_id=torch.device("cuda", torch.cuda.current_device()) if device.type == "cuda" else None,
         )
 
 
-def on_rank_0(world: World, work: Callable[[], T]) -> T | None:
-    """Do ``work`` on rank 0 while the others wait, however long it takes; they get None.
+def run_on_rank_0(world: World, work: Callable[[], T]) -> T | None:
+    """Call ``work`` on rank 0 and return its result, while the other ranks wait without a time limit and get None.
 
     Raises:
-        DragomanError: On the others, if rank 0 has failed or gone.
+        DragomanError: On the other ranks, if rank 0 has failed or disappeared.
     """
     if world.size == 1:
         return work()
@@ -131,7 +136,8 @@ def on_rank_0(world: World, work: Callable[[], T]) -> T | None:
         result = work()
         world.store.add("turns of 0", 1)
         return result
-    with together(world):
+    # Each call is a numbered turn: rank 0 counts the turns it has finished, and the others wait for theirs.
+    with failures_named(world):
         turn = world.store.add(f"turns of {world.rank}", 1)
         while world.store.add("turns of 0", 0) < turn:
             if world.store.check(["failed"]):
@@ -141,56 +147,56 @@ def on_rank_0(world: World, work: Callable[[], T]) -> T | None:
 
 
 def total(world: World, *numbers: float) -> list[float]:
-    """The sum of each number over all ranks, in float64."""
-    return total_later(world, *numbers)()
+    """Return the sum of each number over all ranks, in float64."""
+    return total_async(world, *numbers)()
 
 
-def total_later(world: World, *numbers: float) -> Callable[[], list[float]]:
-    """``total``, on its way; what is returned waits for it."""
+def total_async(world: World, *numbers: float) -> Callable[[], list[float]]:
+    """Start ``total``, and return a function that waits for its result."""
     if world.size == 1:
         return lambda: list(numbers)
-    sums = torch.tensor(numbers, dtype=torch.float64, device=_wire())
-    with together(world):
+    sums = torch.tensor(numbers, dtype=torch.float64, device=_exchange_device())
+    with failures_named(world):
         sent = dist.all_reduce(sums, async_op=True)
 
     def received() -> list[float]:
-        with together(world):
+        with failures_named(world):
             sent.wait()
             return sums.tolist()
 
     return received
 
 
-def of_rank_0(world: World, *numbers: float) -> list[float]:
-    """The numbers that rank 0 has."""
+def broadcast_from_rank_0(world: World, *numbers: float) -> list[float]:
+    """Return the numbers that rank 0 passes, on every rank."""
     return total(world, *(number if world.rank == 0 else 0.0 for number in numbers))
 
 
 def gathered(world: World, tensor: Tensor) -> list[Tensor]:
-    """The tensors of all ranks, in order of rank, on the CPU; they must be alike in shape and dtype."""
+    """Return the tensors of all ranks on the CPU, in order of rank; all must have the same shape and dtype."""
     if world.size == 1:
         return [tensor]
-    mine = tensor.to(_wire())
-    parts = [torch.empty_like(mine) for _ in range(world.size)]
-    with together(world):
-        dist.all_gather(parts, mine)
+    tensor_here = tensor.to(_exchange_device())
+    parts = [torch.empty_like(tensor_here) for _ in range(world.size)]
+    with failures_named(world):
+        dist.all_gather(parts, tensor_here)
         return [part.cpu() for part in parts]
 
 
 @torch.no_grad()
-def start_alike(world: World, model: torch.nn.Module) -> None:
-    """Give every rank the weights of rank 0: another kind of processor may have drawn slightly others."""
+def broadcast_weights(world: World, model: torch.nn.Module) -> None:
+    """Give every rank the weights of rank 0; other kinds of processors may initialise them slightly differently."""
     if world.size > 1:
         for parameter in model.parameters():
-            with together(world):
+            with failures_named(world):
                 dist.broadcast(parameter.data, src=0)
 
 
-def check_alike(world: World, model: torch.nn.Module) -> None:
-    """See that all ranks still have the same weights, to the bit.
+def check_same_weights(world: World, model: torch.nn.Module) -> None:
+    """Check that all ranks still have bitwise the same weights.
 
     Raises:
-        DragomanError: They have not, so that what follows would be no training.
+        DragomanError: They differ, so that further training would be meaningless.
     """
     if world.size == 1:
         return
@@ -200,30 +206,37 @@ def check_alike(world: World, model: torch.nn.Module) -> None:
     if differ:
         raise DragomanError(
             f"the weights of rank {differ[0]} differ from those of rank 0, which only faulty hardware or different "
-            f"versions of torch can cause; nothing was saved. Fix that; {GO_ON}"
+            f"versions of torch can cause; nothing was saved. Fix that; {HOW_TO_RESUME}"
         )
 
 
 def launch_name() -> str | None:
-    """What tells this call of torchrun from every other, the same after each restart; None without torchrun."""
+    """Return a name of this call of torchrun, the same after each of its restarts; None without torchrun."""
     job = os.environ.get("TORCHELASTIC_RUN_ID")
     if job is None:
         return None
     launcher = os.getppid()
-    try:  # the 22nd field, after a name that may hold spaces: clock ticks from boot to the launcher's start
-        began = Path(f"/proc/{launcher}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    # A process number may be reused, so the name includes the start of the launcher: field 22 of its stat, in clock
+    # ticks since boot. The fields are counted after the command name, which may contain spaces.
+    try:
+        fields = Path(f"/proc/{launcher}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     except OSError:
         return f"{job} {socket.gethostname()} {launcher}"
-    return f"{job} {socket.gethostname()} {boot} {launcher} {began[19]}"
+    return f"{job} {socket.gethostname()} {boot} {launcher} {fields[19]}"
 
 
-def _meet() -> World:
+def _rendezvous() -> World:
+    """Connect to the other ranks and return this process's place among them.
+
+    Raises:
+        ConfigError: The variables are incomplete, or the other processes cannot be reached.
+    """
     try:
         rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-        store, _, _ = next(rendezvous("env://", timeout=PATIENCE_AT_START))
+        store, _, _ = next(rendezvous("env://", timeout=START_TIMEOUT))
         name = _agreed_name(store, rank, size)
-        store.set_timeout(PATIENCE)
+        store.set_timeout(EXCHANGE_TIMEOUT)
     except (KeyError, ValueError) as error:
         raise ConfigError(
             f"the environment says WORLD_SIZE = {os.environ['WORLD_SIZE']}, so several processes, but RANK, "
@@ -237,39 +250,40 @@ def _meet() -> World:
 
 
 def _agreed_name(store: Any, rank: int, size: int) -> str:
-    """A name for this start of all ranks, which rank 0 gives.
+    """Return a name for this start, chosen by rank 0 and confirmed by all ranks.
 
-    torchrun's store outlives restarts. So that nobody takes what an earlier rank left in it for a word of today, each
-    rank calls itself by a random name and goes by what rank 0 says only once that has heard this very name.
+    torchrun's store survives restarts, so it may contain values of an earlier start. To ignore these, each rank
+    announces a random name of its own. It accepts rank 0's name only together with its own random name, which no
+    earlier start knew.
     """
-    mine = uuid.uuid4().hex
-    deadline = time.monotonic() + PATIENCE_AT_START.total_seconds()
+    own_name = uuid.uuid4().hex
+    deadline = time.monotonic() + START_TIMEOUT.total_seconds()
     if rank:
-        store.set(f"name of {rank}", mine)
+        store.set(f"name of {rank}", own_name)
     while time.monotonic() < deadline:
         if rank:
             name, *heard = store.get("start").decode().split()
-            if heard[rank - 1 : rank] == [mine]:
+            if heard[rank - 1 : rank] == [own_name]:
                 store.set(f"{name} heard by {rank}", "")
                 return name
         else:
             heard = [store.get(f"name of {other}").decode() for other in range(1, size)]
-            store.set("start", " ".join([mine, *heard]))
-            if all(store.check([f"{mine} heard by {other}"]) for other in range(1, size)):
-                return mine
+            store.set("start", " ".join([own_name, *heard]))
+            if all(store.check([f"{own_name} heard by {other}"]) for other in range(1, size)):
+                return own_name
         time.sleep(0.02)
-    raise RuntimeError(f"not all ranks have joined after {PATIENCE_AT_START.seconds} s")
+    raise RuntimeError(f"not all ranks have joined after {START_TIMEOUT.seconds} s")
 
 
-def _take_leave(world: World) -> None:
-    """Close the group, and go when all do."""
+def leave_group(world: World) -> None:
+    """Close the process group, and wait until all ranks do."""
     if dist.is_initialized():
         dist.destroy_process_group()
-    _leave_last(world, patience=10)
+    _wait_for_others(world, patience=10)
 
 
-def _leave_last(world: World, patience: float) -> None:
-    """Where no torchrun keeps the store, rank 0 does: it waits for the others, so that they hear what was said."""
+def _wait_for_others(world: World, patience: float) -> None:
+    """On rank 0 without torchrun, keep the store alive until the others have read it, at most ``patience`` seconds."""
     with contextlib.suppress(RuntimeError):
         world.store.add("left", 1)
         keeps_the_store = world.rank == 0 and "TORCHELASTIC_RUN_ID" not in os.environ
@@ -278,28 +292,28 @@ def _leave_last(world: World, patience: float) -> None:
             time.sleep(0.05)
 
 
-def _leave_word(world: World, error: BaseException) -> None:
-    """Tell the other ranks why this one ends; the first word that any of them leaves stays."""
-    words = str(error) if isinstance(error, DragomanError) else f"{type(error).__name__}: {error}"
+def report_failure(world: World, error: BaseException) -> None:
+    """Leave this rank's failure message for the other ranks, unless another rank has failed first."""
+    message = str(error) if isinstance(error, DragomanError) else f"{type(error).__name__}: {error}"
     with contextlib.suppress(RuntimeError):
-        world.store.compare_set("failed", "", f"rank {world.rank} failed: {' '.join(words.split())}")
-    _leave_last(world, patience=3)
+        world.store.compare_set("failed", "", f"rank {world.rank} failed: {' '.join(message.split())}")
+    _wait_for_others(world, patience=3)
 
 
 @contextlib.contextmanager
-def together(world: World) -> Iterator[None]:
-    """Around what needs the other ranks: says which of them is lost, in place of what the network says."""
+def failures_named(world: World) -> Iterator[None]:
+    """Replace a network error in the body by an error that says which rank is lost, and why if that is known."""
     try:
         yield
     except RuntimeError as error:
-        happened = _what_happened(world)
+        message = _failure_message(world)
         with contextlib.suppress(RuntimeError):
-            world.store.compare_set("failed", "", happened)
-        raise DragomanError(f"{happened}; {GO_ON}") from error
+            world.store.compare_set("failed", "", message)
+        raise DragomanError(f"{message}; {HOW_TO_RESUME}") from error
 
 
-def _what_happened(world: World) -> str:
-    """The last words of a rank that failed, else which ranks do not say that they are here."""
+def _failure_message(world: World) -> str:
+    """Return the failure message of a rank, or else say which ranks no longer answer."""
     missing = list(range(world.size))
     try:
         world.store.set(f"here {world.rank}", "")
@@ -312,21 +326,22 @@ def _what_happened(world: World) -> str:
     except RuntimeError:
         return "the launcher, or the machine that coordinated the ranks, is gone"
     if not missing:
-        return f"a collective operation failed or took longer than {PATIENCE.seconds} s, though all ranks are alive"
+        limit = EXCHANGE_TIMEOUT.seconds
+        return f"a collective operation failed or took longer than {limit} s, though all ranks are alive"
     who = f"rank {missing[0]}" if len(missing) == 1 else f"one of the ranks {', '.join(map(str, missing))}"
     return f"{who} disappeared without an error (killed, perhaps out of memory, stopped, or its machine is lost)"
 
 
-def _wire() -> torch.device:
-    """Where a tensor must be to be exchanged."""
+def _exchange_device() -> torch.device:
+    """Return the device on which tensors are exchanged."""
     return torch.device("cuda" if dist.get_backend() == "nccl" else "cpu")
 
 
 @functools.cache
 def _end_with_the_launcher() -> None:
-    """Let no process outlive torchrun: when that is gone, stop as on SIGTERM, or 7 s later by force.
+    """Watch torchrun from a thread: when it is gone, stop as on SIGTERM, and 7 s later by force.
 
-    torchrun starts each process in a session of its own, so that nothing else would end them if it were killed.
+    torchrun starts each process in a session of its own, so nothing else would end them if torchrun were killed.
     """
     launcher = os.getppid()
 

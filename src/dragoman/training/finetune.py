@@ -1,8 +1,9 @@
 """Fine-tuning: training that starts from the weights of another run, with its subwords or with new ones.
 
-With the same subwords the first step sees the very weights of the parent. With new ones every row of the embeddings
-and of the generator is initialised: a piece that the old vocabulary has keeps its row, any other one gets the mean of
-the rows of the old pieces that its text is cut into. All other weights know nothing of the vocabulary and stay.
+With the same subwords training starts from exactly the weights of the parent. With new subwords every row of the
+embeddings and of the generator is set: a piece that the old vocabulary contains keeps its row. Any other
+piece gets the mean of the rows of the old pieces into which its text is split. All other weights do not depend on the
+vocabulary and are kept.
 """
 
 from __future__ import annotations
@@ -30,20 +31,22 @@ _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 def adapt(
     parent: Bundle, name: str, tokenizers: tuple[Tokenizer, Tokenizer], run: Path
 ) -> tuple[dict[str, Tensor], str]:
-    """The weights to start with, and in words what became of the embeddings; ``run/parent.json`` notes the parent.
+    """Return the weights to start from, and a description of what became of the embeddings; note the parent in ``run``.
 
     Args:
-        name: What the parent is called there.
-        tokenizers: Those of the new run, source and target.
+        parent: The bundle to fine-tune.
+        name: Name of the parent in ``run/parent.json``.
+        tokenizers: Tokenizers of the new run, source and target.
+        run: The folder of the new run.
 
     Returns:
-        Weights under the names of ``model.weights.untied``.
+        Weights by the names of ``model.weights.untied``, and the description.
 
     Raises:
         DragomanError: ``parent.json`` cannot be written.
     """
     weights = untied(parent.model)
-    said = "its subwords are kept"
+    description = "its subwords are kept"
     old, facts = (parent.src_tokenizer, parent.tgt_tokenizer), {}
     if tokenizers != old:
         src, tgt = (composition(*pair) for pair in zip(old, tokenizers, strict=True))
@@ -52,19 +55,19 @@ def adapt(
         sides = [tgt] if tokenizers[0] is tokenizers[1] and old[0] is old[1] else [src, tgt]
         copied = sum(len(parts) == 1 for side in sides for parts in side)
         facts = {"copied_rows": copied, "composed_rows": sum(map(len, sides)) - copied}
-        said = f"new subwords: {copied:,} rows copied, {facts['composed_rows']:,} composed as means of others"
+        description = f"new subwords: {copied:,} rows copied, {facts['composed_rows']:,} composed as means of others"
     trained = trained_pairs(parent)
     pairs = {"pairs": trained} if trained else {}
     digest = parent.manifest["files"]["model.safetensors"]["sha256"]
     write_text(run / PARENT, json.dumps({"name": name, "weights_sha256": digest, **pairs, **facts}, indent=2) + "\n")
-    return weights, said
+    return weights, description
 
 
 def composition(old: Tokenizer, new: Tokenizer) -> list[list[int]]:
-    """For each id of ``new`` the ids of ``old`` whose mean its row will be: one and the same piece, or its parts."""
+    """Return for each id of ``new`` the ids of ``old`` whose mean its row will be: the same piece, or its parts."""
     known = {piece: i for i, piece in enumerate(old.pieces(range(old.vocab_size)))}
     pieces = new.pieces(range(new.vocab_size))
-    # SentencePiece puts a space before every text. No piece holds LF, so what comes after one is cut as inside a word.
+    # SentencePiece puts a space before every text. No piece contains LF, so text after LF is split as inside a word.
     n_before = len(old.encode(["\n"])[0])
     cuts = old.encode(["\n" + piece.replace("\u2581", " ") for piece in pieces])
     result = []
@@ -73,17 +76,17 @@ def composition(old: Tokenizer, new: Tokenizer) -> list[list[int]]:
             result.append([i])
         elif piece in known:
             result.append([known[piece]])
-        else:  # a byte is no text
+        else:  # a byte piece is not text and has no parts
             result.append([UNK_ID] if _BYTE.fullmatch(piece) else cut[n_before:] or [UNK_ID])
     return result
 
 
 def composed(table: Tensor, parts: Sequence[Sequence[int]]) -> Tensor:
-    """Rows ``(len(parts), ...)``, each the mean of the rows of ``table`` named; summed in float64."""
+    """Return rows ``(len(parts), ...)``, each the mean of the named rows of ``table``; sums are in float64."""
     return torch.stack([table[list(ids)].double().mean(0) for ids in parts]).to(table.dtype)
 
 
 def parent_of(run: Path) -> dict[str, Any]:
-    """Return what ``adapt`` noted in ``run`` of the run that it was fine-tuned from; nothing if it was not."""
+    """Return the facts about the parent that ``adapt`` noted in ``run``; empty for a run of its own."""
     path = run / PARENT
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

@@ -1,18 +1,18 @@
-"""How many floating-point operations a training step takes, counted from the shapes."""
+"""Floating-point operations of a training step, counted from the shapes."""
 
 from __future__ import annotations
 
 from dragoman.config import ModelConfig, unknown
 
 GATES = {"rnn": 1, "gru": 3, "lstm": 4}
-"""Matrices of a recurrent cell."""
+"""Number of weight matrices of a recurrent cell."""
 
 
 def training_flops(config: ModelConfig, rows: int, src_len: int, tgt_len: int) -> float:
-    """FLOPs of one forward and backward pass on ``rows`` padded pairs.
+    """Return the FLOPs of one forward and backward pass on ``rows`` padded pairs.
 
-    A product of (m, k) and (k, n) counts 2 m k n; the backward pass takes two for each one forward. Norms, softmax,
-    dropout and the optimiser, a few per cent, are left out, as is usual.
+    A product of (m, k) and (k, n) counts 2 m k n, and twice that in the backward pass. Norms, softmax, dropout and the
+    optimiser, a few per cent, are not counted, as is usual.
     """
     if config.architecture == "transformer":
         count = _transformer
@@ -27,7 +27,7 @@ def training_flops(config: ModelConfig, rows: int, src_len: int, tgt_len: int) -
 
 
 def _transformer(config: ModelConfig, src_len: int, tgt_len: int) -> float:
-    """Multiplications of one pair in ``model.transformer``, before the generator."""
+    """Return the multiplications for one pair in ``model.transformer``, before the generator."""
     d, h = config.d_model, config.n_heads
     widths = 2 * config.head_d_k + 2 * config.head_d_v  # of w_q, w_k, w_v, w_o for one head
     feed_forward = (3 if config.is_gated else 2) * d * config.d_ff
@@ -43,7 +43,7 @@ def _transformer(config: ModelConfig, src_len: int, tgt_len: int) -> float:
 
 
 def _recurrent(config: ModelConfig, src_len: int, tgt_len: int) -> float:
-    """Multiplications of one pair in ``model.baselines.recurrent``, before the generator."""
+    """Return the multiplications for one pair in ``model.baselines.recurrent``, before the generator."""
     d, n_above = config.d_model, config.n_decoder_layers - 1
     gates = GATES[config.architecture]
     encoder = src_len * config.n_encoder_layers * gates * d * (d + d // 2)  # two directions of width d / 2
@@ -53,7 +53,7 @@ def _recurrent(config: ModelConfig, src_len: int, tgt_len: int) -> float:
 
 
 def _convolutional(config: ModelConfig, src_len: int, tgt_len: int) -> float:
-    """Multiplications of one pair in ``model.baselines.convolutional``, before the generator."""
+    """Return the multiplications for one pair in ``model.baselines.convolutional``, before the generator."""
     d, window = config.d_model, 2 * config.kernel_width * config.d_model**2
     encoder = src_len * (config.n_encoder_layers * window + d * d)
     decoder = tgt_len * config.n_decoder_layers * (window + 2 * d * d + src_len * 2 * d)

@@ -1,4 +1,4 @@
-"""The folder of a run: claimed by one process, resumed, started again by torchrun, followed by the other ranks."""
+"""The folder of a run: created by one process, resumed, restarted by torchrun, and read by the other ranks."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from dragoman.training.finetune import PARENT
 from dragoman.training.preparation import check_prepared, check_trainable
 
 LAUNCH = "launch"
-"""Which call of torchrun began the run, so that a restart by the same call goes on with it."""
+"""Name of the file that says which call of torchrun began the run, so that a restart by it can continue the run."""
 
 RESUMABLE = (
     "max_steps", "max_epochs", "max_minutes", "patience", "max_bad_steps", "validate_every", "log_every", "tensorboard",
     "accumulate", "device",
 )  # fmt: skip
-"""Settings of ``train`` that may change when a run is resumed; any other would make it another run."""
+"""Settings of ``train`` that may change when a run is resumed; any other change would make it a different run."""
 
 ANOTHER_RUN = (
     "cannot change when a run is resumed (that would be another run); "
@@ -37,8 +37,8 @@ ANOTHER_RUN = (
 )
 
 
-class Ready(NamedTuple):
-    """A run folder in which training can begin, or go on."""
+class PreparedRun(NamedTuple):
+    """A run folder in which training can begin or continue."""
 
     config: Config
     tokenizers: tuple[Tokenizer, Tokenizer]
@@ -48,33 +48,33 @@ class Ready(NamedTuple):
 
 @contextlib.contextmanager
 def claimed(run: Path) -> Iterator[None]:
-    """Make the folder of a new run, which no other process trains in while this is open.
+    """Create the folder of a new run, and keep other processes from training in it while the body runs.
 
-    If the body fails before training has begun, nothing of it stays.
+    If the body fails before training has begun, everything that it has made is removed.
 
     Raises:
-        ConfigError: A run is there or being made there, or the folder cannot be written.
+        ConfigError: The folder holds a run, another process is making one there, or it cannot be written.
     """
     refuse_a_run(run)
     new = [folder for folder in (run, *run.parents) if not folder.exists()]
-    with _undone(lambda: _remove_empty(new)):
+    with _undo_on_error(lambda: _remove_empty(new)):
         try:
             run.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigError(f"{run}: cannot write there ({error.strerror or error}); choose another --out") from None
         with locked(run):
-            _refuse_what_is_there(run)  # which another process may have made by now
-            ours = [run / name for name in ("config.yaml", PARENT, LAUNCH, "store") if not (run / name).exists()]
+            _refuse_existing_run(run)  # another process may have made one by now
+            new_paths = [run / name for name in ("config.yaml", PARENT, LAUNCH, "store") if not (run / name).exists()]
             had_log = (run / "log.jsonl").exists()
-            with _undone(lambda: _clear(run, ours, had_log)):
+            with _undo_on_error(lambda: _remove_new(run, new_paths, had_log)):
                 yield
 
 
 @contextlib.contextmanager
 def reopened(run: Path, config: Config) -> Iterator[None]:
-    """Let a run go on by ``config``, with no other process training there while this is open.
+    """Continue a run with the settings ``config``, and keep other processes from training in it while the body runs.
 
-    If the body fails before there is another checkpoint, the configuration is put back.
+    If the body fails before it has written another checkpoint, the old configuration is restored.
 
     Raises:
         ConfigError: Another process trains there.
@@ -83,17 +83,17 @@ def reopened(run: Path, config: Config) -> Iterator[None]:
         before, saved = list_checkpoints(run / "checkpoints"), (run / "config.yaml").read_text(encoding="utf-8")
 
         def put_back() -> None:
-            if list_checkpoints(run / "checkpoints") == before:  # nothing came of these settings
+            if list_checkpoints(run / "checkpoints") == before:  # these settings have not been used
                 write_text(run / "config.yaml", saved)
 
         write_text(run / "config.yaml", config.to_yaml())
-        with _undone(put_back):
+        with _undo_on_error(put_back):
             yield
 
 
 @contextlib.contextmanager
-def _undone(undo: Callable[[], None]) -> Iterator[None]:
-    """If the body fails, ``undo``, as far as that can be done."""
+def _undo_on_error(undo: Callable[[], None]) -> Iterator[None]:
+    """Call ``undo`` if the body fails; errors of ``undo`` itself are ignored."""
     try:
         yield
     except BaseException:
@@ -102,10 +102,10 @@ def _undone(undo: Callable[[], None]) -> Iterator[None]:
         raise
 
 
-def _clear(run: Path, ours: Sequence[Path], had_log: bool) -> None:
-    """Remove what a run that has not begun to train has made: ``ours``."""
+def _remove_new(run: Path, new_paths: Sequence[Path], had_log: bool) -> None:
+    """Remove ``new_paths``, the files of a run that has not begun to train."""
     if had_log or not (run / "log.jsonl").exists():
-        for path in ours:
+        for path in new_paths:
             if path.is_dir():
                 shutil.rmtree(path)
             else:
@@ -113,34 +113,34 @@ def _clear(run: Path, ours: Sequence[Path], had_log: bool) -> None:
 
 
 def _remove_empty(folders: Sequence[Path]) -> None:
-    """Remove folders from the innermost out, up to the first that is not empty."""
+    """Remove folders from the innermost outwards, up to the first that is not empty."""
     for folder in folders:
         folder.rmdir()
 
 
 def refuse_a_run(run: Path) -> None:
-    """Refuse a folder that holds a run, or in which another process makes one.
+    """Check that the folder holds no run and that no other process is making one there.
 
     Raises:
-        ConfigError: It does.
+        ConfigError: It does, or one is.
     """
     refuse_if_locked(run)
-    _refuse_what_is_there(run)
+    _refuse_existing_run(run)
 
 
-def _refuse_what_is_there(run: Path) -> None:
+def _refuse_existing_run(run: Path) -> None:
     if any((run / name).exists() for name in ("config.yaml", "checkpoints", "bundle")):
         if list_checkpoints(run / "checkpoints"):
             raise ConfigError(f"{run} already holds a run: go on with --resume, or choose another --out")
         raise ConfigError(f"{run} holds a run without a checkpoint: delete it if it has ended, or choose another --out")
 
 
-def ready_to_resume(run: Path, overrides: Sequence[str], accept_changed_text: bool, ticker: Ticker) -> Ready:
-    """Make ready a run as it was, with its own configuration, subwords and stores; only what may change is changed.
+def ready_to_resume(run: Path, overrides: Sequence[str], accept_changed_text: bool, ticker: Ticker) -> PreparedRun:
+    """Prepare to resume a run with its own configuration, subwords and stores; only some settings may change.
 
     Raises:
         BundleError: There is nothing to resume, or it is damaged.
-        ConfigError: A setting would make it another run, or cannot be had here.
+        ConfigError: A setting would make it a different run, or cannot be used on this machine.
         DataError: The text has changed.
     """
     if not list_checkpoints(run / "checkpoints"):
@@ -150,16 +150,16 @@ def ready_to_resume(run: Path, overrides: Sequence[str], accept_changed_text: bo
     config = Config.from_yaml(run / "config.yaml", overrides)
     try:
         device = resolve_device(config.train.device)
-    except ConfigError as error:  # the one of the run is not here
-        raise ConfigError(f"{error}; that is --set train.device=cpu, and not bit for bit the run that it was") from None
+    except ConfigError as error:  # this machine lacks the device of the run
+        raise ConfigError(f"{error}; with --set train.device=cpu the run is not bit for bit the same") from None
     moved = device.type != saved.train.device
-    if not moved and config.train.precision == "auto":  # which is what it was made into when the run began
+    if not moved and config.train.precision == "auto":  # keep what auto was resolved to when the run began
         config = config.model_copy(
             update={"train": config.train.model_copy(update={"precision": saved.train.precision})}
         )
     _refuse_another_run(saved, config, moved)
     settings = {"device": device.type, "precision": config.train.precision}
-    if moved:  # what was fast there may be emulated here
+    if moved:  # the saved precision may be emulated on this device
         chosen = any(override.partition("=")[0].strip() == "train.precision" for override in overrides)
         settings["precision"] = resolve_precision(config.train.precision if chosen else "auto", device)
         ticker.say(
@@ -167,9 +167,9 @@ def ready_to_resume(run: Path, overrides: Sequence[str], accept_changed_text: bo
             "here on not bit for bit the same run"
         )
     config = config.model_copy(update={"train": config.train.model_copy(update=settings)})
-    check_trainable(config)  # decode may have changed
+    check_trainable(config)  # settings of decode may have changed
     if config.train.schedule == "cosine" and config.train.max_steps != saved.train.max_steps:
-        ticker.say("train.max_steps has changed: the rest of the cosine is another one than the run began with")
+        ticker.say("train.max_steps has changed, and with it the rest of the cosine schedule")
     before, now = saved.train, config.train
     is_longer = now.max_minutes and before.max_minutes and now.max_minutes > before.max_minutes
     if is_longer and now.max_steps == before.max_steps:
@@ -178,17 +178,19 @@ def ready_to_resume(run: Path, overrides: Sequence[str], accept_changed_text: bo
             f"train.max_minutes is {now.max_minutes:g} now, but train.max_steps still {now.max_steps:,}: if that ends "
             f"it before its time, resume with --set train.max_steps={fit:.0f}"
         )
-    return Ready(config, check_prepared(run, accept_changed_text, ticker), resume=True)
+    return PreparedRun(config, check_prepared(run, accept_changed_text, ticker), resume=True)
 
 
 def _refuse_another_run(saved: Config, config: Config, moved: bool) -> None:
-    """Refuse settings that cannot change when a run is resumed.
+    """Check that only settings have changed that may change when a run is resumed.
 
     Args:
-        moved: The device is another one, and so the precision may be.
+        saved: The configuration of the run.
+        config: The new configuration.
+        moved: True if the device has changed; then the precision may change as well.
 
     Raises:
-        ConfigError: One of them has changed.
+        ConfigError: Another setting has changed.
     """
     before, now = _settings(saved.model_dump(mode="json")), _settings(config.model_dump(mode="json"))
     may_change = {f"train.{name}" for name in (*RESUMABLE, *(["precision"] if moved else []))}
@@ -201,43 +203,49 @@ def _refuse_another_run(saved: Config, config: Config, moved: bool) -> None:
 
 
 def _settings(section: Mapping[str, Any], path: str = "") -> dict[str, Any]:
-    """Each setting by its name with dots."""
-    found: dict[str, Any] = {}
+    """Return each setting by its dotted name."""
+    settings: dict[str, Any] = {}
     for key, value in section.items():
-        found |= _settings(value, f"{path}{key}.") if isinstance(value, Mapping) else {f"{path}{key}": value}
-    return found
+        settings |= _settings(value, f"{path}{key}.") if isinstance(value, Mapping) else {f"{path}{key}": value}
+    return settings
 
 
-def restarted(run: Path, ticker: Ticker) -> bool:
-    """Whether this very call of torchrun began the run and now tries again; without a checkpoint it begins again."""
+def is_restart(run: Path, ticker: Ticker) -> bool:
+    """Return True if this call of torchrun began the run and was restarted, and there is a checkpoint to resume from.
+
+    Without a checkpoint the folder is cleared, to begin again.
+    """
     name, mark = launch_name(), run / LAUNCH
     if name is None or not mark.is_file() or mark.read_text(encoding="utf-8", errors="replace") != name:
         return False
     if list_checkpoints(run / "checkpoints"):
-        ticker.say("started again by torchrun: going on from the last checkpoint, as with --resume")
+        ticker.say("restarted by torchrun: resuming from the last checkpoint, as with --resume")
         return True
-    ticker.say("started again by torchrun before the first checkpoint: beginning again")
+    ticker.say("restarted by torchrun before the first checkpoint: starting over")
     begin_again(run)
     return False
 
 
 def begin_again(run: Path) -> None:
-    """Remove what a process that died before its first checkpoint left of a run.
+    """Remove the files of a run whose process died before its first checkpoint.
 
     Raises:
         ConfigError: Another process trains there.
     """
     refuse_if_locked(run)
-    for left in ("config.yaml", "log.jsonl", "samples.txt"):
-        (run / left).unlink(missing_ok=True)
-    for left in ("checkpoints", "store", "tensorboard"):
-        shutil.rmtree(run / left, ignore_errors=True)
+    for name in ("config.yaml", "log.jsonl", "samples.txt"):
+        (run / name).unlink(missing_ok=True)
+    for name in ("checkpoints", "store", "tensorboard"):
+        shutil.rmtree(run / name, ignore_errors=True)
 
 
-def follow(run: Path) -> Ready:
-    """What rank 0 has made ready, for the other ranks; whether it resumes, and from which weights, it alone knows."""
+def read_prepared(run: Path) -> PreparedRun:
+    """Read the run that rank 0 has prepared, on the other ranks.
+
+    They do not need to know whether it is resumed, nor its first weights: rank 0 broadcasts both.
+    """
     try:
         config = Config.from_yaml(run / "config.yaml")
     except ConfigError as error:
         raise ConfigError(f"{error}; the run folder must be on a file system that all machines share") from None
-    return Ready(config, load_tokenizers(run / "store"))
+    return PreparedRun(config, load_tokenizers(run / "store"))

@@ -1,4 +1,4 @@
-"""What a run reports: ``log.jsonl`` for machines, stderr for people, TensorBoard on request."""
+"""The log of a run: ``log.jsonl`` for programs, stderr for people, TensorBoard on request."""
 
 from __future__ import annotations
 
@@ -16,28 +16,30 @@ from dragoman.files import explained, write_text
 from dragoman.progress import say, show
 
 EARLY_TOKENS = 3_000_000
-"""Up to so many target tokens translations that make no sense are no cause for concern."""
+"""Number of target tokens up to which nonsensical translations are normal."""
 
 SENSE = 5.0
-"""Translations of a lower BLEU (F1, of a parser) make no sense, as far as a figure can tell."""
+"""BLEU (F1 of a parser) below which translations are considered nonsense."""
 
 NO_TENSORBOARD = not_installed("train.tensorboard", "tensorboard")
 
 
 class RunLog:
-    """Appends one JSON object a line to ``folder/log.jsonl``, and speaks to people on stderr.
+    """Appends one JSON object a line to ``folder/log.jsonl``, and prints to stderr for people.
 
-    Every event has ``event`` and ``step``; numbers are in the units that their names carry.
+    Every event has ``event`` and ``step``; numbers are in the units that their names give.
     """
 
     def __init__(self, folder: Path | None, tensorboard: bool = False, quiet: bool = False) -> None:
         """Open the log.
 
         Args:
-            folder: The run; None for the ranks beside the first, whose log goes nowhere.
+            folder: The run; None on ranks other than 0, which write nothing.
+            tensorboard: Also write numbers for TensorBoard.
+            quiet: Print nothing.
 
         Raises:
-            ConfigError: TensorBoard is asked for and not installed.
+            ConfigError: TensorBoard is not installed.
         """
         self.path = folder / "log.jsonl" if folder else Path(os.devnull)
         self.quiet = quiet or folder is None
@@ -53,22 +55,22 @@ class RunLog:
             self._file = self.path.open("a", encoding="utf-8")
 
     def forget_after(self, step: int) -> None:
-        """Drop what was logged after ``step``: a resumed run will say it again."""
-        if not self.path.is_file():  # of another rank
+        """Drop everything that was logged after ``step``: a resumed run will log it again."""
+        if not self.path.is_file():  # on ranks other than 0
             return
         self._file.flush()
-        kept = []
+        lines = []
         for line in self.path.read_text(encoding="utf-8", errors="replace").split("\n"):
             try:
                 if line and json.loads(line)["step"] <= step:
-                    kept.append(line + "\n")
+                    lines.append(line + "\n")
             except (ValueError, KeyError, TypeError):
                 continue  # a line that a crash cut short
         self._file.close()
-        write_text(self.path, "".join(kept))
+        write_text(self.path, "".join(lines))
         samples = self.path.with_name("samples.txt")
         if samples.is_file():
-            text = samples.read_bytes().decode("utf-8", "replace")  # in which a CR stays one
+            text = samples.read_bytes().decode("utf-8", "replace")  # read_text would change CR
             blocks = re.split(r"^(?=step \d+)", text, flags=re.MULTILINE)
             write_text(samples, "".join(b for b in blocks if (m := re.match(r"step (\d+)", b)) and int(m[1]) <= step))
         with explained(self.path):
@@ -78,7 +80,7 @@ class RunLog:
             self._writer = self._new_writer(step + 1)
 
     def event(self, event: str, step: int, **facts: Any) -> None:
-        """Write one line of JSON, and each number to TensorBoard; what is not finite is written as a word."""
+        """Write one line of JSON, and each number to TensorBoard; nan and infinity are written as words."""
         words = {k: str(v) if isinstance(v, float) and not math.isfinite(v) else v for k, v in facts.items()}
         line = json.dumps({"event": event, "step": step, **words}, ensure_ascii=False) + "\n"
         with explained(self.path, len(line.encode())):
@@ -90,18 +92,18 @@ class RunLog:
                     self._writer.add_scalar(f"{event}/{name}", value, step)
 
     def samples(self, text: str) -> None:
-        """Append to ``samples.txt``."""
+        """Append ``text`` to ``samples.txt``."""
         path = self.path.with_name("samples.txt")
         with explained(path, len(text.encode())), path.open("a", encoding="utf-8") as file:
             file.write(text)
 
     def say(self, *parts: str) -> None:
-        """Print a line for people to stderr; on a narrow terminal with the parts that fit."""
+        """Print a line to stderr; on a narrow terminal with the parts that fit."""
         if not self.quiet:
             say(*parts)
 
     def show(self, *parts: str) -> None:
-        """Rewrite the live line, where there is one."""
+        """Rewrite the live line, if there is one."""
         if not self.quiet:
             show(*parts)
 

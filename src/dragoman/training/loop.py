@@ -1,4 +1,9 @@
-"""The training loop. ``fit`` reads from top to bottom; what it calls is small and stands below it."""
+"""The training loop.
+
+    outcome = fit(model, batches, Job(sizes=model.config, config=config.train, folder=run, log=log, validate=validate))
+
+``fit`` reads from top to bottom. The functions that it calls are small and come below it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -20,6 +26,7 @@ from dragoman.model.weights import n_bytes, save_weights, untied
 from dragoman.progress import REWRITE_S, duration
 from dragoman.training.averaging import start_ema, update_ema
 from dragoman.training.checkpoint import (
+    Learner,
     TrainState,
     latest_checkpoint,
     load_checkpoint,
@@ -33,11 +40,11 @@ from dragoman.training.checkpoint import (
 from dragoman.training.distributed import (
     ALONE,
     World,
-    check_alike,
+    broadcast_from_rank_0,
+    broadcast_weights,
+    check_same_weights,
     gathered,
-    of_rank_0,
-    on_rank_0,
-    start_alike,
+    run_on_rank_0,
     total,
 )
 from dragoman.training.flops import training_flops
@@ -48,28 +55,28 @@ from dragoman.training.signals import Stopped, StopRequest
 from dragoman.training.update import StepResult, train_step
 
 SHOWN = 200
-"""Characters of a sample on the console: a model that loops says the same a hundred times. ``samples.txt`` has all."""
+"""Longest sample on the console, in characters; ``samples.txt`` has them in full."""
 
 Reason = Literal["max_steps", "max_epochs", "max_minutes", "patience", "signal"]
 
 
 class Validation(NamedTuple):
-    """What a validation found; ``loss`` in nats per target token, unsmoothed."""
+    """Result of a validation; ``loss`` in nats per target token, unsmoothed."""
 
     loss: float
     bleu: float
     chrf: float
     samples: list[tuple[str, str, str]]  # source, reference, translation
-    f1: float | None = None  # of labelled brackets, where the task is parsing: BLEU and chrF are nan then
+    f1: float | None = None  # labelled bracket F1 if the task is parsing, where BLEU and chrF are nan
 
     @property
     def quality(self) -> float:
-        """What the best validation is the best by."""
+        """The score by which validations are compared, in per cent: BLEU, or a parser's F1."""
         return self.bleu if self.f1 is None else self.f1
 
     @property
     def scores(self) -> dict[str, float]:
-        """What there is to say of the task, in per cent."""
+        """The scores of the task by their names in the log, in per cent."""
         return {"bleu": self.bleu, "chrf": self.chrf} if self.f1 is None else {"f1": self.f1}
 
     def __str__(self) -> str:
@@ -79,7 +86,7 @@ class Validation(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """How training ended."""
+    """State of training at its end, and why it ended."""
 
     state: TrainState
     reason: Reason
@@ -87,166 +94,178 @@ class Outcome(NamedTuple):
     signal: int | None = None
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Job:
+    """Everything about a training that does not change while it runs."""
+
+    sizes: ModelConfig  # of the model
+    config: TrainConfig  # with a resolved ``precision``: "fp32" or "bf16"
+    folder: Path  # the run; checkpoints go to folder/checkpoints
+    log: RunLog
+    validate: Callable[[nn.Module], Validation] | None = None
+    """Measures the model, which is in eval mode and has the moving average for its weights, if there is one.
+
+    It may raise ``Stopped`` when a stop is requested; then training repeats that validation when it resumes."""
+    world: World = ALONE  # the ranks that train together; rank 0 validates, writes checkpoints and logs
+
+    @property
+    def checkpoints(self) -> Path:
+        """The folder of checkpoints."""
+        return self.folder / "checkpoints"
+
+
 def fit(
-    model: Any,
-    model_config: ModelConfig,
-    batches: BatchStream,
-    config: TrainConfig,
-    folder: Path,
-    log: RunLog,
-    validate: Callable[[nn.Module], Validation] | None = None,
-    resume: bool = False,
-    world: World = ALONE,
-    stop: StopRequest | None = None,
+    model: Any, batches: BatchStream, job: Job, resume: bool = False, stop_request: StopRequest | None = None
 ) -> Outcome:
     """Train ``model`` as in section 5 of the paper, with checkpoints, validation and logs.
 
+    With several ranks each calls this with its own model, batches and log.
+
     Args:
-        model: Anything with ``features(src, tgt_in)`` (B, T, d_model) and a ``generator``, on its device.
+        model: Any model with ``features(src, tgt_in)`` -> (B, T, d_model) and a ``generator``, on its device.
         batches: An endless stream that knows its position.
-        config: How to train; ``precision`` is resolved ("fp32" or "bf16").
-        folder: The run; checkpoints go to ``folder/checkpoints``.
-        validate: Called with the model in eval mode, with the moving average for its weights, if there is one. It may
-            raise ``Stopped`` when ``stop`` is asked for; the validation is done when training goes on, then.
-        resume: Go on from the latest whole checkpoint, bit for bit on a CPU with the same number of threads.
-        world: With other ranks: each calls this with its own model, batches and log; validation, checkpoints and log
-            are rank 0's.
-        stop: By which Ctrl-C and SIGTERM ask to stop, opened here.
+        job: Settings, folder, log and validation.
+        resume: Continue from the latest complete checkpoint: bit for bit on a CPU with the same number of threads.
+        stop_request: Receives Ctrl-C and SIGTERM while ``fit`` runs; None: a new one.
 
     Returns:
-        How it ended; the last checkpoint holds the last step.
+        The last state. The last checkpoint holds the last step.
 
     Raises:
         DragomanError: Too many updates in a row were not finite, the disk is full, or another rank has failed.
         BundleError: ``resume`` finds no usable checkpoint.
     """
-    start_alike(world, model)
-    checkpoints = folder / "checkpoints"
+    config, log, world = job.config, job.log, job.world
+    broadcast_weights(world, model)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=config.adam_betas, eps=config.adam_eps, fused=True)
     ema = start_ema(model) if config.ema else None
+    learner = Learner(model, optimizer, ema)
     state = TrainState(data=batches.state_dict())
     if resume:
-        state = load_checkpoint(_same_checkpoint(world, checkpoints), model, optimizer, ema, world)
+        state = load_checkpoint(_same_checkpoint(world, job.checkpoints), learner, world)
         batches.load_state_dict(state.data)
         log.forget_after(state.step)
         log.say(f"resuming at step {state.step:,}")
     else:
         seed_apart(world)
-    window, tidings = Window(state), Tidings(state)
+    window, reporter = Window(state), ProgressReporter(state)
     reason = stop_reason(state, config, batches)
-    with stop or StopRequest() as stop:
-        if validate is not None and state.validated_step < state.step and (
-            reason is not None or state.step % config.validate_every == 0
-        ):  # fmt: skip
-            # a signal stopped it before this validation, or stopped it here and now this is the end: which is validated
-            if run_validation(world, validate, model, ema, state, log, checkpoints):
-                save(world, checkpoints, config, model, optimizer, ema, state)
+    with stop_request or StopRequest() as stop:
+        # The checkpoint may be older than the validation of its step: a signal ended that validation, or the step is
+        # the last one only now, by a limit that has changed. Validate first then.
+        is_due = reason is not None or state.step % config.validate_every == 0
+        if job.validate is not None and state.validated_step < state.step and is_due:
+            if run_validation(job, learner, state):
+                save(job, learner, state)
             else:
-                reason = stopped(stop)
+                reason = stop_all(stop)
+
         while reason is None:
+            # One update. ``state.seconds`` counts the time of training alone: it decides about max_minutes.
             started = time.perf_counter()
             state.step += 1
             micro_batches = [next(batches) for _ in range(config.accumulate)]
-            rate = learning_rate(state.step, config, model_config.d_model, state.seconds)
-            result = train_step(model, micro_batches, optimizer, rate, config, model_config.pad_id, world)
+            rate = learning_rate(state.step, config, job.sizes.d_model, state.seconds)
+            result = train_step(model, micro_batches, optimizer, rate, config, job.sizes.pad_id, world)
             if result.finite:
                 state.bad_steps = 0
                 if ema is not None:
                     update_ema(ema, model, config.ema, state.step)
             else:
-                note_bad_step(state, config, log, result, micro_batches, world)
+                note_bad_step(job, state, result, micro_batches)
             state.tokens += result.tokens if result.finite else 0
             state.data = batches.state_dict()
             state.seconds += time.perf_counter() - started
-            asked = agree(world, state, stop, flops_of(micro_batches, model_config, config))
-            window.add(result)
-            tidings.window.add(result)
 
-            reason = stop_reason(state, config, batches) or ("signal" if asked else None)
+            # All ranks must leave the loop at the same step, so they agree on the time and on signals after each one.
+            must_stop = agree(world, state, stop, flops_of(micro_batches, job.sizes, config))
+            window.add(result)
+            reporter.window.add(result)
+            reason = stop_reason(state, config, batches) or ("signal" if must_stop else None)
             if state.step % config.log_every == 0 or reason:
                 window = window.report(state, batches, rate, log)
-            tidings.tell(
+            reporter.report(
                 state, seconds_left(state, config, batches.epochs_done), batches.epoch, log, reason is not None
             )
-            if validate is not None and (state.step % config.validate_every == 0 or (reason and reason != "signal")):
+
+            # Validate on schedule and at the end; a signal ends training at once, and the validation is done on resume.
+            if job.validate is not None and (
+                state.step % config.validate_every == 0 or (reason and reason != "signal")
+            ):
                 before = state.seconds
-                if run_validation(world, validate, model, ema, state, log, checkpoints, reason is not None):
+                if run_validation(job, learner, state, reason is not None):
                     reason = reason or stop_reason(state, config, batches)
                 else:
-                    reason = stopped(stop)
-                for each in (window, tidings.window):
-                    each.seconds += state.seconds - before
+                    reason = stop_all(stop)
+                for sums in (window, reporter.window):  # the speed that is shown is that of updates
+                    sums.seconds += state.seconds - before
             if state.step % config.save_every == 0 or reason:
-                save(world, checkpoints, config, model, optimizer, ema, state)
-        asked = agree(world, state, stop)
+                save(job, learner, state)
+        must_stop = agree(world, state, stop)
     log.event("end", state.step, reason=reason, seconds=state.seconds, tokens=state.tokens, flops=state.flops)
-    return Outcome(state, reason, ema, stop.signal if asked else None)
+    return Outcome(state, reason, ema, stop.signal if must_stop else None)
 
 
 def _same_checkpoint(world: World, checkpoints: Path) -> Path:
-    """The newest whole checkpoint that rank 0 finds."""
-    path = on_rank_0(world, lambda: latest_checkpoint(checkpoints))
-    return standing(step_folder(checkpoints, int(of_rank_0(world, step_of(path) if path else 0)[0])))
+    """Return the newest complete checkpoint that rank 0 finds."""
+    path = run_on_rank_0(world, lambda: latest_checkpoint(checkpoints))
+    return standing(step_folder(checkpoints, int(broadcast_from_rank_0(world, step_of(path) if path else 0)[0])))
 
 
 def agree(world: World, state: TrainState, stop: StopRequest, flops: float = 0.0) -> bool:
-    """Count what all ranks did, go by the clock of rank 0, and say whether any rank was asked to stop."""
+    """Add up the operations of all ranks, take the clock of rank 0, and return True if any rank received a signal."""
     seconds = state.seconds if world.rank == 0 else 0.0
-    flops, state.seconds, n_asked = total(world, flops, seconds, stop.signal is not None)
+    flops, state.seconds, n_signals = total(world, flops, seconds, stop.signal is not None)
     state.flops += flops
-    if n_asked:
-        stop.others_were_asked()
-    return n_asked > 0
+    if n_signals:
+        stop.stop_with_others()
+    return n_signals > 0
 
 
-def run_validation(
-    world: World, validate: Callable[[nn.Module], Validation], model: nn.Module, ema: dict[str, Tensor] | None,
-    state: TrainState, log: RunLog, checkpoints: Path, is_last: bool = False,
-) -> bool:  # fmt: skip
-    """Validate on rank 0, and keep the weights if they are the best so far; returns whether that came to its end."""
+def run_validation(job: Job, learner: Learner, state: TrainState, is_last: bool = False) -> bool:
+    """Validate on rank 0 and save the weights if they are the best so far; return False if a signal interrupted it."""
+    model, validate = learner.model, job.validate
+    assert validate is not None
 
     def work() -> None:
-        # what is measured is also what is kept as the best
-        with contextlib.suppress(Stopped), ema_in_place(model, ema):
-            found = validate(model)
+        # The best weights are saved with the moving average in place: they are the weights that were measured.
+        with contextlib.suppress(Stopped), ema_in_place(model, learner.ema):
+            validation = validate(model)
             state.validated_step = state.step
-            note_validation(found, state, log, is_last)
+            note_validation(validation, state, job.log, is_last)
             if state.best_step == state.step:
-                save_best(checkpoints, model, state.step, found)
+                save_best(job.checkpoints, model, state.step, validation)
 
     started = time.perf_counter()
-    on_rank_0(world, work)
-    seconds, since_best, validated = of_rank_0(
-        world, time.perf_counter() - started, state.since_best, state.validated_step
+    run_on_rank_0(job.world, work)
+    seconds, since_best, validated = broadcast_from_rank_0(
+        job.world, time.perf_counter() - started, state.since_best, state.validated_step
     )
     state.since_best, state.validated_step = int(since_best), int(validated)
     state.seconds += seconds
     return state.validated_step == state.step
 
 
-def stopped(stop: StopRequest) -> Reason:
-    """A validation was left because rank 0 was asked to stop, and so all stop."""
-    stop.others_were_asked()
+def stop_all(stop: StopRequest) -> Reason:
+    """Stop this rank because rank 0 was asked to stop during a validation."""
+    stop.stop_with_others()
     return "signal"
 
 
-def save(
-    world: World, checkpoints: Path, config: TrainConfig, model: nn.Module, optimizer: torch.optim.Optimizer,
-    ema: dict[str, Tensor] | None, state: TrainState,
-) -> None:  # fmt: skip
+def save(job: Job, learner: Learner, state: TrainState) -> None:
     """Write a checkpoint and delete those that are not needed any more."""
-    check_alike(world, model)
-    random = random_state(world)
+    check_same_weights(job.world, learner.model)
+    random = random_state(job.world)
 
     def work() -> None:
-        save_checkpoint(checkpoints, model, optimizer, ema, state, random)
-        prune_checkpoints(checkpoints, max(config.average, 1), config.save_every, state.step)
+        save_checkpoint(job.checkpoints, learner, state, random)
+        prune_checkpoints(job.checkpoints, max(job.config.average, 1), job.config.save_every, state.step)
 
-    on_rank_0(world, work)
+    run_on_rank_0(job.world, work)
 
 
 def stop_reason(state: TrainState, config: TrainConfig, batches: BatchStream) -> Reason | None:
-    """Which limit has been reached, if any."""
+    """Return the limit that has been reached, or None."""
     if state.step >= config.max_steps:
         return "max_steps"
     if config.max_epochs is not None and batches.epochs_done >= config.max_epochs:
@@ -259,7 +278,7 @@ def stop_reason(state: TrainState, config: TrainConfig, batches: BatchStream) ->
 
 
 def seconds_left(state: TrainState, config: TrainConfig, epochs_done: float) -> float:
-    """Until the first limit is reached, at the speed so far; patience cannot be foreseen."""
+    """Return the seconds until the first limit is reached, at the speed so far; patience cannot be foreseen."""
     left = [(config.max_steps - state.step) / max(state.step, 1) * state.seconds]
     if config.max_epochs is not None and epochs_done:
         left.append((config.max_epochs - epochs_done) / epochs_done * state.seconds)
@@ -269,40 +288,38 @@ def seconds_left(state: TrainState, config: TrainConfig, epochs_done: float) -> 
 
 
 def shape_of(batch: Batch) -> tuple[int, int, int]:
-    """Rows, source length and target length."""
+    """Return the number of rows, the source length and the target length."""
     return batch.src.size(0), batch.src.size(1), batch.tgt_in.size(1)
 
 
 def flops_of(batches: Sequence[Batch], model_config: ModelConfig, config: TrainConfig) -> float:
-    """What this rank computes in one step."""
+    """Return the floating-point operations of this rank in one step."""
     passes = 2 if config.r_drop else 1
     return passes * sum(training_flops(model_config, *shape_of(batch)) for batch in batches)
 
 
-def note_bad_step(
-    state: TrainState, config: TrainConfig, log: RunLog, result: StepResult, batches: Sequence[Batch],
-    world: World = ALONE,
-) -> None:  # fmt: skip
-    """Count and log a skipped update, with the ranks where something was not finite, and their pairs.
+def note_bad_step(job: Job, state: TrainState, result: StepResult, batches: Sequence[Batch]) -> None:
+    """Count and log a skipped update, with the ranks on which something was not finite, and their pairs.
 
     Raises:
-        DragomanError: It was one too many in a row.
+        DragomanError: There were too many in a row.
     """
     state.bad_steps += 1
     state.skipped += 1
-    mine = torch.full((1 + 8 * len(batches),), -1)
-    mine[0] = result.mine_finite
+    # Each rank sends whether its part was finite, and the first 8 pairs of each of its batches, padded with -1.
+    own_report = torch.full((1 + 8 * len(batches),), -1)
+    own_report[0] = result.mine_finite
     for i, batch in enumerate(batches):
-        mine[1 + 8 * i :][: min(8, len(batch.indices))] = batch.indices[:8]
-    told = [row.tolist() for row in gathered(world, mine)]
-    ranks = [rank for rank, (fine, *_) in enumerate(told) if not fine] or list(range(world.size))
-    pairs = [i for rank in ranks for i in told[rank][1:] if i >= 0]  # their numbers in store/train, from 0
+        own_report[1 + 8 * i :][: min(8, len(batch.indices))] = batch.indices[:8]
+    by_rank = [row.tolist() for row in gathered(job.world, own_report)]
+    ranks = [rank for rank, (is_finite, *_) in enumerate(by_rank) if not is_finite] or list(range(job.world.size))
+    pairs = [i for rank in ranks for i in by_rank[rank][1:] if i >= 0]  # indices in store/train, from 0
     loss, grad_norm = str(result.smoothed), str(result.grad_norm)
-    log.event("skipped", state.step, loss=loss, grad_norm=grad_norm, ranks=ranks, pairs=pairs)
-    where = f" on rank {', '.join(map(str, ranks))}" if world.size > 1 else ""
+    job.log.event("skipped", state.step, loss=loss, grad_norm=grad_norm, ranks=ranks, pairs=pairs)
+    where = f" on rank {', '.join(map(str, ranks))}" if job.world.size > 1 else ""
     some = f"pairs {pairs[:4]} ... of store/train"
-    log.say(f"step {state.step:,}: loss or gradient not finite{where}, update skipped ({some})")
-    if state.bad_steps >= config.max_bad_steps:
+    job.log.say(f"step {state.step:,}: loss or gradient not finite{where}, update skipped ({some})")
+    if state.bad_steps >= job.config.max_bad_steps:
         raise DragomanError(
             f"step {state.step}: {state.bad_steps} updates in a row had a non-finite loss or gradient; none "
             "touched the weights, and the checkpoints are intact. Train a new run with a lower train.lr, more "
@@ -310,63 +327,64 @@ def note_bad_step(
         )
 
 
-def note_validation(found: Validation, state: TrainState, log: RunLog, is_last: bool = False) -> None:
-    """Log a validation with three samples, and see whether it is the best so far.
+def note_validation(validation: Validation, state: TrainState, log: RunLog, is_last: bool = False) -> None:
+    """Log a validation with its samples, and record whether it is the best so far.
 
-    Of equal quality the one with the lower loss is better; while the quality is 0 that also keeps patience from
-    counting: a model may have a long way to its first right words.
+    Of two validations with equal quality the one with the lower loss is better. While the quality is 0, a lower loss
+    also counts as progress for ``patience``: a model may train for long before its first correct words.
     """
-    before, loss = state.best_bleu, math.inf if math.isnan(found.loss) else found.loss
+    best_quality, loss = state.best_bleu, math.inf if math.isnan(validation.loss) else validation.loss
     best_loss = math.inf if state.best_loss is None else state.best_loss
-    better = (found.quality, -loss) > (before, -best_loss)
-    gains = found.quality > before or (better and found.quality == 0)
+    better = (validation.quality, -loss) > (best_quality, -best_loss)
+    gains = validation.quality > best_quality or (better and validation.quality == 0)
     state.since_best = 0 if gains else state.since_best + 1
     if better:
-        state.best_bleu, state.best_step = found.quality, state.step
+        state.best_bleu, state.best_step = validation.quality, state.step
         state.best_loss = loss if math.isfinite(loss) else None
     log.event(
-        "validation", state.step, loss=found.loss, perplexity=perplexity(found.loss), **found.scores, best=better,
-        samples=[dict(zip(("src", "ref", "hyp"), sample, strict=True)) for sample in found.samples],
+        "validation", state.step, loss=validation.loss, perplexity=perplexity(validation.loss), **validation.scores,
+        best=better,
+        samples=[dict(zip(("src", "ref", "hyp"), sample, strict=True)) for sample in validation.samples],
     )  # fmt: skip
-    is_early = makes_no_sense(found) and state.tokens < EARLY_TOKENS
-    early = "  (samples look like nonsense: normal this early)" if is_early else ""
-    log.say(f"  validation: {found}{'  best so far' if better else ''}{'' if is_last else early}")
-    log.say(_listed(found, SHOWN))
-    log.samples(f"step {state.step}{early}\n{_listed(found)}\n")
+    is_early = is_nonsense(validation) and state.tokens < EARLY_TOKENS
+    remark = "  (samples look like nonsense: normal this early)" if is_early else ""
+    log.say(f"  validation: {validation}{'  best so far' if better else ''}{'' if is_last else remark}")
+    log.say(_listed(validation, SHOWN))
+    log.samples(f"step {state.step}{remark}\n{_listed(validation)}\n")
 
 
-def _listed(found: Validation, limit: int | None = None) -> str:
-    """The samples of a validation, each text with at most ``limit`` characters."""
+def _listed(validation: Validation, limit: int | None = None) -> str:
+    """Format the samples of a validation, each text cut to ``limit`` characters."""
     return "\n".join(
         f"    {name}: {text if limit is None or len(text) <= limit else text[: limit - 1] + '…'}"
-        for sample in found.samples
+        for sample in validation.samples
         for name, text in zip(("src", "ref", "hyp"), sample, strict=True)
     )
 
 
-def makes_no_sense(found: Validation) -> bool:
-    """Whether the translations of a validation are nonsense, as far as a figure can tell."""
-    return found.quality < SENSE
+def is_nonsense(validation: Validation) -> bool:
+    """Return True if the translations of a validation are nonsense, judged by their score alone."""
+    return validation.quality < SENSE
 
 
-def save_best(checkpoints: Path, model: nn.Module, step: int, found: Validation) -> None:
-    """Keep the weights of the best validation, with its scores under their names."""
+def save_best(checkpoints: Path, model: nn.Module, step: int, validation: Validation) -> None:
+    """Save the weights of the best validation, with its scores by name."""
     weights = untied(model)
-    facts = {"step": step, **found.scores}
-    with sealed_folder(checkpoints / "best", facts, n_bytes(weights)) as aside:
-        save_weights(aside / "model.safetensors", weights)
+    facts = {"step": step, **validation.scores}
+    with sealed_folder(checkpoints / "best", facts, n_bytes(weights)) as folder:
+        save_weights(folder / "model.safetensors", weights)
 
 
 @contextlib.contextmanager
 def ema_in_place(model: nn.Module, ema: dict[str, Tensor] | None) -> Iterator[None]:
-    """Put the model in eval mode and the moving average in its weights' place; the weights come back afterwards."""
+    """Set the model to eval mode and swap the moving average into its weights while the body runs."""
 
     @torch.no_grad()
     def exchange() -> None:
-        for mine, other in zip(untied(model).values(), (ema or {}).values(), strict=ema is not None):
-            kept = mine.clone()
-            mine.copy_(other)
-            other.copy_(kept)
+        for weight, average in zip(untied(model).values(), (ema or {}).values(), strict=ema is not None):
+            saved = weight.clone()
+            weight.copy_(average)
+            average.copy_(saved)
 
     model.eval()
     exchange()
@@ -377,14 +395,14 @@ def ema_in_place(model: nn.Module, ema: dict[str, Tensor] | None) -> Iterator[No
 
 
 class Window:
-    """Sums between two reports."""
+    """Sums over the updates since the last report."""
 
     def __init__(self, state: TrainState) -> None:
         self.plain, self.tokens, self.grad_norm = 0.0, 0, 0.0
         self.seconds = state.seconds
 
     def add(self, result: StepResult) -> None:
-        """Count one update."""
+        """Add one update."""
         self.grad_norm = result.grad_norm
         if result.finite:
             self.plain += result.plain
@@ -392,15 +410,15 @@ class Window:
 
     @property
     def loss(self) -> float:
-        """In nats per target token; nan where all updates were skipped."""
+        """Loss in nats per target token; nan if all updates were skipped."""
         return self.plain / self.tokens if self.tokens else math.nan
 
     def speed(self, state: TrainState) -> float:
-        """Target tokens a second."""
+        """Return target tokens per second."""
         return self.tokens / max(state.seconds - self.seconds, 1e-9)
 
     def report(self, state: TrainState, batches: BatchStream, rate: float, log: RunLog) -> Window:
-        """Log what happened since the last report; returns the next window."""
+        """Log the updates since the last report; return the next window."""
         log.event(
             "train", state.step, epoch=batches.epoch, loss=self.loss, perplexity=perplexity(self.loss), lr=rate,
             grad_norm=self.grad_norm if math.isfinite(self.grad_norm) else str(self.grad_norm),
@@ -409,8 +427,8 @@ class Window:
         return Window(state)
 
 
-class Tidings:
-    """What people read while a model trains: a line soon, then less and less often; a live line in between."""
+class ProgressReporter:
+    """Progress reports on the console: the first soon, then at growing intervals, with a live line in between."""
 
     FIRST_S, EVERY_S, MOST_S = 5.0, 10.0, 60.0
 
@@ -419,8 +437,16 @@ class Tidings:
         now = time.monotonic()
         self._shown, self._due, self._every = now, now + self.FIRST_S, self.EVERY_S
 
-    def tell(self, state: TrainState, left: float, epoch: int, log: RunLog, is_last: bool) -> None:
-        """Say how far training is, if it is time to: ``left`` seconds before its end; in words the first epoch is 1."""
+    def report(self, state: TrainState, left: float, epoch: int, log: RunLog, is_last: bool) -> None:
+        """Print the progress if a report is due; the end is always reported.
+
+        Args:
+            state: The state after this step.
+            left: Estimated seconds until the end.
+            epoch: Number of the epoch, from 0; people read it from 1.
+            log: Prints the lines.
+            is_last: True at the end of training.
+        """
         now = time.monotonic()
         if not is_last and now < self._due and now - self._shown < REWRITE_S:
             return

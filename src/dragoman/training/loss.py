@@ -1,7 +1,6 @@
-"""The loss: cross-entropy against smoothed targets (section 5.4).
+"""The loss: cross-entropy against smoothed targets (section 5.4), and R-Drop, written plainly.
 
-loss, plain = label_smoothed_loss(model(src, tgt_in), tgt_out, pad_id, smoothing=0.1)
-(loss / n_tokens).backward()
+Training uses their optimised implementations in ``dragoman.fast``, which never hold the logits of all positions.
 """
 
 from __future__ import annotations
@@ -10,8 +9,7 @@ import math
 
 from torch import Tensor, nn
 
-from dragoman.fast.loss import Targets, chunked_loss
-from dragoman.fast.r_drop import chunked_r_drop_loss
+from dragoman.fast.loss import Targets
 
 
 def label_smoothed_loss(logits: Tensor, tgt_out: Tensor, pad_id: int, smoothing: float) -> tuple[Tensor, Tensor]:
@@ -42,25 +40,7 @@ def _log_softmax(logits: Tensor) -> Tensor:
     return logits.float().log_softmax(-1) if logits.dtype.itemsize < 4 else logits.log_softmax(-1)
 
 
-def loss_from_features(
-    features: Tensor, generator: nn.Linear, targets: Targets, fast: bool = True
-) -> tuple[Tensor, Tensor]:
-    """Return ``label_smoothed_loss(generator(features), ...)``.
-
-    Args:
-        features: ``(B, T, d_model)``, the decoder's output.
-        generator: The projection to the vocabulary.
-        targets: The target tokens and the label smoothing.
-        fast: True computes it in chunks that never hold the logits of all positions.
-    """
-    if fast:
-        return chunked_loss(features, generator.weight, generator.bias, targets)
-    return label_smoothed_loss(generator(features), targets.tgt_out, targets.pad_id, targets.smoothing)
-
-
-def r_drop_loss(
-    features: Tensor, generator: nn.Linear, targets: Targets, alpha: float, fast: bool = True
-) -> tuple[Tensor, Tensor]:
+def r_drop_loss(features: Tensor, generator: nn.Linear, targets: Targets, alpha: float) -> tuple[Tensor, Tensor]:
     """Return the R-Drop loss (https://arxiv.org/abs/2106.14448): two passes with different dropout should agree.
 
     It is the mean of both passes' smoothed losses, plus ``alpha / 2`` times the mean of ``KL(p || q)`` and
@@ -72,13 +52,10 @@ def r_drop_loss(
         generator: The projection to the vocabulary.
         targets: The target tokens ``(B, T)`` and the label smoothing.
         alpha: Weight of the divergence; the paper uses 5 for translation.
-        fast: True computes it in chunks that never hold the logits of all positions.
 
     Returns:
         The loss and the mean unsmoothed loss, in nats, summed over the target tokens.
     """
-    if fast:
-        return chunked_r_drop_loss(features, generator.weight, generator.bias, targets, alpha)
     tgt_out, pad_id = targets.tgt_out, targets.pad_id
     passes = [generator(half) for half in features.chunk(2)]
     (loss_p, plain_p), (loss_q, plain_q) = (label_smoothed_loss(z, tgt_out, pad_id, targets.smoothing) for z in passes)

@@ -1,9 +1,11 @@
-"""How much memory a training step takes, by formula.
+"""Memory of a training step, by formula.
 
-What stays through a step are the weights, their gradients and Adam's two moments: 16 bytes a parameter, and 4 more for
-a moving average. What grows with the batch is what the forward pass keeps for the backward pass; it is counted here
-layer by layer, in bytes for each position, as ``dragoman.fast.forward`` keeps it. The loss holds the gradients of the
-generator and of the features, and the logits of one chunk; validation holds the logits of a whole batch.
+    needed = estimate(config, sizes, batch_tokens=4096, length=100).total
+
+Weights, their gradients and Adam's two moments are held throughout: 16 bytes a parameter, and 4 more for a moving
+average. Everything that the forward pass saves for the backward pass grows with the batch. It is counted here layer by
+layer, in bytes for each position, as ``dragoman.fast.forward`` saves it. The loss holds the gradients of the generator
+and of the features, and the logits of one chunk. Validation holds the logits of a whole batch.
 """
 
 from __future__ import annotations
@@ -23,19 +25,19 @@ from dragoman.model.weights import shapes
 
 GIB = 2**30
 VALIDATION_TOKENS = 4096
-"""Of a batch of validation at most: all its logits are held at once."""
+"""Largest number of tokens in a batch of validation, which holds all its logits at once."""
 
 LIBRARIES = 0.4 * GIB  # Python, torch and the others on a CPU; on a GPU the context is about as large
-HELD = 1.15  # what an allocator holds for large tensors that stay, over what is asked of it
-PASSING = 1.35  # the same for what comes and goes, gradients of the backward pass included; measured on a CPU
+HELD = 1.15  # memory held by the allocator, over the size of long-lived tensors
+PASSING = 1.35  # the same for short-lived tensors, gradients of the backward pass included; measured on a CPU
 
 
 class Estimate(NamedTuple):
-    """Bytes of one training step at its worst."""
+    """Bytes of one training step in the worst case."""
 
-    parameters: int  # how many
+    parameters: int  # number of parameters
     state: float  # weights, gradients, moments, moving average
-    activations: float  # kept for the backward pass
+    activations: float  # saved for the backward pass
     loss: float
     validation: float
     total: float  # libraries and slack included
@@ -43,42 +45,42 @@ class Estimate(NamedTuple):
 
 @functools.cache
 def n_parameters(config: ModelConfig) -> int:
-    """Parameters of a model, tied ones once."""
+    """Return the number of parameters of a model, tied ones counted once."""
     return sum(tensor.numel() for tensor in shapes(config).values())
 
 
 def state_bytes(parameters: int, train: TrainConfig) -> float:
-    """Bytes of the weights, gradients and moments, and of a moving average, if there is one."""
+    """Return the bytes of weights, gradients, moments and, if configured, the moving average."""
     return parameters * (16.0 + (4 if train.ema else 0))
 
 
 def activation_bytes(
     config: ModelConfig, rows: int, src_len: int, tgt_len: int, precision: str, device: str = "cpu"
 ) -> float:
-    """Bytes that the forward pass of a Transformer keeps for the backward pass, up to the decoder's last output."""
+    """Return the bytes that the forward pass of a Transformer saves for the backward pass, without the loss."""
     d, f, h = config.d_model, config.d_ff, config.n_heads
     qk, v = h * config.head_d_k, h * config.head_d_v
-    low = 2 if precision == "bf16" else 4  # of what products read and give
+    low = 2 if precision == "bf16" else 4  # bytes of a number that products read and write
     n_src, n_tgt = (-(-rows * length // ROWS) * ROWS for length in (src_len, tgt_len))
-    # of a sub-layer: its input, the sum or what the norm reads, the norm's statistics, the mask of dropout
+    # around each sub-layer: its input, the sum or the norm's input, the norm's statistics, the dropout mask
     around = low * d * (3 if config.dropout else 2) + 8
 
     def attention(queries: int, keys: int, is_self: bool) -> float:
-        """What is kept between the projections."""
+        """Return the bytes saved between the projections."""
         turned = low * qk * rows * (queries + keys) if config.is_rotary and is_self else 0
         if is_written_out(torch.device(device), keys) and not turned:
             masks = 2 if config.attention_dropout else 1
             return rows * queries * h * padded_keys(keys) * masks * (4 if keys <= SHORT else low)
         kernel = rows * queries * (low * v + 4 * h)
         if device == "cpu" and (config.attention_dropout or config.head_d_k != config.head_d_v):
-            # which torch has no fused kernel for: float32 weights, with dropout a mask and a product as large
+            # torch has no fused kernel for this: float32 weights, and with dropout a mask and a product of that size
             kernel += rows * queries * keys * h * (12 if config.attention_dropout else 4)
         return turned + kernel
 
     def self_attention(n: int, length: int) -> float:
         return n * (low * (2 * qk + 2 * v) + around) + attention(length, length, True)
 
-    # what w_2 reads; what an activation read, unless relu within the product; the product with a gate reads two
+    # inputs that are saved: of w_2; of the activation, unless it is relu (fused); of the product with a gate, two
     n_inner = 4 if config.is_gated else 1 if config.activation == "relu" else 2
     if config.activation_dropout:
         n_inner += 2 if config.activation == "relu" else 1
@@ -91,7 +93,7 @@ def activation_bytes(
 
 
 def copy_bytes(config: ModelConfig, precision: str) -> float:
-    """Bytes of the copies of weights that the forward pass of a Transformer keeps: side by side, or in bfloat16."""
+    """Return the bytes of the weights that a Transformer's forward pass copies: concatenated, or in bfloat16."""
     d, qk, v = config.d_model, config.n_heads * config.head_d_k, config.n_heads * config.head_d_v
     own, cross = (2 * qk + v) * d, (qk + v) * d
     if precision != "bf16":
@@ -104,24 +106,24 @@ def copy_bytes(config: ModelConfig, precision: str) -> float:
 
 
 def loss_bytes(config: ModelConfig, positions: int, precision: str, r_drop: bool, device: str = "cpu") -> float:
-    """Bytes that the loss takes of so many target positions, those of both passes of R-Drop."""
+    """Return the bytes of the loss for so many target positions, both passes of R-Drop counted."""
     d, n_vocab, low = config.d_model, config.tgt_vocab_size, 2 if precision == "bf16" else 4
-    # of the generator: its gradient in float32, a chunk's part of that, a copy in bfloat16
+    # generator: its gradient in float32, a chunk's part of that, a copy in bfloat16
     generator = n_vocab * d * (4 + low + (2 if precision == "bf16" else 0))
-    features = positions * d * (3 * low + 3 * 4)  # as they are and with blocks filled; their gradient, and its parts
+    features = positions * d * (3 * low + 3 * 4)  # as given and padded to blocks; their gradient, and its parts
     at_once = 2 * positions_at_once(2 * n_vocab, device) if r_drop else positions_at_once(n_vocab, device)
-    logits = min(at_once, positions) * n_vocab * low * (2 if r_drop else 1)  # and, of R-Drop, their gradients
+    logits = min(at_once, positions) * n_vocab * low * (2 if r_drop else 1)  # R-Drop also holds their gradients
     return float(generator + features + logits)
 
 
 def estimate(config: Config, sizes: ModelConfig, batch_tokens: int, length: int) -> Estimate:
-    """The memory of one step of a Transformer.
+    """Estimate the memory of one step of a Transformer.
 
     Args:
         config: ``train.precision`` and ``train.device`` are resolved; "auto" counts as fp32 on a CPU.
         sizes: The model with its vocabularies.
-        batch_tokens: Rows times longest side.
-        length: Of the longest pair's longer side in subwords; rows of this length fill the batch, the worst case.
+        batch_tokens: Rows times the longest side.
+        length: Length of the longest pair's longer side in subwords. The worst case is a batch of rows of this length.
     """
     train, n = config.train, n_parameters(sizes)
     precision = "bf16" if train.precision == "bf16" else "fp32"
@@ -130,27 +132,27 @@ def estimate(config: Config, sizes: ModelConfig, batch_tokens: int, length: int)
     device = "cuda" if train.device == "cuda" else "cpu"
     activations = activation_bytes(sizes, rows, length, length, precision, device)
     loss = loss_bytes(sizes, rows * length, precision, train.r_drop > 0, device)
-    # logits and their logarithms
+    # logits and log-probabilities in float32
     validation = 2.0 * 4 * sizes.tgt_vocab_size * max(length, min(batch_tokens, VALIDATION_TOKENS))
     passing = max(PASSING * (activations + copy_bytes(sizes, precision) + loss), HELD * validation)
     return Estimate(n, state, activations, loss, validation, LIBRARIES + HELD * state + passing)
 
 
 def machine_memory() -> float:
-    """Bytes of memory of this machine, or of the control group this process is confined to, if that is less."""
-    there = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    """Return the bytes of memory of this machine, or of the control group of this process if that is less."""
+    n_bytes = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
             limit = Path(name).read_text(encoding="ascii").strip()
         except OSError:
             continue
         if limit.isdigit():
-            there = min(there, float(limit))
-    return there
+            n_bytes = min(n_bytes, float(limit))
+    return n_bytes
 
 
 def device_memory(device: torch.device | str) -> float:
-    """Bytes of memory of a GPU, or of this machine."""
+    """Return the bytes of memory of a GPU, or of this machine."""
     if str(device).startswith("cuda"):
         return float(torch.cuda.get_device_properties(device).total_memory)
     return machine_memory()

@@ -1,7 +1,7 @@
-"""What ``train`` is asked for beside its configuration: each option once, with its name, type, default and help.
+"""The options of ``train`` in addition to its configuration, each declared once: name, type, default and help.
 
 The command line and the Python function are made from ``TrainOptions``, as those of translation are from
-``TranslateOptions``. Nothing here imports torch, nor anything that does.
+``TranslateOptions``. This module does not import torch, directly or indirectly.
 """
 
 from __future__ import annotations
@@ -110,14 +110,14 @@ class TrainOptions(RunOptions, TableOptions):
         """``overrides``, and the settings that have an option of their own.
 
         Raises:
-            ConfigError: An override contradicts an option, or is none.
+            ConfigError: An override contradicts an option, or is malformed.
         """
         if self.minutes is None:
             return self.overrides
-        from dragoman.config import with_overrides  # here, for --help is quicker without YAML
+        from dragoman.config import with_overrides  # imported here, as --help is faster without YAML
 
         train = with_overrides({}, self.overrides).get("train")
-        said = train.get("max_minutes", self.minutes) if isinstance(train, dict) else self.minutes
-        if said != self.minutes:
-            raise ConfigError(f"--minutes {self.minutes:g}, but --set train.max_minutes={said}: give one of them")
+        minutes = train.get("max_minutes", self.minutes) if isinstance(train, dict) else self.minutes
+        if minutes != self.minutes:
+            raise ConfigError(f"--minutes {self.minutes:g}, but --set train.max_minutes={minutes}: give one of them")
         return (*self.overrides, f"train.max_minutes={self.minutes!r}")

@@ -27,17 +27,17 @@ from dragoman.training.memory import GIB, device_memory, n_parameters, state_byt
 from dragoman.training.task import task_of
 
 Pairs = Callable[[], Iterator[tuple[str, str]]]
-"""One pass over the text each time it is called."""
+"""Function that makes a new pass over the pairs each time it is called."""
 
 
 class Text(NamedTuple):
-    """An entry of ``data.train`` or ``data.valid``, or what of it is held out or left."""
+    """An entry of ``data.train`` or ``data.valid``, or the part of it that is held out or remains."""
 
     setting: TextFiles
     pairs: Pairs
 
     def entry(self, data: DataConfig, tokenizer: Tokenizer, weight: float) -> Entry:
-        """What a store takes of it."""
+        """Return the entry for a store, drawn ``weight`` times an epoch."""
         lang, name = self.setting.tgt_lang or data.tgt_lang, " and ".join(map(str, files_of(self.setting)))
         begin = tokenizer.begin(lang, self.setting.tag)
         return Entry(self.pairs(), name, weight, begin, self.setting.src_lang or data.src_lang, lang)
@@ -49,7 +49,10 @@ def prepare(
     """Learn the subwords and write the stores of ``run``.
 
     Args:
-        tokenizers: Subwords to take instead of learning any; one and the same object twice where they are joint.
+        config: The configuration.
+        run: The folder of the run.
+        ticker: Prints progress.
+        tokenizers: Subwords to use instead of learning any; the same object twice if they are joint.
 
     Returns:
         The configuration with the vocabulary size that was really learned, and the source and target tokenizers.
@@ -61,9 +64,10 @@ def prepare(
     check_readable(data)
     with explained(folder):
         folder.mkdir(exist_ok=True)
-        left = (folder / name for name in ("joint.spm", "src.spm", "tgt.spm", "lexicon.json"))
-        for rest in (*left, *folder.glob("*.tmp-*")):  # of one that died
-            shutil.rmtree(rest) if rest.is_dir() else rest.unlink(missing_ok=True)
+        # Remove files of an attempt that died.
+        leftovers = (folder / name for name in ("joint.spm", "src.spm", "tgt.spm", "lexicon.json"))
+        for path in (*leftovers, *folder.glob("*.tmp-*")):
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     train, valid, n_pairs = _split_off_validation(config, ticker)
 
     def train_pairs() -> Iterator[tuple[str, str]]:
@@ -74,7 +78,7 @@ def prepare(
     )
     if tokenizers is None:
         with ticker.task("learning subwords"):
-            # from noised text too, where there is noise: else a line in capitals would be spelt letter by letter
+            # Learn from noised text, too, if noise is configured: else a line in capitals would be split into letters.
             tokenizers = learn_tokenizers(
                 lambda: noised_pairs(train_pairs(), data.noise, lexicon, config.train.seed),
                 data.tokenizer,
@@ -89,7 +93,7 @@ def prepare(
         ("train", train, data.tokenizer.sampling > 0 or data.noise.is_on),
         ("valid", valid, True),
     ):
-        weighted = name == "train"  # each pair of the validation text counts once
+        weighted = name == "train"  # in the validation text each pair counts once
         report = build_store(
             folder / name,
             [text.entry(data, tokenizers[0], text.setting.weight if weighted else 1.0) for text in texts],
@@ -97,23 +101,23 @@ def prepare(
             total=n_pairs if name == "train" else None, progress=ticker,
         )  # fmt: skip
         ticker.say(f"{name}: {report}")
-        _say_what_each_gave(name, Store.open(folder / name), tokenizers[0], ticker)
+        _report_parts(name, Store.open(folder / name), tokenizers[0], ticker)
     size = max(tokenizers[0].vocab_size, tokenizers[1].vocab_size)
     learned = data.tokenizer.model_copy(update={"vocab_size": size})
     return config.model_copy(update={"data": data.model_copy(update={"tokenizer": learned})}), tokenizers
 
 
 def tags_of(data: DataConfig) -> list[str]:
-    """The tags that sources begin with: of target languages, where there are several, and of corpora."""
+    """Return the tags that sources begin with: of target languages, if there are several, and of corpora."""
     texts = (*each(data.train), *(() if data.valid is None else each(data.valid)))
     return [*(f">>{lang}<<" for lang in data.tgt_langs), *dict.fromkeys(text.tag for text in texts if text.tag)]
 
 
 def refuse_other_tags(config: Config, tokenizer: Tokenizer, parent: Path | str | None) -> None:
-    """Refuse tags that the subwords of ``parent`` do not have.
+    """Check that the subwords of ``parent`` have all tags of the configuration.
 
     Raises:
-        ConfigError: One is named, with what can be done.
+        ConfigError: A tag is missing; the message says what can be done.
     """
     data, new = config.data, "or learn new subwords with --new-subwords"
     if data.tgt_langs and not tokenizer.targets:
@@ -132,8 +136,8 @@ def refuse_other_tags(config: Config, tokenizer: Tokenizer, parent: Path | str |
             raise ConfigError(f"{parent} has no tag {tag}: leave it out of data.train, {new}")
 
 
-def _say_what_each_gave(name: str, store: Store, tokenizer: Tokenizer, ticker: Ticker) -> None:
-    """Of several corpora, or of a weight: how many pairs there are of each, and how often they are drawn."""
+def _report_parts(name: str, store: Store, tokenizer: Tokenizer, ticker: Ticker) -> None:
+    """If there are several corpora or weights, print the number of pairs of each and how often they are drawn."""
     if len(store.parts) == 1 and not store.is_weighted:
         return
     for part in store.parts:
@@ -143,10 +147,11 @@ def _say_what_each_gave(name: str, store: Store, tokenizer: Tokenizer, ticker: T
 
 
 def check_trainable(config: Config) -> None:
-    """Refuse what could only fail later, after the corpus has been prepared.
+    """Refuse settings that would fail only after the corpus has been prepared.
 
     Raises:
-        ConfigError: The model is no translator, shares what it cannot share, or does not fit in memory.
+        ConfigError: The model is not a translator, shares embeddings of different vocabularies, or does not fit in
+            memory.
     """
     model, tokenizer = config.model, config.data.tokenizer
     if not (model.n_encoder_layers and model.n_decoder_layers):
@@ -166,18 +171,18 @@ def check_trainable(config: Config) -> None:
     size = tokenizer.vocab_size
     sizes = ModelConfig(**model.model_dump(), src_vocab_size=size, tgt_vocab_size=size)
     n_tensors = 3 * len(shapes(sizes))
-    if n_tensors > MAX_TENSORS:  # Adam has three for each parameter
+    if n_tensors > MAX_TENSORS:  # Adam has three tensors for each parameter
         raise ConfigError(
             f"{model.n_encoder_layers} + {model.n_decoder_layers} layers make {n_tensors:,} tensors in a checkpoint, "
-            f"which has room for {MAX_TENSORS:,}: set fewer model.n_encoder_layers and model.n_decoder_layers"
+            f"which must be at most {MAX_TENSORS:,}: set fewer model.n_encoder_layers and model.n_decoder_layers"
         )
     if config.train.tensorboard and find_spec("tensorboard") is None:
         raise ConfigError(NO_TENSORBOARD)
-    needed, there = state_bytes(n_parameters(sizes), config.train), device_memory(config.train.device)
-    if needed > there:  # whatever the batch
+    needed, available = state_bytes(n_parameters(sizes), config.train), device_memory(config.train.device)
+    if needed > available:  # with any batch size
         raise ConfigError(
             f"{n_parameters(sizes):,} parameters need {needed / GIB:,.1f} GiB to be trained, and there are "
-            f"{there / GIB:,.1f} GiB: choose a smaller model.preset, or smaller sizes"
+            f"{available / GIB:,.1f} GiB: choose a smaller model.preset, or smaller sizes"
         )
 
 
@@ -189,9 +194,10 @@ def check_readable(data: DataConfig) -> None:
 
 
 def _split_off_validation(config: Config, ticker: Ticker) -> tuple[list[Text], list[Text], int]:
-    """The training and the validation text, and the number of training pairs.
+    """Return the training and the validation text, and the number of training pairs.
 
-    Text with a tag, which models made, is not held out where there is other text.
+    Without validation text every n-th pair is held out. Text with a tag is synthetic data; it is not held out if there
+    is other text.
     """
     settings, valid = each(config.data.train), config.data.valid
     read = task_of(config).read
@@ -205,30 +211,30 @@ def _split_off_validation(config: Config, ticker: Ticker) -> tuple[list[Text], l
         ticker.say(f"{' and '.join(map(str, files_of(setting)))}: {count:,} pairs")
     if valid is not None:
         return list(map(whole, settings)), list(map(whole, each(valid))), sum(counts)
-    of = [setting for setting in settings if setting.tag is None] or settings
-    n_pairs = sum(count for setting, count in zip(settings, counts, strict=True) if setting in of)
-    every = max(100, -(-n_pairs // 2000))
-    if n_pairs < every:
+    divided = [setting for setting in settings if setting.tag is None] or settings
+    n_pairs = sum(count for setting, count in zip(settings, counts, strict=True) if setting in divided)
+    n = max(100, -(-n_pairs // 2000))
+    if n_pairs < n:
         raise DataError(
-            f"{paths_of(of)[0]}: {n_pairs} pairs are too few to hold out 1% for validation: give a validation set"
+            f"{paths_of(divided)[0]}: {n_pairs} pairs are too few to hold out 1% for validation: give a validation set"
         )
-    what = "" if len(of) == len(settings) else "of the text without a tag "
-    ticker.say(f"no validation set: {what}every {every}th pair, {n_pairs // every:,} of {n_pairs:,}, is held out")
-    train, held, before = [], [], 0
+    scope = "" if len(divided) == len(settings) else "of the text without a tag "
+    ticker.say(f"no validation set: {scope}every {n}th pair, {n_pairs // n:,} of {n_pairs:,}, is held out")
+    train, held_out, before = [], [], 0
     for setting, count in zip(settings, counts, strict=True):
-        if setting in of:
-            train.append(Text(setting, _part(read, setting, before, every, False)))
-            held.append(Text(setting, _part(read, setting, before, every, True)))
+        if setting in divided:
+            train.append(Text(setting, _every_nth(read, setting, before, n, False)))
+            held_out.append(Text(setting, _every_nth(read, setting, before, n, True)))
             before += count
         else:
             train.append(whole(setting))
-    return train, held, sum(counts) - n_pairs // every
+    return train, held_out, sum(counts) - n_pairs // n
 
 
-def _part(
+def _every_nth(
     read: Callable[[TextFiles], Iterator[tuple[str, str]]], setting: TextFiles, before: int, every: int, held_out: bool
 ) -> Pairs:
-    """The pairs of one text that are held out, or the others; ``before`` is how many pairs come before it."""
+    """Return the pairs of one text that are held out, or the others; ``before`` pairs come before this text."""
 
     def pairs() -> Iterator[tuple[str, str]]:
         for i, pair in enumerate(read(setting), start=before + 1):
@@ -239,7 +245,7 @@ def _part(
 
 
 def _learn_lexicon(pairs: Pairs, folder: Path, ticker: Ticker, noise: NoiseConfig) -> Lexicon:
-    """Which words translate each other, for ``one_word`` and ``inserts``; written to ``lexicon.json``."""
+    """Learn which words translate each other, for the noise ``one_word`` and ``inserts``; write ``lexicon.json``."""
     with ticker.task("learning word translations"):
         lexicon = sure_translations(pairs())
     if not lexicon and noise.one_word > 0:
@@ -253,10 +259,10 @@ def _learn_lexicon(pairs: Pairs, folder: Path, ticker: Ticker, noise: NoiseConfi
 
 
 def load_lexicon(run: Path) -> Lexicon:
-    """The word pairs that ``prepare`` found; none if ``data.noise`` needs none.
+    """Return the word pairs that ``prepare`` has learned; none if ``data.noise`` needs none.
 
     Raises:
-        BundleError: They are damaged.
+        BundleError: The file is damaged.
     """
     path = run / "store/lexicon.json"
     try:
@@ -271,13 +277,15 @@ def load_lexicon(run: Path) -> Lexicon:
 
 
 def check_prepared(run: Path, accept_changed_text: bool, ticker: Ticker) -> tuple[Tokenizer, Tokenizer]:
-    """The tokenizers of ``run``, if text, subwords and stores are still what they were when it began.
+    """Check that text, subwords and stores of ``run`` have not changed since it began; return its tokenizers.
 
     Args:
-        accept_changed_text: Only say so if a text file has changed; what was prepared from it is used as it is.
+        run: The folder of the run.
+        accept_changed_text: Only print a message if a text file has changed; the prepared data is used as it is.
+        ticker: Prints progress.
 
     Raises:
-        DataError, BundleError: A file is missing or has changed; it is named.
+        DataError, BundleError: A file is missing or has changed; the message names it.
     """
     tokenizers = load_tokenizers(run / "store")
     for name in ("train", "valid"):

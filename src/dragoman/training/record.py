@@ -1,4 +1,4 @@
-"""A run, read back from its folder: configuration, log, counts of the stores."""
+"""A run, read back from its folder: configuration, log, sizes of the stores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dragoman.errors import ConfigError
 
 
 class Record(NamedTuple):
-    """A run, read back."""
+    """Configuration, log and stores of a run."""
 
     folder: Path
     config: Config
@@ -30,7 +30,7 @@ class Record(NamedTuple):
 
     @property
     def step(self) -> int:
-        """The last one that is known of."""
+        """The last step in the log."""
         return max((event["step"] for event in [*self.reports, *self.validations, *self.skipped]), default=0)
 
     @property
@@ -39,7 +39,7 @@ class Record(NamedTuple):
         return int(self.reports[-1]["tokens"]) if self.reports else 0
 
     def lengths(self) -> list[NDArray[np.integer[Any]]]:
-        """Subwords of each source and of each target trained on; nothing where the store was deleted.
+        """Return the subwords of each source and of each target trained on; nothing if the store was deleted.
 
         Raises:
             DataError: The store is damaged.
@@ -51,16 +51,16 @@ class Record(NamedTuple):
         return [store.src_lengths(), store.tgt_lengths()]
 
     def finite_reports(self) -> list[dict[str, Any]]:
-        """The reports whose training loss is a number."""
+        """Return the reports whose training loss is finite."""
         return [event for event in self.reports if math.isfinite(event["loss"])]
 
     def losses(self) -> list[float]:
-        """Training loss in nats per token, of each of them."""
+        """Return the finite training losses, in nats per token."""
         return [event["loss"] for event in self.finite_reports()]
 
 
 def read_run(folder: Path) -> Record:
-    """Read the configuration, the log and the counts of the stores of a run.
+    """Read the configuration, the log and the sizes of the stores of a run.
 
     Raises:
         ConfigError: There is no configuration or no log, or it cannot be read.
@@ -90,7 +90,7 @@ _NUMBERS = ("loss", "perplexity", "bleu", "chrf", "f1", "lr", "grad_norm", "toke
 
 
 def _events(path: Path) -> Iterator[dict[str, Any]]:
-    """The events of a log; a line that a crash cut short is passed over. Words such as "nan" become numbers again."""
+    """Yield the events of a log, with words such as "nan" as numbers again; skip lines cut short by a crash."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
     except FileNotFoundError:

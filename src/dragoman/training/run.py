@@ -1,4 +1,4 @@
-"""What ``dragoman train`` does, as a function.
+"""Training as a function, as ``dragoman train`` runs it.
 
     dragoman.train(src="train.en", tgt="train.de", out="runs/x")
 
@@ -6,8 +6,8 @@ A run folder:
 
     config.yaml     the resolved configuration, every default written out
     store/          subwords and ids of the corpus: joint.spm (or src.spm, tgt.spm), train/, valid/
-    checkpoints/    what --resume goes on from
-    bundle/         all that translating, serving and exporting need
+    checkpoints/    from which --resume continues
+    bundle/         everything that translating, serving and exporting need
     log.jsonl  samples.txt  tensorboard/
 """
 
@@ -40,24 +40,33 @@ from dragoman.model.weights import load_into
 from dragoman.options import takes
 from dragoman.progress import Ticker, duration
 from dragoman.training.checkpoint import list_checkpoints
-from dragoman.training.defaults import What, choose_steps, resolve, told_apart
-from dragoman.training.distributed import World, joined, launch_name, of_rank_0, on_rank_0, open_group
+from dragoman.training.defaults import ConfigOrText, choose_steps, resolve, split_inputs
+from dragoman.training.distributed import World, broadcast_from_rank_0, joined, launch_name, open_group, run_on_rank_0
 from dragoman.training.finetune import adapt, parent_of
-from dragoman.training.folder import LAUNCH, Ready, claimed, follow, ready_to_resume, refuse_a_run, reopened, restarted
+from dragoman.training.folder import (
+    LAUNCH,
+    PreparedRun,
+    claimed,
+    is_restart,
+    read_prepared,
+    ready_to_resume,
+    refuse_a_run,
+    reopened,
+)
 from dragoman.training.log import EARLY_TOKENS, RunLog
-from dragoman.training.loop import Outcome, Validation, fit, makes_no_sense
+from dragoman.training.loop import Job, Outcome, Validation, fit, is_nonsense
 from dragoman.training.options import TrainOptions
 from dragoman.training.preparation import check_trainable, load_lexicon, prepare, refuse_other_tags
 from dragoman.training.signals import StopRequest
 from dragoman.training.speed import tokens_per_second
 from dragoman.training.task import task_of
-from dragoman.training.validation import Validate, kept_weights, learned_confidence, validator
+from dragoman.training.validation import Validate, final_weights, learned_confidence, validator
 
 Build = Callable[[ModelConfig], EncoderDecoder]
 
 
 class Trained(NamedTuple):
-    """What ``train`` leaves: the run folder, how it ended, and how the kept weights do on the validation set."""
+    """Result of ``train``: the run folder, why training ended, and the validation of the final weights."""
 
     run: Path
     reason: str
@@ -65,124 +74,130 @@ class Trained(NamedTuple):
     seconds: float
     validation: Validation | None
     signal: int | None = None
-    rank: int = 0  # of this process; the others than 0 know no validation
+    rank: int = 0  # rank of this process; ranks other than 0 have no validation
 
 
 @takes(TrainOptions)
 def train(
-    config: What = None, *, out: Path | str | None = None, options: TrainOptions | None = None,
+    config: ConfigOrText = None, *, out: Path | str | None = None, options: TrainOptions | None = None,
     build: Build | None = None, **changes: Any,
 ) -> Trained:  # fmt: skip
     """Train a model from a configuration, or from two text files alone.
 
     Args:
-        config: A ``Config``, the path of a YAML file, or text: ``["train.en", "train.de"]``, the path of a table or a
-            translation memory, or several of these in a list. Without a configuration text is needed, here or by
-            ``src`` and ``tgt``, and all sizes are chosen.
-        out: The run folder; ``runs/NAME`` by default, NAME being what the first file's name begins with.
-        options: How; ``changes`` are options by name: ``src``, ``tgt``, ``valid_src`` and ``valid_tgt``, which replace
-            those of ``config``, ``resume=True``, ``overrides=["train.max_steps=2000"]`` and others. ``TrainOptions``
-            says what each one means.
-        build: Makes the model instead: for one that is trained otherwise, but whose weights are used as any other's.
+        config: A ``Config``, the path of a YAML file, or text. Text is ``["train.en", "train.de"]``, the path of a
+            table or of a translation memory, or a list of several of these. Without a configuration all sizes are
+            chosen from the text.
+        out: The run folder; by default ``runs/NAME``, where NAME is the beginning of the first file's name.
+        options: All options; see ``TrainOptions``.
+        build: Makes the model. The default builds ``config.model``, which the weights must fit in any case.
+        changes: Options by name: ``src``, ``tgt``, ``valid_src`` and ``valid_tgt``, which replace those of ``config``;
+            ``resume=True``, ``overrides=["train.max_steps=2000"]`` and others.
 
     Returns:
-        ``run``, its folder; ``reason`` why it ended, after how many steps (``step``) and ``seconds`` by the clock;
-        and ``validation`` of the weights that were kept: loss in nats a target token, BLEU, chrF (None of other
-        processes than the first).
+        The folder (``run``), why training ended (``reason``), after how many steps (``step``) and ``seconds``. Also the
+        ``validation`` of the final weights: loss in nats per target token, BLEU, chrF (None on ranks other than 0).
 
     Raises:
-        ConfigError, DataError, BundleError: What is wrong and what to do; nothing is half-written.
+        ConfigError, DataError, BundleError: The input cannot be used; the message says what to do, and no incomplete
+            file is left.
     """
     options = TrainOptions.of(options, changes)
     ticker = Ticker(options.quiet)
-    run = Path(out) if out is not None else Path("runs") / _name(config)
+    run = Path(out) if out is not None else Path("runs") / _default_name(config)
     with (
-        _word_at_ctrl_c(run, ticker),
+        _report_interrupt(run, ticker),
         joined() as world,
-        contextlib.ExitStack() as held,  # until all is done, nobody else trains in the folder
+        contextlib.ExitStack() as held,  # keeps the folder locked until the end
     ):
         if world.rank:
-            _until_rank_0_is_ready(world)
-            return _fit(follow(run), run, True, world, build)
+            _wait_for_rank_0(world)
+            return _fit(read_prepared(run), run, True, world, build)
         if options.resume:
             _check_resuming(run, config, out, options, ticker)
-        if options.resume or restarted(run, ticker):
+        if options.resume or is_restart(run, ticker):
             overrides = options.settings if options.resume else ()
             ready = ready_to_resume(run, overrides, options.accept_changed_text, ticker)
             held.enter_context(reopened(run, ready.config))
         else:
-            refuse_a_run(run)  # before the text is counted, and steps are timed
+            refuse_a_run(run)  # before text is counted and steps are timed, which may take long
             plan = _plan(config, options, ticker)
             held.enter_context(claimed(run))
-            ready = _prepared(plan, run, options, ticker, world.size)
-        _until_rank_0_is_ready(world)
+            ready = _prepare_run(plan, run, options, ticker, world.size)
+        _wait_for_rank_0(world)
         return _fit(ready, run, options.quiet, world, build)
 
 
 @contextlib.contextmanager
-def _word_at_ctrl_c(run: Path, ticker: Ticker) -> Iterator[None]:
-    """If Ctrl-C ends the body before training or after it, say what is there."""
+def _report_interrupt(run: Path, ticker: Ticker) -> Iterator[None]:
+    """If Ctrl-C ends the body outside of the training loop, print what is left in the folder."""
     try:
         yield
     except KeyboardInterrupt:
         if list_checkpoints(run / "checkpoints"):
-            ticker.say(f"stopped; the last checkpoint is whole. To resume: {_again(run)} --resume")
+            ticker.say(f"stopped; the last checkpoint is whole. To resume: {_command(run)} --resume")
         else:
-            ticker.say("stopped before training began: nothing is kept")
+            ticker.say("stopped before training began: nothing was saved")
         raise
 
 
-def _again(run: Path, program: str = "dragoman") -> str:
+def _command(run: Path, program: str = "dragoman") -> str:
+    """Return the command line that continues a run."""
     return f"{program} train --out {shlex.quote(str(run))}"
 
 
-def _until_rank_0_is_ready(world: World) -> None:
-    """All ranks meet here: rank 0 when the run can be trained; where it failed, the others hear of it."""
-    on_rank_0(world, lambda: None)
+def _wait_for_rank_0(world: World) -> None:
+    """Let all ranks wait until rank 0 has prepared the run; if that failed, they raise its failure message."""
+    run_on_rank_0(world, lambda: None)
 
 
-def _check_resuming(run: Path, config: What, out: Path | str | None, options: TrainOptions, ticker: Ticker) -> None:
-    """See that a run is named, and say what of the arguments of ``train`` is not looked at.
+def _check_resuming(
+    run: Path, config: ConfigOrText, out: Path | str | None, options: TrainOptions, ticker: Ticker
+) -> None:
+    """Check that a run is named, and print which arguments of ``train`` are ignored.
 
     Raises:
-        ConfigError: None is named, or another process trains in it.
+        ConfigError: No run is named, or another process trains in it.
     """
     if out is None and config is None:
         raise ConfigError("to resume, name the run: --out runs/NAME --resume")
-    if not _is_as_it_was(run, config, options):
-        ticker.say(f"resuming by {run}/config.yaml and --set alone; other files that were named are not read again")
+    if not _names_same_text(run, config, options):
+        ticker.say(f"resuming with {run}/config.yaml and --set alone; other files that were named are ignored")
     refuse_if_locked(run)
 
 
 class _Plan(NamedTuple):
-    """What a new run is to be, before anything is written."""
+    """Settings of a new run, before anything is written."""
 
     config: Config
-    chosen: bool  # whether the sizes were left to us
-    tokens_per_second: float | None  # at which they were chosen
-    parent: Bundle | None  # the run to start from
+    chosen: bool  # True if the sizes were chosen, not configured
+    tokens_per_second: float | None  # speed by which they were chosen; None: they do not depend on it
+    parent: Bundle | None  # the run to fine-tune
 
 
-def _is_as_it_was(run: Path, what: What, options: TrainOptions) -> bool:
-    """Whether nothing was named beside the run, or only its own text: people press the up arrow."""
+def _names_same_text(run: Path, what: ConfigOrText, options: TrainOptions) -> bool:
+    """Return True if the arguments match the run being resumed: they name it alone, or the text it was trained on.
+
+    People resume by repeating the last command with ``--resume`` added, and need no message then.
+    """
     if options.from_run is not None:
         return False
     try:
-        given, data = told_apart(what, options), Config.from_yaml(run / "config.yaml").data
-    except ConfigError:  # text that is no longer there, a run that never was
+        inputs, data = split_inputs(what, options), Config.from_yaml(run / "config.yaml").data
+    except ConfigError:  # the text or the run does not exist
         return False
     valid = () if data.valid is None else each(data.valid)
-    return given.config is None and given.train in ((), each(data.train)) and given.valid in ((), valid)
+    return inputs.config is None and inputs.train in ((), each(data.train)) and inputs.valid in ((), valid)
 
 
-def _name(what: What) -> str:
-    """The default name of a run."""
+def _default_name(what: ConfigOrText) -> str:
+    """Return the default name of a run."""
     first = what[0] if isinstance(what, Sequence) and not isinstance(what, str) and what else what
     return Path(first).name.split(".")[0] or "train" if isinstance(first, str | Path) else "train"
 
 
-def _plan(config: What, options: TrainOptions, ticker: Ticker) -> _Plan:
-    """Resolve the settings of a new run and refuse what cannot be trained."""
+def _plan(config: ConfigOrText, options: TrainOptions, ticker: Ticker) -> _Plan:
+    """Resolve the settings of a new run, and refuse those that cannot be trained."""
     parent = None if options.from_run is None else load_bundle(options.from_run)
     resolved, chosen, speed = resolve(config, options, ticker, parent and parent.config)
     if parent is not None and not options.new_subwords:
@@ -193,34 +208,34 @@ def _plan(config: What, options: TrainOptions, ticker: Ticker) -> _Plan:
     check_trainable(resolved)
     if task_of(resolved).translates:
         langs = ", ".join(" -> ".join(lang or "unknown" for lang in pair) for pair in resolved.data.pairs)
-        unknown = "; say it with data.src_lang and data.tgt_lang" if "unknown" in langs else ""
+        unknown = "; set data.src_lang and data.tgt_lang" if "unknown" in langs else ""
         ticker.say(f"languages: {langs}{unknown}")
     if resolved.train.ema and resolved.train.average > 1:
         ticker.say("both train.ema and train.average are set: the bundle will hold the average of checkpoints")
     return _Plan(resolved, chosen, speed, parent)
 
 
-def _prepared(plan: _Plan, run: Path, options: TrainOptions, ticker: Ticker, n_ranks: int) -> Ready:
-    """Fill the folder of a new run: subwords, stores, the weights to start with, the configuration."""
+def _prepare_run(plan: _Plan, run: Path, options: TrainOptions, ticker: Ticker, n_ranks: int) -> PreparedRun:
+    """Write the folder of a new run: subwords, stores, the configuration, and the weights to start from."""
     config, parent = plan.config, plan.parent
     if launch := launch_name():
         write_text(run / LAUNCH, launch)
-    kept = None if parent is None or options.new_subwords else (parent.src_tokenizer, parent.tgt_tokenizer)
-    config, tokenizers = prepare(config, run, ticker, kept)
+    reused = None if parent is None or options.new_subwords else (parent.src_tokenizer, parent.tgt_tokenizer)
+    config, tokenizers = prepare(config, run, ticker, reused)
     if plan.chosen:
         store = Store.open(run / "store/train")
         config = choose_steps(config, store, options.settings, parent is not None, n_ranks, plan.tokens_per_second)
-        _say_if_it_takes_long(config, store, ticker)
+        _report_long_training(config, store, ticker)
     start = None
     if parent is not None and options.from_run is not None:
-        start, said = adapt(parent, Path(options.from_run).resolve().name, tokenizers, run)
-        ticker.say(f"starting from {options.from_run}; {said}")
+        start, description = adapt(parent, Path(options.from_run).resolve().name, tokenizers, run)
+        ticker.say(f"starting from {options.from_run}; {description}")
     write_text(run / "config.yaml", config.to_yaml())
-    return Ready(config, tokenizers, start=start)
+    return PreparedRun(config, tokenizers, start=start)
 
 
-def _say_if_it_takes_long(config: Config, store: Store, ticker: Ticker) -> None:
-    """Where nothing limits the time and it is an hour or more: how long the steps take on this machine."""
+def _report_long_training(config: Config, store: Store, ticker: Ticker) -> None:
+    """Print how long the steps will take on this machine, if that is an hour or more and no limit of time is set."""
     train = config.train
     if train.max_minutes is not None:
         return
@@ -234,11 +249,11 @@ def _say_if_it_takes_long(config: Config, store: Store, ticker: Ticker) -> None:
         )
 
 
-def _fit(ready: Ready, run: Path, quiet: bool, world: World, build: Build | None) -> Trained:
-    """Build the model, fit it, and write the bundle."""
+def _fit(ready: PreparedRun, run: Path, quiet: bool, world: World, build: Build | None) -> Trained:
+    """Build the model, train it, and write the bundle."""
     config, tokenizers, start = ready.config, ready.tokenizers, ready.start
     open_group(world, resolve_device(config.train.device))
-    resume = bool(of_rank_0(world, ready.resume)[0])
+    resume = bool(broadcast_from_rank_0(world, ready.resume)[0])
     torch.manual_seed(config.train.seed)
     model_config = ModelConfig(
         **config.model.model_dump(), src_vocab_size=tokenizers[0].vocab_size, tgt_vocab_size=tokenizers[1].vocab_size
@@ -263,25 +278,28 @@ def _fit(ready: Ready, run: Path, quiet: bool, world: World, build: Build | None
         ) as batches,  # fmt: skip
         RunLog(None if world.rank else run, config.train.tensorboard, quiet) as log,
     ):
-        _say_what_begins(config, model, train_store, world, log)
+        _report_start(config, model, train_store, world, log)
         if not resume:
-            on_rank_0(world, lambda: None if start is None else _note_parent(validate(model.eval()), log))
+            run_on_rank_0(world, lambda: None if start is None else _report_parent(validate(model.eval()), log))
         stop = StopRequest()
-        outcome = fit(
-            model, model_config, batches, config.train, run, log, lambda model: validate(model, lambda: stop.is_asked),
-            resume, world, stop,
+        job = Job(
+            sizes=model_config, config=config.train, folder=run, log=log, world=world,
+            validate=lambda model: validate(model, lambda: stop.is_set),
         )  # fmt: skip
-        found = None
+        outcome = fit(model, batches, job, resume, stop)
+        validation = None
         if outcome.signal is not None:
-            _say_how_to_resume(config, run, outcome.state.step, world, log)
+            _report_how_to_resume(config, run, outcome.state.step, world, log)
         else:
-            found = on_rank_0(world, lambda: _keep(config, run, outcome, model, tokenizers, validate, log))
+            validation = run_on_rank_0(
+                world, lambda: _write_bundle(config, run, outcome, model, tokenizers, validate, log)
+            )
     state = outcome.state
-    return Trained(run, outcome.reason, state.step, state.seconds, found, outcome.signal, world.rank)
+    return Trained(run, outcome.reason, state.step, state.seconds, validation, outcome.signal, world.rank)
 
 
-def _say_what_begins(config: Config, model: EncoderDecoder, store: Store, world: World, log: RunLog) -> None:
-    """The size of the model and of the corpus, and on what it is trained."""
+def _report_start(config: Config, model: EncoderDecoder, store: Store, world: World, log: RunLog) -> None:
+    """Print the size of the model and of the corpus, and the device."""
     n_parameters = sum(parameter.numel() for parameter in model.parameters())
     where = f"{config.train.precision} on {config.train.device}"
     if world.size > 1:
@@ -290,60 +308,60 @@ def _say_what_begins(config: Config, model: EncoderDecoder, store: Store, world:
     drawn = f", {store.n_drawn:,.0f} drawn an epoch" if store.is_weighted else ""
     log.say(f"{n_parameters:,} parameters, {len(store):,} pairs{drawn}, {where}")
     if (kind := config.model.architecture) != "transformer":
-        log.say(f"architecture {kind}: trained as it is written; the fast engine is for Transformers")
+        log.say(f"architecture {kind}: trained with its plain implementation; only Transformers have an optimised one")
 
 
-def _say_how_to_resume(config: Config, run: Path, step: int, world: World, log: RunLog) -> None:
-    """A signal stopped training: the command that goes on, and the one that ends it here."""
+def _report_how_to_resume(config: Config, run: Path, step: int, world: World, log: RunLog) -> None:
+    """Print, after a signal, the command that continues training and the one that ends it here."""
     program = "dragoman" if world.size == 1 else "torchrun ... -m dragoman"
-    again = _again(run, program)
-    log.say(f"stopped at step {step:,}, saved. To resume: {again} --resume")
-    log.say(f"What it has learned so far can be tried:  dragoman translate {shlex.quote(str(run))} -i")
+    command = _command(run, program)
+    log.say(f"stopped at step {step:,}, saved. To resume: {command} --resume")
+    log.say(f"To try what it has learned so far:  dragoman translate {shlex.quote(str(run))} -i")
     if config.train.schedule != "cosine" or step > config.train.warmup_steps:
-        log.say(f"Or end it here: {again} --resume --set train.max_steps={step}")
+        log.say(f"Or end it here: {command} --resume --set train.max_steps={step}")
 
 
-def _say_what_sense_takes(found: Validation, outcome: Outcome, log: RunLog) -> None:
-    """Training is over and the translations are nonsense: say what is missing, by a figure."""
+def _report_nonsense(validation: Validation, outcome: Outcome, log: RunLog) -> None:
+    """If the final translations are nonsense, print how much more training or text is needed."""
     state = outcome.state
-    if makes_no_sense(found) and 0 < state.tokens < EARLY_TOKENS:
+    if is_nonsense(validation) and 0 < state.tokens < EARLY_TOKENS:
         log.say(
-            f"The samples look like nonsense: {state.tokens:,} tokens were learned from, and sense takes about "
+            f"The samples look like nonsense: the model was trained on {state.tokens:,} tokens and needs about "
             f"{EARLY_TOKENS:,}; here that is {duration(EARLY_TOKENS / state.tokens * state.seconds)} of training."
         )
-    elif makes_no_sense(found):
+    elif is_nonsense(validation):
         log.say(
-            f"The samples look like nonsense after {state.tokens:,} tokens: more text is needed, or other text; "
-            "`dragoman doctor` says what is wrong with it."
+            f"The samples look like nonsense after {state.tokens:,} tokens: the model needs more or better text; "
+            "`dragoman doctor` finds problems in it."
         )
 
 
-def _note_parent(found: Validation, log: RunLog) -> None:
-    """Say how the weights do that fine-tuning starts from."""
-    log.event("parent", 0, loss=found.loss, **found.scores)
-    log.say(f"before fine-tuning: {found}")
+def _report_parent(validation: Validation, log: RunLog) -> None:
+    """Log the validation of the weights that fine-tuning starts from."""
+    log.event("parent", 0, loss=validation.loss, **validation.scores)
+    log.say(f"before fine-tuning: {validation}")
 
 
-def _keep(
+def _write_bundle(
     config: Config, run: Path, outcome: Outcome, model: EncoderDecoder, tokenizers: tuple[Tokenizer, Tokenizer],
     validate: Validate, log: RunLog,
 ) -> Validation:  # fmt: skip
-    """Choose the weights, validate them and write the bundle."""
+    """Choose the final weights, validate them and write the bundle."""
     step = outcome.state.step
-    kept, weights = kept_weights(config, run, outcome, model)
+    origin, weights = final_weights(config, run, outcome, model)
     load_into(model, weights)
-    found = validate(model.eval())
-    scores = {"loss": found.loss, **found.scores}
+    validation = validate(model.eval())
+    scores = {"loss": validation.loss, **validation.scores}
     text = facts_of_text(Store.open(run / "store/train"))
     facts = replace(
-        text, weights=kept, step=step, validation=scores,
-        signatures=signatures(config.data.tgt_lang) if found.f1 is None else {},
+        text, weights=origin, step=step, validation=scores,
+        signatures=signatures(config.data.tgt_lang) if validation.f1 is None else {},
         masks=MASK if config.data.noise.inserts > 0 else None,
         confidence=learned_confidence(Bundle(config, model, *tokenizers, text.as_manifest()), run, log),
         parent=parent_of(run),
     )  # fmt: skip
     save_bundle(run / "bundle", config, model.config, weights, *tokenizers, facts.as_manifest())
-    log.event("bundle", step, weights=kept, **scores)
-    _say_what_sense_takes(found, outcome, log)
-    log.say(f"{run}/bundle: {kept}; validation {found}; trained for {duration(outcome.state.seconds)}")
-    return found
+    log.event("bundle", step, weights=origin, **scores)
+    _report_nonsense(validation, outcome, log)
+    log.say(f"{run}/bundle: {origin}; validation {validation}; trained for {duration(outcome.state.seconds)}")
+    return validation

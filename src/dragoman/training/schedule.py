@@ -8,12 +8,14 @@ from dragoman.config import TrainConfig, unknown
 
 
 def learning_rate(step: int, config: TrainConfig, d_model: int, seconds: float = 0.0) -> float:
-    """The rate of update ``step``, counted from 1.
+    """Return the learning rate of update ``step``, counted from 1.
 
-    ``noam`` is the paper's (section 5.3): ``d_model^-0.5 * min(step^-0.5, step * warmup^-1.5)``, times ``lr`` if
-    given. ``inverse_sqrt`` rises linearly to the peak ``lr`` and falls as ``step^-0.5``; ``cosine`` rises likewise
-    and falls along half a cosine to 0 at ``max_steps``. With ``max_minutes`` it follows the clock where that is ahead
-    of the steps: the rate depends on ``seconds``, those trained so far, and two runs are no longer alike to the bit.
+    ``noam`` is the paper's (section 5.3): ``d_model^-0.5 * min(step^-0.5, step * warmup^-1.5)``, times ``lr`` if given.
+    ``inverse_sqrt`` rises linearly to the peak ``lr`` and then falls as ``step^-0.5``. ``cosine`` rises likewise and
+    falls along half a cosine to 0 at ``max_steps``.
+
+    With ``max_minutes`` a cosine follows the clock where that is ahead of the steps. The rate then depends on
+    ``seconds``, the time trained so far, and two runs are not bitwise equal.
     """
     warmup = config.warmup_steps
     if config.schedule == "noam":

@@ -1,4 +1,4 @@
-"""How fast this machine trains: a few timed steps of a model on made-up text."""
+"""Speed of training on this machine, measured with a few steps on random text."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from dragoman.training.update import train_step
 
 TIMED_STEPS = 3
 BATCH_TOKENS = {"cpu": 1024, "cuda": 4096}
-"""Of the timed batch. Larger ones are a little faster; smaller ones leave a GPU waiting for its host."""
+"""Tokens of the timed batch by device. Larger ones are slightly faster; smaller ones leave a GPU idle."""
 
 
 def tokens_per_second(config: Config, length: int) -> float:
-    """Tokens of one side, padding counted, that a training step takes in a second: the median of a few steps.
+    """Measure the tokens of one side per second, padding included, that training takes: the median of a few steps.
 
-    Takes about a second on a CPU, and leaves torch's random state as it was.
+    Takes about a second on a CPU. torch's random state is restored afterwards.
 
     Args:
-        config: Its model is built with ``data.tokenizer.vocab_size`` subwords, and thrown away.
-        length: Subwords of each sentence, eos counted.
+        config: Its model is built with ``data.tokenizer.vocab_size`` subwords, and discarded.
+        length: Subwords of each sentence, eos included.
     """
     train, size = config.train, config.data.tokenizer.vocab_size
     model_config = ModelConfig(**config.model.model_dump(), src_vocab_size=size, tgt_vocab_size=size)
@@ -37,18 +37,18 @@ def tokens_per_second(config: Config, length: int) -> float:
     with torch.random.fork_rng(devices=[torch.cuda.current_device()] if device.type == "cuda" else []):
         torch.manual_seed(0)
         model = architectures.build(model_config).to(device)
-        batch = _made_up(model_config, BATCH_TOKENS[device.type], length)
+        batch = _random_batch(model_config, BATCH_TOKENS[device.type], length)
         optimizer = torch.optim.Adam(model.parameters(), fused=True)
-        taken = []
+        durations = []
         for _ in range(1 + TIMED_STEPS):
             began = time.perf_counter()
             train_step(model, [batch], optimizer, 0.0, train, model_config.pad_id)
-            taken.append(time.perf_counter() - began)
-    return batch.tgt_in.numel() / statistics.median(taken[1:])  # the first one finds its memory
+            durations.append(time.perf_counter() - began)
+    return batch.tgt_in.numel() / statistics.median(durations[1:])  # the first step also allocates memory
 
 
-def _made_up(model_config: ModelConfig, batch_tokens: int, length: int) -> Batch:
-    """Sentences of random subwords, all of the same length."""
+def _random_batch(model_config: ModelConfig, batch_tokens: int, length: int) -> Batch:
+    """Return sentences of random subwords, all of the same length."""
     rows, random = max(1, batch_tokens // length), np.random.default_rng(0)
 
     def side(vocab_size: int) -> Sequence[Sequence[int]]:

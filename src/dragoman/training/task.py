@@ -1,4 +1,4 @@
-"""What differs between the tasks in training: how text is read, and by what a model is measured."""
+"""Differences between the tasks in training: how text is read, and how a model is measured."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ Lines = Sequence[str]
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What training does otherwise for a translator than for a parser."""
+    """Everything in which training differs between translation and parsing."""
 
-    translates: bool  # from one language to another, with a confidence; its target is cut into subwords, not words
-    quality: str  # the score by which the best weights are chosen, under its name in the log
-    metric: str  # the same in words
+    translates: bool  # True: has languages and a confidence, and its target consists of subwords, not words
+    quality: str  # name in the log of the score by which the best weights are chosen
+    metric: str  # name of that score for people
     read: Callable[[TextFiles], Iterator[tuple[str, str]]]
     measure: Callable[[Lines, Lines, Lines, str | None], dict[str, float]]
-    """Scores of sources, references and what was found for them, in a language; under their names in the log."""
+    """Scores by their names in the log, given sources, references, hypotheses and the target language."""
 
 
 def task_of(config: Config) -> Task:
-    """The task of a run."""
+    """Return the task of a run."""
     return PARSING if config.is_parser else TRANSLATION
 
 

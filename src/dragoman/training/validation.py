@@ -1,4 +1,4 @@
-"""How good the weights are while they are trained and when they are kept: the validator, the choice, the confidence."""
+"""Validation: measuring the weights during training, choosing the final ones, and learning a confidence."""
 
 from __future__ import annotations
 
@@ -39,66 +39,70 @@ logger = logging.getLogger(__name__)
 
 
 class Validate(Protocol):
-    """Measures a model; ``is_asked`` is asked again and again whether to stop, by the exception ``Stopped``."""
+    """Measures a model; it calls ``must_stop`` again and again, and raises ``Stopped`` when that is True."""
 
-    def __call__(self, model: Any, is_asked: Callable[[], bool] = lambda: False) -> Validation: ...
+    def __call__(self, model: Any, must_stop: Callable[[], bool] = lambda: False) -> Validation: ...
 
 
 def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ticker) -> Validate:
-    """A function that measures a model on a store: unsmoothed loss, BLEU and chrF, or bracket F1, of greedy search.
+    """Return a function that measures a model on a store: unsmoothed loss, and BLEU and chrF (or F1) of greedy search.
 
-    Of several target languages each is measured by itself, and the scores are the means over them.
+    If there are several target languages, each is measured separately, and the scores are means over them.
     """
     sources, references = store.texts(range(len(store)))
     langs = target_languages(store)
-    by_language = {lang: [i for i, each in enumerate(langs) if each == lang] for lang in dict.fromkeys(langs)}
-    shown = [i for of_each in zip_longest(*by_language.values()) for i in of_each if i is not None][:3]
+    by_language = {lang: [i for i, tgt_lang in enumerate(langs) if tgt_lang == lang] for lang in dict.fromkeys(langs)}
+    shown = [i for row in zip_longest(*by_language.values()) for i in row if i is not None][:3]
     src_ids = [store.pair(i)[0].tolist() for i in range(len(store))]
     longest = int(max(store.src_lengths().max(), store.tgt_lengths().max())) + 1
-    # all logits are held here, so batches are smaller than those of training may be
+    # Validation holds all logits of a batch, so its batches may be smaller than those of training.
     batches = list(all_batches(store, max(longest, min(config.train.batch_tokens, VALIDATION_TOKENS))))
     greedy = replace(config.decode, beam_size=1)
 
-    def of(lang: str | None, rows: Sequence[int], hyps: Sequence[str]) -> dict[str, float]:
+    def scores_of(lang: str | None, rows: Sequence[int], hyps: Sequence[str]) -> dict[str, float]:
         src, ref, hyp = ([side[i] for i in rows] for side in (sources, references, hyps))
         return task_of(config).measure(src, ref, hyp, lang or config.data.tgt_lang)
 
     @torch.inference_mode()
-    def measure(model: Any, is_asked: Callable[[], bool]) -> Validation:
+    def measure(model: Any, must_stop: Callable[[], bool]) -> Validation:
         device = next(model.parameters()).device
         loss, tokens = 0.0, 0
         for batch in (batch.to(device) for batch in batches):
-            if is_asked():
+            if must_stop():
                 raise Stopped
             loss += label_smoothed_loss(model(batch.src, batch.tgt_in), batch.tgt_out, PAD_ID, 0.0)[1].item()
             tokens += batch.n_tgt_tokens
-        found = search_all(model, src_ids, greedy, device, hooks=Hooks(alive=lambda _: not is_asked()))
-        if is_asked():
+        hypotheses = search_all(model, src_ids, greedy, device, hooks=Hooks(alive=lambda _: not must_stop()))
+        if must_stop():
             raise Stopped
-        hyps = [one_line(text) for text in tgt_tokenizer.decode([hypotheses[0].ids for hypotheses in found])]
+        hyps = [one_line(text) for text in tgt_tokenizer.decode([n_best[0].ids for n_best in hypotheses])]
         samples = [(sources[i], references[i], hyps[i]) for i in shown]
-        scores = mean_scores([of(lang, rows, hyps) for lang, rows in by_language.items()])
+        scores = mean_scores([scores_of(lang, rows, hyps) for lang, rows in by_language.items()])
         return Validation(loss=loss / tokens, samples=samples, **scores)
 
-    def validate(model: Any, is_asked: Callable[[], bool] = lambda: False) -> Validation:
+    def validate(model: Any, must_stop: Callable[[], bool] = lambda: False) -> Validation:
         with ticker.task("validating"):
-            return measure(model, is_asked)
+            return measure(model, must_stop)
 
     return validate
 
 
 def target_languages(store: Store) -> list[str | None]:
-    """Of each pair."""
+    """Return the target language of each pair."""
     return [part.tgt_lang for part in store.parts for _ in range(part.pairs)]
 
 
 def mean_scores(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The mean of each score."""
-    return {name: sum(each[name] for each in scores) / len(scores) for name in scores[0]}
+    """Return the mean of each score."""
+    return {name: sum(by_name[name] for by_name in scores) / len(scores) for name in scores[0]}
 
 
-def kept_weights(config: Config, run: Path, outcome: Outcome, model: nn.Module) -> tuple[str, Mapping[str, Tensor]]:
-    """Which weights the bundle holds, in words and tensors: averaged if asked for, else EMA, else the best."""
+def final_weights(config: Config, run: Path, outcome: Outcome, model: nn.Module) -> tuple[str, Mapping[str, Tensor]]:
+    """Choose the weights of the bundle: averaged if configured, else the moving average, else the best.
+
+    Returns:
+        A description of the choice, and the weights.
+    """
     if config.train.average > 1:
         checkpoints = whole_checkpoints(run / "checkpoints", outcome.state.step)[-config.train.average :]
         if len(checkpoints) > 1:
@@ -121,7 +125,7 @@ def kept_weights(config: Config, run: Path, outcome: Outcome, model: nn.Module) 
 def learned_confidence(bundle: Bundle, run: Path, log: RunLog) -> dict[str, Any] | None:
     """Return the numbers of a confidence, learned from the validation set; None where that is too small.
 
-    It is a confidence in translations: a parser has none.
+    A parser has no confidence, as it is one in translations.
     """
     if not task_of(bundle.config).translates:
         return None
