@@ -109,10 +109,7 @@ def bf16_is_faster() -> bool:
 
 
 def _seconds_of_a_product(dtype: torch.dtype) -> float:
-    """Return the shortest time of six products of a size that training has.
-
-    At the slowest this takes about 10 ms a gigaflop and core.
-    """
+    """Return the shortest time of six products of a size that training has: about 10 ms a gigaflop and core at most."""
     left, right = torch.ones(512, 1024, dtype=dtype), torch.ones(1024, 1024, dtype=dtype)
     taken = []
     for _ in range(6):

@@ -182,10 +182,7 @@ def _keys(is_read: Tensor, n_queries: int, n_heads: int) -> Keys:
 
 
 def _past(tgt_in: Tensor) -> Keys:
-    """Return the keys of causal self-attention: each query may attend to itself and to earlier positions.
-
-    Padding needs no mask of its own: it follows all tokens of its row, so no token attends to it.
-    """
+    """Return the keys of causal self-attention; padding follows all tokens of its row, so the causal mask hides it."""
     n_rows, n_tgt = tgt_in.shape
     bias = None
     if is_written_out(tgt_in.device, n_tgt):

@@ -144,10 +144,7 @@ class Sums:
     def gradients(
         self, x: Tensor, weight: Tensor, bias: Tensor | None, y: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Return the gradients of ``x``, ``weight`` and ``bias``, after adding the part of the smoothed targets.
-
-        That part is rank-one terms. With several passes it is shared between them.
-        """
+        """Add the part of the smoothed targets, as rank-one terms; return the gradients of ``x``, weight and bias."""
         n, n_passes, hit = len(y), len(x), 1 - smoothing
         mean_x = self.xs[:, :n].sum(0, dtype=self.dtype) / n_passes
         dx = self.dx[:, :n] - (hit * self.w[y].to(self.dtype) + smoothing * self._w_mean) / n_passes

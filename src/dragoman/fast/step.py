@@ -247,10 +247,7 @@ class FastTransformer:
         return narrow
 
     def start(self, src: Tensor) -> State:
-        """Encode the sources ``(B, S)`` and return the state before the first token, with one beam a sentence.
-
-        For a language model only the number of rows of ``src`` matters.
-        """
+        """Encode the sources ``(B, S)`` and return the first state; a language model uses only the number of rows."""
         n, config = src.size(0), self.config
         memory: tuple[Pair, ...] = ()
         src_bias = None

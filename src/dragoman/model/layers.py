@@ -61,15 +61,7 @@ class EncoderLayer(nn.Module):
     def forward(
         self, x: Tensor, mask: Tensor | None, angles: Tensor | None, record: Record | None = None, name: str = ""
     ) -> Tensor:
-        """Map ``x`` (B, S, d_model) to the same shape.
-
-        Args:
-            x: ``(B, S, d_model)``.
-            mask: ``(B, 1, 1, S)``, true = may be attended to, or None.
-            angles: Rotary positions ``(S, d_k / 2)``, or None.
-            record: Receives the attention weights.
-            name: Module path of this layer.
-        """
+        """Map ``x`` (B, S, d_model) to the same shape; ``mask`` is (B, 1, 1, S), ``angles`` (S, d_k / 2) or None."""
         y = self.norm1(x) if self.pre_norm else x
         y = self.self_attn(y, self.self_attn.keys_values(y, angles), mask, angles, record, f"{name}.self_attn")
         x = x + self.dropout(y)

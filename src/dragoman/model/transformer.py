@@ -84,11 +84,7 @@ class Decoder(nn.Module):
         angles: Tensor | None,
         record: Record | None = None,
     ) -> tuple[Tensor, tuple[KeysValues | None, ...]]:
-        """Run all layers on ``x`` (B, T, d_model); ``past`` and ``memory`` have one entry for each layer.
-
-        Returns:
-            ``(B, T, d_model)``, and ``past`` with the keys and values of ``x`` appended.
-        """
+        """Run all layers on ``x`` (B, T, d_model); arguments and result as in ``DecoderLayer.forward``, one a layer."""
         grown = []
         for i, layer in enumerate(self.layers):
             x, new = layer(x, past[i], memory[i], tgt_mask, src_mask, angles, record, f"decoder.layers.{i}")
@@ -134,10 +130,7 @@ class Transformer(nn.Module):
 
     @torch.no_grad()
     def initialise(self) -> None:
-        """Initialise all weights.
-
-        Matrices are Xavier uniform, embeddings N(0, d_model^-0.5), biases and the row of padding zero.
-        """
+        """Draw matrices Xavier uniform, embeddings N(0, d_model^-0.5); set biases and the row of padding to zero."""
         for name, parameter in self.named_parameters():  # a tied tensor comes once, under its first name
             if "embed" in name or "positions" in name:
                 nn.init.normal_(parameter, std=self.config.d_model**-0.5)
@@ -164,10 +157,7 @@ class Transformer(nn.Module):
         return self.generator(features)
 
     def features(self, src: Tensor | None, tgt_in: Tensor, record: Record | None = None) -> Tensor:
-        """Return the decoder's output ``(B, T, d_model)``, before the generator; arguments as in ``forward``.
-
-        Training computes its loss from here.
-        """
+        """Return the decoder's output ``(B, T, d_model)``, from which training computes its loss; see ``forward``."""
         if src is None:
             return self._decode(tgt_in, None, None, record)
         src_mask = source_mask(src, self.config)
@@ -199,10 +189,7 @@ class Transformer(nn.Module):
         return self.generator(features)
 
     def start(self, src: Tensor) -> DecoderState:
-        """Encode ``src`` (B, S) and return the state before the first token.
-
-        For a language model only the number of rows of ``src`` matters.
-        """
+        """Encode ``src`` (B, S) and return the first state; for a language model only its number of rows matters."""
         n_layers = self.config.n_decoder_layers
         if not n_layers:
             raise ConfigError(NO_DECODER)
@@ -245,16 +232,15 @@ class Transformer(nn.Module):
         return self.add_positions(self.tgt_embed(ids), self.tgt_positions, start)
 
     def add_positions(self, x: Tensor, learned: LearnedPositions | None, start: int) -> tuple[Tensor, Tensor | None]:
-        """Add positions to the scaled embeddings ``x`` (B, L, d_model), and apply dropout to the sum (section 5.4).
+        """Add positions to the embeddings ``x`` (B, L, d_model), and apply dropout to the sum (section 5.4).
 
         Args:
-            x: ``(B, L, d_model)``.
+            x: ``(B, L, d_model)``, scaled.
             learned: The learned positions of this side, or None.
             start: Position of the first token of ``x``.
 
         Returns:
-            ``(B, L, d_model)``, and the angles by which rotary attention rotates, or None. Rotary positions add
-            nothing to ``x``.
+            ``(B, L, d_model)``, and the angles of rotary positions or None; these add nothing to ``x``.
         """
         added, angles = positions(self.config, learned, start, x.size(1), x.device)
         return self.dropout(x if added is None else x + added.to(x.dtype)), angles

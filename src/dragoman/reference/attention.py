@@ -29,10 +29,7 @@ def masked_softmax(scores: Array, mask: Mask) -> Array:
 
 
 def masked_softmax_backward(weights: Array, d_weights: Array) -> Array:
-    """Return the gradient of the scores: ``d_s_j = w_j (d_w_j - sum_k w_k d_w_k)``.
-
-    It is zero wherever the weight is zero, so the mask is not needed.
-    """
+    """Return the gradient of the scores, ``d_s_j = w_j (d_w_j - sum_k w_k d_w_k)``; it is zero where ``w`` is."""
     mean: Array = (weights * d_weights).sum(axis=-1, keepdims=True)
     return weights * (d_weights - mean)
 
@@ -70,10 +67,7 @@ def split_heads(x: Array, n_heads: int) -> Array:
 
 
 def merge_heads(x: Array) -> Array:
-    """Concatenate the heads: ``(B, H, L, width)`` -> ``(B, L, H * width)``.
-
-    This is the inverse of :func:`split_heads`, and so its backward pass.
-    """
+    """Concatenate the heads: ``(B, H, L, width)`` -> ``(B, L, H * width)``; the inverse of :func:`split_heads`."""
     B, H, L, width = x.shape
     return x.swapaxes(1, 2).reshape(B, L, H * width)
 
@@ -141,9 +135,6 @@ def self_attention(p: Params, x: Array, mask: Mask, n_heads: int, rotary: bool =
 def self_attention_backward(
     p: Params, cache: AttentionCache, d_out: Array, rotary: bool = False
 ) -> tuple[Array, Grads]:
-    """Return the gradients of ``x`` and of the parameters.
-
-    ``x`` is used twice, for the queries and for the keys and values: its gradient is the sum of both.
-    """
+    """Return the gradients of ``x``, as query plus as key and value, and of the parameters."""
     d_query, d_memory, grads = multi_head_attention_backward(p, cache, d_out, rotary)
     return d_query + d_memory, grads

@@ -14,10 +14,7 @@ def inverse_sqrt(step: int, peak: float, warmup_steps: int = 4000) -> float:
 
 
 def cosine(step: int, peak: float, warmup_steps: int, max_steps: int) -> float:
-    """Return a rate that rises linearly to ``peak``, then falls along half a cosine to 0 at ``max_steps``.
-
-    https://arxiv.org/abs/1608.03983
-    """
+    """Return linear warm-up to ``peak``, then half a cosine down to 0 (https://arxiv.org/abs/1608.03983)."""
     if step >= max_steps:
         return 0.0
     if step <= warmup_steps:

@@ -194,9 +194,8 @@ def _chosen_settings(
     if not train:
         raise ConfigError(f"nothing to train on: give a configuration, or {FORMS}")
     overridden = with_overrides({}, overrides)
-    limits = (
-        overridden["train"] if isinstance(overridden.get("train"), dict) else {}
-    )  # the schema refuses anything else
+    # Overrides are not validated yet: a wrong type is refused later, by the schema.
+    limits = overridden["train"] if isinstance(overridden.get("train"), dict) else {}
     provisional: dict[str, Any] = {"warmup_steps": 1, "max_steps": UNKNOWN_STEPS}  # replaced by choose_steps
     if limits.get("max_steps") == 1:
         provisional["schedule"] = "inverse_sqrt"  # a cosine needs at least two steps
@@ -232,15 +231,13 @@ def choose_sizes(n_pairs: int, model: Any = None) -> dict[str, Any]:
         n_pairs: Number of sentence pairs.
         model: Settings of the model that are given: its ``preset``, its ``architecture``.
     """
-    settings = model if isinstance(model, Mapping) else {}  # the schema refuses anything else
+    settings = model if isinstance(model, Mapping) else {}  # the schema refuses any other type
     preset = settings.get("preset") or ("tiny" if n_pairs < 10_000 else "small" if n_pairs < 500_000 else "base")
     vocab_size = next(
         (v for limit, v in ((10_000, 2000), (100_000, 8000), (1_000_000, 16000)) if n_pairs < limit), 32000
     )
     dropout = 0.3 if n_pairs < 100_000 else 0.1
-    norm = (
-        {"norm": "pre"} if settings.get("architecture", "transformer") == "transformer" else {}
-    )  # other architectures have no norms
+    norm = {"norm": "pre"} if settings.get("architecture", "transformer") == "transformer" else {}
     return {
         "model": {"preset": preset, "dropout": dropout, **norm},
         "data": {"tokenizer": {"vocab_size": vocab_size}},

@@ -193,11 +193,7 @@ def broadcast_weights(world: World, model: torch.nn.Module) -> None:
 
 
 def check_same_weights(world: World, model: torch.nn.Module) -> None:
-    """Check that all ranks still have bitwise the same weights.
-
-    Raises:
-        DragomanError: They differ, so that further training would be meaningless.
-    """
+    """Raise a DragomanError if the weights of any rank differ from those of rank 0 in a single bit."""
     if world.size == 1:
         return
     sums = [parameter.detach().view(torch.int16).sum(dtype=torch.int64) for parameter in model.parameters()]
@@ -227,11 +223,7 @@ def launch_name() -> str | None:
 
 
 def _rendezvous() -> World:
-    """Connect to the other ranks and return this process's place among them.
-
-    Raises:
-        ConfigError: The variables are incomplete, or the other processes cannot be reached.
-    """
+    """Connect to the other ranks, or raise a ConfigError that says what is missing."""
     try:
         rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
         store, _, _ = next(rendezvous("env://", timeout=START_TIMEOUT))

@@ -119,7 +119,8 @@ def fit(
 ) -> Outcome:
     """Train ``model`` as in section 5 of the paper, with checkpoints, validation and logs.
 
-    With several ranks each calls this with its own model, batches and log.
+    With several ranks each calls this with its own model, batches and log. Differs from the paper: gradient clipping,
+    the moving average of weights, R-Drop and token dropout, if configured.
 
     Args:
         model: Any model with ``features(src, tgt_in)`` -> (B, T, d_model) and a ``generator``, on its device.
@@ -157,11 +158,12 @@ def fit(
         if job.validate is not None and state.validated_step < state.step and is_due:
             if run_validation(job, learner, state):
                 save(job, learner, state)
-            else:
-                reason = stop_all(stop)
+            else:  # rank 0 received a signal during the validation
+                stop.stop_with_others()
+                reason = "signal"
 
         while reason is None:
-            # One update. ``state.seconds`` counts the time of training alone: it decides about max_minutes.
+            # One update. Its time counts towards ``max_minutes``, and so does the time of validations.
             started = time.perf_counter()
             state.step += 1
             micro_batches = [next(batches) for _ in range(config.accumulate)]
@@ -195,8 +197,9 @@ def fit(
                 before = state.seconds
                 if run_validation(job, learner, state, reason is not None):
                     reason = reason or stop_reason(state, config, batches)
-                else:
-                    reason = stop_all(stop)
+                else:  # rank 0 received a signal during the validation
+                    stop.stop_with_others()
+                    reason = "signal"
                 for sums in (window, reporter.window):  # the speed that is shown is that of updates
                     sums.seconds += state.seconds - before
             if state.step % config.save_every == 0 or reason:
@@ -244,12 +247,6 @@ def run_validation(job: Job, learner: Learner, state: TrainState, is_last: bool 
     state.since_best, state.validated_step = int(since_best), int(validated)
     state.seconds += seconds
     return state.validated_step == state.step
-
-
-def stop_all(stop: StopRequest) -> Reason:
-    """Stop this rank because rank 0 was asked to stop during a validation."""
-    stop.stop_with_others()
-    return "signal"
 
 
 def save(job: Job, learner: Learner, state: TrainState) -> None:
@@ -438,15 +435,7 @@ class ProgressReporter:
         self._shown, self._due, self._every = now, now + self.FIRST_S, self.EVERY_S
 
     def report(self, state: TrainState, left: float, epoch: int, log: RunLog, is_last: bool) -> None:
-        """Print the progress if a report is due; the end is always reported.
-
-        Args:
-            state: The state after this step.
-            left: Estimated seconds until the end.
-            epoch: Number of the epoch, from 0; people read it from 1.
-            log: Prints the lines.
-            is_last: True at the end of training.
-        """
+        """Print the progress if a report is due or training ends; ``left`` is the estimated seconds until then."""
         now = time.monotonic()
         if not is_last and now < self._due and now - self._shown < REWRITE_S:
             return

@@ -176,10 +176,7 @@ class _Plan(NamedTuple):
 
 
 def _names_same_text(run: Path, what: ConfigOrText, options: TrainOptions) -> bool:
-    """Return True if the arguments match the run being resumed: they name it alone, or the text it was trained on.
-
-    People resume by repeating the last command with ``--resume`` added, and need no message then.
-    """
+    """Return True if the arguments match the run being resumed: they name no text, or the text it was trained on."""
     if options.from_run is not None:
         return False
     try:

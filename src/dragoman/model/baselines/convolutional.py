@@ -116,13 +116,8 @@ class DecoderLayer(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Run the layer on the positions of ``x`` (B, T, d_model), which follow those of ``past``.
 
-        Args:
-            x: ``(B, T, d_model)``.
-            past: The last positions of this layer's earlier input, ``(B, kernel_width - 1, d_model)``.
-            token: Embeddings of the tokens, ``(B, T, d_model)``, added to the queries.
-            state: Keys, values and mask of the source.
-            record: Receives the attention weights.
-            name: Module path of this layer.
+        ``past`` holds the last positions of this layer's earlier input, ``(B, kernel_width - 1, d_model)``. ``token``
+        holds the embeddings of the tokens, which are added to the queries.
 
         Returns:
             ``(B, T, d_model)``, and the ``past`` of the next positions.
@@ -169,15 +164,9 @@ class ConvolutionalModel(nn.Module):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, src: Tensor, tgt_in: Tensor, record: Record | None = None) -> Tensor:
-        """Predict each next target token.
+        """Return logits ``(B, T, V)``, as ``Transformer.forward``.
 
-        Args:
-            src: ``(B, S)`` int64, padded on the right.
-            tgt_in: Shifted target ids, ``(B, T)``, padded on the right.
-            record: Receives the weights ``(B, 1, T, S)`` of each layer's attention under its module path.
-
-        Returns:
-            Logits ``(B, T, V)``.
+        ``record`` receives the weights ``(B, 1, T, S)`` of each layer's attention under its module path.
         """
         return self.generator(self.features(src, tgt_in, record))
 
@@ -186,10 +175,7 @@ class ConvolutionalModel(nn.Module):
         return self._decode(tgt_in, self.start(src), record)[0]
 
     def start(self, src: Tensor) -> ConvolutionalState:
-        """Encode the sources (B, S) and return the state before the first token.
-
-        Keys are the encoder's output. Values are the sum of that and the source embeddings (section 3.3).
-        """
+        """Encode the sources (B, S); values are the encoder's output plus the embeddings (section 3.3)."""
         x, mask = self._add_positions(self.src_embed(src), self.src_positions, 0), padding_mask(src, self.config.pad_id)
         keys = self.encoder(x, mask)
         nothing = keys.new_zeros(src.size(0), self.config.kernel_width - 1, self.config.d_model)

@@ -96,12 +96,8 @@ class AttentiveLayer(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor, State]:
         """Run along the tokens ``x`` (B, T, d_model), one step after another.
 
-        Args:
-            x: ``(B, T, d_model)``.
-            before: The state before the first token.
-            context: The context before the first token, ``(B, d_model)``.
-            keys, memory: ``(B, S, d_model)`` each.
-            mask: ``(B, S)``, true = may be attended to.
+        ``before`` and ``context`` (B, d_model) are the state and the context before the first token; ``keys`` and
+        ``memory`` are (B, S, d_model), ``mask`` (B, S).
 
         Returns:
             The states and the contexts of all steps, ``(B, T, d_model)`` each, the weights ``(B, T, S)``, and the last
@@ -135,10 +131,7 @@ class Decoder(nn.Module):
             nn.init.zeros_(cast(nn.Linear, linear).bias)
 
     def start(self, memory: Tensor, src_mask: Tensor) -> RecurrentState:
-        """Return the state before the first token, made from the encoder's output at the first source token.
-
-        There the backward half of the encoder has read the whole source.
-        """
+        """Return the first state, from the memory at the first token, where half of it has read the whole source."""
         first = cast(AttentiveLayer, self.layers[0])
         cells = (first.recurrence, *(cast(Recurrence, layer) for layer in self.layers[1:]))
         begins = (torch.tanh(start(memory[:, 0])) for start in self.starts)
@@ -175,15 +168,9 @@ class RecurrentModel(nn.Module):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, src: Tensor, tgt_in: Tensor, record: Record | None = None) -> Tensor:
-        """Predict each next target token.
+        """Return logits ``(B, T, V)``, as ``Transformer.forward``.
 
-        Args:
-            src: ``(B, S)`` int64, padded on the right.
-            tgt_in: Shifted target ids, ``(B, T)``, padded on the right.
-            record: Receives cross-attention's weights ``(B, 1, T, S)`` under its module path.
-
-        Returns:
-            Logits ``(B, T, V)``.
+        ``record`` receives the weights ``(B, 1, T, S)`` of cross-attention under its module path.
         """
         return self.generator(self.features(src, tgt_in, record))
 
