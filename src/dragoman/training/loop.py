@@ -1,4 +1,4 @@
-"""The training loop.
+"""The training loop: updates, validations, checkpoints and progress reports.
 
     outcome = fit(model, batches, Job(sizes=model.config, config=config.train, folder=run, log=log, validate=validate))
 
