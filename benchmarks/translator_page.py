@@ -27,9 +27,9 @@ from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import ModelConfig, TokenizerConfig
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, Tokenizer
 from dragoman.decoding.batches import search_all
+from dragoman.decoding.request import SearchSettings, Segment
 from dragoman.model.transformer import Transformer
 from dragoman.reference import transformer as numpy_transformer
-from dragoman.toolkits.engine import SearchSettings, Segment
 from dragoman.toolkits.page.search import Page, node_version
 from dragoman.toolkits.page.write import NAME, write
 
@@ -66,8 +66,9 @@ def logits(bundle: Bundle, page: Page, pairs: Sequence[tuple[list[int], list[int
 def ids(bundle: Bundle, page: Page, sources: list[list[int]], beam_size: int) -> dict[str, Any]:
     """How many translations have the same ids, and by how much scores differ."""
     decode = dataclasses.replace(bundle.config.decode, beam_size=beam_size)
-    ours = search_all(bundle.model, sources, decode, torch.device("cpu"))
-    theirs = page.search([Segment(ids=row) for row in sources], SearchSettings(decode=decode)).hypotheses
+    segments, settings = [Segment(ids=row) for row in sources], SearchSettings(decode=decode)
+    ours = search_all(bundle.model, segments, settings, torch.device("cpu")).complete()
+    theirs = page.search(segments, settings).hypotheses
     pairs = [(a[0], b[0]) for a, b in zip(ours, theirs, strict=True)]
     gaps = [abs(a.score - b.score) for a, b in pairs if a.ids != b.ids]
     return {

@@ -157,7 +157,7 @@ def test_a_signal_in_a_validation_leaves_it_at_once_and_the_resumed_run_is_the_s
         if not asked_after and _step(tmp_path / "x") == stop_at:
             signal.raise_signal(signal.SIGTERM)  # when the search has begun
             found = real(*args, **how)
-            asked_after.append(found)
+            asked_after.append(found.hypotheses)
             return found
         return real(*args, **how)
 

@@ -21,6 +21,7 @@ from dragoman.data.batching import BatchStream, collate
 from dragoman.data.store import Store
 from dragoman.data.tokenizer import EOS_ID
 from dragoman.decoding.batches import search_all
+from dragoman.decoding.request import SearchSettings, Segment
 from dragoman.device import is_out_of_memory, resolve_precision
 from dragoman.fast import training_attention as fast
 from dragoman.model.attention import attend
@@ -84,9 +85,9 @@ def decoding(rows: int = 8, beam_size: int = 5, vocab_size: int = 8000, n_layers
 
     def work(rows: int = rows, beam_size: int = beam_size) -> None:
         ids = [torch.randint(4, vocab_size, (STEPS - 1,)).tolist() for _ in range(rows)]
-        config = DecodeConfig(beam_size=beam_size, max_extra_tokens=1)
-        found = search_all(model, ids, config, torch.device("cpu"))
-        assert all(len(hypotheses[0].ids) == STEPS - 1 for hypotheses in found)
+        settings = SearchSettings(decode=DecodeConfig(beam_size=beam_size, max_extra_tokens=1))
+        result = search_all(model, [Segment(ids=row) for row in ids], settings, torch.device("cpu"))
+        assert all(len(hypotheses[0].ids) == STEPS - 1 for hypotheses in result.complete())
 
     return measured(work, lambda: work(1, 1))
 

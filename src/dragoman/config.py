@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 
@@ -40,6 +40,19 @@ MAX_BYTES = 2**16
 def setting(default: Any, text: str, **limits: Any) -> Any:
     """Declare a setting: its default (``...``: it must be given), what it means, and its limits, such as ``ge=1``."""
     return Field(default, description=text, **limits)
+
+
+@dataclass(frozen=True)
+class SpecialIds:
+    """Ids of the four special subwords; every vocabulary has them in these places."""
+
+    pad: int = 0
+    unk: int = 1
+    bos: int = 2
+    eos: int = 3
+
+
+SPECIAL_IDS = SpecialIds()
 
 
 class Section(BaseModel):
@@ -183,8 +196,8 @@ class ModelConfig(ModelOptions):
 
     src_vocab_size: int = Field(ge=1, le=10_000_000)
     tgt_vocab_size: int = Field(ge=1, le=10_000_000)
-    pad_id: int = Field(0, ge=0)
-    eos_id: int = Field(3, ge=0)
+    pad_id: int = Field(SPECIAL_IDS.pad, ge=0)
+    eos_id: int = Field(SPECIAL_IDS.eos, ge=0)
 
     def __init__(self, **fields: Any) -> None:
         try:

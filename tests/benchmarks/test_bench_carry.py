@@ -18,10 +18,10 @@ from benchmarks.training import in_order
 from dragoman.bundle import load_bundle
 from dragoman.config import DecodeConfig, ModelConfig
 from dragoman.data.tokenizer import Tokenizer
-from dragoman.decoding.batches import search_all
 from dragoman.errors import ConfigError
 from dragoman.model.transformer import Transformer
 from dragoman.model.weights import untied
+from searching import search_all
 
 SIZES = dict(d_model=16, n_heads=2, d_ff=24, n_encoder_layers=2, n_decoder_layers=1)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 import torch
 from torch import Tensor
 
-from dragoman.decoding.search import length_penalty
+from dragoman.config import LengthPenalty
 
 V = 7  # pad, unk, bos, eos and three words
 PAD, BOS, EOS = 0, 2, 3
@@ -48,5 +48,5 @@ def every_translation(model: TableModel, src: list[int], max_len: int, alpha: fl
     found = []
     for n in range(max_len):
         for ids in itertools.product(words, repeat=n):
-            found.append((model.log_prob(src, list(ids)) / length_penalty(n + 1, alpha), list(ids)))
+            found.append((model.log_prob(src, list(ids)) / LengthPenalty(alpha)(n + 1), list(ids)))
     return sorted(found, key=lambda pair: -pair[0])

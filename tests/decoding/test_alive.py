@@ -12,12 +12,11 @@ from table_model import TableModel, TableState
 from torch import Tensor
 
 from dragoman.config import DecodeConfig, ModelConfig
-from dragoman.decoding.batches import Hooks, search_all
 from dragoman.decoding.constraints import Rules, Spelling
-from dragoman.decoding.sampling import Sampling
-from dragoman.decoding.search import Hypothesis
+from dragoman.decoding.request import Hypothesis, Sampling
 from dragoman.fast.step import FastTransformer
 from dragoman.model.transformer import Transformer
+from searching import search_all
 
 CPU = torch.device("cpu")
 SOURCES = [[4 + (i * j) % 3 for j in range(1 + i % 7)] for i in range(24)]
@@ -53,8 +52,7 @@ class Stepwise(TableModel):
 
 
 def search(model: Any, config: DecodeConfig, alive: Callable[[int], bool] | None, **how: Any) -> list[list[Hypothesis]]:
-    hooks = Hooks(alive=alive, progress=how.pop("progress", None))
-    return search_all(model, SOURCES, config, CPU, hooks=hooks, **how)
+    return search_all(model, SOURCES, config, CPU, alive=alive, **how)
 
 
 @WAYS

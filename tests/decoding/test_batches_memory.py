@@ -10,10 +10,11 @@ from table_model import TableModel, TableState
 from torch import Tensor
 
 from dragoman.config import DecodeConfig
-from dragoman.decoding.batches import Hooks, run_halving, search_all
+from dragoman.decoding.batches import run_halving
 from dragoman.decoding.scoring import read_all
 from dragoman.device import is_out_of_memory
 from dragoman.errors import DecodeError
+from searching import search_all, search_result
 
 CPU = torch.device("cpu")
 ERRORS: list[Callable[[], BaseException]] = [
@@ -54,14 +55,14 @@ def test_x4_a_sentence_that_fails_alone_is_named_after_the_others_are_done(error
     sources = [[4], [5] * 30, [6, 6], [5] * 40, [4, 5]]
     want = search_all(TableModel(1), sources, DecodeConfig(), CPU)
     done: list[int] = []
-    hooks = Hooks(progress=lambda n, total, what: done.append(n))
-    with pytest.raises(DecodeError, match=r"^sentence 2: out of memory, even alone in a batch"):
-        search_all(Small(1, 12, error), sources, DecodeConfig(), CPU, hooks=hooks)
+    result = search_result(
+        Small(1, 12, error), sources, DecodeConfig(), CPU, progress=lambda n, total, what: done.append(n)
+    )
     assert done[-1] == 5
-    lost: list[int] = []
-    found = search_all(Small(1, 12, error), sources, DecodeConfig(), CPU, hooks=Hooks(failed=lost.append))
-    assert lost == [1, 3]
-    assert found == [want[0], [], want[2], [], want[4]]
+    assert result.out_of_memory == [1, 3]
+    assert result.hypotheses == [want[0], [], want[2], [], want[4]]
+    with pytest.raises(DecodeError, match=r"^sentence 2: out of memory, even alone in a batch"):
+        result.complete()
     print("X4: 2 of 5 sentences fail alone: both reported, 3 translated as ever")
 
 
@@ -82,12 +83,8 @@ def test_scoring_splits_too() -> None:
         return torch.nn.functional.one_hot(tgt_in, 7).double() + src.sum(1)[:, None, None]
 
     pairs = [([4] * n, [5] * (n % 3)) for n in (1, 4, 40, 2, 3, 5, 1)]
-    lost: list[int] = []
-    found = read_all(model, pairs, CPU, failed=lost.append)
-    assert lost == [2]
+    found = read_all(model, pairs, CPU)
     assert [one and len(one.log_probs) for one in found] == [2, 2, None, 3, 1, 3, 2]
-    with pytest.raises(DecodeError, match="pair 3"):
-        read_all(model, pairs, CPU)
 
 
 def test_halves_are_run_in_order() -> None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,12 +20,13 @@ from torch import Tensor
 from dragoman.config import DecodeConfig
 from dragoman.data.corpus import Line
 from dragoman.decoding import workers
-from dragoman.decoding.batches import BATCHES_A_WORKER, SHARED_TOKENS, Hooks, balanced, search_all
+from dragoman.decoding.batches import BATCHES_A_WORKER, SHARED_TOKENS, balanced
 from dragoman.decoding.workers import run_jobs
 from dragoman.errors import ConfigError, DecodeError
 from dragoman.progress import repeated
 from dragoman.translation.streams import windows
 from limits import LONG_S, wait_until
+from searching import search_all, search_result, segments_of, settings_of
 
 CPU = torch.device("cpu")
 SOURCES = [[4 + (i * j) % 3 for j in range(1 + i % 7)] for i in range(60)]
@@ -63,7 +64,7 @@ def test_the_results_are_those_of_one_worker_in_order(workers: int) -> None:
         CPU,
         2,
         workers=workers,
-        hooks=Hooks(progress=lambda done, total, what: told.append(done)),
+        progress=lambda done, total, what: told.append(done),
     )
     assert found == search_all(TableModel(1), SOURCES, CONFIG, CPU, 2)
     assert len({name for name, _ in model.starts}) > 1
@@ -74,9 +75,8 @@ def test_the_results_are_those_of_one_worker_in_order(workers: int) -> None:
 
 
 def test_a_source_without_memory_is_reported_after_the_others() -> None:
-    lost: list[int] = []
-    found = search_all(Watched(1, room=7), SOURCES, CONFIG, CPU, workers=2, hooks=Hooks(failed=lost.append))
-    want = search_all(TableModel(1), SOURCES, CONFIG, CPU)
+    result = search_result(Watched(1, room=7), SOURCES, CONFIG, CPU, workers=2)
+    want, found, lost = search_all(TableModel(1), SOURCES, CONFIG, CPU), result.hypotheses, result.out_of_memory
     assert lost == [i for i, src in enumerate(SOURCES) if len(src) + 1 > 7]
     assert found == [[] if i in lost else one for i, one in enumerate(want)]
     with pytest.raises(DecodeError, match=r"^sentence 7: out of memory, even alone in a batch"):
@@ -121,7 +121,7 @@ def test_threads_that_begin_meanwhile_have_as_many_cores_as_before() -> None:
             with ThreadPoolExecutor(1) as fresh:
                 seen.append(fresh.submit(torch.get_num_threads).result())
 
-        search_all(Watched(1), SOURCES, CONFIG, CPU, workers=2, hooks=Hooks(progress=ask))
+        search_all(Watched(1), SOURCES, CONFIG, CPU, workers=2, progress=ask)
     finally:
         torch.set_num_threads(before)
     assert set(seen) == {3}
@@ -165,8 +165,10 @@ def children() -> list[int]:
 @forks
 def test_processes_find_what_one_worker_finds(tmp_path: Path) -> None:
     model, told, before = Noting(tmp_path / "pids"), list[int](), children()
-    hooks = Hooks(progress=lambda done, total, what: told.append(done))
-    found = search_all(model, SOURCES, CONFIG, CPU, 2, workers=2, processes=True, hooks=hooks)
+    found = search_all(
+        model, SOURCES, CONFIG, CPU, 2, workers=2, processes=True,
+        progress=lambda done, total, what: told.append(done),
+    )  # fmt: skip
     assert found == search_all(TableModel(1), SOURCES, CONFIG, CPU, 2)
     assert told == sorted(told)
     assert told[-1] == len(SOURCES)
@@ -200,22 +202,20 @@ def test_an_error_in_a_process_is_raised_here(tmp_path: Path, caplog: pytest.Log
 
 @forks
 def test_a_source_without_memory_in_a_process_is_reported(tmp_path: Path) -> None:
-    lost: list[int] = []
-    hooks = Hooks(failed=lost.append)
-    search_all(Watched(1, room=7), SOURCES, CONFIG, CPU, workers=2, processes=True, hooks=hooks)
-    assert lost == [i for i, src in enumerate(SOURCES) if len(src) + 1 > 7]
+    result = search_result(Watched(1, room=7), SOURCES, CONFIG, CPU, workers=2, processes=True)
+    assert result.out_of_memory == [i for i, src in enumerate(SOURCES) if len(src) + 1 > 7]
 
 
 @forks
-def test_who_asks_what_is_alive_and_who_has_threads_is_not_forked(tmp_path: Path) -> None:
-    def pids(hooks: Hooks = Hooks()) -> set[int]:  # noqa: B008
+def test_what_can_be_cancelled_and_who_has_threads_is_not_forked(tmp_path: Path) -> None:
+    def pids(alive: Callable[[int], bool] | None = None) -> set[int]:
         model = Noting(tmp_path / "pids")
         model.path.unlink(missing_ok=True)
-        search_all(model, SOURCES, CONFIG, CPU, workers=2, processes=True, hooks=hooks)
+        search_all(model, SOURCES, CONFIG, CPU, workers=2, processes=True, alive=alive)
         return {pid for pid, _ in model.noted()}
 
     here = {os.getpid()}
-    assert pids(Hooks(alive=lambda _: True)) == here
+    assert pids(lambda _: True) == here
     with ThreadPoolExecutor(1) as other:
         assert other.submit(pids).result() == here
         assert pids() == here  # whatever the other thread does now
@@ -287,7 +287,8 @@ def test_processes_do_not_outlive_the_one_that_forked_them(end: signal.Signals) 
 
 
 def test_there_is_work_for_all_until_the_end() -> None:
-    config, sources = DecodeConfig(batch_tokens=16_000), [[4, 5, 6]] * 4000
-    assert balanced(config, sources, 2).batch_tokens == 4 * 4000 // (2 * BATCHES_A_WORKER)
-    assert balanced(config, sources[:40], 2).batch_tokens == SHARED_TOKENS
-    assert balanced(DecodeConfig(batch_tokens=60), sources, 2).batch_tokens == 60
+    large, small = (settings_of(DecodeConfig(batch_tokens=n), workers=2) for n in (16_000, 60))
+    segments = segments_of([[4, 5, 6]] * 4000)
+    assert balanced(large, segments).decode.batch_tokens == 4 * 4000 // (2 * BATCHES_A_WORKER)
+    assert balanced(large, segments[:40]).decode.batch_tokens == SHARED_TOKENS
+    assert balanced(small, segments).decode.batch_tokens == 60

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from table_model import EOS, TableModel, every_translation
 
 from dragoman.config import DecodeConfig
-from dragoman.decoding.batches import search_all
 from dragoman.decoding.beam_allocation import Progress, advance, progress_of, share_out
 from dragoman.decoding.constraints import Rules, Spelling
-from dragoman.decoding.search import beam_search
+from searching import beam_search, search_all
 
 SPELLING = Spelling([b"", b"?", b"", b"", b" a", b" b", b" c"])
 PHRASES = st.lists(st.lists(st.sampled_from([4, 5, 6]), min_size=1, max_size=3).map(tuple), min_size=1, max_size=4)

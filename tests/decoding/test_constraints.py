@@ -10,10 +10,10 @@ import torch
 from table_model import EOS, TableModel, every_translation
 
 from dragoman.config import DecodeConfig, ModelConfig
-from dragoman.decoding.batches import search_all
 from dragoman.decoding.constraints import Rules, Spelling, completing, following, repeating, restrict
-from dragoman.decoding.search import Hypothesis, beam_search, greedy_search
+from dragoman.decoding.request import Hypothesis
 from dragoman.model.transformer import Transformer
+from searching import beam_search, greedy_search, search_all
 
 SPELLED = [b"", b"?", b"", b"", b" a", b"b", b" ab"]
 SPELLING = Spelling(SPELLED)

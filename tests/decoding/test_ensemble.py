@@ -7,10 +7,9 @@ import torch
 from torch import Tensor
 
 from dragoman.config import DecodeConfig, ModelConfig
-from dragoman.decoding.batches import search_all
 from dragoman.decoding.ensemble import Ensemble, mean_probability
-from dragoman.decoding.search import beam_search, greedy_search
 from dragoman.model.transformer import Transformer
+from searching import beam_search, greedy_search, search_all
 
 SRC = torch.tensor([[5, 9, 7, 3], [8, 3, 0, 0]])
 

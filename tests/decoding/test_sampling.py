@@ -9,10 +9,12 @@ import torch
 from table_model import EOS, TableModel
 
 from dragoman.config import DecodeConfig
-from dragoman.decoding.batches import search_all
+from dragoman.decoding import batches
 from dragoman.decoding.constraints import Rules, Spelling
-from dragoman.decoding.sampling import Sampling, chance, draw, sample_search
+from dragoman.decoding.request import Sampling, SearchBatch, Segment
+from dragoman.decoding.sampling import chance, draw, sample_search
 from dragoman.errors import ConfigError, DecodeError
+from searching import search_all, settings_of
 
 CPU = torch.device("cpu")
 LOG_P = torch.tensor([0.5, 0.25, 0.15, 0.1]).log()[None]
@@ -58,10 +60,9 @@ def test_a_sentence_is_sampled_alike_in_any_batch_and_differently_by_seed_and_li
 
     def search(which: list[int], batch_tokens: int, seed: int = 1) -> list[list[list[int]]]:
         config = DecodeConfig(max_extra_tokens=10, batch_tokens=batch_tokens)
-        found = search_all(
-            model, [sources[i] for i in which], config, CPU, n_best,
-            sampling=Sampling(seed=seed, keys=[keys[i] for i in which]),
-        )  # fmt: skip
+        segments = [Segment(ids=sources[i], key=keys[i]) for i in which]
+        settings = settings_of(config, n_best, sampling=Sampling(seed=seed))
+        found = batches.search_all(model, segments, settings, CPU).complete()
         return [[h.ids for h in group] for group in found]
 
     want = [search([i], 4096)[0] for i in range(5)]
@@ -75,12 +76,11 @@ def test_a_sentence_is_sampled_alike_in_any_batch_and_differently_by_seed_and_li
 
 def test_scores_are_the_models_and_the_best_sample_comes_first() -> None:
     model, src = TableModel(2, sharpness=1.0), [4, 5, EOS]
-    found = sample_search(
-        model, torch.tensor([src]), [9], Sampling(temperature=2.0, seed=5), ["a"], n_best=6, alpha=0.6
-    )[0]
+    batch = SearchBatch(src=torch.tensor([src]), max_lens=[9])
+    found = sample_search(model, batch, settings_of(n_best=6, sampling=Sampling(temperature=2.0, seed=5)), ["a"])[0]
     assert [h.score for h in found] == sorted((h.score for h in found), reverse=True)
     assert [h.log_prob for h in found] == pytest.approx([model.log_prob(src, h.ids) for h in found])
-    sharp = sample_search(model, torch.tensor([src]), [9], Sampling(top_k=1), ["a"])[0][0]
+    sharp = sample_search(model, batch, settings_of(sampling=Sampling(top_k=1)), ["a"])[0][0]
     config = DecodeConfig(beam_size=1, max_extra_tokens=7, length_penalty=0.0)
     assert sharp.ids == search_all(model, [src[:-1]], config, CPU)[0][0].ids
 

@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from dragoman.config import DecodeConfig, ModelConfig
-from dragoman.decoding.batches import search_all
 from dragoman.decoding.ensemble import Ensemble
-from dragoman.decoding.sampling import Sampling
+from dragoman.decoding.request import Sampling
 from dragoman.decoding.scoring import Read, attend_all, read_all
 from dragoman.errors import DecodeError
 from dragoman.model.transformer import Transformer
+from searching import search_all
 
 CPU = torch.device("cpu")
 GEN = torch.Generator().manual_seed(1)

@@ -9,10 +9,11 @@ import torch
 from table_model import BOS, EOS, PAD, TableModel, every_translation
 
 from dragoman.config import DecodeConfig, LengthPenalty, ModelConfig
-from dragoman.decoding.batches import length_batches, search_all
-from dragoman.decoding.search import ROOM, Specials, beam_search, greedy_search, length_penalty, penalised
+from dragoman.decoding.batches import length_batches
+from dragoman.decoding.search import ROOM, penalised
 from dragoman.errors import ConfigError, DecodeError
 from dragoman.model.transformer import Transformer
+from searching import beam_search, greedy_search, search_all, settings_of
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
@@ -149,9 +150,13 @@ def test_more_hypotheses_than_beams_are_refused() -> None:
 
 
 def test_the_length_penalty_is_gnmts() -> None:
-    assert length_penalty(1, 0.6) == 1.0
-    assert length_penalty(7, 0.6) == pytest.approx(2**0.6)
-    assert Specials() == (0, 2, 3, 1)
+    assert LengthPenalty(0.6)(1) == 1.0
+    assert LengthPenalty(0.6)(7) == pytest.approx(2**0.6)
+
+
+def test_pad_bos_and_unk_are_the_ids_that_no_search_chooses() -> None:
+    assert sorted(settings_of().never) == [0, 1, 2]
+    assert sorted(settings_of(allow_unk=True).never) == [0, 2]
 
 
 def test_batches_hold_similar_lengths_and_keep_the_budget() -> None:
@@ -163,7 +168,7 @@ def test_batches_hold_similar_lengths_and_keep_the_budget() -> None:
 
 
 def test_the_length_penalty_has_two_forms() -> None:
-    assert penalised(-6.0, 7, 0.5) == penalised(-6.0, 7, LengthPenalty(0.5)) == pytest.approx(-6 / 2**0.5)
+    assert penalised(-6.0, 7, LengthPenalty(0.5)) == pytest.approx(-6 / 2**0.5)
     assert penalised(-6.0, 9, LengthPenalty(0.5, "power")) == pytest.approx(-2.0)
     with pytest.raises(ConfigError, match=r"decode\.length_penalty_form = 'other' is unknown"):
         penalised(-6.0, 9, LengthPenalty(0.5, "other"))

@@ -15,11 +15,12 @@ from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import DecodeConfig
 from dragoman.data.shortlist import Shortlist, learn
 from dragoman.data.store import Store
-from dragoman.decoding.batches import Shortlisted, search_all
+from dragoman.decoding.batches import Shortlisted
 from dragoman.decoding.constraints import Rules, Spelling
 from dragoman.decoding.ensemble import Mean
-from dragoman.decoding.search import Hypothesis
+from dragoman.decoding.request import Hypothesis
 from dragoman.fast.step import FastTransformer
+from searching import search_all
 
 CPU = torch.device("cpu")
 Found = list[list[Hypothesis]]

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from dragoman.config import DecodeConfig, ModelConfig
-from dragoman.decoding.batches import search_all
 from dragoman.decoding.ensemble import Ensemble, Mean
 from dragoman.errors import ConfigError
 from dragoman.fast.step import POSITIONS, STEPS, FastTransformer
 from dragoman.model.transformer import Transformer
 from model_variants import VARIANTS, unequal
+from searching import search_all
 
 CPU = torch.device("cpu")
 SIZES: dict[str, Any] = dict(

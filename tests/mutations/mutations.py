@@ -97,6 +97,13 @@ MENDED = [
         "",
         "tests/translation/test_parser.py::test_an_export_of_a_parser_is_not_compared_and_nothing_is_written",
     ),
+    Mutation(
+        "an imported model writes the mark of the unknown subword",
+        "decoding/request.py",
+        "else (special.pad, special.unk, special.bos)",
+        "else (special.pad, special.bos)",
+        "tests/decoding/test_search.py::test_pad_bos_and_unk_are_the_ids_that_no_search_chooses",
+    ),
 ]
 """Defects that users met, or that were found in search of them, and that were mended."""
 
@@ -111,8 +118,8 @@ POSSIBLE = [
     Mutation(
         "the length penalty of a beam does not count eos",
         "decoding/search.py",
-        "                length_penalty(n, alpha),\n",
-        "                length_penalty(n - 1, alpha),\n",
+        "                penalty(n),\n",
+        "                penalty(n - 1),\n",
         "tests/decoding/test_search.py::test_a_wide_beam_finds_what_exhaustive_search_finds",
     ),
     Mutation(

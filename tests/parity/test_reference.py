@@ -8,10 +8,10 @@ import torch
 
 from dragoman import reference as ref
 from dragoman.config import ModelConfig
-from dragoman.decoding.search import Specials, beam_search, greedy_search
 from dragoman.model.transformer import Transformer
 from dragoman.training.loss import label_smoothed_loss, perplexity
 from model_variants import CHOICES, FACTORS, fields_of, fill, in_combination, unequal
+from searching import beam_search, greedy_search
 
 SRC = np.array([[5, 12, 7, 3, 0], [9, 3, 0, 0, 0], [0, 0, 0, 0, 0]])  # the last row gives the decoder nothing to see
 TGT_IN = np.array([[2, 4, 8, 4, 11, 6, 1], [2, 12, 5, 0, 0, 0, 0], [2, 7, 7, 10, 0, 0, 0]])
@@ -209,7 +209,7 @@ def padded(sentences: list[list[int]]) -> torch.Tensor:
 def test_greedy_search_equals_the_reference(seed: int, positions: str) -> None:
     model, params, config = talkative_pair(seed, positions=positions)
     max_lens = [len(ids) + 7 for ids in SENTENCES]
-    got = greedy_search(model, padded(SENTENCES), max_lens, 0.6, Specials())
+    got = greedy_search(model, padded(SENTENCES), max_lens, 0.6)
     for ids, max_len, hypothesis in zip(SENTENCES, max_lens, got, strict=True):
         (want,) = ref.translate(params, config, ids, ref.SearchSettings(0, 2, 3, 1, beam_size=1, alpha=0.6), max_len)
         assert hypothesis.ids == want.ids
@@ -221,7 +221,7 @@ def test_greedy_search_equals_the_reference(seed: int, positions: str) -> None:
 def test_beam_search_equals_the_reference(seed: int, beam_size: int, alpha: float, n_best: int) -> None:
     model, params, config = talkative_pair(seed, norm=["post", "pre"][seed % 2])
     max_lens = [len(ids) + 5 for ids in SENTENCES]
-    got = beam_search(model, padded(SENTENCES), max_lens, beam_size, alpha, n_best, Specials())
+    got = beam_search(model, padded(SENTENCES), max_lens, beam_size, alpha, n_best)
     for ids, max_len, hypotheses in zip(SENTENCES, max_lens, got, strict=True):
         want = ref.translate(params, config, ids, ref.SearchSettings(0, 2, 3, 1, beam_size, alpha, n_best), max_len)
         assert [h.ids for h in hypotheses] == [h.ids for h in want]
@@ -258,12 +258,12 @@ def test_search_equals_the_reference_on_random_languages(
     seed: int, beam_size: int, alpha: float, patience: float | None
 ) -> None:
     n_best = beam_size if patience is None else 1
-    model, specials = PrefixModel(seed), Specials()
+    model = PrefixModel(seed)
     src, max_lens = torch.tensor([[5, 3], [7, 3], [4, 3], [9, 3], [6, 3]]), [1, 2, 5, 9, 13]
     if beam_size == 1:
-        got = [[h] for h in greedy_search(model, src, max_lens, alpha, specials)]
+        got = [[h] for h in greedy_search(model, src, max_lens, alpha)]
     else:
-        got = beam_search(model, src, max_lens, beam_size, alpha, n_best, specials, patience=patience)
+        got = beam_search(model, src, max_lens, beam_size, alpha, n_best, patience=patience)
     for src_id, max_len, hypotheses in zip(src[:, 0].tolist(), max_lens, got, strict=True):
 
         def next_log_probs(ids: list[int], src_id: int = src_id) -> np.ndarray:

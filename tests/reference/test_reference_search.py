@@ -111,6 +111,15 @@ def test_padding_and_bos_are_never_emitted_and_nothing_is_renormalised():
         assert not {PAD, BOS} & set(h.ids)
 
 
+def test_unk_is_never_emitted_unless_it_may_be():
+    log_probs = np.log(np.array([0.01, 0.6, 0.01, 0.1, 0.2, 0.05, 0.03]))
+    for unk_id, ids in ((UNK, [4, 4]), (None, [UNK, UNK])):
+        settings = search(alpha=0.0, beam_size=3, n_best=3)._replace(unk_id=unk_id)
+        assert ref.greedy_search(lambda ids: log_probs, 3, settings).ids == ids
+        found = ref.beam_search(lambda ids: log_probs, 3, settings)
+        assert any(UNK in h.ids for h in found) == (unk_id is None)
+
+
 @pytest.mark.parametrize("max_len", [1, 2, 5])
 def test_at_max_len_a_sentence_must_end(max_len):
     log_probs = np.log(np.array([0.01, 0.01, 0.01, 0.01, 0.94, 0.01, 0.01]))  # would never end by itself

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from dragoman.decoding.request import SearchResult
 from dragoman.errors import ServeError
 from dragoman.serving.batcher import Batcher, BusyError, Ticket
-from dragoman.toolkits.engine import Found
 from dragoman.translation.notes import QUIET
 from dragoman.translation.plan import Plan
 from dragoman.translation.segment_search import translate_segments
@@ -30,11 +30,11 @@ class Slow:
         self.inner, self.go, self.batches = inner, threading.Event(), []
         self.entered = threading.Event()
 
-    def search(self, segments: Any, settings: Any, alive: Any = None, progress: Any = None) -> Found:
+    def search(self, segments: Any, settings: Any, progress: Any = None) -> SearchResult:
         self.batches.append([list(each.ids) for each in segments])
         self.entered.set()
         assert self.go.wait(LONG_S)
-        return self.inner.search(segments, settings, alive, progress)
+        return self.inner.search(segments, settings, progress)
 
 
 @pytest.fixture
@@ -218,9 +218,9 @@ def test_an_error_of_a_batch_reaches_its_requests_and_the_owner_lives_on(
 ) -> None:
     plan, engine = slow(served)
     engine.go.set()
-    found: Callable[..., Found] = engine.inner.search
+    found: Callable[..., SearchResult] = engine.inner.search
 
-    def fails(*args: Any) -> Found:
+    def fails(*args: Any) -> SearchResult:
         raise ZeroDivisionError
 
     monkeypatch.setattr(engine, "inner", type("Inner", (), {"search": staticmethod(fails)}))

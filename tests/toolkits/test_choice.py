@@ -17,6 +17,7 @@ import torch
 
 import dragoman
 from dragoman.bundle import load_bundle
+from dragoman.decoding.request import Progress, SearchResult, SearchSettings, Segment
 from dragoman.errors import BundleError, ConfigError, DragomanError
 from dragoman.files import check_sealed
 from dragoman.options import json_schema
@@ -24,7 +25,7 @@ from dragoman.toolkits import NAMES
 from dragoman.toolkits import choice as engines
 from dragoman.toolkits import export as exports
 from dragoman.toolkits.ctranslate2.search import CTranslate2
-from dragoman.toolkits.engine import Alive, Found, Models, Needs, Progress, SearchSettings, Segment
+from dragoman.toolkits.engine import Models, Needs
 from dragoman.toolkits.export import kept
 from dragoman.toolkits.ours.search import Torch
 from dragoman.translation.options import TranslateOptions
@@ -392,12 +393,11 @@ class Shouting:
         return self.inner.is_of(models)
 
     def search(
-        self, segments: Sequence[Segment], settings: SearchSettings, alive: Alive | None = None,
-        progress: Progress | None = None,
-    ) -> Found:  # fmt: skip
-        found = self.inner.search(segments, settings, alive, progress)
+        self, segments: Sequence[Segment], settings: SearchSettings, progress: Progress | None = None
+    ) -> SearchResult:
+        found = self.inner.search(segments, settings, progress)
         twice = [[h._replace(ids=[*h.ids, *h.ids[-1:]]) for h in hypotheses] for hypotheses in found.hypotheses]
-        return Found(twice, found.out_of_memory)
+        return SearchResult(twice, found.out_of_memory)
 
     def close(self) -> None:
         self.closed.append(self.name)
@@ -436,7 +436,7 @@ def test_a_third_engine_has_the_guard_search_again_with_torch(tiny_run: Path, sh
     translator = Translator.load(tiny_run, "cpu")
     plan = translator.plan(engine="shouting")
     assert isinstance(plan.engine, shouting)
-    assert isinstance(plan.second_engine, Torch)
+    assert isinstance(plan.constrained.engine, Torch)
 
 
 def test_a_third_engine_that_can_constrain_is_asked_by_the_guard_itself(
@@ -444,8 +444,8 @@ def test_a_third_engine_that_can_constrain_is_asked_by_the_guard_itself(
 ) -> None:
     monkeypatch.setattr(shouting, "obstacle", classmethod(lambda cls, models, needs: ""))
     plan = Translator.load(tiny_run, "cpu").plan(engine="shouting", precision="bf16")
-    assert plan.second_engine is plan.engine
-    assert plan.second_search.precision == "bf16"
+    assert plan.constrained.engine is plan.engine
+    assert plan.constrained.settings.precision == "bf16"
 
 
 def test_the_help_names_all_engines() -> None:

@@ -17,15 +17,15 @@ import torch
 import dragoman
 from dragoman.bundle import Bundle, load_bundle, save_bundle
 from dragoman.config import Config, DecodeConfig, ModelConfig
-from dragoman.decoding.batches import search_all
+from dragoman.decoding.request import SearchSettings, Segment
 from dragoman.decoding.scoring import read_all
 from dragoman.errors import BundleError
 from dragoman.fast.step import FastTransformer
 from dragoman.model.transformer import Transformer
 from dragoman.model.weights import untied
 from dragoman.toolkits.ctranslate2 import search as engine
-from dragoman.toolkits.engine import SearchSettings, Segment
 from model_variants import VARIANTS, fill
+from searching import search_all
 
 CPU = torch.device("cpu")
 SIZES = dict(d_model=24, n_heads=3, d_ff=40, n_encoder_layers=2, n_decoder_layers=2, max_len=40)

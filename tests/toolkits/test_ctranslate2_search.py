@@ -14,17 +14,16 @@ import pytest
 import torch
 
 from dragoman.bundle import Bundle, load_bundle
-from dragoman.config import DecodeConfig
+from dragoman.config import DecodeConfig, LengthPenalty
 from dragoman.data.tokenizer import BOS_ID, PAD_ID
-from dragoman.decoding.batches import search_all
+from dragoman.decoding.request import Hypothesis, Progress, SearchResult, SearchSettings, Segment
 from dragoman.decoding.scoring import read_all
-from dragoman.decoding.search import Hypothesis, length_penalty
 from dragoman.errors import ConfigError, DecodeError
 from dragoman.toolkits.ctranslate2 import search as ctranslate2_engine
 from dragoman.toolkits.ctranslate2.search import CTranslate2, open_folder
 from dragoman.toolkits.ctranslate2.write import write
-from dragoman.toolkits.engine import Found, SearchSettings, Segment
 from dragoman.translation.translator import Translator
+from searching import search_all, segments_of
 
 CPU = torch.device("cpu")
 
@@ -43,11 +42,12 @@ def load(bundle: Bundle, folder: Path) -> CTranslate2:
 
 
 def search(
-    engine: CTranslate2, sources: Sequence[Sequence[int]], config: DecodeConfig, n_best: int = 1, **how: Any
-) -> list[list[Hypothesis]]:
+    engine: CTranslate2, sources: Sequence[Sequence[int]], config: DecodeConfig, n_best: int = 1, *,
+    alive: Callable[[int], bool] | None = None, progress: Progress | None = None, longest: int | None = None,
+) -> list[list[Hypothesis]]:  # fmt: skip
     """What it finds for sources, none of which runs out of memory."""
-    settings = SearchSettings(decode=config, n_best=n_best)
-    found = engine.search([Segment(ids=ids) for ids in sources], settings, **how)
+    settings = SearchSettings(decode=config, n_best=n_best, longest=longest)
+    found = engine.search(segments_of(sources, alive=alive), settings, progress)
     assert found.out_of_memory == []
     return found.hypotheses
 
@@ -114,15 +114,15 @@ def test_each_translation_keeps_to_its_own_limit(noisy: Both, beam_size: int) ->
     for h, read in zip(said, read_all(noisy.bundle.model, pairs, CPU), strict=True):
         assert read is not None
         assert h.log_prob == pytest.approx(read.log_prob, abs=1e-4)
-        assert h.score == pytest.approx(h.log_prob / length_penalty(len(h.ids) + 1, 0.6), abs=1e-6)
+        assert h.score == pytest.approx(h.log_prob / LengthPenalty(0.6)(len(h.ids) + 1), abs=1e-6)
     assert all([h.score for h in one] == sorted((h.score for h in one), reverse=True) for one in found)
     assert all(len({tuple(h.ids) for h in one}) == len(one) for one in found)
 
 
 def test_positions_bind_however_many_tokens_are_allowed(noisy: Both) -> None:
-    found = search(changed(noisy.engine, longest=4), noisy.sources, DecodeConfig(beam_size=2))
+    found = search(noisy.engine, noisy.sources, DecodeConfig(beam_size=2), longest=4)
     assert max(len(h[0].ids) for h in found) == 3
-    (one,) = search(changed(noisy.engine, longest=1), [[9, 9]], DecodeConfig(beam_size=2))
+    (one,) = search(noisy.engine, [[9, 9]], DecodeConfig(beam_size=2), longest=1)
     assert one[0].ids == []
     (read,) = read_all(noisy.bundle.model, [([9, 9], [])], CPU)
     assert read is not None
@@ -187,7 +187,7 @@ def test_a_batch_that_runs_out_of_memory_is_halved(both: Both, error: BaseExcept
     none = Small(both.engine.translator, 0, error)
     settings = SearchSettings(decode=config)
     left = changed(both.engine, translator=none).search([Segment(ids=[5]), Segment(ids=[6])], settings)
-    assert left == Found([[], []], [0, 1])
+    assert left == SearchResult([[], []], [0, 1])
     translator = Translator(both.bundle)
     plan = replace(translator.plan(), engine=changed(both.engine, translator=none))
     with pytest.raises(DecodeError, match="line 1: out of memory, even alone in a batch"):

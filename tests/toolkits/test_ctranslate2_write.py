@@ -16,15 +16,15 @@ import torch
 
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import DecodeConfig, ModelConfig
-from dragoman.decoding.batches import search_all
+from dragoman.decoding.request import SearchSettings, Segment
 from dragoman.decoding.scoring import read_all
 from dragoman.errors import BundleError, ConfigError
 from dragoman.model.transformer import Transformer
 from dragoman.toolkits.ctranslate2 import search as ctranslate2_engine
 from dragoman.toolkits.ctranslate2.write import QUANTIZATIONS, why_not, write
-from dragoman.toolkits.engine import SearchSettings, Segment
 from dragoman.toolkits.toolkit import check
 from model_variants import VARIANTS, fill
+from searching import search_all
 
 CPU = torch.device("cpu")
 SIZES = dict(d_model=24, n_heads=3, d_ff=40, n_encoder_layers=2, n_decoder_layers=2, max_len=40)

@@ -22,12 +22,12 @@ from torch import Tensor
 import dragoman
 from dragoman.bundle import load_bundle
 from dragoman.config import DecodeConfig
-from dragoman.decoding.batches import search_all
 from dragoman.decoding.scoring import read_all
 from dragoman.errors import BundleError, ConfigError
 from dragoman.serving.pairs import Pairs
 from dragoman.toolkits.page.search import Page
 from dragoman.toolkits.subwords import NEVER
+from searching import search_all
 
 transformers = pytest.importorskip("transformers")
 transformers.logging.set_verbosity_error()

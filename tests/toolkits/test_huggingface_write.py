@@ -15,13 +15,13 @@ import dragoman
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import DecodeConfig, ModelConfig, TokenizerConfig
 from dragoman.data.tokenizer import Tokenizer
-from dragoman.decoding.batches import search_all
 from dragoman.errors import ConfigError
 from dragoman.model.transformer import Transformer
 from dragoman.toolkits.huggingface.tokenizer_json import tokenizer_json
 from dragoman.toolkits.huggingface.write import QUANTIZATIONS, why_not, write
 from dragoman.toolkits.toolkit import check
 from model_variants import VARIANTS, fill
+from searching import search_all
 
 transformers = pytest.importorskip("transformers")
 transformers.logging.set_verbosity_error()

@@ -21,12 +21,12 @@ import yaml
 import dragoman
 from dragoman.bundle import load_bundle
 from dragoman.config import DecodeConfig
-from dragoman.decoding.batches import search_all
 from dragoman.decoding.scoring import read_all
 from dragoman.errors import BundleError
 from dragoman.model.transformer import Transformer
 from dragoman.toolkits.marian.read import _lines, positions
 from dragoman.toolkits.subwords import NEVER
+from searching import search_all
 
 CPU = torch.device("cpu")
 D, FF, HEADS, DEPTH = 32, 48, 4, 2

@@ -16,14 +16,15 @@ import torch
 import dragoman
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import DecodeConfig, ModelConfig
-from dragoman.decoding.batches import search_all
+from dragoman.decoding.request import SearchSettings, Segment
 from dragoman.decoding.scoring import read_all
 from dragoman.errors import BundleError, ConfigError
 from dragoman.model.transformer import Transformer
-from dragoman.toolkits.engine import Models, Needs, SearchSettings, Segment
+from dragoman.toolkits.engine import Models, Needs
 from dragoman.toolkits.onnx.write import why_not, write
 from dragoman.toolkits.toolkit import check
 from model_variants import VARIANTS, fill
+from searching import search_all
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -54,7 +55,7 @@ def make(tiny_run: Path) -> Make:
 
 
 def loaded(bundle: Bundle, folder: Path, quantization: str = "float32") -> Onnx:
-    return Onnx(folder, quantization, bundle.model.config, 40)
+    return Onnx(folder, quantization, bundle.model.config)
 
 
 @pytest.mark.parametrize("fields", FIELDS.values(), ids=list(FIELDS))
@@ -73,7 +74,9 @@ def test_a_model_computes_the_same_there(make: Make, tmp_path: Path, fields: dic
     for beam in (1, 4):
         decode = DecodeConfig(beam_size=beam, max_extra_tokens=5)
         want = search_all(bundle.model, sources, decode, CPU, longest=40)
-        found = there.search([Segment(ids=ids) for ids in sources], SearchSettings(decode=decode)).hypotheses
+        found = there.search(
+            [Segment(ids=ids) for ids in sources], SearchSettings(decode=decode, longest=40)
+        ).hypotheses
         assert [one[0].ids for one in found] == [one[0].ids for one in want]
         assert [one[0].score for one in found] == pytest.approx([one[0].score for one in want], abs=1e-4)
 

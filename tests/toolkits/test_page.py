@@ -22,17 +22,17 @@ import dragoman
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import DecodeConfig, ModelConfig, TokenizerConfig
 from dragoman.data.tokenizer import EOS_ID, Tokenizer
-from dragoman.decoding.batches import search_all
+from dragoman.decoding.request import SearchSettings, Segment
 from dragoman.errors import BundleError, ConfigError, DecodeError
 from dragoman.explanation.explain import explain
 from dragoman.explanation.page import trace_data
 from dragoman.model.transformer import Transformer
 from dragoman.reference import transformer as numpy_transformer
-from dragoman.toolkits.engine import SearchSettings, Segment
 from dragoman.toolkits.page.search import Page
 from dragoman.toolkits.page.write import why_not, write
 from dragoman.translation.translator import Translator
 from model_variants import VARIANTS, fill
+from searching import search_all
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
 

@@ -10,9 +10,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from dragoman.config import ModelConfig, TrainConfig
+from dragoman.config import DecodeConfig, ModelConfig, SpecialIds, TrainConfig
 from dragoman.data.batching import Batch, collate
-from dragoman.decoding.search import Specials, beam_search, greedy_search
+from dragoman.decoding import search
+from dragoman.decoding.request import SearchBatch, SearchSettings
 from dragoman.fast import forward
 from dragoman.fast.step import FastTransformer
 from dragoman.model.transformer import Transformer
@@ -20,6 +21,7 @@ from dragoman.training import update
 from dragoman.training.averaging import start_ema, update_ema
 from dragoman.training.update import train_step
 from gpu_like import META, GpuLike, as_a_gpu
+from searching import beam_search
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
 
@@ -31,7 +33,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "SwiGLU": dict(activation="swiglu", share_embeddings="none", generator_bias=True),
     "heads of own width": dict(d_k=6, d_v=10),
 }
-FINDS_EOS = Specials(pad_id=0, bos_id=2, eos_id=1, unk_id=None)
+FINDS_EOS = SpecialIds(pad=0, unk=3, bos=2, eos=1)
 """The stand-in answers every question with 1: so that its searches end."""
 
 
@@ -101,13 +103,15 @@ def test_the_stand_in_sees_what_would_be_waited_for() -> None:
 @torch.no_grad()
 def test_a_search_keeps_to_the_device(name: str, precision: str) -> None:
     # not in inference mode, in which operators are seen before they are taken apart
-    greedy, beam = (search.__wrapped__ for search in (greedy_search, beam_search))  # type: ignore[attr-defined]
+    greedy, beam = (search.__wrapped__ for search in (search.greedy_search, search.beam_search))  # type: ignore[attr-defined]
     model = a_model(**VARIANTS[name]).to(META).eval()
     src = torch.full((3, 7), 4)
     with GpuLike() as seen:
         for engine in (FastTransformer(model, precision), model):
-            greedy(engine, src.to(META), [9, 8, 9], specials=FINDS_EOS)
-            beam(engine, src.to(META), [9, 8, 9], beam_size=4, specials=FINDS_EOS)
+            batch = SearchBatch(src=src.to(META), max_lens=[9, 8, 9])
+            settings = SearchSettings(decode=DecodeConfig(beam_size=4), special=FINDS_EOS)
+            greedy(engine, batch, settings)
+            beam(engine, batch, settings)
             state = engine.start(src.to(META)).select(torch.tensor([0, 0, 1, 1, 2, 2], device=META))
             for _ in range(3):
                 logits, state = engine.step(state, torch.zeros(6, dtype=torch.int64, device=META))

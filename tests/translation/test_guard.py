@@ -17,17 +17,15 @@ from torch import Tensor, nn
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import DecodeConfig
 from dragoman.data.tokenizer import EOS_ID, PAD_ID
-from dragoman.decoding.batches import search_all
 from dragoman.decoding.constraints import Rules, Spelling
-from dragoman.decoding.sampling import Sampling
-from dragoman.decoding.search import Hypothesis
-from dragoman.toolkits.engine import Found, SearchSettings, Segment
-from dragoman.translation.faults import faults, without_runs
+from dragoman.decoding.request import Hypothesis, Sampling, SearchResult, SearchSettings, Segment
+from dragoman.translation.faults import Sizes, faults, without_runs
 from dragoman.translation.guard import LEAST_BEAM, NO_REPEAT_NGRAM, guard
 from dragoman.translation.notes import Events, Note
-from dragoman.translation.plan import Plan
+from dragoman.translation.plan import EngineSearch, Plan
 from dragoman.translation.segments import SegmentResult, TextSegment
 from dragoman.translation.translator import Translator
+from searching import search_all
 
 SRC = "a man is riding a bike down the street"
 GOOD = "ein Mann fährt mit dem Rad die Straße hinab"
@@ -84,7 +82,7 @@ class World:
         self.read += [(len(src), len(tgt)) for src, tgt in pairs]
         return [len(src) - len(tgt) for src, tgt in pairs]
 
-    def search(self, segments: Sequence[Segment], settings: SearchSettings, alive: Any = None) -> Found:
+    def search(self, segments: Sequence[Segment], settings: SearchSettings) -> SearchResult:
         assert self.answers is not None
         assert (settings.n_best, settings.sampling, settings.shortlist) == (settings.decode.beam_size, None, False)
         assert settings.decode.batch_tokens * settings.decode.beam_size <= 4096 * 4  # takes no more memory
@@ -97,7 +95,7 @@ class World:
             effort = Effort(settings.n_best, ngram, least, exclude)
         self.asked.append((indices, effort))
         self.in_precision.append(settings.precision)
-        return Found([[self.hypothesis(*answer) for answer in self.answers(i, effort)] for i in indices])
+        return SearchResult([[self.hypothesis(*answer) for answer in self.answers(i, effort)] for i in indices])
 
     def guard(
         self, pairs: Sequence[tuple[str, str]], limit: int = 500, langs: tuple[str, str] = ("en", "de")
@@ -118,12 +116,14 @@ class World:
 
     def plan(self, decode: DecodeConfig, limit: int, src_lang: str, tgt_lang: str) -> Plan:
         """What the guard looks at of a plan."""
-        search = SearchSettings(decode=decode, precision="int8", shortlist=True, sampling=Sampling(seed=1))
+        search = SearchSettings(
+            decode=decode, precision="int8", shortlist=True, sampling=Sampling(seed=1), longest=limit
+        )
         second = SearchSettings(decode=decode, precision="fp32")
         known: Any = SimpleNamespace(
-            engine=self, search=search, second_engine=self, second_search=second, tgt_tokenizer=self, longest=limit,
+            engine=self, search=search, constrained=EngineSearch(cast(Any, self), second), tgt_tokenizer=self,
             src_lang=src_lang, tgt_lang=tgt_lang, encoder=SimpleNamespace(spelling=Spelling([])),
-            least_ratio=self.least_ratio, reader=self,
+            facts=SimpleNamespace(least_ratio=self.least_ratio), reader=self,
         )  # fmt: skip
         return cast(Plan, known)
 
@@ -283,7 +283,7 @@ def test_whatever_the_searches_find_no_loop_and_nothing_empty_is_left() -> None:
         for second in kinds:
             world = World(lambda i, effort, second=second: [(second, -2.0)])  # type: ignore[misc]
             [result] = world.guard([(SRC, first)])
-            left = faults(SRC, result.text, n_src=9, n_tgt=9, src_lang="en", tgt_lang="de")
+            left = faults(SRC, result.text, Sizes(9, 9), "en", "de")
             assert not {"loop", "empty"} & set(left), (first, second, result)
             assert (result.text == first) <= (result.note == "" or " left: " in result.note)
             assert (result.note == "") == (first == GOOD)
@@ -377,7 +377,7 @@ def test_a_model_that_goes_wrong_is_searched_again(
     assert str(first.notes[0]).startswith(fault)
     assert "searched again" in str(first.notes[0])
     assert warnings[0] == f"line 1: {first.notes[0]}"
-    left = faults(SENTENCE, first.text, n_src=9, n_tgt=first.n_tokens, src_lang="en", tgt_lang="de")
+    left = faults(SENTENCE, first.text, Sizes(9, first.n_tokens), "en", "de")
     assert left == ()
     assert (blank.text, blank.notes) == ("", ())
     assert word.text == ("dog" if favourite == "copy" else word.text)  # one word is never a copy
@@ -417,7 +417,7 @@ def test_what_was_asked_for_holds_in_the_second_search_too(obstinate: Callable[.
     [found] = translator.translate([SENTENCE], prefix="ein", exclude=["heute"], beam_size=2)
     assert found.text.startswith("ein")
     assert "heute" not in found.text.split()
-    assert not {"loop", "empty"} & set(faults(SENTENCE, found.text, n_src=9, n_tgt=9, src_lang="en", tgt_lang="de"))
+    assert not {"loop", "empty"} & set(faults(SENTENCE, found.text, Sizes(9, 9), "en", "de"))
 
 
 def test_a_part_of_a_long_line_is_named_in_its_note(obstinate: Callable[..., Translator]) -> None:
@@ -454,7 +454,7 @@ def test_the_guard_gives_the_same_in_every_batch(tiny_run: Path) -> None:
     for text, one in zip(texts, alone, strict=True):
         if one.n_parts > 1:
             continue  # each part is sound; two of them may say the same
-        left = faults(text, one.text, n_src=30, n_tgt=1, src_lang="en", tgt_lang="de")
+        left = faults(text, one.text, Sizes(30, 1), "en", "de")
         assert not {"loop", "empty"} & set(left) or one.n_parts > 1, (text, one)
         assert one.text.strip()
         assert without_runs(text, one.text) == one.text  # not even where parts meet

@@ -15,6 +15,7 @@ import torch
 import dragoman
 from dragoman.bundle import load_bundle
 from dragoman.decoding import batches
+from dragoman.decoding.request import SearchBatch
 from dragoman.errors import BundleError, ConfigError, DecodeError
 from dragoman.languages.words import has_word
 from dragoman.translation.keeping.glossary import Glossary
@@ -355,10 +356,10 @@ def test_x4_a_line_without_memory_is_blank_said_and_alone(
     want = best(translator.translate(sources))
     real = batches.beam_search
 
-    def beam_search(model: Any, src: torch.Tensor, *args: Any) -> Any:
-        if src.numel() > 16:
+    def beam_search(model: Any, batch: SearchBatch, settings: Any) -> Any:
+        if batch.src.numel() > 16:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
-        return real(model, src, *args)
+        return real(model, batch, settings)
 
     monkeypatch.setattr(batches, "beam_search", beam_search)
     failed: list[str] = []

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.decoding.cancellation import Cancellation
 from dragoman.translation.assemble import Translation, assemble
 from dragoman.translation.notes import QUIET, Events, Note
 from dragoman.translation.plan import Plan
@@ -37,16 +38,21 @@ def hard_texts(count: int, seed: int) -> list[str]:
     ]
 
 
-def together(calls: Sequence[tuple[list[str], Plan, int]], events: Events = QUIET) -> list[list[Translation]]:
+def together(
+    calls: Sequence[tuple[list[str], Plan, int]], cancellations: Sequence[Cancellation | None] = (None, None)
+) -> list[list[Translation]]:
     """What several calls get whose segments are searched for at once, by the plan of the first."""
-    ready = [segment(texts, plan, QUIET, first_number) for texts, plan, first_number in calls]
+    ready = [
+        segment(texts, plan, Events(cancellation=cancellation), first_number)
+        for (texts, plan, first_number), cancellation in zip(calls, cancellations, strict=False)
+    ]
     numbers = [len(texts) for texts, _, _ in calls]
     moved = [  # an owner is a text of all calls
         replace(each, owner=each.owner + sum(numbers[:number])) for number, own in enumerate(ready) for each in own
     ]
     chance = random.Random(1)
     order = chance.sample(range(len(moved)), len(moved))
-    results = dict(zip(order, translate_segments([moved[i] for i in order], calls[0][1], events), strict=True))
+    results = dict(zip(order, translate_segments([moved[i] for i in order], calls[0][1]), strict=True))
     found, begun = [], 0
     for (texts, plan, _), own in zip(calls, ready, strict=True):
         found.append(assemble(texts, own, [results[begun + i] for i in range(len(own))], plan))
@@ -120,34 +126,50 @@ def test_segments_of_a_call_that_nobody_waits_for_are_dropped(
     plan = translator.plan(engine=engine)
     calls = [([src for src, _ in toy_sentences(6, seed)], plan, 0) for seed in (5, 6)]
     alone = translator.translate_planned(calls[1][0], plan)
-    asked = set[int]()
-
-    def alive(owner: int) -> bool:
-        asked.add(owner)
-        return owner >= 6
-
-    dropped, kept = together(calls, Events(alive=alive))
+    cancelled = Cancellation()
+    cancelled.cancel()
+    dropped, kept = together(calls, (cancelled, Cancellation()))
     assert [(one.text, one.notes) for one in dropped] == [("", (Note("dropped", "cancelled"),))] * 6
     same(kept, alone)
-    assert asked == set(range(12))
 
 
-def test_a_text_is_dropped_by_its_index_whatever_its_parts(translator: Translator) -> None:
+def test_a_call_that_is_cancelled_while_it_is_searched_for_ends(translator: Translator) -> None:
     texts = ["the dog sees a cat", "", "the dog sees a cat " * 30, "a man"]
-    n_asked = [0] * len(texts)
+    n_asked = 0
 
-    def alive(owner: int) -> bool:
-        n_asked[owner] += 1
-        return owner != 2 or n_asked[owner] < 5
+    def is_asked() -> bool:
+        nonlocal n_asked
+        n_asked += 1
+        return n_asked > 20
 
     said: list[str] = []
-    found = translator.translate(texts, events=Events(alive=alive, warn=lambda note: said.append(str(note))))
-    want = translator.translate(texts)
-    assert (found[2].text, found[2].n_parts) == ("", want[2].n_parts)
-    assert found[2].notes == (Note("dropped", "cancelled"),)
-    assert said[-1] == "line 3: cancelled"
-    same([found[i] for i in (0, 1, 3)], [want[i] for i in (0, 1, 3)])
-    assert n_asked[1] == 0  # a blank one is not searched for
+    events = Events(cancellation=Cancellation(is_asked), warn=lambda note: said.append(str(note)))
+    found, want = translator.translate(texts, events=events), translator.translate(texts)
+    assert [one.text for one in found] == [""] * 4
+    assert [one.n_parts for one in found] == [one.n_parts for one in want]
+    assert [one.notes for one in found] == [() if not text else (Note("dropped", "cancelled"),) for text in texts]
+    assert said[-3:] == [f"line {number}: cancelled" for number in (1, 3, 4)]
+
+
+def test_the_guard_does_not_search_again_for_what_is_cancelled(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancelled, plan, handed = Cancellation(), translator.plan(protect=False), list[int]()
+    segments = segment(hard_texts(20, 3), plan, Events(cancellation=cancelled))
+    search = plan.engine.search
+
+    def counted(some: Any, *rest: Any) -> Any:
+        handed.append(sum(not each.is_cancelled for each in some))
+        result = search(some, *rest)
+        cancelled.cancel()  # when the first search is done
+        return result
+
+    monkeypatch.setattr(plan.engine, "search", counted)
+    results = translate_segments(segments, plan)
+    assert handed[0] == len(segments)
+    assert len(handed) > 1
+    assert not any(handed[1:])
+    assert all(result.hypotheses for result in results)
 
 
 def test_results_stand_beside_their_segments(translator: Translator) -> None:

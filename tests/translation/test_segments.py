@@ -217,7 +217,7 @@ def test_the_confidence_of_a_line_is_the_mean_of_its_sentences_and_a_fault_in_on
     assert said[0] != pytest.approx(said[1], abs=1e-3)
     monkeypatch.setattr(
         "dragoman.translation.segment_search.guard",
-        lambda results, segments, plan, alive: [replace(results[0], sound=False), *results[1:]],
+        lambda results, segments, plan: [replace(results[0], sound=False), *results[1:]],
     )
     [joined] = translator.translate([" ".join(texts)])
     assert joined.confidence == pytest.approx(said[1] * sizes[1] / sum(sizes), abs=1e-5)

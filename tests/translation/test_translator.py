@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.data.corpus import BOM_BYTES, Line
-from dragoman.decoding.batches import search_all
 from dragoman.errors import ConfigError, DecodeError, DragomanError
 from dragoman.translation.assemble import NOT_ALIGNED
 from dragoman.translation.notes import Events, Note
@@ -29,6 +28,7 @@ from dragoman.translation.streams import FIRST, windows
 from dragoman.translation.translator import Translation, Translator
 from echo import Echo
 from limits import LONG_S
+from searching import search_all
 
 SENTENCES = ["the dog sees a cat", "a man finds the house today", "here", "the red tree sleeps", "a big dog runs"]
 

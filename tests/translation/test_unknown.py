@@ -21,22 +21,21 @@ from dragoman.bundle import Bundle, load_bundle, save_bundle
 from dragoman.config import DecodeConfig, ModelConfig, TokenizerConfig
 from dragoman.data.shortlist import Shortlist
 from dragoman.data.tokenizer import UNK_ID, Tokenizer
-from dragoman.decoding.batches import Shortlisted, search_all
+from dragoman.decoding.batches import Shortlisted
 from dragoman.decoding.constraints import Rules, Spelling
 from dragoman.decoding.ensemble import Ensemble, Mean
-from dragoman.decoding.sampling import Sampling
+from dragoman.decoding.request import Hypothesis, Sampling, SearchSettings, Segment
 from dragoman.decoding.scoring import read_all
-from dragoman.decoding.search import Hypothesis
 from dragoman.errors import ConfigError
 from dragoman.evaluation.certify import ComparedText, compare_export, opened
 from dragoman.fast.step import FastTransformer
 from dragoman.model.build import build
 from dragoman.model.transformer import Transformer
 from dragoman.model.weights import untied
-from dragoman.toolkits.engine import SearchSettings, Segment
 from dragoman.toolkits.export import export
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.translator import Translator
+from searching import search_all
 
 CPU = torch.device("cpu")
 MARK = "\u2047"
@@ -155,14 +154,14 @@ def test_scores_stay_the_models(bundle: Bundle, sources: list[list[int]]) -> Non
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_nor_does_the_reference(bundle: Bundle, sources: list[list[int]], beam_size: int) -> None:
     params = {name: tensor.double().numpy() for name, tensor in bundle.model.state_dict().items()}
-    config, how = bundle.model.config.model_dump(), dict(bos_id=2, eos_id=3, beam_size=beam_size, max_len=9)
+    config, how = bundle.model.config.model_dump(), reference.SearchSettings(0, 2, 3, UNK_ID, beam_size)
     model = Transformer(bundle.model.config).double().eval()
     model.load_state_dict(bundle.model.state_dict())
     decode = DecodeConfig(beam_size=beam_size)
     for src in sources[:2]:
         (ours,) = search_all(model, [src], decode, CPU, longest=9)
-        assert reference.translate(params, config, src, unk_id=UNK_ID, **how)[0].ids == ours[0].ids
-        assert UNK_ID in reference.translate(params, config, src, unk_id=None, **how)[0].ids
+        assert reference.translate(params, config, src, how, 9)[0].ids == ours[0].ids
+        assert UNK_ID in reference.translate(params, config, src, how._replace(unk_id=None), 9)[0].ids
 
 
 # --- foreign searches -------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from dragoman.languages.words import has_word, in_word
 from dragoman.translation.keeping.glossary import Glossary, Match
 from dragoman.translation.notes import QUIET
 from dragoman.translation.options import TranslateOptions
-from dragoman.translation.plan import Plan
+from dragoman.translation.plan import ModelFacts, Plan
 from dragoman.translation.segments import segment
 from dragoman.translation.word_constraints import ConstraintEncoder, WordConstraints
 
@@ -35,9 +35,10 @@ def constraints(
 
 def of_texts(encoder: ConstraintEncoder, texts: list[str], **options: Any) -> list[WordConstraints | None]:
     """Those of each of some texts that are not split."""
+    facts = ModelFacts(max_tokens=100, usual_tokens=100, usual_sentences=1, least_ratio=0.0, masks=None)
     known: Any = SimpleNamespace(
         options=TranslateOptions.of(None, options), encoder=encoder, src_tokenizer=TOKENIZER, glossary=None,
-        usual_tokens=100, longest_sentence=100, usual_sentences=1, src_lang="en",
+        facts=facts, src_lang="en",
     )  # fmt: skip
     return [each.constraints for each in segment(texts, cast(Plan, known), QUIET)]
 

@@ -170,6 +170,7 @@ def _to_stdout(translator: Translator, plan: Plan, file: Path | None, output: Ou
 
 def _into_file(translator: Translator, file: Path, out: Path, show: _Rendering, restart: bool) -> None:
     """Translate a file into another, or go on with it."""
+    from dragoman.translation.assemble import LineFormat
     from dragoman.translation.resumable import lines_done
 
     def kept() -> str:
@@ -179,7 +180,7 @@ def _into_file(translator: Translator, file: Path, out: Path, show: _Rendering, 
 
     with at_ctrl_c(kept):
         n_lines = translator.translate_file(
-            file, out, show.plan, restart=restart, events=_events(file), render=show, form=show.form
+            file, out, show.plan, restart=restart, events=_events(file), form=LineFormat(show.form, show)
         )
     if has_live_line():
         say(f"{out}: {n_lines:,} lines")

@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 import sentencepiece
 
-from dragoman.config import TokenizerConfig
+from dragoman.config import SPECIAL_IDS, TokenizerConfig
 from dragoman.data.sentencepiece_check import check_model, is_of_words, is_unigram, keeps_texts
 from dragoman.data.subword_sampling import Sampler, Vocabulary
 from dragoman.errors import BundleError, ConfigError, DataError
@@ -45,7 +45,7 @@ from dragoman.options import not_among
 
 logger = logging.getLogger(__name__)
 
-PAD_ID, UNK_ID, BOS_ID, EOS_ID = 0, 1, 2, 3
+PAD_ID, UNK_ID, BOS_ID, EOS_ID = SPECIAL_IDS.pad, SPECIAL_IDS.unk, SPECIAL_IDS.bos, SPECIAL_IDS.eos
 
 MAX_LEARNING_LINES = 1_000_000
 """Maximum number of lines to learn subwords from, sampled at random; more hardly change the subwords."""

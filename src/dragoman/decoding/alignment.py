@@ -19,7 +19,7 @@ Links = tuple[tuple[int, int], ...]
 
 
 class CrossAttention:
-    """Keeps the cross-attention of each layer while a model runs; pass its ``record``."""
+    """Records the cross-attention of each layer while a model runs; pass its ``record``."""
 
     def __init__(self) -> None:
         self._weights: dict[str, Tensor] = {}
@@ -30,7 +30,7 @@ class CrossAttention:
             self._weights[name] = weights.mean(dim=1)
 
     def mean(self) -> Tensor:
-        """The last layer but one's, ``(B, T, S)``; of an ensemble the mean of its members'.
+        """Return the attention of the last layer but one, ``(B, T, S)``; of an ensemble the mean of its members'.
 
         Raises:
             DecodeError: The model attends to no source.
@@ -44,11 +44,11 @@ class CrossAttention:
 
 
 UNREAD = 0.15
-"""Attention that a source token gets at most, over all steps, where it is left out."""
+"""A source token that gets less attention than this, at every step, was left out."""
 
 
 def longest_unread(attention: Tensor) -> int:
-    """The most source tokens in a row to which no step pays attention.
+    """Return the length of the longest run of source tokens to which no step pays attention.
 
     Args:
         attention: ``(T, S)``, as ``CrossAttention.mean`` gives it for one pair.
@@ -61,9 +61,9 @@ def longest_unread(attention: Tensor) -> int:
 
 
 def word_numbers(text: str, unspaced: bool = False) -> list[int]:
-    """For each character the number of its word, from 0; -1 for spaces.
+    """Return for each character the number of its word, from 0; -1 for spaces.
 
-    Words are what stands between white space; where a language puts no spaces, each character is a word.
+    White space parts words; in a language without spaces each character is a word.
     """
     numbers = []
     n, inside = -1, False
@@ -76,7 +76,7 @@ def word_numbers(text: str, unspaced: bool = False) -> list[int]:
 
 
 def word_spans(text: str, unspaced: bool = False) -> list[tuple[int, int]]:
-    """Where each word of ``word_numbers`` begins and ends."""
+    """Return the first character of each word of ``word_numbers``, and the one after its last."""
     spans: dict[int, tuple[int, int]] = {}
     for place, number in enumerate(word_numbers(text, unspaced)):
         if number >= 0:
@@ -85,11 +85,11 @@ def word_spans(text: str, unspaced: bool = False) -> list[tuple[int, int]]:
 
 
 def token_words(pieces: Sequence[bytes | None], text: str, numbers: Sequence[int]) -> list[list[int]]:
-    """For each token the numbers of the words that it is a part of.
+    """Return for each token the numbers of the words that it is a part of.
 
     Args:
-        pieces: What each token spells (``Tokenizer.spelled``); None for an unknown token, which may spell anything.
-        text: What they spell together, without the space that stands before every text.
+        pieces: The bytes of each token (``Tokenizer.spelled``); None for an unknown token, which may spell anything.
+        text: The text that they spell together, without the space before every text.
         numbers: The word of each character of ``text`` (``word_numbers``).
     """
     data, owner = b"", []
@@ -117,7 +117,7 @@ def links(attention: Tensor, src_words: Sequence[Sequence[int]], tgt_words: Sequ
 
     Args:
         attention: ``(T, S)`` or larger: rows and columns after the tokens, those of eos, are left out.
-        src_words, tgt_words: Of each token the words it is a part of.
+        src_words, tgt_words: The words that each token is a part of.
     """
     to_src = _membership(src_words)  # (S, source words)
     to_tgt = _membership(tgt_words)  # (T, target words)
@@ -125,25 +125,25 @@ def links(attention: Tensor, src_words: Sequence[Sequence[int]], tgt_words: Sequ
         return ()
     seen = to_tgt.T @ attention[: len(tgt_words), : len(src_words)].double() @ to_src  # (target words, source words)
     best = seen.amax(dim=1, keepdim=True)
-    found = ((seen >= best * (1 - 1e-6)) & (to_tgt.sum(dim=0) > 0)[:, None] & (to_src.sum(dim=0) > 0)).nonzero()
-    return tuple(sorted((src, tgt) for tgt, src in found.tolist()))
+    linked = ((seen >= best * (1 - 1e-6)) & (to_tgt.sum(dim=0) > 0)[:, None] & (to_src.sum(dim=0) > 0)).nonzero()
+    return tuple(sorted((src, tgt) for tgt, src in linked.tolist()))
 
 
 def attention_to(attention: Tensor, of_term: Sequence[bool], tgt_words: Sequence[Sequence[int]]) -> list[float]:
-    """How much of the attention of each target word, the mean of its subwords, goes to some source tokens.
+    """Return the share of each target word's attention, the mean of its subwords, that goes to some source tokens.
 
     Args:
         attention: ``(T, S)`` or larger, as for ``links``.
-        of_term: Of each source token whether it is one of them.
-        tgt_words: Of each target token the words it is a part of.
+        of_term: True for each source token that is one of them.
+        tgt_words: The words that each target token is a part of.
     """
-    given = attention[: len(tgt_words), : len(of_term)].double() @ torch.tensor(of_term, dtype=torch.float64)  # (T,)
+    shares = attention[: len(tgt_words), : len(of_term)].double() @ torch.tensor(of_term, dtype=torch.float64)  # (T,)
     to_tgt = _membership(tgt_words)  # (T, target words)
-    return ((to_tgt.T @ given) / to_tgt.sum(dim=0).clamp_min(1e-9)).tolist()
+    return ((to_tgt.T @ shares) / to_tgt.sum(dim=0).clamp_min(1e-9)).tolist()
 
 
 def _membership(words: Sequence[Sequence[int]]) -> Tensor:
-    """``(tokens, words)``: what share of each token belongs to which word."""
+    """Return ``(tokens, words)``: the share of each token that belongs to each word."""
     n_words = 1 + max((number for numbers in words for number in numbers), default=-1)
     shares = torch.zeros(len(words), n_words, dtype=torch.float64)
     for token, numbers in enumerate(words):
@@ -151,6 +151,6 @@ def _membership(words: Sequence[Sequence[int]]) -> Tensor:
     return shares
 
 
-def pharaoh(found: Links) -> str:
-    """Links as ``0-0 1-2``: source word, target word."""
-    return " ".join(f"{src}-{tgt}" for src, tgt in found)
+def pharaoh(pairs: Links) -> str:
+    """Return links as ``0-0 1-2``: source word, target word."""
+    return " ".join(f"{src}-{tgt}" for src, tgt in pairs)

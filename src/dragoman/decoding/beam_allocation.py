@@ -1,9 +1,9 @@
 """Positive lexical constraints: phrases that a translation must contain, by dynamic beam allocation.
 
-A phrase is a run of ids. Each hypothesis knows how many of the wanted ids it has placed, and the beam is shared out
-between the numbers of placed ids (the "banks"), so that hypotheses which have begun to place phrases are not driven out
-by likelier ones that put it off (Post and Vilar, 2018, https://arxiv.org/abs/1804.06609). eos is not allowed before all
-phrases are placed, and when only just enough room is left for them nothing else is: so the result contains them.
+A phrase is a run of ids. Hypotheses that have placed equally many of the ids form a "bank", and the beam is shared out
+between the banks. So hypotheses that have begun to place phrases are not driven out by more probable ones that put it
+off (Post and Vilar, 2018, https://arxiv.org/abs/1804.06609). eos is not allowed before all phrases are placed. When
+only just enough tokens are left for them, nothing else is allowed: so the result contains them.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ Phrase = tuple[int, ...]
 
 
 class Progress(NamedTuple):
-    """How far a hypothesis is with its phrases."""
+    """The phrases of one hypothesis: those to place, and the one that it is placing."""
 
-    left: tuple[Phrase, ...]  # not placed yet, in the order they were given
-    begun: Phrase = ()  # the beginning of one of them (or of several): the ids right before the next one
+    left: tuple[Phrase, ...]  # not placed yet, in their order
+    begun: Phrase = ()  # the last ids, which begin one of these phrases (or several)
     closed: Phrase = ()  # the phrase that the last id completed
 
     @property
     def needed(self) -> int:
-        """How many ids must still be placed."""
+        """Number of ids that must still be placed."""
         return sum(map(len, self.left)) - len(self.begun)
 
     @property
     def next(self) -> list[int]:
-        """The ids that would continue a phrase, or start one."""
+        """Ids that would continue a phrase, or start one."""
         n = len(self.begun)
         return sorted({phrase[n] for phrase in self.left if phrase[:n] == self.begun})
 
 
 def advance(progress: Progress, token: int) -> Progress:
-    """Append one id. A phrase that is broken off must be begun again, where its beginning last stood."""
+    """Append one id. A phrase that is broken off must be begun again."""
     left = progress.left
     ids = (*progress.begun, token)
     for run in (ids[start:] for start in range(len(ids))):
@@ -51,10 +51,10 @@ def advance(progress: Progress, token: int) -> Progress:
 
 
 def only_next(progress: Progress, room: int) -> list[int]:
-    """The only ids that may come next if all phrases are still to find room; none where any id may.
+    """Return the only ids that may come next if all phrases are still to fit; none where any id may.
 
     Args:
-        room: How many tokens may still come, eos counted.
+        room: Number of tokens that may still come, eos counted.
     """
     if not progress.left or room - 2 >= sum(map(len, progress.left)):
         return []
@@ -63,18 +63,19 @@ def only_next(progress: Progress, room: int) -> list[int]:
 
 
 def progress_of(ids: Sequence[int], phrases: Sequence[Phrase]) -> Progress:
-    """How far ``ids`` are with ``phrases``; one that is named twice must be placed twice."""
+    """Return which ``phrases`` some ``ids`` have placed; a phrase that is named twice must be placed twice."""
     if not phrases:
         return Progress(())
     run, wanted = tuple(ids), tuple(phrases)
+    # each call recurs by one id: a long run is worked off in parts, so that none recurs deeply
     for n in range(100, len(run), 100):
-        _progress(run[:n], wanted)  # so that nothing recurs deeply
+        _progress(run[:n], wanted)
     return _progress(run, wanted)
 
 
 @lru_cache(maxsize=2**14)
 def _progress(ids: tuple[int, ...], phrases: tuple[Phrase, ...]) -> Progress:
-    """As ``progress_of``; a search asks for hypotheses that are by one id longer than those it asked for before."""
+    """Return what ``progress_of`` returns; answers are kept, as a search asks for each hypothesis with one id more."""
     return advance(_progress(ids[:-1], phrases), ids[-1]) if ids else Progress(phrases)
 
 
@@ -83,11 +84,11 @@ def share_out(
 ) -> list[tuple[float, int]]:
     """Choose which extensions of one sentence's hypotheses end and which continue.
 
-    Candidates are the ``2K`` best of all, each hypothesis's best, and each that places another wanted id. Every bank
-    gets its K / (number of banks) best; what is left of the beam goes to the best of the others.
+    Candidates are the ``2K`` best of all, each hypothesis's best, and each that places another of the ids. Every bank
+    gets its K / (number of banks) best; the other places of the beam go to the best of the others.
 
     Args:
-        totals: ``(K, V)`` log-probabilities of the extended hypotheses, -inf for what may not be.
+        totals: ``(K, V)`` log-probabilities of the extended hypotheses, -inf for tokens that may not follow.
         histories: The K hypotheses so far.
 
     Returns:

@@ -27,10 +27,10 @@ from dragoman.languages.words import in_word
 
 
 class Spelling:
-    """What each id of a vocabulary spells, as bytes, and questions about that, answered once each."""
+    """The bytes that each id of a vocabulary spells, and which ids continue or complete a text; answers are kept."""
 
     def __init__(self, spelled: Sequence[bytes], shadowed: Collection[int] = ()) -> None:
-        """Take what a ``Tokenizer`` says.
+        """Take the properties of the same names of a ``Tokenizer``.
 
         Args:
             spelled: UTF-8, perhaps a part of a character; nothing for ids that are no text.
@@ -40,25 +40,25 @@ class Spelling:
         self._answers: dict[tuple[str, bytes], list[int]] = {}
 
     def text(self, ids: Sequence[int]) -> bytes:
-        """The bytes of some ids, one after the other."""
+        """Return the bytes of some ids, one after the other."""
         return b"".join(self.spelled[i] for i in ids)
 
-    def along(self, rest: bytes) -> list[int]:
-        """Ids that spell the beginning of ``rest``, or all of it and more."""
-        found = self._find("along", rest, lambda piece: rest.startswith(piece) or piece.startswith(rest))
-        return [i for i in found if i not in self._shadowed]
+    def along(self, text: bytes) -> list[int]:
+        """Return ids that spell the beginning of ``text``, or all of it and more."""
+        ids = self._find("along", text, lambda piece: text.startswith(piece) or piece.startswith(text))
+        return [i for i in ids if i not in self._shadowed]
 
-    def closing(self, rest: bytes) -> list[int]:
-        """Ids that spell ``rest`` and then end, or continue with what is not part of a word that ``rest`` ends in."""
-        inside = in_word(_last(rest))
+    def closing(self, end: bytes) -> list[int]:
+        """Return ids that spell ``end`` and stop there, or go on outside the word that ``end`` ends in."""
+        inside = in_word(_last(end))
         return self._find(
             "closing",
-            rest,
-            lambda piece: piece.startswith(rest) and not (inside and in_word(_first(piece[len(rest) :]))),
+            end,
+            lambda piece: piece.startswith(end) and not (inside and in_word(_first(piece[len(end) :]))),
         )
 
     def holding(self, word: bytes) -> list[int]:
-        """Ids that have ``word`` inside, by itself, after something else."""
+        """Return ids that have ``word`` inside, as a word of its own, after other text."""
         inside = in_word(_first(word))
 
         def holds(piece: bytes) -> bool:
@@ -69,23 +69,23 @@ class Spelling:
         return self._find("holding", word, holds)
 
     def gluing(self) -> list[int]:
-        """Ids that would continue a word: they begin in one, or with a part of a character."""
+        """Return ids that would continue a word: they begin with a letter of it, or with a part of a character."""
         return self._find("gluing", b"", lambda piece: in_word(_first(piece)) or (piece[0] > 127 and not _first(piece)))
 
     def _find(self, question: str, about: bytes, wanted: Callable[[bytes], bool]) -> list[int]:
         if (question, about) not in self._answers:
-            found = [i for i, piece in enumerate(self.spelled) if piece and wanted(piece)]
-            self._answers[question, about] = found
+            ids = [i for i, piece in enumerate(self.spelled) if piece and wanted(piece)]
+            self._answers[question, about] = ids
         return self._answers[question, about]
 
 
 def _first(text: bytes) -> str:
-    """The first character, nothing where there is none or only a part of one."""
+    """Return the first character; nothing for an empty text and for a part of a character."""
     return text[:4].decode("utf-8", "ignore")[:1] if text[:1].isascii() or text[0] >= 0xC0 else ""
 
 
 def _last(text: bytes) -> str:
-    """The last whole character, nothing where there is none."""
+    """Return the last whole character; nothing if there is none."""
     return text[-4:].decode("utf-8", "ignore")[-1:]
 
 
@@ -102,51 +102,52 @@ class Rules(NamedTuple):
 
     @property
     def are_none(self) -> bool:
-        """Whether decoding is unconstrained."""
+        """True if decoding is unconstrained."""
         return not (self.prefix or self.include or self.exclude or self.no_repeat_ngram or self.min_tokens
                     or self.ids)  # fmt: skip
 
     @property
     def room(self) -> int:
-        """The number of tokens that the prefix and the words may need."""
+        """Most tokens that the prefix and the words may need."""
         return len(self.ids) + len(self.prefix) + sum(map(len, self.include))
 
 
 def restrict(
-    log_p: Tensor, histories: Sequence[Sequence[int]], rules: Sequence[Rules], rooms: Sequence[int], eos_id: int
+    log_p: Tensor, histories: Sequence[Sequence[int]], rules: Sequence[Rules | None], rooms: Sequence[int], eos_id: int
 ) -> None:
     """Put -inf, in place, where a rule forbids a token.
 
     Args:
         log_p: ``(R, V)`` log-probabilities of the next token of R hypotheses.
         histories: Their ids so far, without bos.
-        rules: Of their sentences.
-        rooms: How many tokens each may still get, this one and eos counted; at 1 only eos may come, and does.
+        rules: Constraints of their sentences.
+        rooms: Number of tokens that each may still get, this one and eos counted; at 1 only eos may come, and does.
     """
     for row, (ids, rule, room) in enumerate(zip(histories, rules, rooms, strict=True)):
-        if room <= 1 or rule.are_none:
+        if room <= 1 or rule is None or rule.are_none:
             continue
         only, never = following(ids, rule, room, eos_id)
         if only:
             index = torch.tensor(only, device=log_p.device)
-            kept = log_p[row, index]
+            allowed = log_p[row, index]
             log_p[row] = -torch.inf
-            log_p[row, index] = kept
+            log_p[row, index] = allowed
         elif never:
             log_p[row, torch.tensor(never, device=log_p.device)] = -torch.inf
 
 
 def following(ids: Sequence[int], rules: Rules, room: int, eos_id: int) -> tuple[list[int], list[int]]:
-    """The only ids that may follow (none: any may), and ids that may not."""
+    """Return the only ids that may follow (none: any may), and ids that may not."""
     if len(ids) < len(rules.ids):
         return [rules.ids[len(ids)]], []
     text = rules.spelling.text(ids)
     in_prefix = len(text) < len(rules.prefix)
     banned = {i for word in rules.exclude for i in completing(text, word, rules.spelling)}
-    if in_prefix:  # which is kept whatever it says; what goes beyond it must not complete a word that is excluded
-        rest = rules.prefix[len(text) :]
-        along = rules.spelling.along(rest)
-        free = [i for i in along if i not in banned or len(rules.spelling.spelled[i]) <= len(rest)]
+    if in_prefix:
+        # the prefix is kept even if it has an excluded word; a piece that goes beyond it must not complete one
+        missing = rules.prefix[len(text) :]
+        along = rules.spelling.along(missing)
+        free = [i for i in along if i not in banned or len(rules.spelling.spelled[i]) <= len(missing)]
         return free or along, []
     phrases = progress_of(ids, rules.include)
     if only := only_next(phrases, room):
@@ -162,7 +163,7 @@ def following(ids: Sequence[int], rules: Rules, room: int, eos_id: int) -> tuple
 
 
 def repeating(ids: Sequence[int], n: int) -> list[int]:
-    """Ids that would make the last ``n`` a run that ``ids`` has already (https://arxiv.org/abs/1705.04304)."""
+    """Return ids that would repeat an n-gram of ``ids`` (https://arxiv.org/abs/1705.04304)."""
     if n < 1 or len(ids) < n:
         return []
     last = tuple(ids[len(ids) - n + 1 :])
@@ -170,10 +171,10 @@ def repeating(ids: Sequence[int], n: int) -> list[int]:
 
 
 def completing(text: bytes, word: bytes, spelling: Spelling) -> list[int]:
-    """Ids that would complete ``word`` after ``text``, where it stands by itself."""
-    found = list(spelling.holding(word))
-    for n in range(min(len(word) - 1, len(text)) + 1):  # so much of the word is there
+    """Return ids that would complete ``word`` after ``text``, as a word of its own."""
+    ids = list(spelling.holding(word))
+    for n in range(min(len(word) - 1, len(text)) + 1):  # bytes of the word that the text ends in
         before = text[: len(text) - n]
         if text.endswith(word[:n]) and not (in_word(_first(word)) and in_word(_last(before))):
-            found += spelling.closing(word[n:])
-    return found
+            ids += spelling.closing(word[n:])
+    return ids

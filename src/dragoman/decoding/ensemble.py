@@ -26,7 +26,7 @@ class Mean(NamedTuple):
     members: tuple[Any, ...]
 
     def narrowed(self, ids: Tensor, own: Tensor) -> Mean:
-        """Each member with a part of the vocabulary: see ``FastTransformer``."""
+        """Return the ensemble with a part of the vocabulary: see ``FastTransformer``."""
         return Mean(tuple(member.narrowed(ids, own) for member in self.members))
 
     def start(self, src: Tensor) -> EnsembleState:
@@ -35,8 +35,8 @@ class Mean(NamedTuple):
 
     def step(self, state: EnsembleState, last_ids: Tensor) -> tuple[Tensor, EnsembleState]:
         """Append a token to each row: log-probabilities ``(B, V)`` and the next state."""
-        found = [member.step(one, last_ids) for member, one in zip(self.members, state.states, strict=True)]
-        return mean_probability([logits for logits, _ in found]), EnsembleState(tuple(next_ for _, next_ in found))
+        steps = [member.step(own, last_ids) for member, own in zip(self.members, state.states, strict=True)]
+        return mean_probability([logits for logits, _ in steps]), EnsembleState(tuple(next_ for _, next_ in steps))
 
 
 class Ensemble(nn.Module):
@@ -58,7 +58,7 @@ class Ensemble(nn.Module):
         return Mean(tuple(self.members)).step(state, last_ids)
 
     def forward(self, src: Tensor, tgt_in: Tensor, record: Callable[[str, Tensor], None] | None = None) -> Tensor:
-        """Log-probabilities ``(B, T, V)``; ``record`` gets each member's attentions under ``members.I.``."""
+        """Return log-probabilities ``(B, T, V)``; ``record`` gets each member's attentions under ``members.I.``."""
 
         def named(i: int) -> Callable[[str, Tensor], None] | None:
             return None if record is None else lambda name, weights: record(f"members.{i}.{name}", weights)
@@ -67,6 +67,6 @@ class Ensemble(nn.Module):
 
 
 def mean_probability(logits: Sequence[Tensor]) -> Tensor:
-    """``log(mean(softmax(logits)))``, each ``(..., V)``."""
-    precise = [each.float() if each.dtype.itemsize < 4 else each for each in logits]
-    return torch.stack([each.log_softmax(dim=-1) for each in precise]).logsumexp(dim=0) - math.log(len(logits))
+    """Return ``log(mean(softmax(logits)))``, each ``(..., V)``."""
+    precise = [tensor.float() if tensor.dtype.itemsize < 4 else tensor for tensor in logits]
+    return torch.stack([tensor.log_softmax(dim=-1) for tensor in precise]).logsumexp(dim=0) - math.log(len(logits))

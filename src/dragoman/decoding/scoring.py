@@ -1,5 +1,8 @@
 """Given translations read by the model, all tokens at once: their probabilities, and what was attended to.
 
+    (read,) = read_all(model, [([17, 4, 9], [5, 8])], device)      # None if it ran out of memory
+    print(read.log_prob)                                           # nats
+
 This is teacher forcing: each token's probability is the one that a search would see after the tokens before it.
 """
 
@@ -11,82 +14,72 @@ from typing import NamedTuple, Protocol, TypeVar
 import torch
 from torch import Tensor
 
+from dragoman.config import SPECIAL_IDS
 from dragoman.decoding.alignment import CrossAttention
-from dragoman.decoding.batches import length_batches, padded, report_lost, run_halving
-from dragoman.decoding.search import DEFAULT, NOT_FINITE, Specials
+from dragoman.decoding.batches import length_batches, padded, run_halving
+from dragoman.decoding.request import Progress
+from dragoman.decoding.search import NOT_FINITE
 from dragoman.errors import DecodeError
 
 T = TypeVar("T")
+
+Pair = tuple[Sequence[int], Sequence[int]]
+"""Ids of a source and a translation, without bos and eos."""
 
 
 class Reader(Protocol):
     """All that scoring knows of a model."""
 
     def __call__(self, src: Tensor, tgt_in: Tensor, record: Callable[[str, Tensor], None] | None = None) -> Tensor:
-        """Logits ``(B, T, V)`` of ``src`` (B, S) and ``tgt_in`` (B, T), both padded."""
+        """Return logits ``(B, T, V)`` of ``src`` (B, S) and ``tgt_in`` (B, T), both padded."""
         ...
 
 
 class Read(NamedTuple):
     """One given translation as the model sees it."""
 
-    log_probs: list[float]  # of each token in nats, eos last
+    log_probs: list[float]  # nats of each token, eos last
     attention: Tensor | None  # (T, S), both with eos, on the CPU: see ``CrossAttention``; None: not asked for
 
     @property
     def log_prob(self) -> float:
-        """Of the whole."""
+        """Log-probability of the whole translation in nats."""
         return sum(self.log_probs)
 
 
 def read_all(
     model: Reader,
-    pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
+    pairs: Sequence[Pair],
     device: torch.device,
     batch_tokens: int = 4096,
     *,
     attention: bool = False,
-    specials: Specials = DEFAULT,
-    progress: Callable[[int, int, str], object] | None = None,
-    failed: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> list[Read | None]:
-    """Score pairs of sources and translations (forced decoding), as ids without bos and eos.
+    """Score pairs of sources and translations (forced decoding).
 
     Args:
         batch_tokens: Rows x longest side of one batch.
         attention: Also return cross-attention.
-        failed: Called with the index of each pair that ran out of memory even alone; its result is None.
 
     Returns:
-        One for each pair, in order.
+        One for each pair, in order; None for a pair that ran out of memory even alone.
 
     Raises:
-        DecodeError: A pair ran out of memory even alone (raised after the others, unless ``failed`` is given); or the
-            model's scores are not finite.
+        DecodeError: The model's scores are not finite.
     """
-    return _in_batches(
-        pairs, batch_tokens, lambda batch: _read(model, batch, device, attention, specials), progress, failed
-    )
+    return _in_batches(pairs, batch_tokens, lambda batch: _read(model, batch, device, attention), progress)
 
 
 def attend_all(
-    model: Reader,
-    pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
-    device: torch.device,
-    batch_tokens: int = 4096,
-    *,
-    specials: Specials = DEFAULT,
-    failed: Callable[[int], None] | None = None,
+    model: Reader, pairs: Sequence[Pair], device: torch.device, batch_tokens: int = 4096
 ) -> list[Tensor | None]:
-    """The cross-attention that ``read_all`` returns, where no probabilities are wanted.
+    """Return the cross-attention that ``read_all`` returns, without the probabilities.
 
-    What a Transformer predicts is not computed then: a product over the whole vocabulary, and its softmax.
-
-    Args:
-        failed: As of ``read_all``.
+    A Transformer then leaves out its predictions: a product over the whole vocabulary, and its softmax.
 
     Returns:
-        ``(T, S)`` for each pair, in order, both with eos, on the CPU.
+        ``(T, S)`` for each pair, in order, both with eos, on the CPU; None for a pair that ran out of memory.
 
     Raises:
         DecodeError: As ``read_all``.
@@ -94,51 +87,49 @@ def attend_all(
     features = getattr(model, "features", model)
 
     @torch.inference_mode()
-    def attend(batch: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[Tensor]:
-        src, tgt_in = _both_sides(batch, device, specials)
+    def attend(batch: Sequence[Pair]) -> list[Tensor]:
+        src, tgt_in = _both_sides(batch, device)
         cross = CrossAttention()
         features(src, tgt_in, record=cross.record)
-        found = cross.mean()
-        if not bool(found.isfinite().all()):
+        attention = cross.mean()
+        if not bool(attention.isfinite().all()):
             raise DecodeError(NOT_FINITE)
-        return _rows(found, batch)
+        return _rows(attention, batch)
 
-    return _in_batches(pairs, batch_tokens, attend, None, failed)
+    return _in_batches(pairs, batch_tokens, attend)
 
 
 def _in_batches(
-    pairs: Sequence[tuple[Sequence[int], Sequence[int]]], batch_tokens: int,
-    read: Callable[[list[tuple[Sequence[int], Sequence[int]]]], Sequence[T]],
-    progress: Callable[[int, int, str], object] | None, failed: Callable[[int], None] | None,
-) -> list[T | None]:  # fmt: skip
-    """What ``read`` makes of each pair, read beside others of like length, as many as memory has room for."""
-    found: list[T | None] = [None] * len(pairs)
+    pairs: Sequence[Pair],
+    batch_tokens: int,
+    read: Callable[[list[Pair]], Sequence[T]],
+    progress: Progress | None = None,
+) -> list[T | None]:
+    """Return what ``read`` makes of each pair; pairs of like length are read together, as many as memory holds."""
+    results: list[T | None] = [None] * len(pairs)
 
     def run(batch: list[int]) -> None:
         for i, result in zip(batch, read([pairs[i] for i in batch]), strict=True):
-            found[i] = result
+            results[i] = result
 
-    lost: list[int] = []
     done = 0
     for batch in length_batches([max(len(src), len(tgt)) + 1 for src, tgt in pairs], batch_tokens):
-        lost += run_halving(batch, run)
+        run_halving(batch, run)
         done += len(batch)
         if progress is not None:
             progress(done, len(pairs), "pairs read")
-    report_lost(lost, failed, "pair")
-    return found
+    return results
 
 
-def _both_sides(
-    pairs: Sequence[tuple[Sequence[int], Sequence[int]]], device: torch.device, specials: Specials
-) -> tuple[Tensor, Tensor]:
-    """``src`` (B, S), eos last, and ``tgt_in`` (B, T), bos first."""
-    src = padded([[*ids, specials.eos_id] for ids, _ in pairs], specials.pad_id, device)
-    return src, padded([[specials.bos_id, *ids] for _, ids in pairs], specials.pad_id, device)
+def _both_sides(pairs: Sequence[Pair], device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return ``src`` (B, S), eos last, and ``tgt_in`` (B, T), bos first."""
+    special = SPECIAL_IDS
+    src = padded([[*ids, special.eos] for ids, _ in pairs], special.pad, device)
+    return src, padded([[special.bos, *ids] for _, ids in pairs], special.pad, device)
 
 
-def _rows(attention: Tensor, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[Tensor]:
-    """Each pair's part of ``(B, T, S)``, without padding, on the CPU."""
+def _rows(attention: Tensor, pairs: Sequence[Pair]) -> list[Tensor]:
+    """Return each pair's part of ``(B, T, S)``, without padding, on the CPU."""
     return [
         attention[row, : len(tgt_ids) + 1, : len(src_ids) + 1].float().cpu()
         for row, (src_ids, tgt_ids) in enumerate(pairs)
@@ -146,21 +137,15 @@ def _rows(attention: Tensor, pairs: Sequence[tuple[Sequence[int], Sequence[int]]
 
 
 @torch.inference_mode()
-def _read(
-    model: Reader,
-    pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
-    device: torch.device,
-    attention: bool,
-    specials: Specials,
-) -> list[Read]:
-    src, tgt_in = _both_sides(pairs, device, specials)
-    tgt_out = padded([[*ids, specials.eos_id] for _, ids in pairs], specials.pad_id, device)  # (B, T)
+def _read(model: Reader, pairs: Sequence[Pair], device: torch.device, attention: bool) -> list[Read]:
+    src, tgt_in = _both_sides(pairs, device)
+    tgt_out = padded([[*ids, SPECIAL_IDS.eos] for _, ids in pairs], SPECIAL_IDS.pad, device)  # (B, T)
     cross = CrossAttention()
     logits = model(src, tgt_in, record=cross.record if attention else None)
     precise = logits.float() if logits.dtype.itemsize < 4 else logits
     log_p = precise.log_softmax(dim=-1).gather(2, tgt_out[:, :, None])[:, :, 0]  # (B, T)
     if not bool(log_p.isfinite().all()):
         raise DecodeError(NOT_FINITE)
-    rows = log_p.tolist()
-    seen = _rows(cross.mean(), pairs) if attention else [None] * len(pairs)
-    return [Read(row[: len(ids) + 1], one) for row, (_, ids), one in zip(rows, pairs, seen, strict=True)]
+    attentions = _rows(cross.mean(), pairs) if attention else [None] * len(pairs)
+    rows = zip(log_p.tolist(), pairs, attentions, strict=True)
+    return [Read(row[: len(ids) + 1], weights) for row, (_, ids), weights in rows]

@@ -30,19 +30,19 @@ Result = TypeVar("Result")
 logger = logging.getLogger(__name__)
 
 PR_SET_PDEATHSIG = 1
-"""Of prctl (https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html): a child ends with its parent."""
+"""Option of prctl that ends a child with its parent (https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html)."""
 
 _LIBC: Any = ctypes.CDLL(None) if sys.platform == "linux" else None  # loaded before a fork
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 BYSTANDERS = ("read-ahead", "ticker")
-"""Threads of ours (``translation/streams.py``, ``progress.py``) that read text or show how far we are: they hold no
-lock that a search would want."""
+"""Threads of ours that read text (``translation/streams.py``) or show progress (``progress.py``). They hold no lock
+that a search needs."""
 
 
 def checked_workers(workers: int) -> int:
-    """The number of batches searched at a time.
+    """Return the number of batches searched at a time.
 
     Raises:
         ConfigError: It is less than 1.
@@ -53,17 +53,17 @@ def checked_workers(workers: int) -> int:
 
 
 def run_jobs(jobs: Sequence[Callable[[], Result]], workers: int, processes: bool = False) -> Iterator[Result]:
-    """Run jobs, several at a time; yields what they return, in order.
+    """Run jobs, several at a time; yield their results, in order.
 
     Args:
-        jobs: A single job, or all of a single worker, run here, with as many cores as torch has been given.
-        workers: How many at a time, with a core each.
-        processes: Run them in processes where that is safe (see ``_may_fork``): what they return can be pickled, and
-            they change nothing that is looked at later.
+        jobs: A single job, or all jobs of a single worker, run in this thread with as many cores as torch has.
+        workers: Number of jobs at a time, with a core each.
+        processes: Run them in processes where that is safe (see ``_may_fork``). Their results must bear to be pickled,
+            and they must change nothing that is read later.
 
     Raises:
         ConfigError: ``workers`` is less than 1.
-        Exception: Whatever a job raises; those not yet begun are left.
+        Exception: The error of a job; jobs that have not begun are left out.
     """
     n_workers = min(checked_workers(workers), len(jobs))
     if n_workers < 2:
@@ -75,18 +75,18 @@ def run_jobs(jobs: Sequence[Callable[[], Result]], workers: int, processes: bool
 
 
 def _may_fork() -> bool:
-    """Whether a child of this process can count on what it inherits.
+    """Return True if this process can be forked safely.
 
     A lock that another thread holds at that moment stays locked in the child for ever: that of oneDNN's compiled
-    products, for one. So a program that has threads of its own is not forked, whatever they do; nor is one on a system
-    whose libraries do not survive it (https://docs.python.org/3/library/os.html#os.fork).
+    products, for example. So a program that has threads of its own is not forked, whatever they do. Neither is one on a
+    system whose libraries do not survive a fork (https://docs.python.org/3/library/os.html#os.fork).
     """
     own = {thread for thread in threading.enumerate() if thread.name not in BYSTANDERS}
     return sys.platform == "linux" and own == {threading.main_thread()} == {threading.current_thread()}
 
 
 class _Child:
-    """A forked process that does jobs by their number; ``job`` is the one that it has, None when it has none."""
+    """A forked process that does jobs by their number; ``job`` is its present one, None if it is idle."""
 
     def __init__(self, jobs: Sequence[Callable[[], Any]]) -> None:
         """Fork.
@@ -97,7 +97,8 @@ class _Child:
         self.connection, its_end = Pipe()
         self.job: int | None = None
         self.pid, parent = 0, os.getpid()
-        kept = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)  # or the child might be told before it is one
+        # blocked until the child handles signals by itself
+        unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)  # of other threads: see _may_fork
@@ -105,21 +106,21 @@ class _Child:
             if not self.pid:
                 _serve(jobs, its_end, parent)
             its_end.close()
-            signal.pthread_sigmask(signal.SIG_SETMASK, kept)  # what came meanwhile is raised here
+            signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)  # a signal that came meanwhile is raised here
         except BaseException:
-            signal.pthread_sigmask(signal.SIG_SETMASK, kept)
+            signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
             if self.pid:
                 self.end()
             raise
 
     def begin(self, job: int) -> None:
-        """Give it a job; that it is dead ``answer`` tells."""
+        """Give it a job; if it is dead, ``answer`` raises."""
         self.job = job
         with contextlib.suppress(OSError):
             self.connection.send(job)
 
     def answer(self) -> tuple[bool, Any]:
-        """Whether it has done its job, and what that returned; or the error, as text.
+        """Return True and the result of its job; or False and the error, as text.
 
         Raises:
             EOFError, OSError: It is dead.
@@ -138,28 +139,28 @@ class _Child:
 
 
 def _serve(jobs: Sequence[Callable[[], Any]], connection: Connection, parent: int) -> Never:
-    """What a child does until its parent ends it, or is gone."""
+    """Do jobs in a child, until its parent ends it or is gone."""
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle, which ends its children
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
         _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it had gone by then
+        if os.getppid() != parent:  # the parent ended before prctl
             os._exit(0)
         own = (0, 1, 2, connection.fileno())
         for file in {int(path.name) for path in Path("/proc/self/fd").iterdir()}.difference(own):
             with contextlib.suppress(OSError):
-                os.close(file)  # it is the parent's: held open it would hold the parent's locks
-        gc.freeze()  # what the parent has thrown away is not the child's to finish
-        torch.set_num_threads(1)  # the threads of the parent's pool are not there
+                os.close(file)  # the parent's: an open file would hold the parent's locks
+        gc.freeze()  # objects that the parent has thrown away are not finalised here
+        torch.set_num_threads(1)  # a fork has none of the threads of the parent's pool
         while True:
             job = connection.recv()
             try:
                 connection.send((True, jobs[job]()))
-            except Exception as error:  # done again by the parent, so that it is raised where it can be handled
+            except Exception as error:  # the parent does the job again, so the error is raised where it can be handled
                 connection.send((False, repr(error)))
     finally:
-        os._exit(0)  # nothing that the parent will do at its end is done here
+        os._exit(0)  # without the parent's handlers of exit
 
 
 def _by_processes(jobs: Sequence[Callable[[], Result]], n_workers: int) -> Iterator[Result]:
@@ -172,7 +173,7 @@ def _by_processes(jobs: Sequence[Callable[[], Result]], n_workers: int) -> Itera
             child.begin(job)
 
     try:
-        with contextlib.suppress(OSError):  # no room: fewer
+        with contextlib.suppress(OSError):  # no memory for another process: fewer
             for _ in range(n_workers):
                 children.append(_Child(jobs))
         for child in children:
@@ -187,7 +188,7 @@ def _by_processes(jobs: Sequence[Callable[[], Result]], n_workers: int) -> Itera
 
 
 def _collect(children: list[_Child], results: dict[int, Any], give: Callable[[_Child], None]) -> None:
-    """Wait for results; a child that is dead is forgotten, and its job is the parent's."""
+    """Wait for results; the parent does the job of a child that is dead."""
     at_work = {child.connection: child for child in children if child.job is not None}
     for connection in wait(list(at_work)):
         child = at_work[cast("Connection", connection)]
@@ -215,16 +216,17 @@ def _by_threads(jobs: Sequence[Callable[[], Result]], n_workers: int) -> Iterato
 
     pool = ThreadPoolExecutor(n_workers, "search", take_one_core)
     try:
-        with _STARTING:  # the number is a thread's own, but one that begins is given what was set last, by whomever
-            n_threads = torch.get_num_threads()  # this one may have begun just now
-            found = pool.map(lambda job: job(), jobs)
+        # each thread has its own number of cores, but a new thread begins with the number that any thread set last
+        with _STARTING:
+            n_threads = torch.get_num_threads()
+            results = pool.map(lambda job: job(), jobs)
             ready.wait()
             torch.set_num_threads(n_threads)
-        yield from found
+        yield from results
     finally:
         ready.abort()
         pool.shutdown(cancel_futures=True)
 
 
 _STARTING = threading.Lock()
-"""Held while workers begin, when a thread of another caller would be given their number of cores."""
+"""Held while workers begin, when a thread of another caller would begin with their number of cores."""

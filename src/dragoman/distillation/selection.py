@@ -91,7 +91,7 @@ def _left_out(chunk: Sequence[str], plan: Plan, language: Language, seen: Digest
         DAMAGED: ["\ufffd" in line for line in chunk],  # bytes that were no text
         HELD_OUT: unwanted.known(chunk).tolist(),
         REPEATED: seen.add(chunk).tolist(),
-        TOO_LONG: [len(one) > plan.max_tokens for one in ids],
+        TOO_LONG: [len(one) > plan.facts.max_tokens for one in ids],
         UNKNOWN: unreadable(ids, plan.src_tokenizer),
         OTHER_LANGUAGE: language.others(chunk),
     }

@@ -23,6 +23,7 @@ from dragoman.files import whole_file, write_text
 from dragoman.languages.codes import language_of, primary
 from dragoman.languages.stopwords import main_language, words_of
 from dragoman.progress import Ticker
+from dragoman.translation.assemble import LineFormat
 from dragoman.translation.filters import BLANK, SAMPLE, Language, Made, least_score, read_rendered, rendered, unfit
 from dragoman.translation.language_pairs import Langs, LanguagePairs
 from dragoman.translation.notes import Events, Note
@@ -127,7 +128,7 @@ def translate_text(
 
     try:
         translator.translate_file(
-            src, out, plan, render=rendered, form=FORM, events=Events(progress=progress, warn=listen)
+            src, out, plan, form=LineFormat(FORM, rendered), events=Events(progress=progress, warn=listen)
         )
     except DecodeError:
         if not lost:

@@ -285,7 +285,7 @@ def opened(translator: Translator, folder: Path) -> tuple[Compared, str, dict[st
         return Page(folder if folder.is_file() else folder / NAME), "float32", facts
     if kind == "onnx":
         config = translator.bundle.model.config
-        return Onnx(folder, quantization, config, config.n_positions), quantization, facts
+        return Onnx(folder, quantization, config), quantization, facts
     return HuggingFace(folder, translator.device), quantization, facts
 
 

@@ -17,7 +17,7 @@ from dragoman.data.noise import with_insert, with_typos, without_final_mark, wor
 from dragoman.evaluation.metrics import bleu, chrf
 from dragoman.languages.known import is_unspaced
 from dragoman.translation.assemble import Translation
-from dragoman.translation.faults import FAULTS, faults
+from dragoman.translation.faults import FAULTS, Sizes, faults
 
 LONG_LINE = 2000
 SEED = 1
@@ -128,12 +128,7 @@ def measure(
     """
     hyps = [translation.text for translation in found]
     asked = [i for i, src in enumerate(variant.sources) if src.strip()]
-    wrong = [
-        faults(
-            variant.sources[i], hyps[i], n_src=n_src[i], n_tgt=found[i].n_tokens, src_lang=src_lang, tgt_lang=tgt_lang
-        )
-        for i in asked
-    ]
+    wrong = [faults(variant.sources[i], hyps[i], Sizes(n_src[i], found[i].n_tokens), src_lang, tgt_lang) for i in asked]
     refs, share = variant.references, 100 / max(1, len(asked))
     by_bleu = None if refs is None else bleu(hyps, refs, tgt_lang).value
     by_chrf = None if refs is None else chrf(hyps, refs).value

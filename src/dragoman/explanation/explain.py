@@ -19,6 +19,7 @@ from dragoman.data.tokenizer import BOS_ID, EOS_ID, Tokenizer
 from dragoman.decoding.batches import search_all
 from dragoman.decoding.constraints import Rules, Spelling
 from dragoman.decoding.ensemble import Ensemble
+from dragoman.decoding.request import SearchSettings, Segment
 from dragoman.errors import ConfigError, DecodeError
 from dragoman.explanation.outputs import write
 from dragoman.explanation.page import page
@@ -135,8 +136,10 @@ def _searched(translator: Translator, ids: list[int], prefix: Sequence[int]) -> 
         raise DecodeError(f"a prefix of {len(beginning):,} tokens is too long: at most {translator.max_tokens:,}")
     if is_complete:
         return beginning
-    rules = [Rules(Spelling(tokenizer.spelled), ids=tuple(beginning))] if beginning else None
-    return list(search_all(translator.model, [ids], translator.config.decode, translator.device, rules=rules)[0][0].ids)
+    rules = Rules(Spelling(tokenizer.spelled), ids=tuple(beginning)) if beginning else None
+    settings = SearchSettings(decode=translator.config.decode)
+    result = search_all(translator.model, [Segment(ids=ids, rules=rules)], settings, translator.device)
+    return list(result.complete()[0][0].ids)
 
 
 def _model_facts(translator: Translator) -> dict[str, Any]:

@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from dragoman.decoding.cancellation import Cancellation
 from dragoman.errors import ServeError
 from dragoman.serving.refusals import BusyError
-from dragoman.translation.notes import Events
 from dragoman.translation.plan import Plan
 from dragoman.translation.segment_search import translate_segments
 from dragoman.translation.segments import SegmentResult, TextSegment
@@ -40,7 +40,7 @@ wait for its end, and its beams need the memory."""
 
 
 class Ticket:
-    """One request: what of it waits, and what was found so far."""
+    """One request: its sentences that wait, and the results so far."""
 
     def __init__(
         self, plan: Plan, segments: Sequence[TextSegment],
@@ -50,12 +50,16 @@ class Ticket:
         self.plan, self.on_found = plan, on_found
         self.found: Future[list[SegmentResult]] = Future()
         """All results, once they are there; an exception: what went wrong."""
-        self.gone = False  # nobody waits for it any more
-        self.waiting = deque(_Job(i, segment, self) for i, segment in enumerate(segments))
+        self.cancellation = Cancellation()  # cancelled once nobody waits for the request
+        self.waiting = deque(_Job(i, self._own(segment), self) for i, segment in enumerate(segments))
         self._results: list[SegmentResult | None] = [None] * len(segments)
         self._n_left = len(segments)
         if not segments:
             self.found.set_result([])
+
+    def _own(self, segment: TextSegment) -> TextSegment:
+        """Return a segment that leaves its search when this request is cancelled."""
+        return replace(segment, search=replace(segment.search, cancellation=self.cancellation))
 
     def take(self, i: int, result: SegmentResult) -> None:
         """Keep a sentence's result; with the last one the request is done."""
@@ -87,13 +91,13 @@ class _Job:
 
     @property
     def n_tokens(self) -> int:
-        """What it counts for in a batch: its source with eos."""
+        """Number of tokens of its source, eos counted."""
         return len(self.segment.search.ids) + 1
 
 
 @dataclass
 class Statistics:
-    """What the batcher has done, for the metrics; read without a lock."""
+    """Counts of the batcher's work, for the metrics; read without a lock."""
 
     batches: int = 0
     sentences: int = 0
@@ -163,7 +167,7 @@ class Batcher:
 
     @property
     def expected_wait_s(self) -> float:
-        """How long what is in the queue will take, at the speed seen so far."""
+        """Seconds that the sentences in the queue will take, at the speed seen so far."""
         speed = self._tokens_per_s * len(self._owners)
         return self._tokens_waiting / speed if speed else 0.0
 
@@ -178,7 +182,7 @@ class Batcher:
     def forget(self, ticket: Ticket) -> None:
         """Drop what is left of a request: what waits goes at once, what is being searched for at the next step."""
         with self._changed:
-            ticket.gone = True
+            ticket.cancellation.cancel()
             if ticket.waiting:
                 self._tickets.remove(ticket)
             self._n_waiting -= len(ticket.waiting)
@@ -202,7 +206,7 @@ class Batcher:
             left = list(self._tickets)
             self._tickets.clear()
         for ticket in left:
-            ticket.gone = True
+            ticket.cancellation.cancel()
             ticket.fail(ServeError("the server has shut down"))
         return not left and not any(thread.is_alive() for thread in self._owners)
 
@@ -277,10 +281,8 @@ class Batcher:
 
     def _search(self, jobs: Sequence[_Job]) -> None:
         """Search for a batch and hand out what was found."""
-        segments = [replace(job.segment, owner=i) for i, job in enumerate(jobs)]
-        events = Events(alive=lambda i: not jobs[i].ticket.gone)
         try:
-            results = translate_segments(segments, jobs[0].ticket.plan, events)
+            results = translate_segments([job.segment for job in jobs], jobs[0].ticket.plan)
         except BaseException as error:
             for job in jobs:
                 job.ticket.fail(error)
@@ -294,7 +296,7 @@ class Batcher:
             self._n_running -= len(jobs)
             self.done.batches += 1
             self.done.sentences += len(jobs)
-            self.done.dropped += sum(job.ticket.gone for job in jobs)
+            self.done.dropped += sum(job.ticket.cancellation.cancelled for job in jobs)
             self.done.tokens += tokens
             self.done.busy_s += seconds
             now, known = tokens / max(seconds, 1e-9), self._tokens_per_s
@@ -306,5 +308,5 @@ class Batcher:
 
 
 def kind_of(plan: Plan) -> Hashable:
-    """What sentences must agree in to be searched for together: the engine, its settings, the guard."""
+    """Return the key that sentences must share to be searched for together: engine, its settings, guard."""
     return id(plan.engine), plan.search, plan.options.guard

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,7 +16,9 @@ from dragoman.config import Config
 from dragoman.data.batching import all_batches
 from dragoman.data.store import Store
 from dragoman.data.tokenizer import PAD_ID, Tokenizer
-from dragoman.decoding.batches import Hooks, search_all
+from dragoman.decoding.batches import search_all
+from dragoman.decoding.cancellation import Cancellation
+from dragoman.decoding.request import SearchSettings, Segment
 from dragoman.errors import BundleError
 from dragoman.evaluation.calibration import learn_confidence
 from dragoman.files import check_sealed, standing
@@ -57,7 +58,7 @@ def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ti
     longest = int(max(store.src_lengths().max(), store.tgt_lengths().max())) + 1
     # Validation holds all logits of a batch, so its batches may be smaller than those of training.
     batches = list(all_batches(store, max(longest, min(config.train.batch_tokens, VALIDATION_TOKENS))))
-    greedy = replace(config.decode, beam_size=1)
+    greedy = SearchSettings(decode=config.decode).with_decode(beam_size=1)
 
     def scores_of(lang: str | None, rows: Sequence[int], hyps: Sequence[str]) -> dict[str, float]:
         src, ref, hyp = ([side[i] for i in rows] for side in (sources, references, hyps))
@@ -72,10 +73,12 @@ def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ti
                 raise Stopped
             loss += label_smoothed_loss(model(batch.src, batch.tgt_in), batch.tgt_out, PAD_ID, 0.0)[1].item()
             tokens += batch.n_tgt_tokens
-        hypotheses = search_all(model, src_ids, greedy, device, hooks=Hooks(alive=lambda _: not must_stop()))
+        stop = Cancellation(must_stop)
+        segments = [Segment(ids=ids, cancellation=stop) for ids in src_ids]
+        hypotheses = search_all(model, segments, greedy, device).complete()
         if must_stop():
             raise Stopped
-        hyps = [one_line(text) for text in tgt_tokenizer.decode([n_best[0].ids for n_best in hypotheses])]
+        hyps = [one_line(text) for text in tgt_tokenizer.decode([own[0].ids for own in hypotheses])]
         samples = [(sources[i], references[i], hyps[i]) for i in shown]
         scores = mean_scores([scores_of(lang, rows, hyps) for lang, rows in by_language.items()])
         return Validation(loss=loss / tokens, samples=samples, **scores)

@@ -1,13 +1,14 @@
-"""What was found for the segments of each text, put together: its translation, with notes, confidence, alignment."""
+"""The results of each text's segments put together: its translation, with notes, confidence, alignment."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import nlargest
 
 from dragoman.decoding.alignment import Links, word_numbers
-from dragoman.decoding.search import Hypothesis, penalised
+from dragoman.decoding.request import Hypothesis
+from dragoman.decoding.search import penalised
 from dragoman.translation.confidence import confidence_features
 from dragoman.translation.faults import without_runs
 from dragoman.translation.keeping.protected import not_text
@@ -62,25 +63,36 @@ class Translation:
         return render("table.html", text=self.text, columns=[], rows=rows)
 
 
+@dataclass(frozen=True)
+class LineFormat:
+    """The line that a translation is written as; a file that was begun in one format is not resumed in another."""
+
+    name: str
+    line: Callable[[int, Translation], str]  # called with the number of the line, from 1
+
+
+TEXT = LineFormat("text", lambda number, translation: translation.text)
+
+
 def assemble(
     texts: Sequence[str], segments: Sequence[TextSegment], results: Sequence[SegmentResult], plan: Plan
 ) -> list[Translation]:
-    """One translation for each text.
+    """Return one translation for each text.
 
     Args:
         texts: As they were cut into ``segments``.
-        results: Of each segment.
+        results: One for each segment.
     """
     groups = by_text(len(texts), segments)
     joined = [_join([(segments[i], results[i]) for i in group], plan) for group in groups]
     translations = joined
     if plan.options.guard:
-        cut = {each.owner for each in segments if each.cut}
+        cut = {segment.owner for segment in segments if segment.cut}
         translations = [_without_seam(texts[i], one) if i in cut else one for i, one in enumerate(joined)]
     translations = [_with_warning(*each) for each in zip(texts, translations, strict=True)]
     translations = _with_confidence(translations, groups, segments, results, plan)
-    if plan.zero_shot is not None:
-        note = Note("zero_shot", plan.zero_shot)
+    if plan.direction.zero_shot is not None:
+        note = Note("zero_shot", plan.direction.zero_shot)
         translations = [replace(one, notes=(*one.notes, note)) if one.n_tokens else one for one in translations]
     if plan.options.alignments:
         links = _align(texts, groups, segments, results, plan)
@@ -89,7 +101,7 @@ def assemble(
 
 
 def _join(parts: Sequence[tuple[TextSegment, SegmentResult]], plan: Plan) -> Translation:
-    """The parts of a text, and of each of its n best, put together."""
+    """Put the parts of a text together, and those of each of its n best."""
     missing = next((result.note for _, result in parts if not result.hypotheses), None)
     if missing is not None:
         return Translation("", 0.0, len(parts), notes=(missing,))
@@ -108,7 +120,7 @@ def _join(parts: Sequence[tuple[TextSegment, SegmentResult]], plan: Plan) -> Tra
 
 
 def _ranks(results: Sequence[SegmentResult], plan: Plan) -> list[tuple[int, ...]]:
-    """Which hypothesis of each part makes the translation, and which make each of its alternatives."""
+    """Return which hypothesis of each part makes the translation, and which make each of its alternatives."""
     if plan.options.sample:  # a sample of a text is one of each part: the best of them are none
         return [(rank,) * len(results) for rank in range(min((len(each.hypotheses) for each in results), default=1))]
     if plan.options.n_best == 1:
@@ -118,9 +130,9 @@ def _ranks(results: Sequence[SegmentResult], plan: Plan) -> list[tuple[int, ...]
 
 
 def best_sums(scores: Sequence[Sequence[float]], most: int) -> list[tuple[int, ...]]:
-    """Of all ways to take one of each those with the greatest sums: which are taken, the best first.
+    """Return the ``most`` ways to take one score of each list that have the greatest sums, the best first.
 
-    The first of each leads, whatever its sum: the guard may have chosen it.
+    The first score of each list leads, whatever its sum: the guard may have chosen it.
     """
     best: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
     for own in scores:
@@ -152,41 +164,43 @@ def _score(hypothesis: Hypothesis, plan: Plan) -> float:
 
 
 def _space(segment: TextSegment, plan: Plan) -> str:
-    """What comes before a part's translation: the spaces of the source, and others or none as its language has it."""
-    if plan.unspaced:
+    """Return what comes before a part's translation: the spaces of the source, or none in a language without spaces."""
+    if plan.encoder.unspaced:
         return "".join(character for character in segment.gap if character not in " \u00a0\n")
     return one_line(segment.gap) or " "
 
 
-def _with_warning(src: str, one: Translation) -> Translation:
-    """The translation with a note, if its source is plainly no text."""
+def _with_warning(src: str, translation: Translation) -> Translation:
+    """Return the translation with a note, if its source is plainly not text."""
     what = not_text(src)
-    return replace(one, notes=(*one.notes, Note("not_text", what))) if what else one
+    return replace(translation, notes=(*translation.notes, Note("not_text", what))) if what else translation
 
 
-def _without_seam(src: str, one: Translation) -> Translation:
-    """Say once what a translation repeats where two pieces of a sentence meet, each of which is sound; and note it."""
-    text = without_runs(src, one.text)
+def _without_seam(src: str, translation: Translation) -> Translation:
+    """Remove, with a note, what a translation repeats where two pieces of a sentence meet, each of which is sound."""
+    text = without_runs(src, translation.text)
+    if text == translation.text:
+        return translation
     note = Note("loop", "loop: where its parts meet; the repetition is removed")
-    return one if text == one.text else replace(one, text=text, notes=(*one.notes, note))
+    return replace(translation, text=text, notes=(*translation.notes, note))
 
 
 NOT_ALIGNED = Note("alignment", "no alignment: the repetition that was removed changed the words")
-"""Of a translation that ``_without_seam`` made shorter, where alignments were asked for."""
+"""Note of a translation that ``_without_seam`` made shorter, where alignments were asked for."""
 
 
-def _with_links(one: Translation, whole: Translation, links: Links) -> Translation:
-    """``one`` with the alignment of ``whole``, which is what it was with its seam; where they differ, without."""
-    if one.text != whole.text:
-        return replace(one, alignment=(), notes=(*one.notes, NOT_ALIGNED))
-    return replace(one, alignment=links)
+def _with_links(translation: Translation, whole: Translation, links: Links) -> Translation:
+    """Add the alignment of ``whole``, the translation with its seam; none if the seam was removed."""
+    if translation.text != whole.text:
+        return replace(translation, alignment=(), notes=(*translation.notes, NOT_ALIGNED))
+    return replace(translation, alignment=links)
 
 
 def _align(
     texts: Sequence[str], groups: Sequence[Sequence[int]], segments: Sequence[TextSegment],
     results: Sequence[SegmentResult], plan: Plan,
 ) -> list[Links]:  # fmt: skip
-    """The links of each text with the best translation of its segments."""
+    """Return the links of each text with the best translation of its segments."""
     parts: list[list[TextPart]] = []
     for text, group in zip(texts, groups, strict=True):
         solid: Iterator[int] = (n for n in word_numbers(text, plan.reader.src_unspaced) if n >= 0)
@@ -204,29 +218,30 @@ def _with_confidence(
     translations: list[Translation], groups: Sequence[Sequence[int]], segments: Sequence[TextSegment],
     results: Sequence[SegmentResult], plan: Plan,
 ) -> list[Translation]:  # fmt: skip
-    """The translations with their confidence, where it is known: of several parts the mean of theirs, by length."""
+    """Add the confidence, if the plan has one: of several parts the mean of theirs, weighted by length."""
     if plan.confidence is None:
         return translations
     rare = plan.src_tokenizer.rare_ids
-    found = {i: result.hypotheses[0] for i, result in enumerate(results) if result.hypotheses}
+    best = {i: result.hypotheses[0] for i, result in enumerate(results) if result.hypotheses}
     rows = [
-        confidence_features(one.log_prob, len(one.ids) + 1, len(ids), sum(token in rare for token in ids))
-        for one, ids in ((one, segments[i].search.ids) for i, one in found.items())
+        confidence_features(hypothesis.log_prob, len(hypothesis.ids) + 1, len(ids), sum(token in rare for token in ids))
+        for hypothesis, ids in ((hypothesis, segments[i].search.ids) for i, hypothesis in best.items())
     ]
-    known = {i: value if results[i].sound else 0.0 for i, value in zip(found, plan.confidence.of(rows), strict=True)}
+    known = {i: value if results[i].sound else 0.0 for i, value in zip(best, plan.confidence.of(rows), strict=True)}
     confident = []
-    for one, group in zip(translations, groups, strict=True):
+    for translation, group in zip(translations, groups, strict=True):
         value = None
-        if one.n_tokens:
-            value = sum(known[i] * (len(found[i].ids) + 1) for i in group) / one.n_tokens
-        confident.append(replace(one, confidence=value))
+        if translation.n_tokens:
+            value = sum(known[i] * (len(best[i].ids) + 1) for i in group) / translation.n_tokens
+        confident.append(replace(translation, confidence=value))
     return confident
 
 
 def features_of(texts: Sequence[str], translations: Sequence[Translation], plan: Plan) -> list[list[float]]:
-    """What is known of translations without a reference, for a ``Confidence``; blank lines are left out."""
+    """Return the features of translations that a ``Confidence`` reads; blank lines are left out."""
     rare, rows = plan.src_tokenizer.rare_ids, []
-    for ids, one in zip(plan.src_tokenizer.encode(list(texts)), translations, strict=True):
-        if one.n_tokens:
-            rows.append(confidence_features(one.log_prob, one.n_tokens, len(ids), sum(i in rare for i in ids)))
+    for ids, translation in zip(plan.src_tokenizer.encode(list(texts)), translations, strict=True):
+        if translation.n_tokens:
+            n_rare = sum(i in rare for i in ids)
+            rows.append(confidence_features(translation.log_prob, translation.n_tokens, len(ids), n_rare))
     return rows

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import dataclass
 from itertools import pairwise
 from operator import eq
 from typing import NamedTuple
@@ -63,31 +64,33 @@ class Run(NamedTuple):
     words: bool  # of units, or of bare characters
 
 
-def faults(
-    src: str, output: str, *, n_src: int, n_tgt: int, ended: bool = True, lost: int = 0, src_lang: str | None,
-    tgt_lang: str | None,
-) -> tuple[str, ...]:  # fmt: skip
-    """Which of ``FAULTS`` a translation has; none where all is well.
+@dataclass(frozen=True)
+class Sizes:
+    """Lengths of a translation and its source in subwords."""
+
+    src: int
+    tgt: int
+    ended: bool = True  # the model ended the translation; it was not stopped at the greatest length
+    lost: int = 0  # longest run of subwords of the source without attention; 0: not looked for
+
+
+def faults(src: str, output: str, sizes: Sizes, src_lang: str | None, tgt_lang: str | None) -> tuple[str, ...]:
+    """Return the ``FAULTS`` that a translation has; none if all is well.
 
     Args:
         src: The source, not blank.
         output: Its translation.
-        n_src: Subwords of the source.
-        n_tgt: Subwords of the translation.
-        ended: The model ended the translation; it was not stopped at the greatest length.
-        lost: Of a translation that is shorter than usual, the subwords of the source in a row that it left unread.
-        src_lang: For the copy of a source: no fault where a language is unknown, both are one, or they are near.
-        tgt_lang: Likewise.
+        src_lang, tgt_lang: A copy is no fault if a language is unknown, or both are the same or near each other.
     """
     if not output.strip():
         return ("empty",)
-    found = {
+    has = {
         "loop": is_loop(src, output),
-        "long": not ended or n_tgt > LONG_RATIO * n_src + LONG_FLOOR,
-        "short": lost >= LOST_TOKENS,
+        "long": not sizes.ended or sizes.tgt > LONG_RATIO * sizes.src + LONG_FLOOR,
+        "short": sizes.lost >= LOST_TOKENS,
         "copy": differ(src_lang, tgt_lang) and is_copy(src, output),
     }
-    return tuple(fault for fault in FAULTS if found.get(fault))
+    return tuple(fault for fault in FAULTS if has.get(fault))
 
 
 def is_loop(src: str, output: str) -> bool:

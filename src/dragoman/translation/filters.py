@@ -23,7 +23,7 @@ import numpy as np
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.languages.scripts import count_classes, in_another_script, scripts_of
 from dragoman.languages.stopwords import ambiguous, another_language, words_of
-from dragoman.translation.faults import faults
+from dragoman.translation.faults import Sizes, faults
 from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translation
 
@@ -110,7 +110,7 @@ def unfit(made: Sequence[Made], plan: Plan, language: Language, least: float) ->
     foreign = language.others([one.text for one in made])
     found = []
     for one, src, tgt, other in zip(made, n_src, n_tgt, foreign, strict=True):
-        wrong = faults(one.src, one.text, n_src=src, n_tgt=tgt, src_lang=plan.src_lang, tgt_lang=plan.tgt_lang)
+        wrong = faults(one.src, one.text, Sizes(src, tgt), plan.src_lang, plan.tgt_lang)
         damaged = set(NO_TEXT.findall(one.text)).difference(one.src)
         why = DAMAGED if damaged else OTHER_LANGUAGE if other else LOW_SCORE if one.score < least else ""
         found.append(wrong[0] if wrong else why)

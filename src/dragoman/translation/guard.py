@@ -1,17 +1,16 @@
-"""The guard: where ``faults`` sees something wrong in a translation, it searches again, and a note says what was done.
+"""The guard: if ``faults`` sees something wrong in a translation, it searches again, and a note says what was done.
 
-A sound translation costs a look at its text. One with a fault is searched for again, each time with its neighbours of
-the same fate:
+A sound translation costs a look at its text. Translations with a fault are searched for again, together:
 
 1. with a wider beam, of which every hypothesis is looked at: the model may well know a sound translation, and
    nothing has to be forbidden;
-2. with that beam and constraints: no 3-gram of subwords comes twice (https://arxiv.org/abs/1705.04304), the end is not
-   the first thing to come, a copy may not have two words of its source side by side, and what was short may not end
+2. with that beam and constraints: no 3-gram of subwords comes twice (https://arxiv.org/abs/1705.04304), and the
+   translation is not empty. A copy may not have two words of its source side by side. A short translation may not end
    before it has the length that nearly all translations in the training text have.
 
-The first sound hypothesis, the best by score, is taken. If there is none, the least bad one is: a copy or one that is
-short; or else a loop, with its repetition removed; or else one that is too long. For an empty one the source is copied.
-In each case a note says so; nothing is changed without one.
+The sound hypothesis with the best score is taken. If there is none, the least bad one is: a copy or a short one; or
+else a loop, with its repetition removed; or else one that is too long. For an empty one the source is copied. In each
+case a note says so; nothing is changed without one.
 """
 
 from __future__ import annotations
@@ -23,11 +22,10 @@ from typing import cast
 
 from dragoman.decoding.batches import most_tokens
 from dragoman.decoding.constraints import Rules
-from dragoman.decoding.search import Hypothesis
-from dragoman.toolkits.engine import Alive, Searcher, SearchSettings, Segment
-from dragoman.translation.faults import LOST_TOKENS, faults, neighbours, without_loops
+from dragoman.decoding.request import Hypothesis, Segment
+from dragoman.translation.faults import LOST_TOKENS, Sizes, faults, neighbours, without_loops
 from dragoman.translation.notes import Kind, Note
-from dragoman.translation.plan import Plan
+from dragoman.translation.plan import EngineSearch, Plan
 from dragoman.translation.segments import SegmentResult, TextSegment, texts_of
 
 LEAST_BEAM = 8
@@ -41,30 +39,27 @@ class _Candidate:
     faults: tuple[str, ...]
 
 
-def guard(
-    results: Sequence[SegmentResult], segments: Sequence[TextSegment], plan: Plan, alive: Alive | None = None
-) -> list[SegmentResult]:
+def guard(results: Sequence[SegmentResult], segments: Sequence[TextSegment], plan: Plan) -> list[SegmentResult]:
     """Look at the best translation of each segment, and search again for those with a fault.
 
     Returns:
-        The results, those of faulty ones with a note, and what was chosen in the first place.
+        The results; those that had a fault have a note, and the hypothesis that was chosen comes first.
     """
     guarded = list(results)
-    there = [i for i, result in enumerate(results) if result.hypotheses]
-    first = [(segments[i], results[i].hypotheses[0], results[i].texts[0]) for i in there]
-    looked_at = zip(there, _looked_at(first, plan), strict=True)
-    bad = {i: [candidate] for i, candidate in looked_at if candidate.faults}
+    translated = [i for i, result in enumerate(results) if result.hypotheses]
+    first = [(segments[i], results[i].hypotheses[0], results[i].texts[0]) for i in translated]
+    candidates_of = zip(translated, _looked_at(first, plan), strict=True)
+    bad = {i: [candidate] for i, candidate in candidates_of if candidate.faults}
     wide = max(LEAST_BEAM, 2 * plan.search.decode.beam_size)
     for strict in (False, True):
-        asked = sorted(bad)
-        if not asked:
+        faulty = sorted(bad)
+        if not faulty:
             break
-        wanted = None if alive is None else lambda j, asked=asked: alive(asked[j])
-        again = [_stricter(segments[i], bad[i][0], plan) if strict else segments[i].search for i in asked]
-        # only constraints are beyond some engines
-        by = (plan.second_engine, plan.second_search) if strict else (plan.engine, plan.search)
-        found = zip(asked, _search_again(again, wide, *by, wanted), strict=True)
-        sound = _best_sound({i: (segments[i], hypotheses) for i, hypotheses in found}, bad, plan)
+        again = [_stricter(segments[i], bad[i][0], plan) if strict else segments[i].search for i in faulty]
+        # some engines cannot search under constraints: only the second search needs another one
+        search = plan.constrained if strict else EngineSearch(plan.engine, plan.search)
+        results_again = zip(faulty, _search_again(again, wide, search), strict=True)
+        sound = _best_sound({i: (segments[i], hypotheses) for i, hypotheses in results_again}, bad, plan)
         for i, candidate in sound.items():
             seen = bad.pop(i)[0].faults
             how = f"with a beam of {wide}"
@@ -79,19 +74,20 @@ def guard(
 
 
 def _best_sound(
-    found: Mapping[int, tuple[TextSegment, Sequence[Hypothesis]]], bad: Mapping[int, list[_Candidate]], plan: Plan
+    searched: Mapping[int, tuple[TextSegment, Sequence[Hypothesis]]], bad: Mapping[int, list[_Candidate]], plan: Plan
 ) -> dict[int, _Candidate]:
-    """The sound hypothesis with the best score of each segment that has one; those before it go to ``bad``.
+    """Return the sound hypothesis with the best score of each segment that has one; the faulty ones go to ``bad``.
 
-    Most often it is the first or the second, so the others are not looked at, which may cost a reading each.
+    Most often it is the first or the second. So the others are not looked at, which may cost a reading each.
     """
     sound = {}
-    waiting = {i: sorted(hypotheses, key=lambda h: -h.score) for i, (_, hypotheses) in found.items() if hypotheses}
+    waiting = {i: sorted(hypotheses, key=lambda h: -h.score) for i, (_, hypotheses) in searched.items() if hypotheses}
     while waiting:
         next_ones = [hypotheses.pop(0) for hypotheses in waiting.values()]
         texts = texts_of(next_ones, plan.tgt_tokenizer)
-        asked = [(found[i][0], *each) for i, each in zip(waiting, zip(next_ones, texts, strict=True), strict=True)]
-        for i, candidate in zip(list(waiting), _looked_at(asked, plan), strict=True):
+        pairs = zip(next_ones, texts, strict=True)
+        candidates = [(searched[i][0], *pair) for i, pair in zip(waiting, pairs, strict=True)]
+        for i, candidate in zip(list(waiting), _looked_at(candidates, plan), strict=True):
             if candidate.faults:
                 bad[i].append(candidate)
             else:
@@ -101,31 +97,34 @@ def _best_sound(
     return sound
 
 
-def _looked_at(found: Sequence[tuple[TextSegment, Hypothesis, str]], plan: Plan) -> list[_Candidate]:
-    """Hypotheses of some segments with their faults; whether one is short is seen from what it paid attention to."""
+def _looked_at(hypotheses: Sequence[tuple[TextSegment, Hypothesis, str]], plan: Plan) -> list[_Candidate]:
+    """Return hypotheses of some segments with their faults; attention tells if one leaves out a part of the source."""
     brief = [
-        len(segment.search.ids) >= LOST_TOKENS and len(hypothesis.ids) < plan.least_ratio * len(segment.search.ids)
-        for segment, hypothesis, _ in found
+        len(segment.search.ids) >= LOST_TOKENS
+        and len(hypothesis.ids) < plan.facts.least_ratio * len(segment.search.ids)
+        for segment, hypothesis, _ in hypotheses
     ]
-    pairs = [(each[0].search.ids, each[1].ids) for each, suspicious in zip(found, brief, strict=True) if suspicious]
+    pairs = [
+        (segment.search.ids, hypothesis.ids)
+        for (segment, hypothesis, _), suspicious in zip(hypotheses, brief, strict=True)
+        if suspicious
+    ]
     unread = iter(plan.reader.unread(pairs, plan.search.decode.batch_tokens) if pairs else ())
     candidates = []
-    for (segment, hypothesis, text), suspicious in zip(found, brief, strict=True):
+    for (segment, hypothesis, text), suspicious in zip(hypotheses, brief, strict=True):
         n, n_src = len(hypothesis.ids), len(segment.search.ids)
-        limit = most_tokens(n_src, segment.search.rules, plan.search.decode, plan.longest)
-        wrong = faults(
-            segment.text, text, n_src=n_src, n_tgt=n, ended=n + 1 < limit, lost=next(unread) if suspicious else 0,
-            src_lang=plan.src_lang, tgt_lang=plan.tgt_lang,
-        )  # fmt: skip
+        limit = most_tokens(segment.search, plan.search)
+        sizes = Sizes(n_src, n, n + 1 < limit, next(unread) if suspicious else 0)
+        wrong = faults(segment.text, text, sizes, plan.src_lang, plan.tgt_lang)
         candidates.append(_Candidate(hypothesis, text, wrong))
     return candidates
 
 
 def _stricter(segment: TextSegment, first: _Candidate, plan: Plan) -> Segment:
-    """The segment with the guard's constraints beside its own."""
+    """Return the segment with the guard's constraints added to its own."""
     rules = segment.search.rules or Rules(plan.encoder.spelling)
     copied = neighbours(segment.text) if "copy" in first.faults else ()
-    least = math.ceil(plan.least_ratio * len(segment.search.ids)) if "short" in first.faults else 1
+    least = math.ceil(plan.facts.least_ratio * len(segment.search.ids)) if "short" in first.faults else 1
     return replace(
         segment.search,
         rules=rules._replace(
@@ -136,27 +135,25 @@ def _stricter(segment: TextSegment, first: _Candidate, plan: Plan) -> Segment:
     )
 
 
-def _search_again(
-    segments: Sequence[Segment], beam_size: int, engine: Searcher, search: SearchSettings, alive: Alive | None
-) -> list[list[Hypothesis]]:
-    """With a wide beam, all of which is returned, and any word; where memory is too short for it, nothing."""
-    fewer = max(1, search.decode.batch_tokens * search.decode.beam_size // beam_size)
-    decode = replace(search.decode, beam_size=beam_size, batch_tokens=fewer)
-    settings: SearchSettings = replace(search, decode=decode, n_best=beam_size, sampling=None, shortlist=False)
-    return engine.search(segments, settings, alive).hypotheses
+def _search_again(segments: Sequence[Segment], beam_size: int, search: EngineSearch) -> list[list[Hypothesis]]:
+    """Search with a wide beam, all of which is returned, and any word; nothing where memory is too short for it."""
+    decode = search.settings.decode
+    fewer = max(1, decode.batch_tokens * decode.beam_size // beam_size)
+    settings = search.settings.with_decode(beam_size=beam_size, batch_tokens=fewer)
+    settings = replace(settings, n_best=beam_size, sampling=None, shortlist=False)
+    return search.engine.search(segments, settings).hypotheses
 
 
 def _put_first(result: SegmentResult, hypothesis: Hypothesis, text: str, note: Note, sound: bool) -> SegmentResult:
-    """The result with another best translation; a rest that has the same ids goes."""
-    others = [
-        each for each in zip(result.hypotheses[1:], result.texts[1:], strict=True) if each[0].ids != hypothesis.ids
-    ]
+    """Return the result with another best translation; an alternative with the same ids is dropped."""
+    alternatives = zip(result.hypotheses[1:], result.texts[1:], strict=True)
+    others = [(other, its_text) for other, its_text in alternatives if other.ids != hypothesis.ids]
     hypotheses = (hypothesis, *(other for other, _ in others))
-    return SegmentResult(hypotheses, (text, *(other for _, other in others)), note, sound)
+    return SegmentResult(hypotheses, (text, *(its_text for _, its_text in others)), note, sound)
 
 
 def _least_bad(src: str, result: SegmentResult, candidates: Sequence[_Candidate], plan: Plan) -> SegmentResult:
-    """Of translations that all have a fault, the one to do with, and a note of what is the matter."""
+    """Return the least bad of translations that all have a fault, with a note that names the fault."""
     best = min(candidates, key=lambda c: (_badness(c.faults), -c.hypothesis.score))
     text, left = best.text, f"{' and '.join(candidates[0].faults)} left: no search found a better one; "
     if "empty" in best.faults:
@@ -165,8 +162,7 @@ def _least_bad(src: str, result: SegmentResult, candidates: Sequence[_Candidate]
         text, left = without_loops(src, best.text), left + "the repetition is removed"
     else:
         what = {"long": "too long", "short": "leaves out a part of the source", "copy": "a copy of the source"}
-        rest = " and ".join(what[fault] for fault in best.faults)
-        left += f"this is the best hypothesis found, but {rest}"
+        left += f"this is the best hypothesis found, but {' and '.join(what[fault] for fault in best.faults)}"
     hypothesis = best.hypothesis
     if text != best.text:  # its ids are then those of the text, and no longer what the search found
         hypothesis = hypothesis._replace(ids=plan.tgt_tokenizer.encode([text])[0])
@@ -175,6 +171,6 @@ def _least_bad(src: str, result: SegmentResult, candidates: Sequence[_Candidate]
 
 
 def _badness(wrong: tuple[str, ...]) -> tuple[int, bool]:
-    """A copy is better than a loop, which can be cut; that than too much, which cannot; and anything than nothing."""
+    """Return a rank, best first: a copy or a short one, a loop (it can be cut), one that is too long, an empty one."""
     place = 3 if "empty" in wrong else 1 if "loop" in wrong else 2 if "long" in wrong else 0
     return place, "copy" in wrong or "short" in wrong

@@ -11,6 +11,15 @@ Langs = tuple[str | None, str | None]
 
 
 @dataclass(frozen=True)
+class Direction:
+    """The languages of a translation; None where one is not known."""
+
+    src: str | None
+    tgt: str | None
+    zero_shot: str | None = None  # a sentence for the reader, if the model was never trained on this pair
+
+
+@dataclass(frozen=True)
 class LanguagePairs:
     """The languages of one model."""
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from dragoman.decoding.cancellation import Cancellation
+
 Kind = Literal[
     "not_text",  # subtitle times, markup or code
     "input",  # bytes that are not UTF-8, a line that is too long to read
@@ -16,7 +18,7 @@ Kind = Literal[
     "constraint",  # a word is missing, or there although it is excluded
     "alignment",  # there is none
     "memory",  # out of memory, so there is no translation
-    "dropped",  # nobody wanted it any more, so there is no translation
+    "dropped",  # it was cancelled, so there is no translation
     "repaired", "too_long",  # a parser's tree
     "not_scored",
     "zero_shot",  # the model was never trained on this pair of languages
@@ -52,14 +54,15 @@ class Events:
         failed: Told of each text that ran out of memory; None: an error at the end.
         progress: Told after each batch how many are done, of how many, and of what.
         label: Gives what a note calls text number i, from 1.
-        alive: Asked with the index of a text at each step, by whichever thread searches: is it still wanted?
+        cancellation: Ends the search of all texts at its next step once it is cancelled; texts that are not done have
+            a note of the kind ``dropped``.
     """
 
     warn: Callable[[Note], object] | None = None
     failed: Callable[[Note], object] | None = None
     progress: Callable[[int, int, str], object] | None = None
     label: Callable[[int], str] = "line {}".format
-    alive: Callable[[int], bool] | None = None
+    cancellation: Cancellation | None = None
 
     def __repr__(self) -> str:
         """What is not left at its default."""

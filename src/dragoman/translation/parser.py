@@ -1,7 +1,7 @@
-"""Sentences to constituency trees (section 6.3 of the paper): what is searched for, and trees of what was found.
+"""Sentences to constituency trees (section 6.3 of the paper): segments to search for, and trees of their results.
 
-A sentence's words are what stands between its spaces. Each line becomes one tree over exactly these words, on one line.
-Of the hypotheses of a beam, those that are trees already go before those that have to be repaired.
+Spaces part the words of a sentence. Each line becomes one tree over exactly these words, on one line. Of the hypotheses
+of a beam, those that are trees already come before those that have to be repaired.
 """
 
 from __future__ import annotations
@@ -10,34 +10,39 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dragoman.config import LengthPenalty
-from dragoman.decoding.search import Hypothesis, penalised
+from dragoman.decoding.request import Hypothesis, Segment
+from dragoman.decoding.search import penalised
 from dragoman.parsing.trees import from_symbols, right_branching, sentence_of, words_of, write_tree
-from dragoman.toolkits.engine import Segment
 from dragoman.translation.assemble import Translation
-from dragoman.translation.notes import Note
+from dragoman.translation.notes import QUIET, Events, Note
 from dragoman.translation.plan import Plan
 from dragoman.translation.segments import SegmentResult, TextSegment
 
 
-def segment_sentences(texts: Sequence[str], plan: Plan, first_number: int = 0) -> list[TextSegment]:
-    """What to search for: each sentence whole, but for blank ones and those of more than ``plan.max_tokens`` tokens."""
+def segment_sentences(
+    texts: Sequence[str], plan: Plan, events: Events = QUIET, first_number: int = 0
+) -> list[TextSegment]:
+    """Return each sentence as one segment; blank ones and those of more than ``max_tokens`` tokens are left out."""
     sentences = [sentence_of(words_of(text)) for text in texts]
     return [
-        TextSegment(owner=number, start=0, text=sentence, search=Segment(ids=ids, key=(first_number + number, 0)))
+        TextSegment(
+            owner=number, start=0, text=sentence,
+            search=Segment(ids=ids, key=(first_number + number, 0), cancellation=events.cancellation),
+        )
         for number, (sentence, ids) in enumerate(zip(sentences, plan.src_tokenizer.encode(sentences), strict=True))
-        if 0 < len(ids) <= plan.max_tokens
-    ]
+        if 0 < len(ids) <= plan.facts.max_tokens
+    ]  # fmt: skip
 
 
 def assemble_trees(
     texts: Sequence[str], segments: Sequence[TextSegment], results: Sequence[SegmentResult], plan: Plan
 ) -> list[Translation]:
-    """The tree of each text; a right-branching one, with a note, for a sentence that was too long to search for."""
+    """Return the tree of each text; a right-branching one, with a note, for a sentence that was too long."""
     translations = [_unsearched(words_of(text)) for text in texts]
-    for each, result in zip(segments, results, strict=True):
-        words = words_of(texts[each.owner])
-        found = zip(result.hypotheses, result.texts, strict=True)
-        trees = [_tree(hypothesis, symbols, words, plan.search.decode.penalty) for hypothesis, symbols in found]
+    for segment, result in zip(segments, results, strict=True):
+        words = words_of(texts[segment.owner])
+        symbols_of = zip(result.hypotheses, result.texts, strict=True)
+        trees = [_tree(hypothesis, symbols, words, plan.search.penalty) for hypothesis, symbols in symbols_of]
         trees.sort(key=lambda one: bool(one.notes))  # stable: else best first
         of_line: dict[str, Translation] = {}
         for tree in trees:  # several may be repaired to the same one
@@ -45,14 +50,14 @@ def assemble_trees(
         trees = [*of_line.values()]
         missing = () if result.note is None else (result.note,)
         best = trees[0] if trees else Translation("", 0.0, 1, notes=missing)
-        translations[each.owner] = replace(best, alternatives=tuple(trees[1 : plan.options.n_best]))
+        translations[segment.owner] = replace(best, alternatives=tuple(trees[1 : plan.options.n_best]))
     return translations
 
 
-def _tree(hypothesis: Hypothesis, symbols: str, words: Sequence[str], alpha: LengthPenalty) -> Translation:
+def _tree(hypothesis: Hypothesis, symbols: str, words: Sequence[str], penalty: LengthPenalty) -> Translation:
     tree, repairs = from_symbols(symbols.split(" "), words)
     n = len(hypothesis.ids) + 1
-    score = penalised(hypothesis.log_prob, n, alpha)
+    score = penalised(hypothesis.log_prob, n, penalty)
     notes = (Note("repaired", f"repaired: {', '.join(repairs)}"),) if repairs else ()
     return Translation(write_tree(tree), score, 1, hypothesis.log_prob, n, notes=notes)
 

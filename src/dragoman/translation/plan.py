@@ -1,43 +1,93 @@
-"""All that is decided before a text is touched: engine, precision, settings. What is impossible was refused by then."""
+"""All that is decided before a text is touched: engine, precision, settings. Impossible options are refused by then.
+
+plan = translator.plan(beam_size=5, engine="auto")
+translator.translate(texts, plan)
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from dragoman.data.tokenizer import Tokenizer
-from dragoman.toolkits.engine import Needs, Searcher, SearchSettings
+from dragoman.decoding.request import SearchSettings
+from dragoman.toolkits.engine import Needs, Searcher
 from dragoman.translation.confidence import Confidence
 from dragoman.translation.keeping.glossary import Glossary
+from dragoman.translation.language_pairs import Direction
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.scoring import PairReader
 from dragoman.translation.word_constraints import ConstraintEncoder
 
 
+@dataclass(frozen=True)
+class EngineSearch:
+    """An engine and how it searches."""
+
+    engine: Searcher
+    settings: SearchSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelFacts:
+    """Facts of the model's training text that translating depends on; of an ensemble the smallest of its members'."""
+
+    max_tokens: int  # longest source that is translated in one piece, in subwords
+    usual_tokens: int  # a longer text is split
+    usual_sentences: int  # a text of more sentences is translated in parts
+    least_ratio: float  # target subwords for each source subword; fewer are suspicious; 0: not known
+    masks: str | None  # form of the masks that the model has learned, such as [{}]
+
+    @property
+    def longest_sentence(self) -> int:
+        """Longest sentence, in subwords, that is not split although a text of this length would be."""
+        return min(self.max_tokens, 2 * self.usual_tokens)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """How some texts will be translated; made by ``Translator.plan``."""
+    """Decisions on how to translate; made by ``Translator.plan``."""
 
+    # what was asked for
     options: TranslateOptions
-    needs: Needs  # what it asks of the engine
+    needs: Needs  # what the options need of an engine
+    # who searches
     engine: Searcher
     search: SearchSettings
-    second_engine: Searcher  # what the guard searches with under constraints: itself if it can, else torch
-    second_search: SearchSettings
+    constrained: EngineSearch  # searches under the guard's constraints: the engine itself if it can, else torch
     reader: PairReader  # reads translations for their alignments
-    src_tokenizer: Tokenizer
-    tgt_tokenizer: Tokenizer
-    src_lang: str | None
-    tgt_lang: str | None
-    zero_shot: str | None  # what is to be known of a pair of languages that the model was never trained on
-    unspaced: bool  # the target language has no spaces between sentences
-    usual_sentences: int  # a text of more is translated in parts
-    usual_tokens: int  # a longer text is split
-    longest_sentence: int  # but a single sentence only where it is longer than this
-    least_ratio: float  # subwords of a translation for each of its source: fewer are suspicious; 0: not known
-    max_tokens: int  # the longest source that the model was trained on
-    longest: int | None  # the most tokens that the model has positions for
+    # what is known of the model and its languages
+    direction: Direction
+    facts: ModelFacts
     encoder: ConstraintEncoder
-    glossary: Glossary | None
     confidence: Confidence | None
-    masks: str | None  # the form of the masks that the model has learned, such as [{}]
-    trees: bool  # a parser's: a sentence to a tree
+
+    @property
+    def src_tokenizer(self) -> Tokenizer:
+        """Tokenizer of the sources, with the mark of the target language if there are several."""
+        return self.reader.src_tokenizer
+
+    @property
+    def tgt_tokenizer(self) -> Tokenizer:
+        """Tokenizer of the translations."""
+        return self.reader.tgt_tokenizer
+
+    @property
+    def src_lang(self) -> str | None:
+        """Code of the source language; None: not known."""
+        return self.direction.src
+
+    @property
+    def tgt_lang(self) -> str | None:
+        """Code of the target language; None: not known."""
+        return self.direction.tgt
+
+    @property
+    def glossary(self) -> Glossary | None:
+        """Terms and their translations."""
+        glossary: Glossary | None = self.options.glossary
+        return glossary
+
+    @property
+    def trees(self) -> bool:
+        """True if the model is a parser: it turns a sentence into a tree."""
+        return self.needs.trees

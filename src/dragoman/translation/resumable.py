@@ -18,7 +18,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -79,10 +79,8 @@ def make_file(
     refuse_a_pipe(src)
     encode = compressor(out)
     with open_corpus(src) as stream, explained(out), _locked(out) as (partial, journal):
-        before = _stamp(src)
-        done = _begin(
-            out, partial, journal, {**FORM, "input": sha256(src), "dragoman": __version__, **facts}, warn, restart
-        )
+        before, output = _stamp(src), _Output(out, partial, journal, encode)
+        done = _begin(output, {**FORM, "input": sha256(src), "dragoman": __version__, **facts}, warn, restart)
         if done.lines and not partial.seek(0, os.SEEK_END):  # renamed, and then killed
             _beside(out, "partial").unlink()
             _beside(out, "journal").unlink()
@@ -92,7 +90,7 @@ def make_file(
         lines = read_lines_leniently(stream, str(src))
         for _ in islice(lines, done.lines):
             pass
-        n_lines = _go_on(lines, done, partial, journal, work, encode, warn, window)
+        n_lines = _go_on(iter(lambda: list(islice(lines, window)), []), done, output, work, warn)
         if _stamp(src) != before:
             raise DataError(f"{src}: changed while it was being read; rerun with --restart when it no longer changes")
         _beside(out, "partial").replace(out)
@@ -123,13 +121,23 @@ def forget(out: Path) -> None:
             _beside(out, "journal").unlink()
 
 
+@dataclass(frozen=True)
+class _Output:
+    """A file that is being made."""
+
+    path: Path  # where it will be
+    partial: BinaryIO
+    journal: BinaryIO
+    encode: Callable[[bytes], bytes]  # compresses, if the name asks for it
+
+
 def _go_on(
-    lines: Iterator[Line], done: Done, partial: BinaryIO, journal: BinaryIO, work: Work,
-    encode: Callable[[bytes], bytes], warn: Callable[[Note], object], window: int,
-) -> int:  # fmt: skip
-    """Make the rest, window after window; the number of lines in all."""
+    windows: Iterator[list[Line]], done: Done, output: _Output, work: Work, warn: Callable[[Note], object]
+) -> int:
+    """Make the other lines, window after window; return the number of lines in all."""
+    partial, journal, encode = output.partial, output.journal, output.encode
     digest, n_lines, n_bytes = _digest(partial, done.bytes), done.lines, done.bytes
-    while part := list(islice(lines, window)):
+    for part in windows:
         warnings: list[Note] = []
 
         def say(note: Note, warnings: list[Note] = warnings) -> None:
@@ -150,15 +158,9 @@ def _go_on(
     return n_lines
 
 
-def _begin(
-    out: Path,
-    partial: BinaryIO,
-    journal: BinaryIO,
-    facts: dict[str, Any],
-    warn: Callable[[Note], object],
-    restart: bool,
-) -> Done:
+def _begin(output: _Output, facts: dict[str, Any], warn: Callable[[Note], object], restart: bool) -> Done:
     """Find out how far an earlier process came; both files are cut there, or hold nothing but ``facts``."""
+    out, partial, journal = output.path, output.partial, output.journal
     facts = json.loads(json.dumps(facts, default=repr))  # as they will be read back
     journal.seek(0)
     text = journal.read()

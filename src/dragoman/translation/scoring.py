@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -12,7 +12,7 @@ import torch
 from dragoman.config import DecodeConfig, LengthPenalty
 from dragoman.data.tokenizer import EOS_ID, UNK_ID, Tokenizer
 from dragoman.decoding.alignment import Links, links, longest_unread, token_words, word_numbers
-from dragoman.decoding.batches import OUT_OF_MEMORY
+from dragoman.decoding.request import OUT_OF_MEMORY, Progress
 from dragoman.decoding.scoring import Read, Reader, attend_all, read_all
 from dragoman.decoding.search import penalised
 from dragoman.languages.known import is_unspaced
@@ -62,12 +62,12 @@ class PairReader:
 
     @property
     def src_unspaced(self) -> bool:
-        """Whether the source language puts no spaces between words: each character is one."""
+        """True if the source language puts no spaces between words: each character is a word."""
         return is_unspaced(self.src_lang)
 
     @property
     def tgt_unspaced(self) -> bool:
-        """The same of the target language."""
+        """True if the target language puts no spaces between words."""
         return is_unspaced(self.tgt_lang)
 
     def score(
@@ -76,36 +76,36 @@ class PairReader:
         targets: Sequence[str],
         options: TranslateOptions,
         decode: DecodeConfig,
-        progress: Callable[[int, int, str], object] | None,
+        progress: Progress | None,
     ) -> list[Scored]:
         """Score each target as the translation of its source; see ``Translator.score``."""
         pairs = list(zip(sources, targets, strict=True))
         cut = [self._sentence_pairs(*pair) if options.sentence_split else [pair] for pair in pairs]
-        src, tgt = ([pair[side] for group in cut for pair in group] for side in (0, 1))
-        scored = iter(self._score_whole(src, tgt, decode.batch_tokens, decode.penalty, options.alignments, progress))
+        whole = [pair for group in cut for pair in group]
+        scored = iter(self._score_whole(whole, decode, options.alignments, progress))
         return [
             self._joined(pair, group, list(islice(scored, len(group)))) for pair, group in zip(pairs, cut, strict=True)
         ]
 
     def _sentence_pairs(self, source: str, target: str) -> list[tuple[str, str]]:
-        """The sentences of both, as many together as a training line has; the whole where they are not as many."""
+        """Return pairs of sentences, as many together as a training line has; the whole pair if they do not match."""
         src, tgt, n = sentences(source, self.src_lang), sentences(target, self.tgt_lang), self.usual_sentences
         if len(src) != len(tgt) or len(src) <= n:
             return [(source, target)]
         return [("".join(src[i : i + n]).strip(), "".join(tgt[i : i + n]).strip()) for i in range(0, len(src), n)]
 
     def _joined(self, pair: tuple[str, str], parts: Sequence[tuple[str, str]], scored: list[Scored]) -> Scored:
-        """A pair from what its sentences scored."""
+        """Return the score of a pair from those of its sentences."""
         if len(parts) == 1:
             return scored[0]
         notes = tuple(dict.fromkeys(note for one in scored for note in one.notes))
         if not all(one.n_tokens for one in scored):
             return replace(next(one for one in scored if not one.n_tokens), notes=notes)
-        found: Links | None = None
+        alignment: Links | None = None
         if scored[0].alignment is not None:
             src_first = _first_words(pair[0], [src for src, _ in parts], self.src_unspaced)
             tgt_first = _first_words(pair[1], [tgt for _, tgt in parts], self.tgt_unspaced)
-            found = tuple(
+            alignment = tuple(
                 (src_word + src_start, tgt_word + tgt_start)
                 for one, src_start, tgt_start in zip(scored, src_first, tgt_first, strict=True)
                 for src_word, tgt_word in one.alignment or ()
@@ -113,47 +113,43 @@ class PairReader:
         return Scored(
             sum(one.log_prob for one in scored), sum(one.score for one in scored), sum(one.n_tokens for one in scored),
             tuple(token for one in scored for token in one.tokens),
-            tuple(value for one in scored for value in one.token_log_probs), found, notes,
+            tuple(value for one in scored for value in one.token_log_probs), alignment, notes,
         )  # fmt: skip
 
     def _score_whole(
-        self,
-        sources: Sequence[str],
-        targets: Sequence[str],
-        batch_tokens: int,
-        alpha: LengthPenalty,
-        alignments: bool,
-        progress: Callable[[int, int, str], object] | None,
+        self, texts: Sequence[tuple[str, str]], decode: DecodeConfig, alignments: bool, progress: Progress | None
     ) -> list[Scored]:
-        """Score each target in one piece."""
-        src, tgt = self.src_tokenizer.encode(list(sources)), self.tgt_tokenizer.encode(list(targets))
-        why_not = [self._why_not(*pair) for pair in zip(sources, targets, src, tgt, strict=True)]
-        asked = [i for i, why in enumerate(why_not) if why is None]
-        lost: list[int] = []
+        """Score pairs of source and target, each in one piece."""
+        src = self.src_tokenizer.encode([source for source, _ in texts])
+        tgt = self.tgt_tokenizer.encode([target for _, target in texts])
+        why_not = [self._why_not(*pair, *ids) for pair, *ids in zip(texts, src, tgt, strict=True)]
+        readable = [i for i, note in enumerate(why_not) if note is None]
         with autocast(self.precision, self.device):
-            read = read_all(
-                self.model, [(src[i], tgt[i]) for i in asked], self.device, batch_tokens,
-                attention=alignments, progress=progress, failed=lost.append,
+            reads = read_all(
+                self.model, [(src[i], tgt[i]) for i in readable], self.device, decode.batch_tokens,
+                attention=alignments, progress=progress,
             )  # fmt: skip
-        for j in lost:
-            why_not[asked[j]] = Note("memory", OUT_OF_MEMORY)
-        unread = Scored(math.nan, math.nan, 0, alignment=() if alignments else None)
-        result = [unread if why is None else replace(unread, notes=(why,)) for why in why_not]
-        for i, one in zip(asked, read, strict=True):
-            if one is not None:
-                found = self._align(one, sources[i], src[i], targets[i], tgt[i]) if alignments else None
-                result[i] = self._scored(one, src[i], tgt[i], alpha, found)
-        return result
+        for i, read in zip(readable, reads, strict=True):
+            if read is None:
+                why_not[i] = Note("memory", OUT_OF_MEMORY)
+        unscored = Scored(math.nan, math.nan, 0, alignment=() if alignments else None)
+        results = [unscored if note is None else replace(unscored, notes=(note,)) for note in why_not]
+        for i, read in zip(readable, reads, strict=True):
+            if read is not None:
+                scored = self._scored(read, src[i], tgt[i], decode.penalty)
+                alignment = self._align(read, texts[i], src[i], tgt[i]) if alignments else None
+                results[i] = replace(scored, alignment=alignment)
+        return results
 
     def read(
         self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], batch_tokens: int, attention: bool = False
     ) -> list[Read | None]:
         """Read pairs of ids; None for one that runs out of memory."""
         with autocast(self.precision, self.device):
-            return read_all(self.model, pairs, self.device, batch_tokens, attention=attention, failed=lambda lost: None)
+            return read_all(self.model, pairs, self.device, batch_tokens, attention=attention)
 
     def src_pieces(self, ids: Sequence[int]) -> list[bytes | None]:
-        """What the ids of a source spell; an unknown one may spell anything."""
+        """Return the bytes of each id of a source; None for an unknown one, which may spell anything."""
         return _pieces(self.src_tokenizer, ids)
 
     def _why_not(self, source: str, target: str, src_ids: list[int], tgt_ids: list[int]) -> Note | None:
@@ -164,41 +160,40 @@ class PairReader:
             return Note("not_scored", f"not scored: {n:,} tokens, more than the model has positions for")
         return None
 
-    def _scored(
-        self, one: Read, src_ids: list[int], tgt_ids: list[int], alpha: LengthPenalty, found: Links | None
-    ) -> Scored:
-        n, longer = len(one.log_probs), max(len(src_ids), len(tgt_ids))
+    def _scored(self, read: Read, src_ids: list[int], tgt_ids: list[int], penalty: LengthPenalty) -> Scored:
+        n, longer = len(read.log_probs), max(len(src_ids), len(tgt_ids))
         note = Note("too_long", f"{longer:,} tokens are more than the {self.max_tokens:,} of the training text")
         return Scored(
-            one.log_prob, penalised(one.log_prob, n, alpha), n,
-            tuple(self.tgt_tokenizer.pieces([*tgt_ids, EOS_ID])), tuple(one.log_probs),
-            found, (note,) if longer > self.max_tokens else (),
+            read.log_prob, penalised(read.log_prob, n, penalty), n,
+            tuple(self.tgt_tokenizer.pieces([*tgt_ids, EOS_ID])), tuple(read.log_probs),
+            notes=(note,) if longer > self.max_tokens else (),
         )  # fmt: skip
 
-    def _align(self, one: Read, source: str, src_ids: list[int], target: str, tgt_ids: list[int]) -> Links:
-        assert one.attention is not None  # it was asked for
+    def _align(self, read: Read, texts: tuple[str, str], src_ids: list[int], tgt_ids: list[int]) -> Links:
+        assert read.attention is not None  # it was asked for
+        source, target = texts
         src_numbers, tgt_numbers = word_numbers(source, self.src_unspaced), word_numbers(target, self.tgt_unspaced)
         src_words = token_words(_pieces(self.src_tokenizer, src_ids), source, src_numbers)
         tgt_words = token_words(_pieces(self.tgt_tokenizer, tgt_ids), target, tgt_numbers)
-        return links(one.attention, src_words, tgt_words)
+        return links(read.attention, src_words, tgt_words)
 
     def unread(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], batch_tokens: int) -> list[int]:
-        """How many subwords in a row of each source its translation pays no attention to; 0 without memory to see.
+        """Return how many subwords in a row of each source get no attention; 0 for a pair that runs out of memory.
 
         Args:
             pairs: Ids of sources and translations.
         """
         return [
-            0 if each is None else longest_unread(each[:, : len(src)])
-            for each, (src, _) in zip(self._attended(pairs, batch_tokens), pairs, strict=True)
+            0 if attention is None else longest_unread(attention[:, : len(src)])
+            for attention, (src, _) in zip(self._attended(pairs, batch_tokens), pairs, strict=True)
         ]
 
     def _attended(
         self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], batch_tokens: int
     ) -> list[torch.Tensor | None]:
-        """The attention of each translation to its source; None for one that runs out of memory."""
+        """Return the attention of each translation to its source; None for one that runs out of memory."""
         with autocast(self.precision, self.device):
-            return attend_all(self.model, pairs, self.device, batch_tokens, failed=lambda lost: None)
+            return attend_all(self.model, pairs, self.device, batch_tokens)
 
     def align(self, parts: Sequence[Sequence[TextPart]], batch_tokens: int) -> list[Links]:
         """Align the parts of some texts with their translations; a part that runs out of memory has no links."""
@@ -207,7 +202,7 @@ class PairReader:
         attended = iter(self._attended(pairs, batch_tokens))
         result = []
         for group in parts:
-            found: set[tuple[int, int]] = set()
+            pairs_of_words: set[tuple[int, int]] = set()
             n_words = 0  # in the translations of the parts before
             for part in group:
                 attention = next(attended)
@@ -217,23 +212,21 @@ class PairReader:
                 if attention is not None:
                     src_words = token_words(_pieces(self.src_tokenizer, part.src_ids), part.text, part.src_numbers)
                     tgt_words = token_words([self.tgt_tokenizer.spelled[i] for i in part.tgt_ids], text, numbers)
-                    found.update(links(attention, src_words, tgt_words))
+                    pairs_of_words.update(links(attention, src_words, tgt_words))
                 n_words = max([n_words - 1, *numbers]) + 1
-            result.append(tuple(sorted(found)))
+            result.append(tuple(sorted(pairs_of_words)))
         return result
 
 
 @dataclass(frozen=True)
 class ScoringPlan:
-    """How given translations will be scored; made by ``Translator.plan_scoring``."""
+    """Decisions on how to score given translations; made by ``Translator.plan_scoring``."""
 
     reader: PairReader
     options: TranslateOptions
     decode: DecodeConfig
 
-    def score(
-        self, sources: Sequence[str], targets: Sequence[str], progress: Callable[[int, int, str], object] | None = None
-    ) -> list[Scored]:
+    def score(self, sources: Sequence[str], targets: Sequence[str], progress: Progress | None = None) -> list[Scored]:
         """Score each target as the translation of its source; see ``Translator.score``."""
         return self.reader.score(sources, targets, self.options, self.decode, progress)
 
@@ -249,7 +242,7 @@ class TextPart:
 
 
 def _first_words(text: str, parts: Sequence[str], unspaced: bool) -> list[int]:
-    """The number of the first word of each part of a text, in the text."""
+    """Return the number in the text of the first word of each of its parts."""
     numbers, first, end = word_numbers(text, unspaced), [], 0
     for part in parts:
         start = text.index(part, end)
@@ -259,5 +252,5 @@ def _first_words(text: str, parts: Sequence[str], unspaced: bool) -> list[int]:
 
 
 def _pieces(tokenizer: Tokenizer, ids: Sequence[int]) -> list[bytes | None]:
-    """What the ids of a given text spell; an unknown one may spell anything."""
+    """Return the bytes of each id of a text; None for an unknown one, which may spell anything."""
     return [None if i == UNK_ID else tokenizer.spelled[i] for i in ids]

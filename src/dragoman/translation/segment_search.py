@@ -1,4 +1,4 @@
-"""Segments to results: the engine searches; then come what must arrive unchanged and what the guard has to say."""
+"""The engine searches; then the translations are checked: what must arrive unchanged, faults, unknown subwords."""
 
 from __future__ import annotations
 
@@ -6,38 +6,38 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dragoman.data.tokenizer import UNK_ID
-from dragoman.decoding.batches import OUT_OF_MEMORY
-from dragoman.toolkits.engine import Alive, Progress
+from dragoman.decoding.request import OUT_OF_MEMORY, Progress
 from dragoman.translation.guard import guard
 from dragoman.translation.keeping.carrying import put_in, search_without
 from dragoman.translation.keeping.placing import place_terms
-from dragoman.translation.notes import QUIET, Events, Note
+from dragoman.translation.notes import Note
 from dragoman.translation.plan import Plan
 from dragoman.translation.segments import SegmentResult, TextSegment, texts_of
 
 
-def translate_segments(segments: Sequence[TextSegment], plan: Plan, events: Events = QUIET) -> list[SegmentResult]:
-    """Search for segments that are ready, and look at what was found: the way in for a server's batches.
+def translate_segments(
+    segments: Sequence[TextSegment], plan: Plan, progress: Progress | None = None
+) -> list[SegmentResult]:
+    """Search for segments that are ready, and look at the results; a server's batches enter here.
 
-    What lacks something that must arrive unchanged is searched for again (``carrying``), then what has a fault
-    (``guard``).
+    A translation that lacks something that must arrive unchanged is searched for again (``carrying``), then a
+    translation with a fault (``guard``).
 
     Args:
-        segments: As ``segment`` makes them, of whichever texts.
-        events: Of these ``progress`` and ``alive`` count; the latter is asked with a segment's ``owner``.
+        segments: As ``segment`` makes them, of any texts; the results of cancelled ones hold a note alone.
     """
 
     def search(some: Sequence[TextSegment], progress: Progress | None = None) -> list[SegmentResult]:
-        return _search(some, plan, replace(events, progress=progress)) if some else []
+        return _search(some, plan, progress) if some else []
 
-    results = search(segments, events.progress)
+    results = search(segments, progress)
     if plan.trees:
         return results
     changed = search_without(results, segments, plan, search) if plan.options.protect else {}
     used = [changed[i].segment if i in changed else segment for i, segment in enumerate(segments)]
     if plan.options.guard:
-        results = guard(results, used, plan, _wanted(used, events))
-    place_terms(results, used, plan, _wanted(used, events))
+        results = guard(results, used, plan)
+    place_terms(results, used, plan)
     results = [_with_unknown(*each, plan) for each in zip(results, used, strict=True)]
     return put_in(results, segments, changed, plan) if plan.options.protect else results
 
@@ -50,21 +50,14 @@ def _with_unknown(result: SegmentResult, segment: TextSegment, plan: Plan) -> Se
     return replace(result, unknown=Note("unknown", f"the model does not know {names} in the source"))
 
 
-def _search(segments: Sequence[TextSegment], plan: Plan, events: Events) -> list[SegmentResult]:
-    found = plan.engine.search(
-        [each.search for each in segments], plan.search, _wanted(segments, events), events.progress
-    )
-    texts = iter(texts_of([hypothesis for one in found.hypotheses for hypothesis in one], plan.tgt_tokenizer))
+def _search(segments: Sequence[TextSegment], plan: Plan, progress: Progress | None) -> list[SegmentResult]:
+    result = plan.engine.search([segment.search for segment in segments], plan.search, progress)
+    every = [hypothesis for hypotheses in result.hypotheses for hypothesis in hypotheses]
+    texts = iter(texts_of(every, plan.tgt_tokenizer))
     results = [
-        SegmentResult(tuple(one), tuple(next(texts) for _ in one), None if one else Note("dropped", "cancelled"))
-        for one in found.hypotheses
+        SegmentResult(tuple(own), tuple(next(texts) for _ in own), None if own else Note("dropped", "cancelled"))
+        for own in result.hypotheses
     ]
-    for i in found.out_of_memory:
+    for i in result.out_of_memory:
         results[i] = SegmentResult(note=Note("memory", OUT_OF_MEMORY))
     return results
-
-
-def _wanted(segments: Sequence[TextSegment], events: Events) -> Alive | None:
-    """Asked by the engine with the index of a segment; the text that it is of is what others know."""
-    alive = events.alive
-    return None if alive is None else lambda i: alive(segments[i].owner)

@@ -1,4 +1,4 @@
-"""Texts cut into segments, which are what an engine searches for, and what is found for each."""
+"""Texts cut into segments, which an engine translates, and the result for each segment."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from dragoman.data.tokenizer import Tokenizer
-from dragoman.decoding.search import Hypothesis
+from dragoman.decoding.request import Hypothesis, Segment
 from dragoman.errors import ConfigError
 from dragoman.languages.sentences import sentences
-from dragoman.toolkits.engine import Segment
 from dragoman.translation.keeping.glossary import Match
 from dragoman.translation.notes import Events, Note
 from dragoman.translation.plan import Plan
@@ -24,8 +23,8 @@ from dragoman.translation.word_constraints import WordConstraints
 class TextSegment:
     """A text, or a part of one: some of its sentences, or a piece of one that was too long."""
 
-    owner: int  # which text
-    start: int  # where in it, in characters that are no spaces: a text that is split loses none of these
+    owner: int  # number of the text
+    start: int  # its first character in the text; spaces are not counted, as only they are lost where a text is split
     gap: str = ""  # the spaces between it and the part before
     cut: bool = False  # a piece of a sentence that was too long
     text: str
@@ -35,23 +34,23 @@ class TextSegment:
 
 @dataclass(frozen=True)
 class SegmentResult:
-    """What became of a segment."""
+    """The translations of a segment, and what is to be known of them."""
 
     hypotheses: tuple[Hypothesis, ...] = ()  # best first; none: see the note
     texts: tuple[str, ...] = ()  # of each hypothesis, on one line
-    note: Note | None = None  # what the guard saw and did; or why there is nothing
+    note: Note | None = None  # what the guard saw and did; or why there is no hypothesis
     sound: bool = True  # no fault is left
-    lost: Note | None = None  # what must have arrived unchanged, and did not
-    unknown: Note | None = None  # what the model could not read in the source
+    lost: Note | None = None  # names what should have arrived unchanged, and did not
+    unknown: Note | None = None  # names what the model could not read in the source
 
 
 def segment(texts: Sequence[str], plan: Plan, events: Events, first_number: int = 0) -> list[TextSegment]:
-    """What to search for: each text that is not blank, cut into sentences (``options.sentence_split``).
+    """Cut each text that is not blank into the sentences to search for (``options.sentence_split``).
 
-    As many sentences stay together as the training text has on a line (``plan.usual_sentences``). What is longer than a
-    usual training line is split further, with a warning; a single sentence stays whole up to ``plan.longest_sentence``
-    tokens. Of a text with several parts the first has the prefix and the words to include, and each the glossary's
-    terms that begin in it.
+    As many sentences stay together as the training text has on a line (``facts.usual_sentences``). A text that is
+    longer than a usual training line is split further, with a warning; a single sentence stays whole up to
+    ``facts.longest_sentence`` tokens. If a text has several parts, the first has the prefix and the words to include,
+    and each the glossary's terms that begin in it.
 
     Args:
         first_number: The number of the first text, from which sampling derives its random numbers.
@@ -74,7 +73,9 @@ def segment(texts: Sequence[str], plan: Plan, events: Events, first_number: int 
                 else None
             )
             rules = None if constraints is None or constraints.rules.are_none else constraints.rules
-            search = Segment(ids=part.ids, key=(first_number + number, start), rules=rules)
+            search = Segment(
+                ids=part.ids, key=(first_number + number, start), rules=rules, cancellation=events.cancellation
+            )
             segments.append(
                 TextSegment(
                     owner=number, start=start, gap=part.gap, cut=part.cut, text=part.text, search=search,
@@ -94,7 +95,7 @@ class _Part(NamedTuple):
 
 
 def _parts(texts: Sequence[str], plan: Plan, events: Events) -> list[list[_Part]]:
-    """The parts of each text; none of a blank one."""
+    """Return the parts of each text; none of a blank one."""
     tokenizer = plan.src_tokenizer
     lines = [_groups(text, plan) for text in texts]
     encoded = iter(tokenizer.encode([group for line in lines for group in line]))
@@ -102,33 +103,33 @@ def _parts(texts: Sequence[str], plan: Plan, events: Events) -> list[list[_Part]
     for number, (text, line) in enumerate(zip(texts, lines, strict=True)):
         pieces: list[tuple[str, list[int], bool]] = []
         for group, ids in zip(line, encoded, strict=False):
-            split = [group] if len(ids) <= plan.usual_tokens else split_text(
-                group, plan.usual_tokens, lambda some: [len(each) for each in tokenizer.encode(some)],
-                plan.longest_sentence,
+            split = [group] if len(ids) <= plan.facts.usual_tokens else split_text(
+                group, plan.facts.usual_tokens, lambda some: [len(each) for each in tokenizer.encode(some)],
+                plan.facts.longest_sentence,
             )  # fmt: skip
             if len(split) == 1:
                 pieces.append((group, ids, False))
                 continue
             pieces += [(piece, own, True) for piece, own in zip(split, tokenizer.encode(split), strict=True) if own]
             if events.warn is not None:
-                said = f"{len(ids):,} tokens are more than {plan.usual_tokens:,}; split into {len(split)}"
-                events.warn(Note("split", said, events.label(number + 1)))
+                message = f"{len(ids):,} tokens are more than {plan.facts.usual_tokens:,}; split into {len(split)}"
+                events.warn(Note("split", message, events.label(number + 1)))
         result.append(_with_gaps(text, pieces))
     return result
 
 
 def _groups(text: str, plan: Plan) -> list[str]:
-    """A text as sentences that are translated together: no more than a training line has, and no longer than one."""
+    """Return groups of sentences that are translated together: as many as a training line has, and no longer."""
     if not text.strip():
         return []
-    found = sentences(text, plan.src_lang) if plan.options.sentence_split else [text]
-    if len(found) <= 1:
+    split = sentences(text, plan.src_lang) if plan.options.sentence_split else [text]
+    if len(split) <= 1:
         return [text]
-    sizes = [len(ids) for ids in plan.src_tokenizer.encode([sentence.strip() for sentence in found])]
+    sizes = [len(ids) for ids in plan.src_tokenizer.encode([sentence.strip() for sentence in split])]
     groups: list[list[str]] = []
     size = 0  # of the last one
-    for sentence, more in zip(found, sizes, strict=True):
-        if groups and len(groups[-1]) < plan.usual_sentences and size + more < plan.usual_tokens:
+    for sentence, more in zip(split, sizes, strict=True):
+        if groups and len(groups[-1]) < plan.facts.usual_sentences and size + more < plan.facts.usual_tokens:
             groups[-1].append(sentence)
             size += more + 1  # and one for what is between
         else:
@@ -142,7 +143,7 @@ def _groups(text: str, plan: Plan) -> list[str]:
 
 
 def _with_gaps(text: str, pieces: Sequence[tuple[str, list[int], bool]]) -> list[_Part]:
-    """Each piece of ``text`` with the spaces before it; none before the first."""
+    """Return each piece of ``text`` with the spaces before it; none before the first."""
     parts: list[_Part] = []
     end = 0
     for piece, ids, cut in pieces:
@@ -153,31 +154,31 @@ def _with_gaps(text: str, pieces: Sequence[tuple[str, list[int], bool]]) -> list
     return parts
 
 
-def _terms_by_part(text: str, starts: Sequence[int], found: Sequence[Match]) -> list[list[Match]]:
-    """Of the terms ``found`` in a text those that begin in each part: it may be split within one."""
-    dealt: list[list[Match]] = [[] for _ in starts]
-    if found:
+def _terms_by_part(text: str, starts: Sequence[int], matches: Sequence[Match]) -> list[list[Match]]:
+    """Return for each part of a text the terms that begin in it; a text may be split within a term."""
+    terms: list[list[Match]] = [[] for _ in starts]
+    if matches:
         solid = list(accumulate((not character.isspace() for character in text), initial=0))  # characters before each
-        for match in found:
-            dealt[bisect_right(starts, solid[match.start]) - 1].append(match)
-    return dealt
+        for match in matches:
+            terms[bisect_right(starts, solid[match.start]) - 1].append(match)
+    return terms
 
 
 def texts_of(hypotheses: Sequence[Hypothesis], tokenizer: Tokenizer) -> list[str]:
-    """Hypotheses as text, each on one line: a model can make an LF out of bytes, which would add a line."""
+    """Return hypotheses as text, each on one line: a model can make an LF out of bytes, which would add a line."""
     return [one_line(text) for text in tokenizer.decode([hypothesis.ids for hypothesis in hypotheses])]
 
 
 def one_line(text: str) -> str:
-    """A text with spaces for its line ends."""
+    """Return a text with spaces for its line ends."""
     return text.replace("\n", " ")
 
 
 def by_text(n_texts: int, segments: Sequence[TextSegment]) -> list[list[int]]:
-    """For each text the indices of its segments."""
+    """Return for each text the indices of its segments."""
     groups: list[list[int]] = [[] for _ in range(n_texts)]
-    for i, each in enumerate(segments):
-        groups[each.owner].append(i)
+    for i, segment in enumerate(segments):
+        groups[segment.owner].append(i)
     return groups
 
 
@@ -215,10 +216,10 @@ def split_text(
 def pack(
     text: str, pieces: Sequence[tuple[int, int]], max_tokens: int, n_tokens: Callable[[Sequence[str]], list[int]]
 ) -> list[str]:
-    """Parts of ``text`` from one piece to another, whose tokens (and one for what is between) stay in ``max_tokens``.
+    """Join neighbouring pieces of ``text`` to parts of at most ``max_tokens``; a gap counts as one token.
 
     Args:
-        pieces: Where each begins and ends, in their order.
+        pieces: First character of each piece, and the one after its last, in their order.
     """
     packed: list[tuple[int, int]] = []
     size = 0

@@ -9,7 +9,7 @@ hold up the others.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import fields, replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from dragoman.config import DecodeConfig
 from dragoman.data.corpus import Line, read_lines_leniently
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.ensemble import Ensemble
-from dragoman.decoding.sampling import Sampling
+from dragoman.decoding.request import Progress, Sampling, SearchSettings
 from dragoman.device import resolve_device
 from dragoman.errors import BundleError, ConfigError, DecodeError
 from dragoman.fast.step import weight_versions
@@ -32,17 +32,17 @@ from dragoman.model.build import EncoderDecoder
 from dragoman.options import not_among, takes
 from dragoman.progress import Ticker
 from dragoman.toolkits.choice import Engines
-from dragoman.toolkits.engine import Models, Needs, Progress, Searcher, SearchSettings
+from dragoman.toolkits.engine import Models, Needs, Searcher
 from dragoman.toolkits.ours.search import autocast
+from dragoman.translation.assemble import TEXT, LineFormat, assemble, features_of
 from dragoman.translation.assemble import Translation as Translation
-from dragoman.translation.assemble import assemble, features_of
 from dragoman.translation.confidence import Confidence
 from dragoman.translation.keeping.glossary import Glossary
-from dragoman.translation.language_pairs import Langs, LanguagePairs
+from dragoman.translation.language_pairs import Direction, LanguagePairs
 from dragoman.translation.notes import QUIET, Events, Note
 from dragoman.translation.options import SCORING, TranslateOptions
 from dragoman.translation.parser import assemble_trees, segment_sentences
-from dragoman.translation.plan import Plan
+from dragoman.translation.plan import EngineSearch, ModelFacts, Plan
 from dragoman.translation.resumable import make_file
 from dragoman.translation.scoring import PairReader, Scored, ScoringPlan
 from dragoman.translation.segment_search import translate_segments
@@ -180,11 +180,11 @@ class Translator:
         if options.shortlist and self._models.shortlist is None:
             raise ConfigError("shortlist: this run has none (`dragoman distill` makes one): leave it out")
         src_tokenizer = self.src_tokenizer.towards(options.to)
-        src_lang, tgt_lang = self._direction(options)
-        encoder, zero_shot = self._encoders[is_unspaced(tgt_lang)], self.languages.zero_shot(src_lang, tgt_lang)
+        direction = self._direction(options)
+        encoder = self._encoders[is_unspaced(direction.tgt)]
         encoder.check(options)
-        if zero_shot is not None:
-            logger.warning("%s", zero_shot)
+        if direction.zero_shot is not None:
+            logger.warning("%s", direction.zero_shot)
         decode = self._decode_config(options)
         sampling = None
         if options.sample:
@@ -200,20 +200,23 @@ class Translator:
         search = SearchSettings(
             decode=decode, n_best=n_best, sampling=sampling, precision=options.precision, workers=workers,
             balance=options.batch_tokens is None and self.device.type == "cpu", shortlist=options.shortlist,
-            allow_unk=options.allow_unk,
+            allow_unk=options.allow_unk, longest=self._models.longest,
         )  # fmt: skip
         second, second_precision = self._engines.constrained(name, needs)
         return Plan(
             options=options, needs=needs, engine=engine, search=search,
-            second_engine=self._engines.get(second, second_precision, workers),
-            second_search=replace(search, sampling=None, precision=second_precision, shortlist=False),
-            reader=self._reader("bf16" if options.precision == "bf16" else "fp32", src_tokenizer, (src_lang, tgt_lang)),
-            src_tokenizer=src_tokenizer, tgt_tokenizer=self.tgt_tokenizer,
-            src_lang=src_lang, tgt_lang=tgt_lang, zero_shot=zero_shot,
-            unspaced=encoder.unspaced, usual_sentences=self.usual_sentences,
-            usual_tokens=self.usual_tokens, longest_sentence=min(self.max_tokens, 2 * self.usual_tokens),
-            least_ratio=self.least_ratio, max_tokens=self.max_tokens, longest=self._models.longest,
-            encoder=encoder, glossary=glossary, confidence=self.confidence, trees=trees, masks=self.masks,
+            constrained=EngineSearch(
+                self._engines.get(second, second_precision, workers),
+                replace(search, sampling=None, precision=second_precision, shortlist=False),
+            ),
+            reader=self._reader("bf16" if options.precision == "bf16" else "fp32", src_tokenizer, direction),
+            direction=direction, facts=self._facts(), encoder=encoder, confidence=self.confidence,
+        )  # fmt: skip
+
+    def _facts(self) -> ModelFacts:
+        return ModelFacts(
+            max_tokens=self.max_tokens, usual_tokens=self.usual_tokens, usual_sentences=self.usual_sentences,
+            least_ratio=self.least_ratio, masks=self.masks,
         )  # fmt: skip
 
     def _needs(self, options: TranslateOptions) -> Needs:
@@ -265,11 +268,13 @@ class Translator:
         if isinstance(texts, str):
             raise DecodeError("translate_planned takes a list of texts: write [text], or translate(text)")
         if plan.trees:
-            segments = segment_sentences(texts, plan, first_number)
-            translations = assemble_trees(texts, segments, translate_segments(segments, plan, events), plan)
+            segments = segment_sentences(texts, plan, events, first_number)
+            results = translate_segments(segments, plan, events.progress)
+            translations = assemble_trees(texts, segments, results, plan)
         else:
             segments = segment(texts, plan, events, first_number)
-            translations = assemble(texts, segments, translate_segments(segments, plan, events), plan)
+            results = translate_segments(segments, plan, events.progress)
+            translations = assemble(texts, segments, results, plan)
         _report(translations, events)
         return translations
 
@@ -328,8 +333,12 @@ class Translator:
         src_tokenizer = self.src_tokenizer.towards(options.to)
         return ScoringPlan(self._reader(options.precision, src_tokenizer, self._direction(options)), options, decode)
 
-    def _direction(self, options: TranslateOptions) -> Langs:
-        """Source and target language, as far as they are known."""
+    def _direction(self, options: TranslateOptions) -> Direction:
+        """Return the languages that a text is translated between.
+
+        Raises:
+            ConfigError: The model does not translate from this language.
+        """
         to = None if options.to is None else self.src_tokenizer.target(options.to)
         if (
             options.from_lang is not None
@@ -337,7 +346,8 @@ class Translator:
             and not any(primary(options.from_lang) == primary(src) for src in self.languages.sources)
         ):
             raise not_among("from_lang", options.from_lang, self.languages.sources)
-        return self.languages.direction(to, options.from_lang)
+        src, tgt = self.languages.direction(to, options.from_lang)
+        return Direction(src, tgt, self.languages.zero_shot(src, tgt))
 
     @property
     def bundles(self) -> tuple[Bundle, ...]:
@@ -396,10 +406,11 @@ class Translator:
         """What is known of translations without a reference, for a ``Confidence``; blank lines are left out."""
         return features_of(texts, found, self.plan(to=to))
 
-    def _reader(self, precision: str, src_tokenizer: Tokenizer, langs: Langs) -> PairReader:
+    def _reader(self, precision: str, src_tokenizer: Tokenizer, direction: Direction) -> PairReader:
         return PairReader(
-            self.model, src_tokenizer, self.tgt_tokenizer, self.device, *langs,
-            self.usual_sentences, self.max_tokens, self._models.longest, precision,
+            model=self.model, src_tokenizer=src_tokenizer, tgt_tokenizer=self.tgt_tokenizer, device=self.device,
+            src_lang=direction.src, tgt_lang=direction.tgt, usual_sentences=self.usual_sentences,
+            max_tokens=self.max_tokens, longest=self._models.longest, precision=precision,
         )  # fmt: skip
 
     def _decode_config(self, options: TranslateOptions) -> DecodeConfig:
@@ -427,26 +438,21 @@ class Translator:
             DecodeError: Lines ran out of memory; raised at the end, each being blank and named by a warning.
         """
         plan = self._plan_of_lines(options, changes)
-        return self._translated(stream, name, plan, events, flush, read_ahead)
+        arriving = windows(read_lines_leniently(stream, name), read_ahead)
+        return self._translated(arriving, name, plan, events, flush)
 
     def _plan_of_lines(self, options: TranslateOptions | Plan | None, changes: Mapping[str, Any]) -> Plan:
-        """The plan for as many lines as come."""
+        """Return the plan for any number of lines."""
         plan = self.plan(options, **changes)
         if not isinstance(plan.options.prefix, str):
             raise ConfigError("a prefix for each line is for translate(texts): give one prefix for all lines")
         return plan
 
     def _translated(
-        self,
-        stream: BinaryIO,
-        name: str,
-        plan: Plan,
-        events: Events,
-        flush: Callable[[], None] | None,
-        read_ahead: int,
+        self, arriving: Generator[list[Line]], name: str, plan: Plan, events: Events, flush: Callable[[], None] | None
     ) -> Iterator[Translation]:
         done, n_failed = 0, 0
-        with closing(windows(read_lines_leniently(stream, name), read_ahead)) as arriving:
+        with closing(arriving):
             for lines in arriving:
                 failed: list[Note] = []
                 _warn_of_input(lines, name, done, events)
@@ -465,8 +471,7 @@ class Translator:
     @takes(TranslateOptions)
     def translate_file(
         self, src: Path | str, out: Path | str, options: TranslateOptions | Plan | None = None, *,
-        restart: bool = False, events: Events = QUIET, form: str = "text",
-        render: Callable[[int, Translation], str] | None = None, read_ahead: int = READ_AHEAD,
+        restart: bool = False, events: Events = QUIET, form: LineFormat = TEXT, read_ahead: int = READ_AHEAD,
         **changes: Any,
     ) -> int:  # fmt: skip
         """Translate a file into another, which appears when it is whole; after a kill the same call resumes.
@@ -478,8 +483,7 @@ class Translator:
             options: As for ``translate``.
             restart: Forget such a partial file.
             events: Warnings of an earlier part are repeated.
-            render: Makes the line to write of a line's number, from 1, and its translation; None: its text.
-            form: What ``render`` makes; a partial file of another form is refused.
+            form: Makes the line to write of a translation; a partial file of another form is refused.
             read_ahead: How many lines are sorted by length and translated together.
 
         Returns:
@@ -499,14 +503,14 @@ class Translator:
             _say(note, events)
 
         def work(lines: list[Line], before: int, say: Callable[[Note], None]) -> list[str]:
-            told = replace(
+            of_window = replace(
                 events, warn=say, failed=say, label=_numbered(src, before),
                 progress=_in_lines(events, before, len(lines)),
             )  # fmt: skip
-            found = self.translate_planned([line.text for line in lines], plan, told, before)
-            return [one.text if render is None else render(before + i, one) for i, one in enumerate(found, 1)]
+            translations = self.translate_planned([line.text for line in lines], plan, of_window, before)
+            return [form.line(before + i, translation) for i, translation in enumerate(translations, 1)]
 
-        n_lines = make_file(Path(src), Path(out), self.facts(plan, form), work, listen, restart, read_ahead)
+        n_lines = make_file(Path(src), Path(out), self.facts(plan, form.name), work, listen, restart, read_ahead)
         _raise_if(n_failed, str(src))
         return n_lines
 

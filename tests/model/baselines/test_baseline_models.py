@@ -10,7 +10,6 @@ from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
 from dragoman.config import ModelConfig
-from dragoman.decoding.search import beam_search
 from dragoman.errors import ConfigError
 from dragoman.model.baselines import cells
 from dragoman.model.baselines.additive_attention import AdditiveAttention
@@ -21,6 +20,7 @@ from dragoman.model.build import EncoderDecoder, build
 from dragoman.model.weights import shapes, untied
 from dragoman.training.flops import training_flops
 from dragoman.training.loss import label_smoothed_loss
+from searching import beam_search
 
 CLOSE = dict(rtol=0, atol=1e-12)
 

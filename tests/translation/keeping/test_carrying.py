@@ -7,15 +7,16 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dragoman.decoding.search import Hypothesis
-from dragoman.toolkits.engine import Found, Segment
+from dragoman.decoding.request import Hypothesis, SearchResult, Segment
 from dragoman.translation.keeping.carrying import put_in
 from dragoman.translation.keeping.cutting import put_back, without
 from dragoman.translation.keeping.protected import find
 from dragoman.translation.notes import QUIET
+from dragoman.translation.plan import Plan
 from dragoman.translation.segment_search import translate_segments
 from dragoman.translation.segments import segment
 from dragoman.translation.translator import Translator
@@ -142,12 +143,17 @@ class Reverser:
         self.tokenizer, self.keeps = translator.tgt_tokenizer, re.compile(keeps)
         self.asked: list[str] = []
 
-    def search(self, segments: Sequence[Segment], *rest: object) -> Found:
+    def search(self, segments: Sequence[Segment], *rest: object) -> SearchResult:
         texts = self.tokenizer.decode([segment.ids for segment in segments])
         self.asked += texts
         said = [" ".join(word for word in reversed(text.split()) if self.keeps.fullmatch(word)) for text in texts]
         sure = [-100.0 * 0.1 ** text.count("[") for text in texts]  # what was cut out leaves it unsure
-        return Found([[Hypothesis(ids, p, p)] for ids, p in zip(self.tokenizer.encode(said), sure, strict=True)])
+        return SearchResult([[Hypothesis(ids, p, p)] for ids, p in zip(self.tokenizer.encode(said), sure, strict=True)])
+
+
+def with_masks(plan: Plan, engine: Any) -> Plan:
+    """A plan of a model that has learned masks."""
+    return replace(plan, engine=engine, facts=replace(plan.facts, masks="[{}]"))
 
 
 @pytest.mark.parametrize(
@@ -161,7 +167,7 @@ def test_masks_that_a_model_has_learned_stand_for_what_is_missing(
     translator: Translator, keeps: str, asked: list[str], expected: str | None
 ) -> None:
     engine = Reverser(translator, keeps)
-    plan = replace(translator.plan(guard=False), engine=engine, masks="[{}]")
+    plan = with_masks(translator.plan(guard=False), engine)
     (one,) = translator.translate(["the dog 🙂 sees %s"], plan)
     assert engine.asked == ["the dog 🙂 sees %s", *asked]
     assert one.text == expected or (expected is None and "🙂" in one.text and "%s" in one.text)
@@ -170,7 +176,7 @@ def test_masks_that_a_model_has_learned_stand_for_what_is_missing(
 
 def test_a_mask_that_the_text_has_is_not_used(translator: Translator) -> None:
     engine = Reverser(translator, r"[a-z]+|\[\d\]")
-    plan = replace(translator.plan(guard=False), engine=engine, masks="[{}]")
+    plan = with_masks(translator.plan(guard=False), engine)
     (one,) = translator.translate(["see [1] and %s"], plan)
     assert engine.asked[1] == "see [1] and [2]"
     assert one.text == "%s and [1] see"
@@ -178,6 +184,6 @@ def test_a_mask_that_the_text_has_is_not_used(translator: Translator) -> None:
 
 def test_what_touches_a_word_is_cut_out_and_not_masked(translator: Translator) -> None:
     engine = Reverser(translator, r"[a-z]+|\[\d\]")
-    plan = replace(translator.plan(guard=False), engine=engine, masks="[{}]")
+    plan = with_masks(translator.plan(guard=False), engine)
     translator.translate(["the <b>big</b> dog"], plan)
     assert engine.asked[1] == "the big dog"

@@ -16,6 +16,7 @@ import math
 import weakref
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -23,15 +24,22 @@ from typing import Any, ClassVar, Self
 import torch
 
 from dragoman.bundle import Bundle
-from dragoman.config import LengthPenalty
-from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Tokenizer
-from dragoman.decoding.batches import length_batches, most_tokens, report_lost, run_halving
-from dragoman.decoding.search import NOT_FINITE, Hypothesis, penalised
+from dragoman.data.tokenizer import EOS_ID, UNK_ID, Tokenizer
+from dragoman.decoding.batches import length_batches, most_tokens, run_halving
+from dragoman.decoding.request import (
+    Hypothesis,
+    Progress,
+    SearchResult,
+    SearchSettings,
+    Segment,
+    out_of_memory,
+)  # fmt: skip
+from dragoman.decoding.search import NOT_FINITE, scored
 from dragoman.device import is_out_of_memory
 from dragoman.errors import ConfigError, DecodeError, not_installed
 from dragoman.fast.step import weight_versions
 from dragoman.toolkits.ctranslate2.write import why_not
-from dragoman.toolkits.engine import Alive, Found, Models, Needs, Progress, SearchSettings, Segment
+from dragoman.toolkits.engine import Models, Needs
 from dragoman.toolkits.export import Kept, kept
 
 PRECISIONS = {"fp32": "float32", "int8": "int8"}
@@ -42,7 +50,7 @@ BATCH_TOKENS = 512
 
 
 def is_installed() -> bool:
-    """Whether the package is there."""
+    """Return True if the package is installed."""
     try:
         import_module("ctranslate2")
     except ImportError:
@@ -80,17 +88,13 @@ class CTranslate2:
     name: ClassVar[str] = "ctranslate2"
     loads_workers: ClassVar[bool] = True
 
-    def __init__(
-        self, translator: Any, src_tokenizer: Tokenizer, tgt_tokenizer: Tokenizer, longest: int | None = None,
-        workers: int = 1,
-    ) -> None:  # fmt: skip
+    def __init__(self, translator: Any, src_tokenizer: Tokenizer, tgt_tokenizer: Tokenizer, workers: int = 1) -> None:
         """Take a loaded ``ctranslate2.Translator`` and the tokenizers of the bundle that was converted.
 
         Args:
-            longest: The most tokens that the model has positions for, eos counted; None: any.
             workers: How many batches it searches at a time.
         """
-        self.translator, self.longest, self.workers = translator, longest, workers
+        self.translator, self.workers = translator, workers
         self.src_pieces = src_tokenizer.pieces(range(src_tokenizer.vocab_size))
         self.tgt_pieces = tgt_tokenizer.pieces(range(tgt_tokenizer.vocab_size))
         self.tgt_ids = {piece: i for i, piece in enumerate(self.tgt_pieces)}
@@ -106,11 +110,11 @@ class CTranslate2:
             return f"this model: {reason}"
         if needs.precision not in PRECISIONS:
             return f"precision {needs.precision}"
-        asked = {
+        needed = {
             "sampling": needs.sampling, "alignments": needs.alignments, "parsing": needs.trees,
             "constrained decoding": needs.constraints,
         }  # fmt: skip
-        return next((what for what, is_asked in asked.items() if is_asked), "")
+        return next((what for what, is_needed in needed.items() if is_needed), "")
 
     @classmethod
     def load(cls, models: Models, precision: str, workers: int) -> Self:
@@ -131,7 +135,7 @@ class CTranslate2:
         # an export beside the run has the weights that the run was loaded with
         home = kept(bundle, models.run if versions == models.versions else None, "ctranslate2", PRECISIONS[precision])
         translator = open_folder(home.folder, PRECISIONS[precision], device, workers)
-        engine = cls(translator, bundle.src_tokenizer, bundle.tgt_tokenizer, models.longest, workers)
+        engine = cls(translator, bundle.src_tokenizer, bundle.tgt_tokenizer, workers)
         engine._home, engine._versions = home, versions
         if home.temporary is not None:
             weakref.finalize(engine, home.temporary.cleanup)
@@ -147,40 +151,39 @@ class CTranslate2:
             self._home.temporary.cleanup()
 
     def search(
-        self, segments: Sequence[Segment], settings: SearchSettings, alive: Alive | None = None,
-        progress: Progress | None = None,
-    ) -> Found:  # fmt: skip
-        """See ``Engine``; what is no longer alive is dropped before its batch is handed over.
+        self, segments: Sequence[Segment], settings: SearchSettings, progress: Progress | None = None
+    ) -> SearchResult:
+        """See ``Engine``; segments that are cancelled are left out when their batch is handed over.
 
-        Batches are handed over ahead, so that each worker always has one: all of them, or, where segments may be
-        dropped, two for each worker.
+        Batches are handed over ahead, so that each worker always has one: all of them, or two for each worker if
+        segments may be cancelled.
         """
         config = settings.decode
-        if not 1 <= settings.n_best <= config.beam_size:
-            raise DecodeError(f"n_best = {settings.n_best} must lie between 1 and beam_size = {config.beam_size}")
+        settings.check(segments)
         search = _Search(self, segments, settings)
         most = min(config.batch_tokens, BATCH_TOKENS) if settings.balance else config.batch_tokens
         waiting = deque(length_batches([len(segment.ids) + 1 for segment in segments], most))
-        ahead = len(waiting) if alive is None else 2 * self.workers
-        running: deque[tuple[int, list[int], list[Any]]] = deque()  # how many there were, those still wanted, results
+        can_be_cancelled = any(segment.cancellation is not None for segment in segments)
+        ahead = 2 * self.workers if can_be_cancelled else len(waiting)
+        running: deque[_Running] = deque()
         lost: list[int] = []
         done = 0
         while waiting or running:
             while waiting and len(running) < ahead:
-                whole = waiting.popleft()
-                batch = whole if alive is None else [i for i in whole if alive(i)]
-                running.append((len(whole), batch, search.start(batch) if batch else []))
-            n, batch, results = running.popleft()
+                batch = waiting.popleft()
+                rows = [i for i in batch if not segments[i].is_cancelled]
+                running.append(_Running(len(batch), rows, search.start(rows) if rows else []))
+            first = running.popleft()
             try:
-                search.settle(batch, results)
+                search.settle(first.rows, first.results)
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
                     raise
-                lost += run_halving(batch, search.settle)
-            done += n
+                lost += run_halving(first.rows, search.settle)
+            done += first.size
             if progress is not None:
                 progress(done, len(segments), "sentences translated")
-        return Found(search.found, lost)
+        return SearchResult(search.found, lost)
 
     def read(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], batch_tokens: int = 4096) -> list[list[float]]:
         """The log-probability of each token of given translations, in nats, eos last.
@@ -188,8 +191,11 @@ class CTranslate2:
         Args:
             pairs: Sources and translations, as ids without bos and eos.
             batch_tokens: Rows x longest side of one batch.
+
+        Raises:
+            DecodeError: A pair ran out of memory.
         """
-        found: list[list[float]] = [[] for _ in pairs]
+        log_probs: list[list[float]] = [[] for _ in pairs]
 
         def read(batch: list[int]) -> None:
             results = self.translator.score_batch(
@@ -198,11 +204,21 @@ class CTranslate2:
                 max_input_length=0,
             )
             for row, result in zip(batch, results, strict=True):
-                found[row] = list(result.log_probs)
+                log_probs[row] = list(result.log_probs)
 
         for batch in length_batches([max(len(src), len(tgt)) + 1 for src, tgt in pairs], batch_tokens):
-            report_lost(run_halving(batch, read), None, "pair")
-        return found
+            if lost := run_halving(batch, read):
+                raise out_of_memory("pair", min(lost))
+        return log_probs
+
+
+@dataclass(frozen=True)
+class _Running:
+    """A batch that was handed over."""
+
+    size: int  # cancelled segments counted
+    rows: list[int]  # segments that were not cancelled
+    results: list[Any]  # CTranslate2's, of each of the rows
 
 
 class _Search:
@@ -211,9 +227,8 @@ class _Search:
     def __init__(self, engine: CTranslate2, segments: Sequence[Segment], settings: SearchSettings) -> None:
         self.engine, self.segments, self.settings = engine, segments, settings
         self.found: list[list[Hypothesis]] = [[] for _ in segments]
-        self._never = (PAD_ID, BOS_ID) if settings.allow_unk else (PAD_ID, UNK_ID, BOS_ID)  # as in ``search``
         config, n_best = settings.decode, settings.n_best
-        self._limits = [most_tokens(len(segment.ids), None, config, engine.longest) for segment in segments]
+        self._limits = [most_tokens(segment, settings) for segment in segments]
         # a sentence is done with so many finished hypotheses, which are all returned
         self._n_finished = max(n_best, math.ceil((config.patience or (1.0 if n_best == 1 else 2.0)) * config.beam_size))
 
@@ -233,7 +248,7 @@ class _Search:
                 patience=self._n_finished / config.beam_size, length_penalty=config.length_penalty,
                 return_scores=True, return_end_token=True, max_input_length=0,
                 min_decoding_length=0, max_decoding_length=max(1, most - 1),  # then eos must come
-                suppress_sequences=[[engine.tgt_pieces[i]] for i in self._never] if suppress else None,
+                suppress_sequences=[[engine.tgt_pieces[i]] for i in self.settings.never] if suppress else None,
                 use_vmap=self.settings.shortlist,  # the union of a batch's shortlists
             )
         )  # fmt: skip
@@ -267,39 +282,35 @@ class _Search:
         return not hypotheses or any(unk in pieces for pieces in result.hypotheses)
 
     def _finish(self, good: list[int], results: dict[int, Any], suppress: bool) -> list[list[Hypothesis]]:
-        """Make hypotheses with our scores, best first, of what CTranslate2 found for each.
+        """Return CTranslate2's hypotheses of each source with our scores, best first.
 
         Raises:
             DecodeError: A score is not finite.
         """
         engine, decode = self.engine, self.settings.decode
-        found: list[dict[tuple[int, ...], float]] = []  # of each source: ids without eos, and their log-probability
+        log_probs_of: list[dict[tuple[int, ...], float]] = []  # for each source, by ids without eos
         unread: list[tuple[int, tuple[int, ...]]] = []
         for row, i in enumerate(good):
-            found.append({})
+            log_probs_of.append({})
             for pieces, score in zip(results[i].hypotheses, results[i].scores, strict=True):
                 if not math.isfinite(score):
                     raise DecodeError(NOT_FINITE)
                 ids = tuple(engine.tgt_ids[piece] for piece in pieces)
                 ended = bool(ids) and ids[-1] == EOS_ID
-                if any(each in self._never for each in ids):
+                if any(each in self.settings.never for each in ids):
                     continue
                 if ended and not suppress:
-                    found[row][ids[:-1]] = score * len(ids) ** decode.length_penalty
+                    log_probs_of[row][ids[:-1]] = score * len(ids) ** decode.length_penalty
                 else:
                     unread.append((row, ids[:-1] if ended else ids[: self._limits[i] - 1]))
         pairs = [(self.segments[good[row]].ids, ids) for row, ids in unread]
         read = engine.read(pairs, self.settings.decode.batch_tokens)
         for (row, ids), log_probs in zip(unread, read, strict=True):
-            found[row][ids] = sum(log_probs)
+            log_probs_of[row][ids] = sum(log_probs)
         return [
-            sorted((_hypothesis(ids, log_p, decode.penalty) for ids, log_p in one.items()), key=lambda one: -one.score)
-            for one in found
+            sorted((scored(ids, log_p, decode.penalty) for ids, log_p in own.items()), key=lambda h: -h.score)
+            for own in log_probs_of
         ]
-
-
-def _hypothesis(ids: Sequence[int], log_prob: float, alpha: LengthPenalty) -> Hypothesis:
-    return Hypothesis(list(ids), penalised(log_prob, len(ids) + 1, alpha), log_prob)
 
 
 def open_folder(folder: Path, precision: str, device: str = "cpu", workers: int = 1, threads: int = 1) -> Any:

@@ -16,11 +16,12 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID
+from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from dragoman.decoding.batches import most_tokens
-from dragoman.decoding.search import Hypothesis, penalised
+from dragoman.decoding.request import Hypothesis, Progress, SearchResult, SearchSettings, Segment
+from dragoman.decoding.search import scored
 from dragoman.errors import ConfigError, not_installed
-from dragoman.toolkits.engine import Alive, Found, Models, Needs, Progress, SearchSettings, Segment, beyond_plain_search
+from dragoman.toolkits.engine import Models, Needs, beyond_plain_search
 from dragoman.toolkits.huggingface.write import power
 
 BATCH = 32  # sentences of one length
@@ -50,23 +51,22 @@ class HuggingFace:
         return beyond_plain_search(models, needs)
 
     def n_cut_differently(self, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> int:
-        """How many texts its own tokenizer cuts otherwise than ours does."""
+        """Return the number of texts that its own tokenizer cuts differently from ours."""
         pairs = zip(texts, ids, strict=True)
         return sum(self.tokenizer(text)["input_ids"] != [*row, EOS_ID] for text, row in pairs)
 
     def search(
-        self, segments: Sequence[Segment], settings: SearchSettings, alive: Alive | None = None,
-        progress: Progress | None = None,
-    ) -> Found:  # fmt: skip
+        self, segments: Sequence[Segment], settings: SearchSettings, progress: Progress | None = None
+    ) -> SearchResult:
         """See ``Searcher``. Sentences of the same length are searched for together, without padding."""
-        decode = settings.decode
+        n_best = settings.n_best
         by_length: dict[int, list[int]] = defaultdict(list)
         for i, segment in enumerate(segments):
             by_length[len(segment.ids)].append(i)
-        found: list[list[Hypothesis]] = [[] for _ in segments]
+        hypotheses: list[list[Hypothesis]] = [[] for _ in segments]
         done = 0
-        for length, members in sorted(by_length.items()):
-            limit = most_tokens(length, None, decode, None)
+        for _, members in sorted(by_length.items()):
+            limit = most_tokens(segments[members[0]], settings)
             for start in range(0, len(members), BATCH):
                 batch = members[start : start + BATCH]
                 src = torch.tensor([[*segments[i].ids, EOS_ID] for i in batch], device=self.device)
@@ -75,34 +75,30 @@ class HuggingFace:
                         src, attention_mask=torch.ones_like(src), generation_config=self._how(settings, limit)
                     ).tolist()
                 ids = [row[1 : [*row[1:], EOS_ID].index(EOS_ID) + 1] for row in rows]
-                sources = [segments[i].ids for i in batch for _ in range(settings.n_best)]
+                sources = [segments[i].ids for i in batch for _ in range(n_best)]
                 log_probs = map(sum, self.read(list(zip(sources, ids, strict=True))))
-                hypotheses = [
-                    Hypothesis(row, penalised(log_p, len(row) + 1, decode.penalty), log_p)
-                    for row, log_p in zip(ids, log_probs, strict=True)
-                ]
+                flat = [scored(row, log_p, settings.penalty) for row, log_p in zip(ids, log_probs, strict=True)]
                 for place, i in enumerate(batch):
-                    found[i] = hypotheses[place * settings.n_best : (place + 1) * settings.n_best]
+                    hypotheses[i] = flat[place * n_best : (place + 1) * n_best]
                 done += len(batch)
                 if progress is not None:
                     progress(done, len(segments), "sentences translated")
-        return Found(found)
+        return SearchResult(hypotheses)
 
     def _how(self, settings: SearchSettings, limit: int) -> Any:
         decode = settings.decode
         beam: dict[str, Any] = {}
-        never = [PAD_ID, BOS_ID] if settings.allow_unk else [PAD_ID, UNK_ID, BOS_ID]
         if decode.beam_size > 1:
             beam = dict(length_penalty=power(decode), early_stopping="never" if decode.patience is None else True)
         return self.transformers.GenerationConfig(
             num_beams=decode.beam_size, num_return_sequences=settings.n_best, do_sample=False, max_new_tokens=limit,
             pad_token_id=PAD_ID, bos_token_id=BOS_ID, eos_token_id=EOS_ID, decoder_start_token_id=BOS_ID,
-            forced_eos_token_id=EOS_ID, suppress_tokens=never, **beam,
+            forced_eos_token_id=EOS_ID, suppress_tokens=list(settings.never), **beam,
         )  # fmt: skip
 
     def read(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[list[float]]:
-        """The log-probability of each token of given translations, in nats, eos last; ids without bos and eos."""
-        found: list[list[float]] = []
+        """Return the log-probability in nats of each token of given translations, eos last; ids without bos and eos."""
+        log_probs: list[list[float]] = []
         for start in range(0, len(pairs), BATCH):
             batch = pairs[start : start + BATCH]
             src = self._padded([[*src, EOS_ID] for src, _ in batch])
@@ -113,8 +109,8 @@ class HuggingFace:
                     input_ids=src, attention_mask=(src != PAD_ID).long(), decoder_input_ids=tgt_in
                 ).logits.float()  # (B, T, V)
             log_p = logits.log_softmax(-1).gather(2, tgt_out[:, :, None])[:, :, 0].tolist()
-            found += [row[: len(tgt) + 1] for row, (_, tgt) in zip(log_p, batch, strict=True)]
-        return found
+            log_probs += [row[: len(tgt) + 1] for row, (_, tgt) in zip(log_p, batch, strict=True)]
+        return log_probs
 
     def _padded(self, rows: Sequence[list[int]]) -> Tensor:
         longest = max(map(len, rows))

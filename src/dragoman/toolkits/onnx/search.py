@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dragoman.config import ModelConfig
-from dragoman.decoding.batches import Hooks, search_all
-from dragoman.decoding.scoring import read_all
+from dragoman.decoding.batches import search_all
+from dragoman.decoding.request import Progress, SearchResult, SearchSettings, Segment, out_of_memory
+from dragoman.decoding.scoring import Pair, read_all
 from dragoman.errors import ConfigError, not_installed
 from dragoman.model.masks import read_tokens
-from dragoman.toolkits.engine import Alive, Found, Models, Needs, Progress, SearchSettings, Segment, beyond_plain_search
+from dragoman.toolkits.engine import Models, Needs, beyond_plain_search
 from dragoman.toolkits.onnx.write import ENDINGS
 
 CPU = torch.device("cpu")
@@ -31,7 +32,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class State:
-    """What a decoder step needs of the steps before."""
+    """Results of earlier decoder steps that the next one needs."""
 
     memory: NDArray[np.float32]  # (B, S, d_model), of which there are no cross keys yet: nothing after the first step
     mask: NDArray[np.int64]  # (B, S)
@@ -49,12 +50,11 @@ class Onnx:
 
     name: ClassVar[str] = "onnx"
 
-    def __init__(self, folder: Path, quantization: str, config: ModelConfig, longest: int | None = None) -> None:
+    def __init__(self, folder: Path, quantization: str, config: ModelConfig) -> None:
         """Load a folder that ``formats.onnx.write`` filled.
 
         Args:
             config: The model's.
-            longest: The most tokens that it has positions for.
 
         Raises:
             ConfigError: The package is not installed.
@@ -69,7 +69,7 @@ class Onnx:
             )
             for name in ("encoder_model", "decoder_model_merged")
         )
-        self._longest, self._config = longest, config
+        self._config = config
         self._present = {
             side: [f"present.{i}.{side}.{kind}" for i in range(config.n_decoder_layers) for kind in ("key", "value")]
             for side in ("decoder", "encoder")
@@ -81,19 +81,23 @@ class Onnx:
         return beyond_plain_search(models, needs)
 
     def search(
-        self, segments: Sequence[Segment], settings: SearchSettings, alive: Alive | None = None,
-        progress: Progress | None = None,
-    ) -> Found:  # fmt: skip
+        self, segments: Sequence[Segment], settings: SearchSettings, progress: Progress | None = None
+    ) -> SearchResult:
         """See ``Searcher``."""
-        found = search_all(
-            self, [segment.ids for segment in segments], settings.decode, CPU, settings.n_best, longest=self._longest,
-            allow_unk=settings.allow_unk, workers=settings.workers, hooks=Hooks(progress=progress, alive=alive),
-        )  # fmt: skip
-        return Found(found)
+        return search_all(self, segments, settings, CPU, progress=progress)
 
-    def read(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[list[float]]:
-        """The log-probability of each token of given translations, in nats, eos last; ids without bos and eos."""
-        return [one.log_probs for one in read_all(self, pairs, CPU) if one is not None]
+    def read(self, pairs: Sequence[Pair]) -> list[list[float]]:
+        """Return the log-probability of each token of given translations, in nats, eos last.
+
+        Raises:
+            DecodeError: A pair ran out of memory.
+        """
+        log_probs = []
+        for i, read in enumerate(read_all(self, pairs, CPU)):
+            if read is None:
+                raise out_of_memory("pair", i)
+            log_probs.append(read.log_probs)
+        return log_probs
 
     # --- what search and scoring know of a model ---
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import torch
 
-from dragoman.decoding.batches import Hooks, Shortlisted, balanced, search_all
-from dragoman.decoding.constraints import Rules
+from dragoman.decoding.batches import Shortlisted, balanced, search_all
 from dragoman.decoding.ensemble import Ensemble, Mean
+from dragoman.decoding.request import Progress, SearchResult, SearchSettings, Segment
 from dragoman.decoding.search import Model
 from dragoman.device import check_precision, resolve_precision
 from dragoman.errors import ConfigError
 from dragoman.fast.step import FastTransformer
 from dragoman.model.transformer import Transformer
 from dragoman.options import not_among
-from dragoman.toolkits.engine import Alive, Found, Models, Needs, Progress, SearchSettings, Segment
+from dragoman.toolkits.engine import Models, Needs
 
 logger = logging.getLogger(__name__)
 
@@ -59,27 +60,19 @@ class Torch:
         return self._fast is None or all(one.is_of(each) for one, each in zip(self._fast, members, strict=True))
 
     def search(
-        self, segments: Sequence[Segment], settings: SearchSettings, alive: Alive | None = None,
-        progress: Progress | None = None,
-    ) -> Found:  # fmt: skip
-        """See ``Engine``; segments that are no longer alive leave at the next step."""
-        constrained = [segment.rules for segment in segments if segment.rules is not None]
-        free = Rules(constrained[0].spelling) if constrained else None
-        rules = [segment.rules or free for segment in segments] if free else None
-        sampling = settings.sampling and settings.sampling._replace(keys=[segment.key for segment in segments])
-        workers = settings.workers if self._fast is not None else 1  # autocast is one thread's
-        src_ids, decode, lost = [segment.ids for segment in segments], settings.decode, list[int]()
-        if settings.balance and workers > 1:
-            decode = balanced(decode, src_ids, workers)
-        with autocast(self._precision if self._fast is None else "fp32", self._models.device):
-            found = search_all(
-                self._searcher(settings.shortlist), src_ids, decode, self._models.device, settings.n_best,
-                rules=rules, sampling=sampling, longest=self._models.longest,
-                allow_unk=settings.allow_unk, workers=workers,
-                processes=self._models.device.type == "cpu",
-                hooks=Hooks(progress=progress, failed=lost.append, alive=alive),
+        self, segments: Sequence[Segment], settings: SearchSettings, progress: Progress | None = None
+    ) -> SearchResult:
+        """See ``Engine``; segments that are cancelled leave at the next step."""
+        device = self._models.device
+        if self._fast is None:
+            settings = replace(settings, workers=1)  # autocast binds one thread alone
+        if settings.balance and settings.workers > 1:
+            settings = balanced(settings, segments)
+        with autocast(self._precision if self._fast is None else "fp32", device):
+            return search_all(
+                self._searcher(settings.shortlist), segments, settings, device,
+                processes=device.type == "cpu", progress=progress,
             )  # fmt: skip
-        return Found(found, lost)
 
     def close(self) -> None:
         """Nothing was written."""

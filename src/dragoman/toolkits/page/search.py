@@ -15,9 +15,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dragoman.decoding.search import NOT_FINITE, Hypothesis
+from dragoman.decoding.request import Hypothesis, Progress, SearchResult, SearchSettings, Segment
+from dragoman.decoding.search import NOT_FINITE
 from dragoman.errors import BundleError, ConfigError, DecodeError
-from dragoman.toolkits.engine import Alive, Found, Models, Needs, Progress, SearchSettings, Segment, beyond_plain_search
+from dragoman.toolkits.engine import Models, Needs, beyond_plain_search
 
 PAIRS = 32  # read at a time
 
@@ -41,48 +42,46 @@ class Page:
         return beyond_plain_search(models, needs)
 
     def search(
-        self, segments: Sequence[Segment], settings: SearchSettings, alive: Alive | None = None,
-        progress: Progress | None = None,
-    ) -> Found:  # fmt: skip
+        self, segments: Sequence[Segment], settings: SearchSettings, progress: Progress | None = None
+    ) -> SearchResult:
         """See ``Searcher``."""
         decode = settings.decode
         how = {
             "beamSize": decode.beam_size, "alpha": decode.length_penalty, "form": decode.length_penalty_form,
-            "patience": decode.patience, "nBest": settings.n_best,
-            "allowUnk": settings.allow_unk,
+            "patience": decode.patience, "nBest": settings.n_best, "allowUnk": settings.allow_unk,
         }  # fmt: skip
-        asked = ({"task": "search", "src": list(segment.ids), "how": how} for segment in segments)
-        found = []
-        for one in self.answers(asked):
-            found.append([Hypothesis(each["ids"], each["score"], each["logProb"]) for each in one])
+        questions = ({"task": "search", "src": list(segment.ids), "how": how} for segment in segments)
+        hypotheses = []
+        for answer in self.answers(questions):
+            hypotheses.append([Hypothesis(each["ids"], each["score"], each["logProb"]) for each in answer])
             if progress is not None:
-                progress(len(found), len(segments), "sentences translated")
-        return Found(found)
+                progress(len(hypotheses), len(segments), "sentences translated")
+        return SearchResult(hypotheses)
 
     def read(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[list[float]]:
-        """The log-probability of each token of given translations, in nats, eos last; ids without bos and eos."""
+        """Return the log-probability in nats of each token of given translations, eos last; ids without bos and eos."""
         parts = [pairs[start : start + PAIRS] for start in range(0, len(pairs), PAIRS)]
-        asked = ({"task": "read", "pairs": [[list(src), list(tgt)] for src, tgt in part]} for part in parts)
-        return [row for answer in self.answers(asked) for row in answer]
+        questions = ({"task": "read", "pairs": [[list(src), list(tgt)] for src, tgt in part]} for part in parts)
+        return [row for answer in self.answers(questions) for row in answer]
 
     def n_cut_differently(self, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> int:
-        """How many texts its own tokenizer cuts otherwise than ours does."""
+        """Return the number of texts that its own tokenizer cuts differently from ours."""
         (theirs,) = self.answers([{"task": "encode", "texts": list(texts), "side": "src"}])
         return sum(list(row) != other for row, other in zip(ids, theirs, strict=True))
 
     def answers(self, questions: Iterable[Mapping[str, Any]]) -> Iterator[Any]:
-        """What ``pages/translator/node.js`` answers to each question, as soon as it is there.
+        """Yield the answer of ``pages/translator/node.js`` to each question, as soon as it is there.
 
         Raises:
             BundleError: The file is damaged.
             DecodeError: The model's scores are not finite.
         """
         script = resources.files("dragoman.pages") / "translator/node.js"
-        with resources.as_file(script) as driver, tempfile.TemporaryFile("w+", encoding="utf-8") as asked:
-            asked.writelines(json.dumps(question) + "\n" for question in questions)
-            asked.seek(0)
+        with resources.as_file(script) as driver, tempfile.TemporaryFile("w+", encoding="utf-8") as lines:
+            lines.writelines(json.dumps(question) + "\n" for question in questions)
+            lines.seek(0)
             with subprocess.Popen(
-                [self.node, str(driver), str(self.file)], stdin=asked, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                [self.node, str(driver), str(self.file)], stdin=lines, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                 encoding="utf-8",
             ) as running:  # fmt: skip
                 assert running.stdout is not None
@@ -94,30 +93,30 @@ class Page:
                     if isinstance(answer, dict) and "damaged" in answer:
                         raise BundleError(f"{self.file}: {answer['damaged']}; export it again")
                     yield answer
-                said = running.stderr.read()
+                errors = running.stderr.read()
             if running.returncode:
-                raise RuntimeError(f"node ended with {running.returncode}: {said}")
+                raise RuntimeError(f"node ended with {running.returncode}: {errors}")
 
 
 def installed_node() -> str:
-    """Where node is.
+    """Return the path of node.
 
     Raises:
         ConfigError: It is not installed.
     """
-    found = shutil.which("node")
-    if found is None:
+    path = shutil.which("node")
+    if path is None:
         raise ConfigError(
             "comparing a page needs node, which is not installed: https://nodejs.org, or leave out --check"
         )
-    return found
+    return path
 
 
 def node_version() -> str:
-    """Which node it is, such as ``20.20.2``.
+    """Return the version of node, such as ``20.20.2``.
 
     Raises:
         ConfigError: It is not installed.
     """
-    said = subprocess.run([installed_node(), "--version"], capture_output=True, text=True, check=True).stdout
-    return said.strip().removeprefix("v")
+    output = subprocess.run([installed_node(), "--version"], capture_output=True, text=True, check=True).stdout
+    return output.strip().removeprefix("v")

@@ -16,7 +16,7 @@ from typing import NamedTuple, cast
 
 from dragoman.data.noise import N_MASKS
 from dragoman.decoding.alignment import word_numbers
-from dragoman.decoding.search import Hypothesis
+from dragoman.decoding.request import Hypothesis
 from dragoman.translation.keeping.cutting import Cut, put_back, without
 from dragoman.translation.keeping.protected import Span, find, missing
 from dragoman.translation.notes import Kind, Note
@@ -51,7 +51,7 @@ def search_without(
     Returns:
         What was searched for in the end, by the index of the segment; those of which nothing was missing are not in it.
     """
-    masked = _search_with_masks(results, segments, plan, search) if plan.masks else {}
+    masked = _search_with_masks(results, segments, plan, search) if plan.facts.masks else {}
     changed: dict[int, Without] = {}
     asked = [i for i, result in enumerate(results) if result.hypotheses]
     for _ in range(ROUNDS):
@@ -77,33 +77,33 @@ def search_without(
 def _search_with_masks(
     results: Sequence[SegmentResult], segments: Sequence[TextSegment], plan: Plan, search: Search
 ) -> dict[int, tuple[Without, SegmentResult]]:
-    """What was found with masks in the place of what is missing, where each came back once and nothing else is lost."""
+    """Search with masks for spans that are missing; return results with each mask once and nothing else lost."""
     tried: dict[int, Without] = {}
     for i, (segment, result) in enumerate(zip(segments, results, strict=True)):
         lost = _lost(segment, result, plan, []) if result.hypotheses else []
-        if lost and (one := _masked(segment, lost, plan)) is not None:
-            tried[i] = one
-    found = zip(tried.items(), search([one.segment for one in tried.values()]), strict=True)
+        if lost and (masked := _masked(segment, lost, plan)) is not None:
+            tried[i] = masked
+    with_masks = zip(tried.items(), search([masked.segment for masked in tried.values()]), strict=True)
     return {
-        i: (one, result)
-        for (i, one), result in found
+        i: (masked, result)
+        for (i, masked), result in with_masks
         if result.hypotheses
-        and _has_each_once(result.texts[0], one.masks)
-        and not _lost(segments[i], result, plan, one.out)
+        and _has_each_once(result.texts[0], masked.masks)
+        and not _lost(segments[i], result, plan, masked.out)
     }
 
 
 def _lost(segment: TextSegment, result: SegmentResult, plan: Plan, out: Sequence[Span]) -> list[Span]:
-    """What the best translation lacks, beside what was taken out of the source."""
+    """Return the spans that the best translation lacks; those that were taken out of the source are left out."""
     spans = [span for span in _spans(segment.text, plan) if span not in out]
     return missing(spans, result.texts[0], segment.text, plan.tgt_lang) if spans else []
 
 
 def _sureness(result: SegmentResult, of_masks: int = 0) -> float:
-    """The mean log-probability of a token: what was cut out of a sentence that needs it leaves the model unsure.
+    """Return the mean log-probability of a token: a sentence without a part that it needs leaves the model unsure.
 
     Args:
-        of_masks: The number of tokens that are masks, which are as good as certain and do not count.
+        of_masks: Number of tokens that are masks; they are nearly certain and do not count.
     """
     best = result.hypotheses[0]
     return best.log_prob / max(1, len(best.ids) + 1 - of_masks)
@@ -114,7 +114,7 @@ def _has_each_once(text: str, masks: Iterable[str]) -> bool:
 
 
 def _spans(text: str, plan: Plan) -> list[Span]:
-    """What must arrive unchanged; not what the glossary has a term for."""
+    """Return the spans that must arrive unchanged; those that the glossary has a term for are left out."""
     spans = find(text)
     terms = plan.glossary.find(text) if spans and plan.glossary is not None else []
     ends = [(match.start, match.start + len(match.source)) for match in terms]
@@ -128,9 +128,8 @@ def _without(segment: TextSegment, out: list[Span], plan: Plan) -> Without:
 
 def _masked(segment: TextSegment, out: list[Span], plan: Plan) -> Without | None:
     """The segment with masks in the place of some spans; None if they are more than the model knows, or touch words."""
-    free = [
-        mask for n in range(1, N_MASKS + 1) if (mask := (plan.masks or "").replace("{}", str(n))) not in segment.text
-    ]
+    masks = ((plan.facts.masks or "").replace("{}", str(n)) for n in range(1, N_MASKS + 1))
+    free = [mask for mask in masks if mask not in segment.text]
     if len(out) > len(free) or any(_touches_word(segment.text, span) for span in out):
         return None
     text, pairs = segment.text, list(zip(free, out, strict=False))
@@ -147,7 +146,7 @@ def _with_text(segment: TextSegment, text: str, plan: Plan) -> TextSegment:
 
 
 def _touches_word(text: str, span: Span) -> bool:
-    """Whether a word continues at either end: as a mask such a span would belong to it, as "<b>big</b>" would."""
+    """Return True if a word continues at either end of a span: a mask would then belong to it, as in "<b>big</b>"."""
     return text[max(0, span.start - 1) : span.start].isalnum() or text[span.end : span.end + 1].isalnum()
 
 

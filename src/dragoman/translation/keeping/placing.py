@@ -16,10 +16,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from dragoman.decoding.alignment import attention_to, token_words, word_numbers, word_spans
+from dragoman.decoding.request import Hypothesis
 from dragoman.decoding.scoring import Read
-from dragoman.decoding.search import penalised
+from dragoman.decoding.search import scored
 from dragoman.languages.words import count_word
-from dragoman.toolkits.engine import Alive
 from dragoman.translation.keeping.glossary import Glossary, Match
 from dragoman.translation.plan import Plan
 from dragoman.translation.segments import SegmentResult, TextSegment, texts_of
@@ -46,7 +46,7 @@ class _Lacking(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where a term may stand: in place of these characters of the translation."""
+    """A place for a term: characters of the translation that it replaces."""
 
     start: int
     end: int
@@ -57,9 +57,7 @@ class _Place(NamedTuple):
         return text[: self.start] + term + text[self.end :]
 
 
-def place_terms(
-    results: list[SegmentResult], segments: Sequence[TextSegment], plan: Plan, alive: Alive | None = None
-) -> None:
+def place_terms(results: list[SegmentResult], segments: Sequence[TextSegment], plan: Plan) -> None:
     """Put the glossary's terms into the translations that lack them; changed in place. What fails, a note names later.
 
     Args:
@@ -72,9 +70,8 @@ def place_terms(
     for i, (segment, result) in enumerate(zip(segments, results, strict=True)):
         if segment.constraints is not None and result.texts and segment.constraints.unplaced(result.texts[0]):
             left.append((i, replace(segment.search, rules=segment.constraints.with_terms)))
-    wanted = None if alive is None else lambda k: alive(left[k][0])
-    found = plan.second_engine.search([search for _, search in left], plan.second_search, wanted)
-    for (i, _), hypotheses in zip(left, found.hypotheses, strict=True):
+    again = plan.constrained.engine.search([search for _, search in left], plan.constrained.settings)
+    for (i, _), hypotheses in zip(left, again.hypotheses, strict=True):
         if hypotheses:
             texts = texts_of(hypotheses, plan.tgt_tokenizer)
             results[i] = replace(results[i], hypotheses=tuple(hypotheses), texts=tuple(texts))
@@ -107,17 +104,15 @@ def _replace_words(
         [(segments[i].search.ids, new) for (i, _), new in zip(changed, ids, strict=True)],
         plan.search.decode.batch_tokens,
     )
-    for ((i, rank), text), new, found in zip(changed.items(), ids, read, strict=True):
-        if found is not None:
-            results[i] = _with_text(results[i], rank, text, new, found.log_prob, plan)
+    for ((i, rank), text), new, its_read in zip(changed.items(), ids, read, strict=True):
+        if its_read is not None:
+            results[i] = _with_text(results[i], rank, text, scored(new, its_read.log_prob, plan.search.penalty))
 
 
-def _with_text(
-    result: SegmentResult, rank: int, text: str, ids: list[int], log_prob: float, plan: Plan
-) -> SegmentResult:
-    score = penalised(log_prob, len(ids) + 1, plan.search.decode.penalty)
+def _with_text(result: SegmentResult, rank: int, text: str, hypothesis: Hypothesis) -> SegmentResult:
+    """Return the result with another text and hypothesis at this rank."""
     texts, hypotheses = list(result.texts), list(result.hypotheses)
-    texts[rank], hypotheses[rank] = text, hypotheses[rank]._replace(ids=ids, log_prob=log_prob, score=score)
+    texts[rank], hypotheses[rank] = text, hypothesis
     return replace(result, texts=tuple(texts), hypotheses=tuple(hypotheses))
 
 
@@ -152,7 +147,7 @@ def _places(
         if with_term is None or without is None:  # out of memory
             places.append([])
             continue
-        evidence = _evidence(segment, one.match, text, ids, with_term, without, plan)
+        evidence = _evidence(segment, one.match, _Readings(text, ids, with_term, without), plan)
         places.append(_possible(text, evidence, segment, plan))
     flat = [(k, place) for k, some in enumerate(places) for place in some]
     texts = [place.changed(said[k], lacking[k].match.target) for k, place in flat]
@@ -164,13 +159,21 @@ def _places(
     return worth
 
 
-def _evidence(
-    segment: TextSegment, match: Match, text: str, ids: Sequence[int], whole: Read, erased: Read, plan: Plan
-) -> list[float]:
-    """For each word of a translation how much speaks for its being a rendering of the term; 0 or more."""
+class _Readings(NamedTuple):
+    """A translation as the model reads it beside its source, and beside the source without a term."""
+
+    text: str
+    ids: Sequence[int]
+    whole: Read
+    erased: Read
+
+
+def _evidence(segment: TextSegment, match: Match, readings: _Readings, plan: Plan) -> list[float]:
+    """Return for each word of a translation how much speaks for its being a rendering of the term; 0 or more."""
+    text, whole = readings.text, readings.whole
     reader = plan.reader
     numbers = word_numbers(text, reader.tgt_unspaced)
-    tgt_words = token_words([plan.tgt_tokenizer.spelled[i] for i in ids], text, numbers)
+    tgt_words = token_words([plan.tgt_tokenizer.spelled[i] for i in readings.ids], text, numbers)
     src_numbers = [-1] * len(segment.text)
     src_numbers[match.start : match.start + len(match.source)] = [0] * len(match.source)
     of_term = token_words(reader.src_pieces(segment.search.ids), segment.text, src_numbers)
@@ -179,7 +182,7 @@ def _evidence(
     lost = [0.0] * len(attended)
     for token, words in enumerate(tgt_words):
         for word in words:
-            lost[word] += whole.log_probs[token] - erased.log_probs[token]
+            lost[word] += whole.log_probs[token] - readings.erased.log_probs[token]
     sizes = [_core(text, *span) for span in word_spans(text, reader.tgt_unspaced)]
     return [
         max(0.0, nats) * (share + ATTENTION_FLOOR) * (1 if reader.tgt_unspaced else min(CONTENT, end - start)) / CONTENT
