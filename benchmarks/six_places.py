@@ -130,7 +130,7 @@ class Work:
         if place == "argos":
             return lambda lines: spoken([self.given.argos, HERE / "peers/argos.py", export, *self.langs], lines)
         ours = self.translator.plan(TranslateOptions(**SEARCHES[search]), guard=False)
-        plan = self.translator.with_engine(ours, opened(self.translator, export)[0])
+        plan = self.translator.with_engine(ours, opened(self.translator, export).searcher)
         return lambda lines: [one.text for one in self.translator.translate_planned(lines, plan)]
 
     def known(self, name: str) -> Any:
@@ -159,7 +159,7 @@ class Work:
     def read(self, place: str, quantization: str, texts: Sequence[str]) -> dict[str, Any]:
         """By how many nats the log-probability of a token differs, of the same translations."""
         plan = self.translator.plan(TranslateOptions(), guard=False)
-        engine = opened(self.translator, self.export(PLACES[place].to, quantization))[0]
+        engine = opened(self.translator, self.export(PLACES[place].to, quantization)).searcher
         apart = token_differences(self.translator, plan, engine, self.lines[:READ], texts[:READ])
         return {"tokens_read": len(apart), "most_nats": max(apart), "mean_nats": sum(apart) / len(apart)}
 

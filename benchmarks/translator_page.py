@@ -30,7 +30,7 @@ from dragoman.decoding.batches import search_all
 from dragoman.decoding.request import SearchSettings, Segment
 from dragoman.model.transformer import Transformer
 from dragoman.reference import transformer as numpy_transformer
-from dragoman.toolkits.page.search import Page, node_version
+from dragoman.toolkits.page.search import Page, program_version
 from dragoman.toolkits.page.write import NAME, write
 
 TWELVE = "The clever teacher who sleeps reads the old book with the girl."
@@ -178,7 +178,7 @@ def main() -> None:
     parser.add_argument("--note", default="", help="what else ran on the machine")
     args = parser.parse_args()
     bundle = load_bundle(args.run)
-    figures: dict[str, Any] = {"node": node_version(), **({"note": args.note} if args.note else {})}
+    figures: dict[str, Any] = {"node": program_version()[1], **({"note": args.note} if args.note else {})}
     with tempfile.TemporaryDirectory() as name, sync_playwright() as driver:
         folder = Path(name)
         whole, rounded = (paged(bundle, folder / kind, kind) for kind in ("float32", "int8"))

@@ -30,7 +30,8 @@ from dragoman.model.build import build as build_model
 from dragoman.options import Options, declaration_of, default_of
 from dragoman.serving.app import build as build_app
 from dragoman.serving.options import ServeOptions
-from dragoman.toolkits.choice import ENGINES
+from dragoman.toolkits import engine_names
+from dragoman.toolkits.choice import engine_class
 from dragoman.toolkits.engine import Needs
 from dragoman.toolkits.table import table as variants
 from dragoman.training.folder import RESUMABLE
@@ -381,15 +382,12 @@ def engines() -> str:
         "`--sample`": Needs(sampling=True), "`--alignments`": Needs(alignments=True),
         "parsing": Needs(trees=True), "prefix, words, n-grams": Needs(constraints=True),
     }  # fmt: skip
-    rows: list[tuple[object, ...]] = []
-    for what, needs in questions.items():
-        models = SimpleNamespace(bundles=(bundle,), model=model)
-        rows.append((what, *("no" if engine.obstacle(models, needs) else "yes" for engine in ENGINES.values())))  # type: ignore[arg-type]
+    classes, models = [engine_class(name) for name in engine_names()], SimpleNamespace(bundles=(bundle,), model=model)
     several = SimpleNamespace(bundles=(bundle, bundle), model=Ensemble([model, model]))
-    rows.append(
-        ("`--ensemble`", *("no" if engine.obstacle(several, Needs()) else "yes" for engine in ENGINES.values()))
-    )  # type: ignore[arg-type]
-    return table("|".join(["what", *ENGINES]), rows)
+    asked: list[tuple[str, Any, Needs]] = [(what, models, needs) for what, needs in questions.items()]
+    asked.append(("`--ensemble`", several, Needs()))
+    rows = [(what, *("no" if one.obstacle(of, needs) else "yes" for one in classes)) for what, of, needs in asked]
+    return table("|".join(["what", *engine_names()]), rows)
 
 
 PARTS: dict[str, Callable[[], str]] = {

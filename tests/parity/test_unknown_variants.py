@@ -15,9 +15,9 @@ from dragoman.fast import forward
 from dragoman.fast.step import FastTransformer
 from dragoman.model.build import build
 from dragoman.model.transformer import Transformer
-from dragoman.toolkits import FORMATS
+from dragoman.toolkits import writers
 from dragoman.toolkits.huggingface.write import power
-from dragoman.toolkits.toolkit import check
+from dragoman.toolkits.writing import check
 from dragoman.training.flops import training_flops
 from dragoman.training.schedule import learning_rate
 
@@ -67,7 +67,7 @@ def test_a_convolutional_model_refuses_unknown_positions() -> None:
         build(with_unknown(architecture="conv", positions="alibi"))(SRC, TGT_IN)
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", writers())
 @pytest.mark.parametrize(
     "fields", [{"activation": "mish"}, {"positions": "alibi"}, {"norm": "sandwich"}, {"architecture": "mamba"}]
 )

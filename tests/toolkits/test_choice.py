@@ -16,18 +16,19 @@ import pytest
 import torch
 
 import dragoman
+from dragoman import toolkits
 from dragoman.bundle import load_bundle
 from dragoman.decoding.request import Progress, SearchResult, SearchSettings, Segment
 from dragoman.errors import BundleError, ConfigError, DragomanError
 from dragoman.files import check_sealed
 from dragoman.options import json_schema
-from dragoman.toolkits import NAMES
 from dragoman.toolkits import choice as engines
 from dragoman.toolkits import export as exports
 from dragoman.toolkits.ctranslate2.search import CTranslate2
 from dragoman.toolkits.engine import Models, Needs
 from dragoman.toolkits.export import kept
 from dragoman.toolkits.ours.search import Torch
+from dragoman.toolkits.toolkit import Toolkit
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.translator import Translator
 
@@ -133,11 +134,11 @@ def test_auto_says_what_it_took_and_why(
 def test_an_unknown_engine_is_refused(tiny_run: Path) -> None:
     with pytest.raises(ConfigError, match="engine must be torch, ctranslate2 or auto, got 'onnx'"):
         Translator.load(tiny_run, "cpu").translate(["the dog"], engine="onnx")
-    with pytest.raises(ConfigError, match="workers = 0 must be 1 or more"):
+    with pytest.raises(ConfigError, match="workers must be 1 or more, got 0"):
         Translator.load(tiny_run, "cpu").translate(["the dog"], engine="ctranslate2", workers=0)
     bundle = load_bundle(tiny_run)
     for engine in ("torch", "ctranslate2"):
-        with pytest.raises(ConfigError, match="workers = 0 must be 1 or more"):
+        with pytest.raises(ConfigError, match="workers must be 1 or more, got 0"):
             engines.Engines(Models((bundle,), bundle.model)).get(engine, "fp32", 0)
 
 
@@ -374,6 +375,7 @@ class Shouting:
 
     name: ClassVar[str] = "shouting"
     loads_workers: ClassVar[bool] = True
+    merit: ClassVar[str] = "it is loud"
     loaded: ClassVar[list[tuple[str, int]]] = []
     closed: ClassVar[list[str]] = []
 
@@ -383,6 +385,18 @@ class Shouting:
     @classmethod
     def obstacle(cls, models: Models, needs: Needs) -> str:
         return "sampling" if needs.sampling else "constrained decoding" if needs.constraints else ""
+
+    @classmethod
+    def is_installed(cls) -> bool:
+        return True
+
+    @classmethod
+    def why_not_auto(cls, models: Models, needs: Needs) -> str:
+        return "it is never taken by itself"
+
+    @classmethod
+    def fastest_precision(cls, models: Models, needs: Needs) -> None:
+        return None
 
     @classmethod
     def load(cls, models: Models, precision: str, workers: int) -> Self:
@@ -406,8 +420,8 @@ class Shouting:
 @pytest.fixture
 def shouting(monkeypatch: pytest.MonkeyPatch) -> type[Shouting]:
     """The class of a third engine that is known by its name."""
-    monkeypatch.setitem(engines.ENGINES, Shouting.name, Shouting)
-    monkeypatch.setattr("dragoman.toolkits.NAMES", (*NAMES, Shouting.name))
+    toolkit = Toolkit(name="shouting", engine=Shouting.name, engine_class=lambda: Shouting)
+    monkeypatch.setattr(toolkits, "TOOLKITS", [*toolkits.TOOLKITS, toolkit])
     monkeypatch.setattr(Shouting, "loaded", [])
     monkeypatch.setattr(Shouting, "closed", [])
     return Shouting
@@ -449,7 +463,6 @@ def test_a_third_engine_that_can_constrain_is_asked_by_the_guard_itself(
 
 
 def test_the_help_names_all_engines() -> None:
-    assert tuple(engines.ENGINES) == NAMES
     assert "torch, ctranslate2 or auto" in json_schema(TranslateOptions)["properties"]["engine"]["description"]
 
 
@@ -508,8 +521,8 @@ def test_fast_takes_the_fastest_that_is_here(
     bundle = load_bundle(tiny_run)
     if not installed:
         monkeypatch.setitem(sys.modules, "ctranslate2", None)
-    monkeypatch.setattr(engines, "resolve_precision", lambda *_: precision)
-    monkeypatch.setattr(engines, "has_int8", lambda _: in_8_bits)
+    monkeypatch.setattr("dragoman.toolkits.ours.search.resolve_precision", lambda *_: precision)
+    monkeypatch.setattr("dragoman.toolkits.ours.search.has_int8", lambda _: in_8_bits)
     assert engines.Engines(Models((bundle,), bundle.model)).fastest(Needs()) == took
     constrained = engines.Engines(Models((bundle,), bundle.model)).fastest(Needs(constraints=True))
     assert constrained[0] == "torch"
@@ -526,7 +539,7 @@ def test_fast_stands_for_an_engine_a_precision_and_a_rule_to_stop_which_are_told
     differ = "some translations differ from those of the exact search in fp32"
     assert caplog.messages == [f"fast: engine ctranslate2, precision int8, patience 1; {differ}"]
     for other in ({"engine": "ctranslate2"}, {"precision": "int8"}, {"patience": 1.0}):
-        with pytest.raises(ConfigError, match="fast chooses engine, precision and patience"):
+        with pytest.raises(ConfigError, match="fast already chooses engine, precision and patience"):
             translator.plan(fast=True, **other)
     monkeypatch.undo()
     sampled = translator.plan(fast=True, sample=True)

@@ -100,7 +100,7 @@ def test_rounded_numbers_come_back_within_their_rounding(make_run: MakeRun, tmp_
 
 def test_int16_is_multiplied_out(make_run: MakeRun, tmp_path: Path) -> None:
     from dragoman.toolkits.ctranslate2.write import specification
-    from dragoman.toolkits.toolkit import weights_of as all_weights
+    from dragoman.toolkits.writing import weights_of as all_weights
 
     run = make_run()
     bundle = load_bundle(run)

@@ -22,7 +22,7 @@ from dragoman.errors import BundleError, ConfigError
 from dragoman.model.transformer import Transformer
 from dragoman.toolkits.ctranslate2 import search as ctranslate2_engine
 from dragoman.toolkits.ctranslate2.write import QUANTIZATIONS, why_not, write
-from dragoman.toolkits.toolkit import check
+from dragoman.toolkits.writing import check
 from model_variants import VARIANTS, fill
 from searching import search_all
 

@@ -19,7 +19,7 @@ from dragoman.errors import ConfigError
 from dragoman.model.transformer import Transformer
 from dragoman.toolkits.huggingface.tokenizer_json import tokenizer_json
 from dragoman.toolkits.huggingface.write import QUANTIZATIONS, why_not, write
-from dragoman.toolkits.toolkit import check
+from dragoman.toolkits.writing import check
 from model_variants import VARIANTS, fill
 from searching import search_all
 

@@ -22,7 +22,7 @@ from dragoman.errors import BundleError, ConfigError
 from dragoman.model.transformer import Transformer
 from dragoman.toolkits.engine import Models, Needs
 from dragoman.toolkits.onnx.write import why_not, write
-from dragoman.toolkits.toolkit import check
+from dragoman.toolkits.writing import check
 from model_variants import VARIANTS, fill
 from searching import search_all
 

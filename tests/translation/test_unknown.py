@@ -178,7 +178,7 @@ def test_no_export_chooses_it_and_the_certificate_compares_like_with_like(
         pytest.skip("needs node")
     lines = [src for src, _ in toy_sentences(8, 7)]
     translator = Translator.load(folder)
-    engine, _, _ = opened(translator, export(folder, to, tmp_path / "there"))
+    engine = opened(translator, export(folder, to, tmp_path / "there")).searcher
     for allowed in (False, True):
         options = TranslateOptions(beam_size=beam_size, length_penalty=0.0, guard=False, allow_unk=allowed)
         ours = translator.plan(options)

@@ -12,8 +12,8 @@ from dragoman.cli.completion import among, runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.errors import ConfigError
-from dragoman.options import DeviceOptions
-from dragoman.toolkits import FORMATS
+from dragoman.options import DeviceOptions, either
+from dragoman.toolkits import writers
 
 if TYPE_CHECKING:
     from dragoman.toolkits.table import Answers
@@ -25,7 +25,10 @@ def export(
     run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
     to: Annotated[
         str,
-        typer.Option(autocompletion=among(FORMATS), help=f"Target format: {', '.join(FORMATS[:-1])} or {FORMATS[-1]}."),
+        typer.Option(
+            autocompletion=among(tuple(writers())),
+            help=f"Target format: {either(tuple(writers()))}.",
+        ),
     ],
     out: Annotated[
         Path | None,
@@ -133,7 +136,7 @@ def _show(found: Answers) -> None:
     console = Console(highlight=False)
     grid = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", pad_edge=False)
     grid.add_column("", overflow="fold")
-    for name in FORMATS:
+    for name in writers():
         grid.add_column(name, no_wrap=True)
     for model, numbers in found.rows.items():
         cells = (f"[dim]no {n:>2}[/dim]" if n else "exact" for n in numbers)

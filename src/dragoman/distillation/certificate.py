@@ -1,4 +1,4 @@
-"""A student beside its teacher on validation text: quality, speed and size, by our engine and by CTranslate2."""
+"""A student beside its teacher on validation text: quality, speed and size, by our engine and by others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dragoman.evaluation.metrics import bleu, chrf
 from dragoman.evaluation.significance import Comparison, compare
 from dragoman.model.weights import n_bytes, untied
 from dragoman.progress import Ticker
-from dragoman.toolkits.ctranslate2 import search as ctranslate2
+from dragoman.toolkits import OURS, engine_toolkits
 from dragoman.toolkits.export import home
 from dragoman.translation.notes import Events
 from dragoman.translation.options import TranslateOptions
@@ -61,7 +61,7 @@ class Certificate(NamedTuple):
     def __str__(self) -> str:
         head = f"{'':2}{'':8}{'':40}{'BLEU':>7}{'chrF2':>7}{'sentences/s':>13}{'times':>7}{'MB':>8}"
         teacher, chosen = self.rows[0], self.rows[self.chosen]
-        base = next((row for row in self.rows if row.who == "teacher" and row.engine == "ctranslate2"), teacher)
+        base = next((row for row in self.rows if row.who == "teacher" and row.engine != OURS.engine), teacher)
         lines = [
             f"{'* ' if i == self.chosen else '  '}{row.who:8}{row.how:40}{row.bleu:7.2f}{row.chrf:7.2f}"
             f"{row.sentences_per_s:13.1f}{row.sentences_per_s / base.sentences_per_s:7.1f}{row.megabytes:8.1f}"
@@ -131,6 +131,10 @@ class Measuring:
         return Measured(row, texts)
 
 
+QUANTIZATIONS = {"fp32": "float32", "bf16": "bfloat16"}
+"""Quantization of an export that computes in a precision, where it has another name."""
+
+
 def certify(
     teacher: Translator, direction: Mapping[str, Any], teachers: Sequence[str], student: Translator,
     measure: Measuring, text: dict[str, int], ticker: Ticker,
@@ -140,7 +144,7 @@ def certify(
     Args:
         direction: The options by which a teacher of several languages is told which ones.
     """
-    of_teacher = [measure("teacher", teacher, **direction), *_by_ctranslate2(teacher, direction, measure)]
+    of_teacher = [measure("teacher", teacher, **direction), *_by_another_engine(teacher, direction, measure)]
     engine, precision = _fastest(student, {})
     most = student.config.decode.beam_size
     beams = sorted({1, min(2, most), most})
@@ -174,10 +178,11 @@ def choose(ways: Sequence[Measured]) -> Measured:
     return max((one for one in ways if one.row.bleu >= best - TOLERANCE), key=lambda one: one.row.sentences_per_s)
 
 
-def _by_ctranslate2(teacher: Translator, direction: Mapping[str, Any], measure: Measuring) -> Iterator[Measured]:
-    """The teacher's rows of CTranslate2 in int8, with its beam and greedy, where that can be."""
-    how = {"engine": "ctranslate2", "precision": "int8"}
-    if _fastest(teacher, direction) == tuple(how.values()):
+def _by_another_engine(teacher: Translator, direction: Mapping[str, Any], measure: Measuring) -> Iterator[Measured]:
+    """Yield the teacher's rows with the engine of another toolkit, with its beam and greedy, where that is fastest."""
+    engine, precision = _fastest(teacher, direction)
+    how = {"engine": engine, "precision": precision}
+    if engine != OURS.engine:
         for beam_size in dict.fromkeys((teacher.config.decode.beam_size, 1)):
             yield measure("teacher", teacher, **how, **direction, beam_size=beam_size)
 
@@ -189,8 +194,9 @@ def _fastest(translator: Translator, direction: Mapping[str, Any]) -> tuple[str,
 
 
 def _megabytes(translator: Translator, engine: str, precision: str) -> float:
-    """Of the weights, or of what CTranslate2 loads."""
-    if engine == "torch" or translator.run is None:
+    """Return the size of the weights, or of the export that another toolkit's engine loads."""
+    if engine == OURS.engine or translator.run is None:
         return sum(n_bytes(untied(bundle.model)) for bundle in translator.bundles) / 1e6
-    folder = home(translator.run, engine, ctranslate2.PRECISIONS[precision])
-    return (folder / "model.bin").stat().st_size / 1e6
+    toolkit = next(toolkit for toolkit in engine_toolkits() if toolkit.engine == engine)
+    folder = home(translator.run, toolkit.name, QUANTIZATIONS.get(precision, precision))
+    return max(path.stat().st_size for path in folder.iterdir()) / 1e6  # the weights are the largest file

@@ -5,7 +5,7 @@
 The student's run is an ordinary one, and beside what any run has there are
 
     distillation/           the teacher's translations, the pairs to learn from, and what was asked for
-    exports/                the student in CTranslate2's int8, where that package is installed
+    exports/                the student in int8 for each engine of another toolkit that is installed
     distillation.json       the certificate: quality, speed and size beside the teacher's
 
 Each step leaves what it made in the run, whole or not at all: after a kill the same call goes on.
@@ -37,10 +37,9 @@ from dragoman.files import MANIFEST, explained, locked, read_manifest, write_tex
 from dragoman.languages.codes import primary
 from dragoman.options import LanguageOptions, takes
 from dragoman.progress import Ticker
-from dragoman.toolkits.ctranslate2 import search as ctranslate2
+from dragoman.toolkits.choice import engine_class, exporting_engines
 from dragoman.toolkits.export import export
 from dragoman.toolkits.options import EngineOptions
-from dragoman.toolkits.toolkit import format_of
 from dragoman.training.checkpoint import list_checkpoints
 from dragoman.training.folder import begin_again
 from dragoman.training.run import Trained, train
@@ -314,7 +313,7 @@ def _settings(teacher: Config, options: DistillOptions, plan: Plan) -> Iterator[
 def _add_shortlist(run: Path, ticker: Ticker) -> None:
     """Learn the student's shortlist from its own text, if its bundle has none yet."""
     bundle = load_bundle(run)
-    if bundle.shortlist is None and not format_of("ctranslate2").why_not(bundle.model.config):
+    if bundle.shortlist is None and exporting_engines(bundle.model.config):
         with ticker.task("learning the shortlist"):
             found = shortlists.learn(Store.open(run / "store/train"), bundle.src_tokenizer, bundle.tgt_tokenizer)
             amend_bundle(run, found)
@@ -338,8 +337,9 @@ def _certificate(
     found = certify(teacher, direction, names, Translator.load(run), measure, counts, ticker)
     chosen = found.rows[found.chosen]
     amend_bundle(run, fast=asdict(Fast(beam_size=chosen.beam_size, shortlist=chosen.shortlist)))
-    if ctranslate2.is_installed() and not format_of("ctranslate2").why_not(load_bundle(run).model.config):
-        export(run, "ctranslate2", quantization="int8")
+    for toolkit in exporting_engines(load_bundle(run).model.config):
+        if engine_class(toolkit.engine).is_installed():
+            export(run, toolkit.name, quantization="int8")
     manifest = read_manifest(find_bundle(run), "bundle")
     found = found._replace(hashes={**found.hashes, "student": str(manifest.get("sha256"))})
     write_text(path, found.to_json() + "\n")

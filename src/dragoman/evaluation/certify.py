@@ -25,23 +25,15 @@ from dragoman.files import check_sealed, write_text
 from dragoman.model.weights import n_bytes, untied
 from dragoman.options import takes
 from dragoman.progress import Ticker
-from dragoman.toolkits.ctranslate2.search import CTranslate2, open_export, precisions
+from dragoman.toolkits import TOOLKITS
+from dragoman.toolkits.engine import ExportedSearcher
 from dragoman.toolkits.export import CARD, CERTIFICATE
-from dragoman.toolkits.huggingface.model_card import model_card
-from dragoman.toolkits.huggingface.search import HuggingFace, installed
-from dragoman.toolkits.huggingface.write import power
-from dragoman.toolkits.onnx import search as onnx_engine
-from dragoman.toolkits.onnx.search import Onnx
-from dragoman.toolkits.page.search import Page, installed_node, node_version
-from dragoman.toolkits.page.write import NAME, facts_of
+from dragoman.toolkits.toolkit import Comparer, Toolkit
 from dragoman.translation.notes import Events
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
 
-COMPARED = {"ctranslate2": "ctranslate2", "huggingface": "transformers", "page": "node", "onnx": "onnxruntime"}
-"""The formats that can be compared, and what translates with each."""
-Compared = CTranslate2 | HuggingFace | Onnx | Page
 LIMITS = ("nats", "identical", "bleu", "chrf", "ter")
 """What ``--require`` can name; the last three need references."""
 
@@ -146,6 +138,16 @@ class Certificate(NamedTuple):
         return json.dumps({**self._asdict(), "comparisons": comparisons}, indent=2, ensure_ascii=False)
 
 
+class Opened(NamedTuple):
+    """An export that is loaded."""
+
+    toolkit: Toolkit
+    comparer: Comparer
+    searcher: ExportedSearcher
+    computed_in: str  # precision
+    facts: dict[str, Any]  # its manifest
+
+
 class ComparedText(NamedTuple):
     """What is translated by both."""
 
@@ -204,7 +206,8 @@ def compare_export(
     """As ``certify``, of a run and a text that have been read already."""
     check_task(translator)
     folder, ticker = Path(folder), Ticker(quiet)
-    engine, computed_in, facts = opened(translator, folder)
+    export = opened(translator, folder)
+    engine, facts = export.searcher, export.facts
     name, lines, references = text.name, text.lines, text.references
     ours = translator.plan(options, guard=False)
     theirs = translator.with_engine(ours, engine)
@@ -223,10 +226,11 @@ def compare_export(
         with ticker.task("resampling"):
             comparisons = compare(texts_a, texts_b, references, ours.tgt_lang)
     decode = ours.search.decode
+    program, program_version = export.comparer.program_version()
     result = Certificate(
         facts["export"],
         facts["quantization"],
-        computed_in,
+        export.computed_in,
         len(lines),
         decode.beam_size,
         decode.length_penalty,
@@ -235,24 +239,22 @@ def compare_export(
         max(differences),
         sum(differences) / len(differences),
         sum(a == b for a, b in zip(texts_a, texts_b, strict=True)),
-        None if isinstance(engine, CTranslate2 | Onnx) else _cut_differently(engine, translator, lines),
-        tuple(_why(facts, decode)),
+        engine.n_cut_differently(lines, translator.src_tokenizer.encode(list(lines))),
+        tuple(_why_different(export, decode)),
         (n_bytes(untied(translator.bundle.model)), sum(one["bytes"] for one in facts["files"].values())),
         (round(seconds[0], 3), round(seconds[1], 3)),
         {"bundle": str(facts["bundle"]), "export": str(facts.get("sha256"))},
         tuple(comparisons),
         {
             "dragoman": __version__,
-            COMPARED[facts["export"]]: node_version()
-            if facts["export"] == "page"
-            else version(COMPARED[facts["export"]]),
+            program: program_version,
             **{name: version(name) for name in ("torch", "sacrebleu")},
         },
     )
     beside = folder.with_suffix(f".{CERTIFICATE}") if folder.is_file() else folder / CERTIFICATE
     write_text(beside, result.to_json() + "\n")
-    if facts["export"] == "huggingface" and CARD not in facts["files"]:
-        write_text(folder / CARD, model_card(translator.bundle, facts["quantization"], result.markdown()))
+    if export.toolkit.card is not None and CARD not in facts["files"]:
+        write_text(folder / CARD, export.toolkit.card(translator.bundle, facts["quantization"], result.markdown()))
     return result
 
 
@@ -265,28 +267,38 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def opened(translator: Translator, folder: Path) -> tuple[Compared, str, dict[str, Any]]:
-    """An export of this model, loaded by the program it is for; in what it computes; what it says of itself.
+def compared_formats() -> list[str]:
+    """Return the formats whose exports can be compared."""
+    return [toolkit.name for toolkit in TOOLKITS if toolkit.comparer is not None]
+
+
+def opened(translator: Translator, export: Path) -> Opened:
+    """Load an export of this model with the program that it is for.
 
     Raises:
         BundleError: It is damaged.
         ConfigError: It is no export that can be compared, or of another bundle; or that program is not installed.
     """
-    facts = facts_of(folder) if folder.is_file() else check_sealed(folder, "conversion")
-    if facts.get("export") not in COMPARED:
-        raise ConfigError(f"{folder}: no export to {' or '.join(COMPARED)}, the formats that can be compared")
+    facts = _facts_of(export)
+    toolkit = next((one for one in TOOLKITS if one.name == facts.get("export") and one.comparer is not None), None)
+    if toolkit is None or toolkit.comparer is None:
+        raise ConfigError(f"{export}: no export to {' or '.join(compared_formats())}, the formats that can be compared")
     if facts.get("bundle") != translator.bundle.facts.sha256:
-        raise ConfigError(f"{folder}: was not made from the bundle that the run holds now; export it again")
-    kind, quantization = facts["export"], facts["quantization"]
-    if kind == "ctranslate2":
-        engine, computed_in = open_export(folder, quantization, translator.bundle, translator.device.type)
-        return engine, computed_in, facts
-    if kind == "page":
-        return Page(folder if folder.is_file() else folder / NAME), "float32", facts
-    if kind == "onnx":
-        config = translator.bundle.model.config
-        return Onnx(folder, quantization, config), quantization, facts
-    return HuggingFace(folder, translator.device), quantization, facts
+        raise ConfigError(f"{export}: was not made from the bundle that the run holds now; export it again")
+    searcher, computed_in = toolkit.comparer().open_export(
+        export, facts["quantization"], translator.bundle, translator.device
+    )
+    return Opened(toolkit, toolkit.comparer(), searcher, computed_in, facts)
+
+
+def _facts_of(export: Path) -> dict[str, Any]:
+    """Return the manifest of an export, or what one that is a file says of itself."""
+    if not export.is_file():
+        return check_sealed(export, "conversion")
+    for toolkit in TOOLKITS:
+        if toolkit.one_file_facts is not None and toolkit.writer is not None and export.suffix == toolkit.writer().FILE:
+            return toolkit.one_file_facts(export)
+    raise ConfigError(f"{export}: no export to {' or '.join(compared_formats())}, the formats that can be compared")
 
 
 def check_installed(to: str, device: str) -> None:
@@ -295,16 +307,10 @@ def check_installed(to: str, device: str) -> None:
     Raises:
         ConfigError: It cannot be compared at all, or its package is missing.
     """
-    if to == "ctranslate2":
-        precisions(device)
-    elif to == "huggingface":
-        installed()
-    elif to == "page":
-        installed_node()
-    elif to == "onnx":
-        onnx_engine.installed()
-    else:
-        raise ConfigError(f"--check compares exports to {', '.join(COMPARED)}, not to {to}: leave it out")
+    toolkit = next((one for one in TOOLKITS if one.name == to and one.comparer is not None), None)
+    if toolkit is None or toolkit.comparer is None:
+        raise ConfigError(f"--check compares exports to {', '.join(compared_formats())}, not to {to}: leave it out")
+    toolkit.comparer().check_installed(device)
 
 
 def required(given: Sequence[str], has_references: bool) -> dict[str, float]:
@@ -327,31 +333,13 @@ def required(given: Sequence[str], has_references: bool) -> dict[str, float]:
     return limits
 
 
-def _cut_differently(engine: HuggingFace | Page, translator: Translator, lines: Sequence[str]) -> int:
-    return engine.n_cut_differently(lines, translator.src_tokenizer.encode(list(lines)))
-
-
-def _why(facts: Mapping[str, Any], decode: DecodeConfig) -> list[str]:
-    """Why the same weights may give other translations there."""
-    reasons = []
-    if facts["quantization"] != "float32":
-        reasons.append(f"B's numbers are rounded to {facts['quantization']}")
-    if decode.beam_size == 1 or facts["export"] in ("page", "onnx"):  # which our search is run on
-        return reasons
-    if facts["export"] == "ctranslate2":
-        if decode.patience is None:
-            reasons.append(
-                "B stops a sentence at as many finished hypotheses as the beam, A when no better one can come"
-            )
-        return reasons
-    reasons.append("B ends a hypothesis that reaches the limit of its sentence for free, A with the probability of eos")
-    if decode.patience not in (None, 1):
-        reasons.append(
-            f"B stops a sentence at as many finished hypotheses as the beam, A at {decode.patience:g} times as many"
-        )
-    if decode.length_penalty_form == "gnmt":
-        reasons.append(f"B divides by n ** {power(decode):g}, A by {decode.penalty.formula}")
-    return reasons
+def _why_different(export: Opened, decode: DecodeConfig) -> list[str]:
+    """Return the reasons why the same weights may give other translations there."""
+    rounded = export.facts["quantization"]
+    return [
+        *([] if rounded == "float32" else [f"B's numbers are rounded to {rounded}"]),
+        *export.comparer.why_different(decode),
+    ]
 
 
 def check_task(translator: Translator) -> None:
@@ -361,7 +349,7 @@ def check_task(translator: Translator) -> None:
         ConfigError: It is one.
     """
     if translator.is_parser:
-        raise ConfigError("a parser cannot be compared: CTranslate2 cannot do parsing; export it without --check")
+        raise ConfigError("a parser cannot be compared, as no other toolkit can parse; export it without --check")
 
 
 def compared_text(src: Path | str, ref: Path | str | None) -> ComparedText:
@@ -388,7 +376,7 @@ def _why_nothing(lines: Sequence[str], translations: Sequence[str]) -> str:
 def token_differences(
     translator: Translator,
     plan: Plan,
-    engine: Compared,
+    engine: ExportedSearcher,
     lines: Sequence[str],
     texts: Sequence[str],
 ) -> list[float]:

@@ -1,7 +1,7 @@
-"""Which engine searches: ours (torch), or CTranslate2's on the same weights.
+"""Which engine searches: the one that is named, ``auto``, or the fastest.
 
-``torch`` is the default and does everything. ``ctranslate2`` does plain search in float32 or int8. ``auto`` takes it
-on a CPU, where it is faster than torch in the same precision, if it can do what is asked; which one it took is logged.
+Ours (``torch``) is the default and does everything. ``auto`` takes the first other engine that is faster on this
+machine and can do what is needed, and logs which.
 """
 
 from __future__ import annotations
@@ -9,21 +9,40 @@ from __future__ import annotations
 import logging
 import threading
 from dataclasses import replace
-from typing import Literal
 
+from dragoman.config import ModelConfig
 from dragoman.decoding.workers import checked_workers
-from dragoman.device import has_int8, resolve_precision
 from dragoman.errors import ConfigError
-from dragoman.model.transformer import Transformer
-from dragoman.options import not_among
-from dragoman.toolkits.ctranslate2 import search as ctranslate2
-from dragoman.toolkits.ctranslate2.search import CTranslate2
+from dragoman.options import Precision, not_among
+from dragoman.toolkits import OURS, engine_names, engine_toolkits
 from dragoman.toolkits.engine import Engine, Models, Needs, Searcher
-from dragoman.toolkits.ours.search import Torch
+from dragoman.toolkits.toolkit import Toolkit
 
 logger = logging.getLogger(__name__)
 
-ENGINES: dict[str, type[Engine]] = {engine.name: engine for engine in (Torch, CTranslate2)}
+
+def engine_class(name: str) -> type[Engine]:
+    """Return the class of an engine.
+
+    Raises:
+        ConfigError: There is no engine of this name.
+    """
+    for toolkit in engine_toolkits():
+        if toolkit.engine == name and toolkit.engine_class is not None:
+            return toolkit.engine_class()
+    raise not_among("engine", name, (*engine_names(), "auto"))
+
+
+def by_preference() -> list[type[Engine]]:
+    """Return the engines in the order in which ``auto`` and ``fast`` try them: ours last."""
+    others = [name for name in engine_names() if name != OURS.engine]
+    return [engine_class(name) for name in (*others, OURS.engine)]
+
+
+def exporting_engines(config: ModelConfig) -> list[Toolkit]:
+    """Return the toolkits whose engine searches an export in their format, and whose format can hold such a model."""
+    engines = engine_toolkits()
+    return [toolkit for toolkit in engines if toolkit.writer is not None and not toolkit.writer().why_not(config)]
 
 
 class Engines:
@@ -35,17 +54,25 @@ class Engines:
         self._lock = threading.Lock()
 
     def choose(self, asked: str, needs: Needs) -> str:
-        """The name of the engine that searches, by what is asked for alone: whatever the texts are, it is the same.
+        """Return the name of the engine to use; it depends on the options alone, never on the texts.
 
         Raises:
             ConfigError: The engine is unknown, or cannot do what is asked.
         """
-        if asked not in (*ENGINES, "auto"):
-            raise not_among("engine", asked, (*ENGINES, "auto"))
         if asked == "auto":
-            return _auto(CTranslate2.obstacle(self._models, needs), self._models.device.type)
-        self.refuse(ENGINES[asked], needs)
+            return self._first_for_auto(needs)
+        self.refuse(engine_class(asked), needs)
         return asked
+
+    def _first_for_auto(self, needs: Needs) -> str:
+        reasons = []
+        for engine in by_preference():
+            reason = engine.why_not_auto(self._models, needs)
+            if not reason:
+                break
+            reasons.append(reason)
+        logger.info("engine: %s (%s)", engine.name, "; ".join(reasons) or engine.merit)
+        return engine.name
 
     def refuse(self, engine: type[Searcher] | Searcher, needs: Needs) -> None:
         """Refuse what an engine cannot do.
@@ -55,55 +82,33 @@ class Engines:
         """
         if obstacle := engine.obstacle(self._models, needs):
             raise ConfigError(
-                f"engine = {engine.name!r} cannot do {obstacle}: use engine torch (or auto), or leave it out"
+                f"engine = {engine.name!r} cannot do {obstacle}: use engine {OURS.engine} (or auto), or leave it out"
             )
 
     def constrained(self, name: str, needs: Needs) -> tuple[str, str]:
-        """Name and precision of who does constrained decoding in its place: itself if it can, or torch in fp32."""
-        if ENGINES[name].obstacle(self._models, replace(needs, sampling=False, constraints=True)):
-            return Torch.name, "fp32"
+        """Return engine and precision for constrained decoding: the engine itself if it can, or ours in fp32."""
+        if engine_class(name).obstacle(self._models, replace(needs, sampling=False, constraints=True)):
+            return OURS.engine, "fp32"
         return name, needs.precision
 
-    def fastest(self, needs: Needs) -> tuple[str, Literal["fp32", "bf16", "int8"]]:
-        """Engine and precision that are fastest here, of those that can do what is asked.
-
-        CTranslate2 in int8, where it is installed; else torch in bf16 where the machine multiplies faster in it, or in
-        int8 where it can.
-        """
-        device, in_int8 = self._models.device, replace(needs, precision="int8")
-        can = device.type == "cpu" and ctranslate2.is_installed() and not CTranslate2.obstacle(self._models, in_int8)
-        if can and "int8" in ctranslate2.precisions(device.type):
-            return CTranslate2.name, "int8"
-        if resolve_precision("auto", device) == "bf16":
-            return Torch.name, "bf16"
-        able = has_int8(device) and all(isinstance(one.model, Transformer) for one in self._models.bundles)
-        return Torch.name, "int8" if able else "fp32"
+    def fastest(self, needs: Needs) -> tuple[str, Precision]:
+        """Return engine and precision that are fastest here, of those that can do what is needed."""
+        for engine in by_preference():
+            if precision := engine.fastest_precision(self._models, needs):
+                return engine.name, precision
+        raise ConfigError("no engine can do what is needed: leave out fast")
 
     def get(self, name: str, precision: str, workers: int) -> Engine:
-        """The engine of this name, ready to search.
+        """Return the engine of this name, ready to search.
 
         Raises:
             ConfigError: As ``Engine.load``, or there are no workers.
         """
         checked_workers(workers)
-        key = (name, precision, workers if ENGINES[name].loads_workers else 1)
+        key = (name, precision, workers if engine_class(name).loads_workers else 1)
         with self._lock:
             for stale in [each for each, engine in self._loaded.items() if not engine.is_of(self._models)]:
                 self._loaded.pop(stale).close()
             if key not in self._loaded:
-                self._loaded[key] = ENGINES[name].load(self._models, precision, workers)
+                self._loaded[key] = engine_class(name).load(self._models, precision, workers)
             return self._loaded[key]
-
-
-def _auto(obstacle: str, device: str) -> str:
-    if obstacle:
-        reason = f"CTranslate2 cannot do {obstacle}"
-    elif device != "cpu":
-        reason = "a GPU"
-    elif not ctranslate2.is_installed():
-        reason = "CTranslate2 is not installed"
-    else:
-        logger.info("engine: ctranslate2 (the faster one on a CPU)")
-        return CTranslate2.name
-    logger.info("engine: torch (%s)", reason)
-    return Torch.name

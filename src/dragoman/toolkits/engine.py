@@ -3,7 +3,7 @@
     if not engine.obstacle(models, needs):                       # "" if it can do all that is needed
         result = engine.search(segments, settings)               # see ``decoding.request``
 
-A new engine is one file with a class that fits ``Engine``, its line in ``choice.py``, and its name in ``NAMES``.
+A new engine is a class that fits ``Engine`` in a folder of this package, which its ``Toolkit`` declares.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from dragoman.data.shortlist import Shortlist
 from dragoman.decoding.ensemble import Ensemble
 from dragoman.decoding.request import Progress, SearchResult, SearchSettings, Segment
 from dragoman.model.build import EncoderDecoder
+from dragoman.options import Precision
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,10 +85,38 @@ class Searcher(Protocol):
         ...
 
 
+class ExportedSearcher(Searcher, Protocol):
+    """A searcher on an export, which a certificate compares with our model."""
+
+    def read(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[list[float]]:
+        """Return the log-probability in nats of each token of given translations, eos last; ids without bos and eos."""
+        ...
+
+    def n_cut_differently(self, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> int | None:
+        """Return the number of texts that its own tokenizer cuts differently from ours; None if it has none."""
+        ...
+
+
 class Engine(Searcher, Protocol):
     """A searcher that is loaded for the weights of a run, when a user chooses it."""
 
     loads_workers: ClassVar[bool]  # True if it is loaded for a number of workers, and again for another number
+    merit: ClassVar[str]  # why ``auto`` prefers it, in words
+
+    @classmethod
+    def is_installed(cls) -> bool:
+        """Return True if the packages that it needs are installed."""
+        ...
+
+    @classmethod
+    def why_not_auto(cls, models: Models, needs: Needs) -> str:
+        """Return why ``auto`` does not take it here, in words; "" if it takes it."""
+        ...
+
+    @classmethod
+    def fastest_precision(cls, models: Models, needs: Needs) -> Precision | None:
+        """Return the precision in which it is fastest on this machine; None if it cannot do what is needed."""
+        ...
 
     @classmethod
     def load(cls, models: Models, precision: str, workers: int) -> Self:

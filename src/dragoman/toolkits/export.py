@@ -20,7 +20,7 @@ from dragoman.bundle import Bundle, find_bundle, is_unfinished, load_bundle
 from dragoman.errors import BundleError, ConfigError, DragomanError
 from dragoman.files import MANIFEST, check_sealed, explained, one_at_a_time, sealed_folder
 from dragoman.model.weights import n_bytes, untied
-from dragoman.toolkits.toolkit import check, format_of
+from dragoman.toolkits.writing import check, format_of
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ def export(
 
     Args:
         run: A run folder or a bundle.
-        to: One of ``formats.FORMATS``, such as ``ctranslate2``.
+        to: One of ``toolkits.writers()``, such as ``ctranslate2``.
         out: The folder to write; an earlier export there is replaced. None: ``exports/FORMAT-QUANTIZATION`` in the run.
             Of a format that is one file, such a file may be named here.
         quantization: How numbers are rounded, one of the format's ``QUANTIZATIONS``. ctranslate2 has ``float32``,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.errors import BundleError
-from dragoman.toolkits.import_ import read_object
+from dragoman.toolkits.reading import read_object
 
 logger = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """A foreign model as a run of ours: read by its format, checked against the model it is to be, written as a bundle.
 
-What it is, its files say: ``FORMATS``. Each format is read by the module of that name; what they share is here.
+The files say which toolkit wrote it (``Toolkit.recognises``), and the reader of that toolkit reads it.
 
     dragoman.import_model("opus-mt-en-de", "runs/opus")
 
@@ -9,68 +9,23 @@ The run holds ``bundle/`` alone. It can be translated with, scored, explained, f
 
 from __future__ import annotations
 
-import json
 import logging
 import zipfile
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast
 
 import torch
-from torch import Tensor
 
 from dragoman.bundle import save_bundle
-from dragoman.config import Config, ModelConfig
 from dragoman.data.corpus import read_lines
-from dragoman.data.sentencepiece_check import IDENTITY, Parts, normalizer_name
-from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError, ConfigError
 from dragoman.files import MANIFEST, check_sealed, explained, one_at_a_time
-from dragoman.model.embedding import sinusoids
 from dragoman.model.weights import shapes
+from dragoman.toolkits import TOOLKITS
+from dragoman.toolkits.reading import Imported, read_object
+from dragoman.toolkits.toolkit import Reader
 
 logger = logging.getLogger(__name__)
-
-FORMATS = {
-    "argos": "a package of Argos Translate (.argosmodel)",
-    "ctranslate2": "a folder of CTranslate2 (model.bin)",
-    "huggingface": "a folder of Hugging Face (config.json)",
-    "marian": "a model of Marian (.npz) or its folder",
-}
-"""The modules that read, and what each reads."""
-MAX_FILE_BYTES = 64 * 2**20  # of a file that is not weights
-
-
-class Imported(NamedTuple):
-    """What a format has read: all that a bundle is made of."""
-
-    config: Config
-    model: ModelConfig
-    weights: dict[str, Tensor]  # as ``model.weights.untied``
-    src_tokenizer: Tokenizer
-    tgt_tokenizer: Tokenizer
-    facts: dict[str, Any]  # what the manifest says of where it is from
-
-
-class Reader(Protocol):
-    """A module that reads models of one foreign format."""
-
-    def read(
-        self, source: Path, name: str, texts: Sequence[str] | None, languages: tuple[str | None, str | None]
-    ) -> Imported:
-        """Read a model; nothing is written.
-
-        Args:
-            source: The folder or file.
-            name: What the user calls it.
-            texts: If given, subwords that none of them has are left out.
-            languages: Codes of source and target; None: what the model says.
-
-        Raises:
-            BundleError: A file is missing or damaged, or the model is of a kind that cannot be held exactly.
-        """
-        ...
 
 
 def import_model(
@@ -102,8 +57,7 @@ def import_model(
         raise ConfigError(f"{run}: already exists; choose another --out, or remove it")
     folder, name = Path(source), str(source)
     if not folder.exists():
-        from dragoman.toolkits.huggingface.read import download
-
+        download = next(toolkit.download for toolkit in TOOLKITS if toolkit.download is not None)
         folder, name = download(name, revision)
     elif revision is not None:
         raise ConfigError(
@@ -167,99 +121,28 @@ def _check(found: Imported, folder: Path) -> None:
 
 
 def reader(source: Path) -> Reader:
-    """Who reads this folder or file.
+    """Return the reader of a folder or file.
 
     Raises:
-        BundleError: It is no model that is known here.
+        BundleError: No toolkit recognises it.
     """
     try:
         if source.is_dir():
-            there = {path.name for path in source.iterdir()}
-            kind = (
-                "argos" if {"metadata.json", "model"} <= there
-                else "ctranslate2" if "model.bin" in there
-                else "huggingface" if "config.json" in there
-                else "marian" if any(name.endswith(".npz") for name in there)
-                else ""
-            )  # fmt: skip
+            names = [path.name for path in source.iterdir()]
         else:
-            kind = _kind_of_zip(source) if source.is_file() and zipfile.is_zipfile(source) else ""
+            names = _names_in_zip(source) if source.is_file() and zipfile.is_zipfile(source) else []
     except OSError as error:
         raise BundleError(f"{source}: cannot be read ({error.strerror})") from None
-    if not kind:
-        raise BundleError(f"{source}: holds no model that can be imported: give {'; or '.join(FORMATS.values())}")
-    return cast(Reader, import_module(f"dragoman.toolkits.{kind}.read"))
+    for toolkit in TOOLKITS:
+        if toolkit.reader is not None and toolkit.recognises(source, names):
+            return toolkit.reader()
+    readable = "; or ".join(toolkit.reads for toolkit in TOOLKITS if toolkit.reads)
+    raise BundleError(f"{source}: holds no model that can be imported: give {readable}")
 
 
-def _kind_of_zip(source: Path) -> str:
+def _names_in_zip(source: Path) -> list[str]:
     try:
         with zipfile.ZipFile(source) as package:
-            names = package.namelist()
+            return package.namelist()
     except zipfile.BadZipFile as error:
         raise BundleError(f"{source}: a damaged zip file ({error}); copy it again") from None
-    if "special:model.yml.npy" in names:  # an .npz is a zip of arrays
-        return "marian"
-    return "argos" if any(name.endswith("/metadata.json") for name in names) else ""
-
-
-def read_bytes(path: Path, wanted: str) -> bytes:
-    """A file that is not weights.
-
-    Args:
-        wanted: Said if it is missing.
-
-    Raises:
-        BundleError: It cannot be read, or is larger than such a file is.
-    """
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise BundleError(f"{path}: larger than {MAX_FILE_BYTES:,} bytes, which it should not be")
-        return path.read_bytes()
-    except OSError as error:
-        raise BundleError(f"{path}: cannot be read ({error.strerror}); {wanted}") from None
-
-
-def read_object(path: Path, wanted: str) -> dict[str, Any]:
-    """A file of JSON that holds an object.
-
-    Raises:
-        BundleError: As ``read_bytes``, or it is something else.
-    """
-    try:
-        found = json.loads(read_bytes(path, wanted))
-    except (ValueError, RecursionError):
-        raise BundleError(f"{path}: not JSON; copy it again") from None
-    if not isinstance(found, dict):
-        raise BundleError(f"{path}: should hold a JSON object")
-    return found
-
-
-def facts_of(name: str, form: str, digest: str, models: Sequence[Parts], **more: Any) -> dict[str, Any]:
-    """What the manifest says of where a model is from.
-
-    Args:
-        digest: SHA-256 of its weights, in hex.
-        models: Its subwords.
-    """
-    facts = {"from": name, "format": form, "weights_sha256": digest, **more}
-    if normalizers := sorted({normalizer_name(one.normalizer) for one in models} - {IDENTITY}):
-        facts["normalises_text"] = normalizers
-    return {"weights": f"imported from {name}", "imported": facts}
-
-
-def order_of_sinusoids(table: Tensor) -> Tensor | None:
-    """Which channel of ours each channel of a table of positions is, if it holds the paper's sinusoids.
-
-    Args:
-        table: ``(n, d_model)``: sines and cosines in turn, as ours, or first all sines; perhaps in 16 bits.
-
-    Returns:
-        ``(d_model,)``, or None: it holds something else.
-    """
-    if table.size(1) % 2:
-        return None
-    ours, channels = sinusoids(0, len(table), table.size(1)).float(), torch.arange(table.size(1))
-    for order in (channels, torch.cat((channels[0::2], channels[1::2]))):
-        if torch.allclose(table, ours[:, order], atol=1e-3):
-            return order
-    return None

@@ -12,14 +12,14 @@ from dragoman.options import PRECISIONS, Precision, SearchOptions, either, must,
 
 def words() -> tuple[str, ...]:
     """Return what ``engine`` may be."""
-    return (*toolkits.NAMES, "auto")
+    return (*toolkits.engine_names(), "auto")
 
 
 @option_group
 class EngineOptions(SearchOptions):
     """How to search, and what searches."""
 
-    engine: Annotated[str, option("Speed", f"Decoding engine: {either(words())}.")] = "torch"
+    engine: Annotated[str, option("Speed", f"Decoding engine: {either(words())}.")] = toolkits.OURS.engine
     precision: Annotated[Precision, option("Speed", f"Precision: {either(PRECISIONS)}.")] = "fp32"
 
     @field_validator("engine")
@@ -45,7 +45,7 @@ class FastOptions(EngineOptions):
 
     @model_validator(mode="after")
     def _check_fast(self) -> Self:
-        if self.fast and (self.engine != "torch" or self.precision != "fp32" or self.patience is not None):
+        if self.fast and (self.engine != toolkits.OURS.engine or self.precision != "fp32" or self.patience is not None):
             raise ValueError(
                 "fast already chooses engine, precision and patience: leave out fast, or leave out these options"
             )

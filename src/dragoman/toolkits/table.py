@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from dragoman.config import ModelConfig
-from dragoman.toolkits import FORMATS
-from dragoman.toolkits.toolkit import format_of
+from dragoman.toolkits import writers
+from dragoman.toolkits.writing import format_of
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "the paper's: post-norm, ReLU, sinusoidal positions": {},
@@ -57,7 +57,7 @@ def answers(models: Mapping[str, ModelConfig] | None = None) -> Answers:
     if models is None:
         sizes = dict(src_vocab_size=8000, tgt_vocab_size=8000)
         models = {variant: ModelConfig(**{**sizes, **changes}) for variant, changes in VARIANTS.items()}
-    forms = [format_of(name) for name in FORMATS]
+    forms = [format_of(name) for name in writers()]
     given: dict[str, list[str]] = {}  # each reason, and the formats that give it
     rows: dict[str, list[int]] = {}
     for model, config in models.items():
@@ -69,7 +69,7 @@ def answers(models: Mapping[str, ModelConfig] | None = None) -> Answers:
                     titles.append(form.TITLE)
             rows[model].append(list(given).index(reason) + 1 if reason else 0)
     reasons = [f"{', '.join(titles)}: {reason}" for reason, titles in given.items()]
-    return Answers(rows, reasons, {name: form.QUANTIZATIONS for name, form in zip(FORMATS, forms, strict=True)})
+    return Answers(rows, reasons, {name: form.QUANTIZATIONS for name, form in zip(writers(), forms, strict=True)})
 
 
 def table(models: Mapping[str, ModelConfig] | None = None) -> str:
@@ -79,7 +79,7 @@ def table(models: Mapping[str, ModelConfig] | None = None) -> str:
         models: As ``answers``.
     """
     found = answers(models)
-    rows = [["", *FORMATS], ["---"] * (1 + len(FORMATS))]
+    rows = [["", *writers()], ["---"] * (1 + len(writers()))]
     rows += [[model, *(f"no ({n})" if n else "exact" for n in numbers)] for model, numbers in found.rows.items()]
     rows.append(["`--quantization`", *(", ".join(names) for names in found.quantizations.values())])
     lines = ["| " + " | ".join(row) + " |" for row in rows]

@@ -1,122 +1,140 @@
-"""What a format is: one Protocol for all that a model can be written in."""
+"""A toolkit: another program that runs such models, or our own search; what its folder declares.
+
+    TOOLKIT = Toolkit(name="mine", writer=lazily(__name__, "write"))    # in toolkits/mine/__init__.py
+
+A toolkit may write models (``Writer``), read them (``Reader``), be compared with ours (``Comparer``) and be an engine
+that users choose (``engine.Engine``). Nothing here imports torch: the command line reads the declarations for its help.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
-from torch import Tensor
+if TYPE_CHECKING:
+    import torch
 
-from dragoman.bundle import Bundle
-from dragoman.config import ModelConfig
-from dragoman.errors import BundleError, ConfigError, not_installed
-from dragoman.options import not_among
-from dragoman.toolkits import FORMATS
+    from dragoman.bundle import Bundle
+    from dragoman.config import DecodeConfig, ModelConfig
+    from dragoman.toolkits.engine import Engine, ExportedSearcher
+    from dragoman.toolkits.reading import Imported
 
 
-class Format(Protocol):
-    """A module of this package that writes models in one foreign format."""
+class Writer(Protocol):
+    """A module that writes models in one foreign format."""
 
     TITLE: str
-    """What its own people call it."""
+    """Name of the format in messages."""
     QUANTIZATIONS: tuple[str, ...]
-    """How numbers can be rounded; the first, ``float32``, leaves them as they are."""
+    """Number formats of the weights; the first, ``float32``, leaves them as they are."""
     PACKAGES: tuple[str, ...]
-    """What must be installed to write it; each is imported by the name that it is installed by."""
+    """Packages that writing needs, by the names that they are imported and installed by."""
     FILE: str
-    """The ending of the one file it is, such as ``.html``; nothing if it is a folder."""
+    """Suffix of an export that is one file, such as ``.html``; "" if an export is a folder."""
 
     def why_not(self, config: ModelConfig) -> str:
-        """What of a model the format cannot hold exactly, with the setting's value; nothing if it holds all of it."""
+        """Return what of a model the format cannot hold exactly, with the setting's value; "" if it holds all of it."""
         ...
 
     def write(self, bundle: Bundle, folder: Path, quantization: str) -> None:
-        """Write the model and its subwords into ``folder``, which is there and empty, after ``check``.
+        """Write the model and its subwords into ``folder``, which exists and is empty.
 
         Raises:
             BundleError: The model is damaged.
-            ConfigError: What is not in the configuration cannot be held: the subwords, for example.
+            ConfigError: The format cannot hold what is not in the configuration, such as the subwords.
             OSError: A file cannot be written.
         """
         ...
 
 
-def format_of(name: str, quantization: str | None = None) -> Format:
-    """Return the format of this name, if it has the quantization.
+class Reader(Protocol):
+    """A module that reads models of one foreign format."""
 
-    Raises:
-        ConfigError: There is no such format or quantization.
-    """
-    if name not in FORMATS:
-        raise not_among("to", name, FORMATS)
-    form = cast(Format, import_module(f"dragoman.toolkits.{name}.write"))
-    if quantization is not None and quantization not in form.QUANTIZATIONS:
-        raise not_among("quantization", quantization, form.QUANTIZATIONS)
-    return form
+    def read(
+        self, source: Path, name: str, texts: Sequence[str] | None, languages: tuple[str | None, str | None]
+    ) -> Imported:
+        """Read a model; nothing is written.
 
+        Args:
+            source: The folder or file.
+            name: Name of the model in messages.
+            texts: If given, subwords that none of these texts has are left out.
+            languages: Codes of source and target; None: what the model says.
 
-def check(name: str, config: ModelConfig, quantization: str) -> Format:
-    """The format of this name, if it holds such a model and can be written here; asked before there is a folder.
-
-    Raises:
-        ConfigError: There is no such format, the quantization is unknown, the format cannot hold the model (which one
-            can is said), or a package is missing.
-    """
-    form = format_of(name, quantization)
-    if reason := form.why_not(config):
-        able = [other for other in FORMATS if not format_of(other).why_not(config)]
-        instead = f"; it can be exported --to {' or '.join(able)}" if able else ""
-        raise ConfigError(f"this model cannot be written for {form.TITLE}: {reason}{instead}")
-    for package in form.PACKAGES:
-        try:
-            import_module(package)
-        except ImportError:
-            raise ConfigError(not_installed(f"writing the format of {form.TITLE}", package)) from None
-    return form
+        Raises:
+            BundleError: A file is missing or damaged, or the model is of a kind that cannot be held exactly.
+        """
+        ...
 
 
-def not_held(config: ModelConfig, activations: Collection[str], positions: Collection[str]) -> str:
-    """What of a model a format of Transformers lacks that has these variants; nothing if it lacks nothing of them.
+class Comparer(Protocol):
+    """A module that loads exports of its format, so that a certificate can compare them with our model."""
 
-    A variant that is new in the configuration is refused by each format that does not name it.
-    """
-    if config.architecture != "transformer":
-        return f"it has Transformers only, and here model.architecture is {config.architecture}"
-    for side in ("encoder", "decoder"):
-        if not getattr(config, f"n_{side}_layers"):
-            return f"it has no model without {side} (model.n_{side}_layers = 0)"
-    if config.activation not in activations:
-        return f"it has no activation {config.activation} (model.activation)"
-    if config.positions not in positions:
-        return f"it has no {config.positions} positions (model.positions)"
-    if config.norm not in NORMS:
-        return f"it has no {config.norm}-norm (model.norm)"
-    return ""
+    def check_installed(self, device: str) -> None:
+        """Refuse to compare on this device (``cpu``, ``cuda``) before anything is written.
 
+        Raises:
+            ConfigError: A package is missing, or it cannot use the device.
+        """
+        ...
 
-LEAST_POSITIONS = 1024
-NORMS = ("post", "pre")
+    def open_export(
+        self, export: Path, quantization: str, bundle: Bundle, device: torch.device
+    ) -> tuple[ExportedSearcher, str]:
+        """Load an export of ``bundle``, a folder or a file; return it and the precision that it computes in.
 
+        Raises:
+            ConfigError: It cannot be loaded here.
+        """
+        ...
 
-def weights_of(bundle: Bundle) -> dict[str, Tensor]:
-    """A copy of the state dict in float32, on the CPU.
+    def program_version(self) -> tuple[str, str]:
+        """Return name and version of the program that searches."""
+        ...
 
-    Raises:
-        BundleError: A value is not finite.
-    """
-    weights = {name: tensor.detach().cpu().float().clone() for name, tensor in bundle.model.state_dict().items()}
-    for name, tensor in weights.items():
-        if not bool(tensor.isfinite().all()):
-            raise BundleError(f"{name} holds values that are not finite (NaN or infinite): the model is damaged")
-    return weights
+    def why_different(self, decode: DecodeConfig) -> list[str]:
+        """Return the reasons why the same weights may give other translations here (B) than in our search (A)."""
+        ...
 
 
-def n_positions(bundle: Bundle) -> int:
-    """Rows of a table of positions: as many as the run's settings can ask for, at least 1,024."""
-    config = bundle.model.config
-    if config.n_positions is not None:
-        return config.n_positions
-    data, decode = bundle.config.data, bundle.config.decode
-    return max(LEAST_POSITIONS, data.max_tokens + decode.max_extra_tokens + 1)
+def recognises_nothing(source: Path, names: Collection[str]) -> bool:
+    """Return False: no folder or file is a model of a toolkit without a reader."""
+    return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toolkit:
+    """What one toolkit can do. Modules and classes are given as functions, so that they are imported when needed."""
+
+    name: str
+    """What ``--to`` calls its format."""
+    writer: Callable[[], Writer] | None = None
+    reader: Callable[[], Reader] | None = None
+    reads: str = ""
+    """What the reader reads, in words for the user, such as ``a folder of CTranslate2 (model.bin)``."""
+    recognises: Callable[[Path, Collection[str]], bool] = recognises_nothing
+    """True if the reader reads a folder with these file names, or a zip file with these members."""
+    download: Callable[[str, str | None], tuple[Path, str]] | None = None
+    """Downloads a model by name and revision; returns its folder, and its name with the commit."""
+    comparer: Callable[[], Comparer] | None = None
+    engine: str = ""
+    """What ``--engine`` calls its search; "" if users cannot choose it."""
+    engine_class: Callable[[], type[Engine]] | None = None
+    one_file_facts: Callable[[Path], dict[str, Any]] | None = None
+    """Reads what an export that is one file says of itself, as the manifest of a folder would."""
+    card: Callable[[Bundle, str, str], str] | None = None
+    """Makes the model card of an export from the bundle, the quantization and its certificate in Markdown."""
+
+
+def lazily(package: str, module: str) -> Callable[[], Any]:
+    """Return a function that imports a module of a package, or takes a name from it (``search:CTranslate2``)."""
+    file, _, name = module.partition(":")
+
+    def load() -> Any:
+        imported = import_module(f"{package}.{file}")
+        return getattr(imported, name) if name else imported
+
+    return load

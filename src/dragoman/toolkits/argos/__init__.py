@@ -1,1 +1,24 @@
 """Packages of Argos Translate and LibreTranslate, written and read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from dragoman.toolkits.toolkit import Toolkit, lazily
+
+
+def recognises(source: Path, names: Collection[str]) -> bool:
+    """True if a folder is an installed package, or a zip file a package that can be installed."""
+    if source.is_dir():
+        return {"metadata.json", "model"} <= set(names)
+    return any(name.endswith("/metadata.json") for name in names)
+
+
+TOOLKIT = Toolkit(
+    name="argos",
+    writer=lazily(__name__, "write"),
+    reader=lazily(__name__, "read"),
+    reads="a package of Argos Translate (.argosmodel)",
+    recognises=recognises,
+)

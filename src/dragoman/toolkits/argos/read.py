@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from dragoman.errors import BundleError
 from dragoman.toolkits.ctranslate2 import read as from_ctranslate2
-from dragoman.toolkits.import_ import MAX_FILE_BYTES, Imported, read_object
+from dragoman.toolkits.reading import MAX_FILE_BYTES, Imported, read_object
 
 WANTED = "a package of Argos Translate has it"
 MODEL_FILES = ("config.json", "model.bin", *(f"{kind}_vocabulary.{form}" for kind in ("shared", "source", "target")

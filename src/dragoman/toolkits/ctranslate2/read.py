@@ -23,7 +23,7 @@ from dragoman.files import MANIFEST
 from dragoman.toolkits.ctranslate2.model_bin import SINCE_CONFIG, Variables
 from dragoman.toolkits.ctranslate2.write import ACTIVATIONS
 from dragoman.toolkits.huggingface.write import parameters
-from dragoman.toolkits.import_ import Imported, facts_of, order_of_sinusoids, read_bytes, read_object
+from dragoman.toolkits.reading import Imported, facts_of, order_of_sinusoids, read_bytes, read_object
 from dragoman.toolkits.subwords import Vocabulary, check_pieces, needed, read_model, tokenizers, vocabulary
 
 logger = logging.getLogger(__name__)

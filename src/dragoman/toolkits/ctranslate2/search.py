@@ -16,14 +16,16 @@ import math
 import weakref
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import torch
 
 from dragoman.bundle import Bundle
+from dragoman.config import DecodeConfig
 from dragoman.data.tokenizer import EOS_ID, UNK_ID, Tokenizer
 from dragoman.decoding.batches import length_batches, most_tokens, run_halving
 from dragoman.decoding.request import (
@@ -38,6 +40,7 @@ from dragoman.decoding.search import NOT_FINITE, scored
 from dragoman.device import is_out_of_memory
 from dragoman.errors import ConfigError, DecodeError, not_installed
 from dragoman.fast.step import weight_versions
+from dragoman.options import Precision
 from dragoman.toolkits.ctranslate2.write import why_not
 from dragoman.toolkits.engine import Models, Needs
 from dragoman.toolkits.export import Kept, kept
@@ -73,8 +76,25 @@ def precisions(device: str) -> set[str]:
     return set(ctranslate2.get_supported_compute_types(device))
 
 
+def check_installed(device: str) -> None:
+    """See ``Comparer``."""
+    precisions(device)
+
+
+def program_version() -> tuple[str, str]:
+    """See ``Comparer``."""
+    return "ctranslate2", version("ctranslate2")
+
+
+def why_different(decode: DecodeConfig) -> list[str]:
+    """See ``Comparer``."""
+    if decode.beam_size == 1 or decode.patience is not None:
+        return []
+    return ["B stops a sentence at as many finished hypotheses as the beam, A when no better one can come"]
+
+
 def check(precision: str, device: str) -> None:
-    """Raise what ``load`` would, before there is anything to load."""
+    """Refuse a precision that ``load`` would refuse, before there is anything to load."""
     able = precisions(device)
     if precision not in able:
         raise ConfigError(
@@ -87,6 +107,7 @@ class CTranslate2:
 
     name: ClassVar[str] = "ctranslate2"
     loads_workers: ClassVar[bool] = True
+    merit: ClassVar[str] = "the faster one on a CPU"
 
     def __init__(self, translator: Any, src_tokenizer: Tokenizer, tgt_tokenizer: Tokenizer, workers: int = 1) -> None:
         """Take a loaded ``ctranslate2.Translator`` and the tokenizers of the bundle that was converted.
@@ -115,6 +136,31 @@ class CTranslate2:
             "constrained decoding": needs.constraints,
         }  # fmt: skip
         return next((what for what, is_needed in needed.items() if is_needed), "")
+
+    @classmethod
+    def is_installed(cls) -> bool:
+        """See ``Engine``."""
+        return is_installed()
+
+    @classmethod
+    def why_not_auto(cls, models: Models, needs: Needs) -> str:
+        """See ``Engine``: on a CPU it is faster than torch in the same precision."""
+        if obstacle := cls.obstacle(models, needs):
+            return f"CTranslate2 cannot do {obstacle}"
+        if models.device.type != "cpu":
+            return "a GPU"
+        return "" if is_installed() else "CTranslate2 is not installed"
+
+    @classmethod
+    def fastest_precision(cls, models: Models, needs: Needs) -> Precision | None:
+        """See ``Engine``."""
+        in_int8 = replace(needs, precision="int8")
+        can = models.device.type == "cpu" and is_installed() and not cls.obstacle(models, in_int8)
+        return "int8" if can and "int8" in precisions(models.device.type) else None
+
+    def n_cut_differently(self, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> int | None:
+        """See ``ExportedSearcher``: its folder holds no tokenizer."""
+        return None
 
     @classmethod
     def load(cls, models: Models, precision: str, workers: int) -> Self:
@@ -337,15 +383,11 @@ def open_folder(folder: Path, precision: str, device: str = "cpu", workers: int 
         torch.set_num_threads(n_threads)  # it takes its own number for the thread that loads it, torch's included
 
 
-def open_export(folder: Path, quantization: str, bundle: Bundle, device: str) -> tuple[CTranslate2, str]:
-    """Load an export of a bundle, and say in what it computes: its own precision, or what this machine has for it.
-
-    Raises:
-        ConfigError: As ``open_folder``.
-    """
+def open_export(export: Path, quantization: str, bundle: Bundle, device: torch.device) -> tuple[CTranslate2, str]:
+    """See ``Comparer``; it computes in the export's own precision, or in the nearest that this machine has."""
     whole = quantization in ("float16", "bfloat16")
     own = [quantization, "float32" if whole or quantization == "float32" else "int8_float32"]
-    able = precisions(device)
+    able = precisions(device.type)
     precision = next((name for name in own if name in able), own[-1])
-    translator = open_folder(folder, precision, device)
+    translator = open_folder(export, precision, device.type)
     return CTranslate2(translator, bundle.src_tokenizer, bundle.tgt_tokenizer), precision

@@ -26,7 +26,7 @@ from dragoman.config import ModelConfig
 from dragoman.data.shortlist import Shortlist
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, UNK_ID
 from dragoman.model.embedding import sinusoids
-from dragoman.toolkits.toolkit import n_positions, not_held, weights_of
+from dragoman.toolkits.writing import n_positions, not_held, weights_of
 
 ACTIVATIONS = {"relu": "RELU", "swish": "SWISH", "swiglu": "SWISH", "gelu": "GELU"}
 POSITIONS = ("sinusoidal", "learned", "rotary")

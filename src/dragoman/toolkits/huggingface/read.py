@@ -19,11 +19,12 @@ from torch import Tensor
 
 from dragoman.config import Config, ModelConfig
 from dragoman.data.sentencepiece_check import Parts
-from dragoman.errors import BundleError, ConfigError, not_installed
+from dragoman.errors import BundleError
 from dragoman.model.weights import read_weights
 from dragoman.toolkits.generation import ordered_search
+from dragoman.toolkits.huggingface.download import index_of
 from dragoman.toolkits.huggingface.write import EPSILON, order, parameters
-from dragoman.toolkits.import_ import Imported, facts_of, order_of_sinusoids, read_bytes, read_object
+from dragoman.toolkits.reading import Imported, facts_of, order_of_sinusoids, read_bytes, read_object
 from dragoman.toolkits.subwords import (
     SPECIAL,
     Vocabulary,
@@ -43,51 +44,6 @@ SIDES = ("encoder", "decoder")
 UNKNOWN = SPECIAL[1][0]
 WANTED = "a Marian model of Hugging Face has it"
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
-FILES = ("*.json", "*.spm", "model*.safetensors", "model.bin", "*.spm.model", "sentencepiece.model", "*_vocabulary.txt")
-"""What is downloaded, of this form and of CTranslate2's; ``pytorch_model.bin`` only where there are neither weights."""
-
-
-def download(name: str, revision: str | None = None) -> tuple[Path, str]:
-    """A model by its name, from Hugging Face or from its cache on this machine; of this form or CTranslate2's.
-
-    Args:
-        revision: A branch, tag or commit; None: the newest.
-
-    Returns:
-        Its folder, and ``NAME@COMMIT``.
-
-    Raises:
-        ConfigError: There is no such folder or model, no network, or the package is missing.
-    """
-    if name.count("/") != 1 or name.startswith((".", "/")):
-        raise ConfigError(f"{name}: no such folder, and no name of a model such as Helsinki-NLP/opus-mt-en-de")
-    try:
-        from huggingface_hub import errors, snapshot_download
-    except ImportError:
-        raise ConfigError(not_installed(f"downloading {name}", "huggingface_hub")) from None
-    try:
-        folder = Path(snapshot_download(name, revision=revision, allow_patterns=list(FILES)))
-        if not any(
-            (folder / name).exists() for name in ("model.safetensors", index_of("model.safetensors"), "model.bin")
-        ):
-            more = [*FILES, "pytorch_model*.bin"]
-            folder = Path(snapshot_download(name, revision=revision, allow_patterns=more))
-    except errors.LocalEntryNotFoundError:
-        raise ConfigError(
-            f"{name}: is not in the cache of this machine, and Hugging Face cannot be reached from here; give a folder"
-        ) from None
-    except errors.RevisionNotFoundError:
-        raise ConfigError(f"{name}: has no revision {revision!r}; give a branch, tag or commit that it has") from None
-    except errors.RepositoryNotFoundError:
-        raise ConfigError(
-            f"{name}: Hugging Face has no such model, or it is private (then log in with `hf auth login`)"
-        ) from None
-    except Exception as error:  # of many kinds, its own and those of the network
-        said = " ".join(str(error).split())
-        raise ConfigError(
-            f"{name}: cannot be downloaded ({type(error).__name__}: {said[:200]}); give a folder"
-        ) from None
-    return folder, f"{name}@{folder.name}"  # the cache calls it by its commit
 
 
 def read(folder: Path, name: str, texts: Sequence[str] | None, languages: tuple[str | None, str | None]) -> Imported:
@@ -203,11 +159,6 @@ def _weights(folder: Path) -> tuple[dict[str, Tensor], str]:
         with path.open("rb") as file:
             hashlib.file_digest(file, lambda: digest)
     return tensors, digest.hexdigest()
-
-
-def index_of(weights: str) -> str:
-    """Return the name of the file that says which tensor is in which part, where weights are in several files."""
-    return f"{weights}.index.json"
 
 
 def _weight_files(folder: Path) -> list[Path]:

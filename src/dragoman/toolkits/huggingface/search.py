@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
+from dragoman.bundle import Bundle
+from dragoman.config import DecodeConfig
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from dragoman.decoding.batches import most_tokens
 from dragoman.decoding.request import Hypothesis, Progress, SearchResult, SearchSettings, Segment
@@ -117,8 +120,37 @@ class HuggingFace:
         return torch.tensor([row + [PAD_ID] * (longest - len(row)) for row in rows], device=self.device)
 
 
+def check_installed(device: str) -> None:
+    """See ``Comparer``."""
+    installed()
+
+
+def open_export(export: Path, quantization: str, bundle: Bundle, device: torch.device) -> tuple[HuggingFace, str]:
+    """See ``Comparer``."""
+    return HuggingFace(export, device), quantization
+
+
+def program_version() -> tuple[str, str]:
+    """See ``Comparer``."""
+    return "transformers", version("transformers")
+
+
+def why_different(decode: DecodeConfig) -> list[str]:
+    """See ``Comparer``."""
+    if decode.beam_size == 1:
+        return []
+    reasons = ["B ends a hypothesis that reaches the limit of its sentence for free, A with the probability of eos"]
+    if decode.patience not in (None, 1):
+        reasons.append(
+            f"B stops a sentence at as many finished hypotheses as the beam, A at {decode.patience:g} times as many"
+        )
+    if decode.length_penalty_form == "gnmt":
+        reasons.append(f"B divides by n ** {power(decode):g}, A by {decode.penalty.formula}")
+    return reasons
+
+
 def installed() -> Any:
-    """The package transformers.
+    """Return the package transformers.
 
     Raises:
         ConfigError: It is not installed.

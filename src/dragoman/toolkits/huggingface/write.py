@@ -29,7 +29,7 @@ from dragoman.model.embedding import sinusoids
 from dragoman.model.weights import save_weights
 from dragoman.toolkits.huggingface.model_card import model_card
 from dragoman.toolkits.huggingface.tokenizer_json import tokenizer_json
-from dragoman.toolkits.toolkit import n_positions, weights_of
+from dragoman.toolkits.writing import n_positions, weights_of
 
 TITLE = "Hugging Face"
 FILE = ""

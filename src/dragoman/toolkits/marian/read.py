@@ -32,7 +32,7 @@ from torch import Tensor
 from dragoman.config import Config, ModelConfig
 from dragoman.data.sentencepiece_check import Parts
 from dragoman.errors import BundleError
-from dragoman.toolkits.import_ import Imported, facts_of, read_bytes
+from dragoman.toolkits.reading import Imported, facts_of, read_bytes
 from dragoman.toolkits.subwords import Vocabulary, check_belongs, needed, numbered, read_model, tokenizers, vocabulary
 
 logger = logging.getLogger(__name__)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -17,7 +18,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dragoman.config import ModelConfig
+from dragoman.bundle import Bundle
+from dragoman.config import DecodeConfig, ModelConfig
 from dragoman.decoding.batches import search_all
 from dragoman.decoding.request import Progress, SearchResult, SearchSettings, Segment, out_of_memory
 from dragoman.decoding.scoring import Pair, read_all
@@ -101,6 +103,10 @@ class Onnx:
 
     # --- what search and scoring know of a model ---
 
+    def n_cut_differently(self, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> int | None:
+        """See ``ExportedSearcher``: what onnxruntime runs has no tokenizer."""
+        return None
+
     def start(self, src: Tensor) -> State:
         """Encode ``src`` (B, S)."""
         ids = src.numpy()
@@ -137,8 +143,28 @@ class Onnx:
         return logits, {**state.past, **new}
 
 
+def check_installed(device: str) -> None:
+    """See ``Comparer``."""
+    installed()
+
+
+def open_export(export: Path, quantization: str, bundle: Bundle, device: torch.device) -> tuple[Onnx, str]:
+    """See ``Comparer``."""
+    return Onnx(export, quantization, bundle.model.config), quantization
+
+
+def program_version() -> tuple[str, str]:
+    """See ``Comparer``."""
+    return "onnxruntime", version("onnxruntime")
+
+
+def why_different(decode: DecodeConfig) -> list[str]:
+    """See ``Comparer``: the search is ours."""
+    return []
+
+
 def installed() -> Any:
-    """The package onnxruntime.
+    """Return the package onnxruntime.
 
     Raises:
         ConfigError: It is not installed.

@@ -19,7 +19,7 @@ from dragoman.bundle import Bundle
 from dragoman.config import ModelConfig
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from dragoman.toolkits.huggingface.tokenizer_json import tokenizer_json
-from dragoman.toolkits.toolkit import n_positions, not_held, weights_of
+from dragoman.toolkits.writing import n_positions, not_held, weights_of
 
 TITLE = "ONNX"
 FILE = ""

@@ -14,11 +14,12 @@ from dragoman.decoding.batches import Shortlisted, balanced, search_all
 from dragoman.decoding.ensemble import Ensemble, Mean
 from dragoman.decoding.request import Progress, SearchResult, SearchSettings, Segment
 from dragoman.decoding.search import Model
-from dragoman.device import check_precision, resolve_precision
+from dragoman.device import check_precision, has_int8, resolve_precision
 from dragoman.errors import ConfigError
 from dragoman.fast.step import FastTransformer
 from dragoman.model.transformer import Transformer
-from dragoman.options import not_among
+from dragoman.options import Precision, not_among
+from dragoman.toolkits import OURS
 from dragoman.toolkits.engine import Models, Needs
 
 logger = logging.getLogger(__name__)
@@ -27,8 +28,9 @@ logger = logging.getLogger(__name__)
 class Torch:
     """Searches with the weights themselves."""
 
-    name: ClassVar[str] = "torch"
+    name: ClassVar[str] = OURS.engine
     loads_workers: ClassVar[bool] = False
+    merit: ClassVar[str] = "it has every option"
 
     def __init__(self, models: Models, precision: str, fast: Sequence[FastTransformer] | None) -> None:
         """``fast``: the members' optimised implementations; None where a model has none."""
@@ -39,6 +41,24 @@ class Torch:
         """See ``Engine``: it can do all, but a shortlist with a Transformer alone."""
         narrow = all(isinstance(member, Transformer) for member in _members(models))
         return "a shortlist (the model is no Transformer)" if needs.shortlist and not narrow else ""
+
+    @classmethod
+    def is_installed(cls) -> bool:
+        """See ``Engine``: torch is always installed."""
+        return True
+
+    @classmethod
+    def why_not_auto(cls, models: Models, needs: Needs) -> str:
+        """See ``Engine``: ``auto`` takes it where it takes no other."""
+        return ""
+
+    @classmethod
+    def fastest_precision(cls, models: Models, needs: Needs) -> Precision | None:
+        """See ``Engine``: bf16 where the machine multiplies faster in it, or int8 where it can."""
+        if resolve_precision("auto", models.device) == "bf16":
+            return "bf16"
+        able = has_int8(models.device) and all(isinstance(bundle.model, Transformer) for bundle in models.bundles)
+        return "int8" if able else "fp32"
 
     @classmethod
     def load(cls, models: Models, precision: str, workers: int) -> Self:

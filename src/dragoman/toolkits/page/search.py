@@ -15,10 +15,15 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar
 
+import torch
+
+from dragoman.bundle import Bundle
+from dragoman.config import DecodeConfig
 from dragoman.decoding.request import Hypothesis, Progress, SearchResult, SearchSettings, Segment
 from dragoman.decoding.search import NOT_FINITE
 from dragoman.errors import BundleError, ConfigError, DecodeError
 from dragoman.toolkits.engine import Models, Needs, beyond_plain_search
+from dragoman.toolkits.page.write import NAME
 
 PAIRS = 32  # read at a time
 
@@ -98,6 +103,21 @@ class Page:
                 raise RuntimeError(f"node ended with {running.returncode}: {errors}")
 
 
+def check_installed(device: str) -> None:
+    """See ``Comparer``."""
+    installed_node()
+
+
+def open_export(export: Path, quantization: str, bundle: Bundle, device: torch.device) -> tuple[Page, str]:
+    """See ``Comparer``; the page computes in float32."""
+    return Page(export if export.is_file() else export / NAME), "float32"
+
+
+def why_different(decode: DecodeConfig) -> list[str]:
+    """See ``Comparer``: the search is ours, in JavaScript."""
+    return []
+
+
 def installed_node() -> str:
     """Return the path of node.
 
@@ -112,11 +132,7 @@ def installed_node() -> str:
     return path
 
 
-def node_version() -> str:
-    """Return the version of node, such as ``20.20.2``.
-
-    Raises:
-        ConfigError: It is not installed.
-    """
+def program_version() -> tuple[str, str]:
+    """See ``Comparer``; the version of node is such as ``20.20.2``."""
     output = subprocess.run([installed_node(), "--version"], capture_output=True, text=True, check=True).stdout
-    return output.strip().removeprefix("v")
+    return "node", output.strip().removeprefix("v")

@@ -31,7 +31,7 @@ from dragoman.files import explained, write_text
 from dragoman.model.weights import untied
 from dragoman.pages.colours import scale
 from dragoman.pages.render import render
-from dragoman.toolkits.toolkit import not_held, weights_of
+from dragoman.toolkits.writing import not_held, weights_of
 
 TITLE = "an HTML page"
 FILE = ".html"

@@ -1,0 +1,97 @@
+"""Shared by writers: which models a format can hold, and the weights to write.
+
+form = check("onnx", config, "float32")      # refuses what cannot be written, before there is a folder
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from importlib import import_module
+
+from torch import Tensor
+
+from dragoman.bundle import Bundle
+from dragoman.config import ModelConfig
+from dragoman.errors import BundleError, ConfigError, not_installed
+from dragoman.options import not_among
+from dragoman.toolkits import writers
+from dragoman.toolkits.toolkit import Writer
+
+
+def format_of(name: str, quantization: str | None = None) -> Writer:
+    """Return the writer of this name, if it has the quantization.
+
+    Raises:
+        ConfigError: There is no such format or quantization.
+    """
+    if name not in writers():
+        raise not_among("to", name, tuple(writers()))
+    form = writers()[name]()
+    if quantization is not None and quantization not in form.QUANTIZATIONS:
+        raise not_among("quantization", quantization, form.QUANTIZATIONS)
+    return form
+
+
+def check(name: str, config: ModelConfig, quantization: str) -> Writer:
+    """Return the writer of this name, if it can hold such a model and write here; called before there is a folder.
+
+    Raises:
+        ConfigError: There is no such format, the quantization is unknown, the format cannot hold the model (the message
+            names one that can), or a package is missing.
+    """
+    form = format_of(name, quantization)
+    if reason := form.why_not(config):
+        able = [other for other, writer in writers().items() if not writer().why_not(config)]
+        instead = f"; it can be exported --to {' or '.join(able)}" if able else ""
+        raise ConfigError(f"this model cannot be written for {form.TITLE}: {reason}{instead}")
+    for package in form.PACKAGES:
+        try:
+            import_module(package)
+        except ImportError:
+            raise ConfigError(not_installed(f"writing the format of {form.TITLE}", package)) from None
+    return form
+
+
+def not_held(config: ModelConfig, activations: Collection[str], positions: Collection[str]) -> str:
+    """Return what of a model a format of Transformers with these variants cannot hold; "" if it can hold all of it.
+
+    A variant that is new in the configuration is refused by each format that does not name it.
+    """
+    if config.architecture != "transformer":
+        return f"it has Transformers only, and here model.architecture is {config.architecture}"
+    for side in ("encoder", "decoder"):
+        if not getattr(config, f"n_{side}_layers"):
+            return f"it has no model without {side} (model.n_{side}_layers = 0)"
+    if config.activation not in activations:
+        return f"it has no activation {config.activation} (model.activation)"
+    if config.positions not in positions:
+        return f"it has no {config.positions} positions (model.positions)"
+    if config.norm not in NORMS:
+        return f"it has no {config.norm}-norm (model.norm)"
+    return ""
+
+
+LEAST_POSITIONS = 1024
+NORMS = ("post", "pre")
+
+
+def weights_of(bundle: Bundle) -> dict[str, Tensor]:
+    """Return a copy of the state dict in float32, on the CPU.
+
+    Raises:
+        BundleError: A value is not finite.
+    """
+    weights = {name: tensor.detach().cpu().float().clone() for name, tensor in bundle.model.state_dict().items()}
+    for name, tensor in weights.items():
+        if not bool(tensor.isfinite().all()):
+            raise BundleError(f"{name} holds values that are not finite (NaN or infinite): the model is damaged")
+    return weights
+
+
+def n_positions(bundle: Bundle) -> int:
+    """Return the rows of a table of positions: as many as the run's settings allow, at least 1,024."""
+    config = bundle.model.config
+    if config.n_positions is not None:
+        return config.n_positions
+    data, decode = bundle.config.data, bundle.config.decode
+    return max(LEAST_POSITIONS, data.max_tokens + decode.max_extra_tokens + 1)
