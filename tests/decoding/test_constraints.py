@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -142,7 +143,7 @@ def test_rules_do_not_depend_on_the_batch(beam_size: int) -> None:
 
     def search(which: list[int], batch_tokens: int) -> list[Hypothesis]:
         found = search_all(
-            model, [sources[i] for i in which], config.model_copy(update={"batch_tokens": batch_tokens}),
+            model, [sources[i] for i in which], replace(config, batch_tokens=batch_tokens),
             torch.device("cpu"), rules=[rules[i] for i in which],
         )  # fmt: skip
         return [h[0] for h in found]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -68,9 +69,7 @@ def test_a_sentence_is_translated_alike_alone_and_in_any_batch(beam_size: int) -
     config = DecodeConfig(beam_size=beam_size, max_extra_tokens=10)
     alone = [search_all(model, [src], config, torch.device("cpu"))[0][0] for src in sources]
     for batch_tokens in (1, 13, 30, 1000):
-        together = search_all(
-            model, sources, config.model_copy(update={"batch_tokens": batch_tokens}), torch.device("cpu")
-        )
+        together = search_all(model, sources, replace(config, batch_tokens=batch_tokens), torch.device("cpu"))
         assert [h[0].ids for h in together] == [h.ids for h in alone]
         assert [h[0].score for h in together] == pytest.approx([h.score for h in alone], abs=1e-5)
 

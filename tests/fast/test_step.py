@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -160,7 +161,7 @@ def test_a_sentence_is_translated_alike_alone_and_in_any_batch() -> None:
     config = DecodeConfig(beam_size=4, max_extra_tokens=12)
     alone = [search_all(engine, [src], config, CPU)[0][0] for src in sentences]
     for batch_tokens in (1, 13, 60, 1000):
-        together = search_all(engine, sentences, config.model_copy(update={"batch_tokens": batch_tokens}), CPU)
+        together = search_all(engine, sentences, replace(config, batch_tokens=batch_tokens), CPU)
         assert [h[0].ids for h in together] == [h.ids for h in alone]
         assert [h[0].score for h in together] == pytest.approx([h.score for h in alone], abs=1e-5)
 

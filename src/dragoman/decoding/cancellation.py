@@ -1,4 +1,11 @@
-"""How a search is ended early: an object that segments carry. Nothing here imports torch, as options are made of it."""
+"""Cancellation of a search, carried by its segments.
+
+    cancellation = Cancellation()
+    translator.translate(texts, events=Events(cancellation=cancellation))     # in one thread
+    cancellation.cancel()                                                     # in another
+
+Nothing here imports torch: options are read where torch is not loaded.
+"""
 
 from __future__ import annotations
 

@@ -152,22 +152,24 @@ def put_back(src: str, cuts: Sequence[Cut], tgt: str, links: Links, unspaced: tu
         first: Nothing is put before this character of the translation: its prefix.
     """
     src_words, tgt_words = (word_spans(text, how) for text, how in zip((src, tgt), unspaced, strict=True))
+    source, target = _Text(src, src_words), _Text(tgt, tgt_words)
     gaps, places, parts = [], [], []
     for cut in cuts:
         before = sum(start < cut.place for start, _ in src_words)  # words of the source before it
         inside = before > 0 and cut.place < src_words[before - 1][1]
-        rest = src[cut.place : src_words[before - 1][1]] if inside else ""
-        if cut.before == _OPENS and any(map(str.isalnum, rest)):  # only the marks that open the word are before it
+        end_of_word = src[cut.place : src_words[before - 1][1]] if inside else ""
+        # if only marks that open the word stand before the part, it is before this word
+        if cut.before == _OPENS and any(map(str.isalnum, end_of_word)):
             before -= 1
         following = [there for here, there in links if here == before] if _is_of_next(cut, unspaced[0]) else []
         gap = min(following) if following else _gap(before, links, len(src_words), len(tgt_words))
         gaps.append(gap)
-        same = _inside_same(src, src_words, cut.place, tgt, tgt_words, gap) if inside else None
+        same = _inside_same(source, cut.place, target, gap) if inside else None
         if same is not None:
             places.append(same)
         else:
             place_in = _place_between_characters if unspaced[1] else _place
-            places.append(place_in(src, cut, tgt, tgt_words, gap, bool(following)))
+            places.append(place_in(src, cut, target, gap, bool(following)))
             if inside and in_word(cut.before[-1:]) and in_word(cut.after[:1]):  # in a word that is not there
                 cut = replace(cut, before="", after="")
         parts.append(cut)
@@ -201,25 +203,31 @@ def _gap(before: int, links: Links, n_src: int, n_tgt: int) -> int:
     return min(range(n_tgt + 1), key=lambda gap: (round(costs[gap], 9), abs(gap - usual)))
 
 
-Words = Sequence[tuple[int, int]]
+@dataclass(frozen=True)
+class _Text:
+    """A text and the first character of each of its words, and the one after its last."""
+
+    text: str
+    words: Sequence[tuple[int, int]]
 
 
-def _inside_same(src: str, src_words: Words, place: int, tgt: str, tgt_words: Words, gap: int) -> int | None:
-    """The place inside the word before the gap if it was inside this very word, as "5" in "US$5m"."""
-    start, end = next(span for span in src_words if span[0] < place < span[1])
-    tgt_start, tgt_end = tgt_words[gap - 1] if gap else (0, 0)
-    return tgt_start + place - start if src[start:end] == tgt[tgt_start:tgt_end] else None
+def _inside_same(src: _Text, place: int, tgt: _Text, gap: int) -> int | None:
+    """Return the place inside the word before the gap if it was inside this very word, as "5" in "US$5m"."""
+    start, end = next(span for span in src.words if span[0] < place < span[1])
+    tgt_start, tgt_end = tgt.words[gap - 1] if gap else (0, 0)
+    return tgt_start + place - start if src.text[start:end] == tgt.text[tgt_start:tgt_end] else None
 
 
-def _place(src: str, cut: Cut, tgt: str, words: Words, gap: int, of_next: bool) -> int:
-    """The character of a gap: behind the marks that open a word or before those that end one, if it was so in ``src``.
+def _place(src: str, cut: Cut, tgt: _Text, gap: int, of_next: bool) -> int:
+    """Return the character of a gap: after the marks that open a word or before those that end one, as in ``src``.
 
     Args:
-        of_next: It belongs to the word that follows.
+        of_next: The part belongs to the word that follows.
     """
+    words = tgt.words
     if cut.before == _OPENS and gap < len(words):
         start, end = words[gap]
-        opening = _BEFORE_WORD.match(tgt, start, end)
+        opening = _BEFORE_WORD.match(tgt.text, start, end)
         if opening is not None and start < opening.end() < end:
             before = src[: cut.place]
             n_open = len(before) - len(before.rstrip(_OPENING + _EITHER))
@@ -227,19 +235,20 @@ def _place(src: str, cut: Cut, tgt: str, words: Words, gap: int, of_next: bool) 
     if gap == 0:
         return 0
     start, end = words[gap - 1]
-    closing = _AFTER_WORD.search(tgt, start, end)
+    closing = _AFTER_WORD.search(tgt.text, start, end)
     if of_next or closing is None or closing.start() == start:
         return end
     return _among(closing[0], closing.start(), src, cut)
 
 
-def _place_between_characters(src: str, cut: Cut, tgt: str, words: Words, gap: int, of_next: bool) -> int:
-    """The same where no spaces part words, and each mark counts as one."""
+def _place_between_characters(src: str, cut: Cut, tgt: _Text, gap: int, of_next: bool) -> int:
+    """Return the character of a gap in a language without spaces, where each mark counts as a word."""
+    words = tgt.words
     if cut.before == _OPENS and gap < len(words):
-        opening = re.compile(rf"[{re.escape(_OPENING)}“‘«‹]*").match(tgt, words[gap][0])
+        opening = re.compile(rf"[{re.escape(_OPENING)}“‘«‹]*").match(tgt.text, words[gap][0])
         return opening.end() if opening is not None else words[gap][0]
     end = words[gap - 1][1] if gap else 0
-    closing = re.compile(rf"[{re.escape(_CLOSING)}”’»›]*$").search(tgt, 0, end)
+    closing = re.compile(rf"[{re.escape(_CLOSING)}”’»›]*$").search(tgt.text, 0, end)
     if of_next or closing is None or closing.start() == 0:
         return end
     return _among(closing[0], closing.start(), src, cut)
