@@ -1,7 +1,9 @@
 """Examine text before training, or a run after it, as ``dragoman doctor`` does.
 
-diagnosis = diagnose_run(Path("runs/first"))
-print(diagnosis.as_text())               # in a notebook, the diagnosis shows itself as a page
+    diagnosis = diagnose_run(Path("runs/first"))
+    print(diagnosis.as_text())
+
+In a notebook, a diagnosis shows itself as a page.
 """
 
 from __future__ import annotations

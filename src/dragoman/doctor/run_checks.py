@@ -1,7 +1,9 @@
 """Checks of a run's log: each yields a finding if it sees its problem.
 
-for finding in check_run(read_run(Path("runs/first"))):
-    print(finding.headline(), finding.advice)
+    for finding in check_run(read_run(Path("runs/first"))):
+        print(finding.headline(), finding.advice)
+
+To add a check, write a function and append it to ``CHECKS``.
 """
 
 from __future__ import annotations

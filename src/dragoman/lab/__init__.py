@@ -1,7 +1,7 @@
 """The laboratory: each claim of the paper as an experiment that anyone can repeat.
 
     from dragoman.lab.experiment import Lab
-    from dragoman.lab.experiment import run_experiment
+    from dragoman.lab.report import run_experiment
     record = run_experiment("masks", Path("lab"), Lab(Path("lab")))
 
 An experiment is a file ``lab/NAME.py`` with ``run(lab: Lab) -> Findings``; ``report`` runs it and writes its page. An

@@ -1,6 +1,8 @@
 """Make the classic bugs of the Transformer on purpose, one per function, and compare each with the correct code.
 
-print(mask_added().symptom)
+    print(mask_added().symptom)
+
+The experiment pitfalls shows them all.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """The types of an experiment: ``Lab`` goes into its ``run``, ``Findings`` come out.
 
-def run(lab: Lab) -> Findings:
-    rate = lab.done("rate", measure_rate, settings={"steps": 100})       # measured once, then read from disk
-    return Findings({"rate": rate}, [Section("Rate", "It rises.")], [Claim("It rises", rate > 0, f"{rate:.2f}")])
+An experiment in short:
+
+    def run(lab: Lab) -> Findings:
+        rate = lab.done("rate", measure_rate, settings={"steps": 100})       # measured once, then read from disk
+        return Findings({"rate": rate}, [Section("Rate", "It rises.")], [Claim("It rises", rate > 0, f"{rate:.2f}")])
 """
 
 from __future__ import annotations
