@@ -250,9 +250,9 @@ def test_a_reserved_adjective_and_noun_meet_in_held_out_only(
 
 
 def test_deeper_is_nested_exactly_one_level_deeper_than_train() -> None:
-    assert max(phrasebook.depth(i) for i in range(3000)) == 2
-    assert {phrasebook.depth(i) for i in range(3000)} == {0, 1, 2}
-    assert {phrasebook.depth(i, split="deeper") for i in range(500)} == {3}
+    assert max(derivation.derive(i, 0, "train").depth for i in range(3000)) == 2
+    assert {derivation.derive(i, 0, "train").depth for i in range(3000)} == {0, 1, 2}
+    assert {derivation.derive(i, 0, "deeper").depth for i in range(500)} == {3}
 
 
 @pytest.mark.parametrize("split", phrasebook.SPLITS)

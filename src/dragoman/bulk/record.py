@@ -75,7 +75,9 @@ def open_record(folder: Path, facts: Mapping[str, Any], restart: bool = False) -
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"{folder}: a file; give --out a folder, for a folder of shards becomes one")
     if folder.is_dir() and not path.exists() and any(folder.iterdir()):
-        raise ConfigError(f"{folder}: holds files and no {NAME}, so they are not ours; choose a new or an empty folder")
+        raise ConfigError(
+            f"{folder}: holds files and no {NAME}, so it is not a folder of translations; choose a new or an empty one"
+        )
     with explained(folder):
         folder.mkdir(parents=True, exist_ok=True)
         try:

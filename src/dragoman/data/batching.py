@@ -25,7 +25,7 @@ from torch import Tensor
 
 from dragoman.data.order import Indices, check_budget, epoch_batches, weighted_pairs
 from dragoman.data.prefetch import Prefetcher
-from dragoman.data.regularisation import Regularisation, Resampling
+from dragoman.data.regularisation import Regularisation
 from dragoman.data.store import Ids, Lengths, Store
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from dragoman.errors import BundleError, ConfigError
@@ -117,7 +117,7 @@ class _Plan(NamedTuple):
     batch_tokens: int
     seed: int
     max_epochs: int | None
-    resampling: Resampling | None
+    regularisation: Regularisation | None
     rank: int
     world_size: int
 
@@ -134,7 +134,7 @@ class _Plan(NamedTuple):
         epoch, position, done = place
         while self.max_epochs is None or epoch < self.max_epochs:
             # A resampled epoch is taken up at the beginning of a pool, so its first batches may be done already.
-            pairs = 0 if self.resampling is None else self.resampling.pool_start(done)
+            pairs = 0 if self.regularisation is None else self.regularisation.pool_start(done)
             for n_pairs, make in self._epoch(epoch, done):
                 pairs += n_pairs
                 if pairs > done:
@@ -148,8 +148,8 @@ class _Plan(NamedTuple):
         Args:
             done: Number of pairs done; pools of resampled text before that of pair ``done`` are skipped.
         """
-        if self.resampling is not None:
-            resampled = self.resampling.batches(self.store, self.batch_tokens, self.seed, epoch, done)
+        if self.regularisation is not None:
+            resampled = self.regularisation.batches(self.store, self.batch_tokens, self.seed, epoch, done)
             for indices, src, tgt in resampled:
                 yield len(indices), partial(collate, src, tgt, indices)
             return
@@ -197,7 +197,7 @@ class BatchStream:
         """
         if not 0 <= rank < world_size:
             raise ConfigError(f"rank = {rank} must be at least 0 and below world_size = {world_size}")
-        resampling = None if regularisation is None else regularisation.resampling(store, batch_tokens)
+        regularisation = None if regularisation is None else regularisation.fitted(store, batch_tokens)
         src_lengths, tgt_lengths = store.src_lengths(), store.tgt_lengths()
         check_budget(src_lengths, tgt_lengths, batch_tokens)
         if store.n_drawn < 1:
@@ -211,7 +211,7 @@ class BatchStream:
             batch_tokens=batch_tokens,
             seed=seed,
             max_epochs=max_epochs,
-            resampling=resampling,
+            regularisation=regularisation,
             rank=rank,
             world_size=world_size,
         )
@@ -243,12 +243,12 @@ class BatchStream:
 
     def state_dict(self) -> dict[str, int | str]:
         """Return the place after the batch handed out last, and all that decides the order, as JSON types."""
-        store, resampling = self._plan.store, self._plan.resampling
+        store, regularisation = self._plan.store, self._plan.regularisation
         weights = " ".join(f"{part.weight:g}x{part.pairs}" for part in store.parts)
         return {
             "seed": self._plan.seed,
             "batch_tokens": self._plan.batch_tokens,
-            **(resampling.facts() if resampling else {}),
+            **(regularisation.facts() if regularisation else {}),
             "corpus": f"{len(store)} pairs of {store.n_tokens[0]} and {store.n_tokens[1]} subwords",
             **({"weights": weights} if store.is_weighted else {}),
             **self._place._asdict(),
@@ -263,7 +263,8 @@ class BatchStream:
         for key, current in self.state_dict().items():
             if key in _Place._fields:
                 if type(state.get(key)) is not int or state[key] < 0:
-                    raise BundleError(f"the place in the data is damaged: {key} = {state.get(key)!r} is no count")
+                    problem = f"{key} must be an integer of 0 or more, got {state.get(key)!r}"
+                    raise BundleError(f"the place in the data is damaged: {problem}")
             elif state.get(key) != current:
                 raise BundleError(
                     f"the place in the data was taken with {key} = {state.get(key)}, but now it is {current}: the "

@@ -7,8 +7,7 @@ padding. A pool is a function of its place in the order, so a resumed run sees t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -27,16 +26,16 @@ Rows = list[Ids | Sequence[int]]
 
 @dataclass(frozen=True, kw_only=True)
 class Regularisation:
-    """Settings of the changes to text from epoch to epoch: noise, and subword sampling."""
+    """Changes to text from epoch to epoch: noise, and subword sampling."""
 
     sampling: float = 0.0  # rate of subword regularisation; 0: none
     noise: NoiseConfig = field(default_factory=NoiseConfig)
     lexicon: Lexicon = field(default_factory=dict)  # word pairs that noise takes its words from
     tokenizers: tuple[Tokenizer, Tokenizer] | None = None  # source, target; needed for noise or sampling
-    max_tokens: int | None = None  # a pair that becomes longer than this, or than the budget, stays as it is
+    max_tokens: int | None = None  # a pair with a longer side, tags not counted, stays as it is in the store
 
-    def resampling(self, store: Store, batch_tokens: int) -> Resampling | None:
-        """Return what resamples the pairs of ``store``; None if neither noise nor sampling is on.
+    def fitted(self, store: Store, batch_tokens: int) -> Regularisation | None:
+        """Return these settings with ``max_tokens`` lowered to the budget; None if neither noise nor sampling is on.
 
         Raises:
             ConfigError: The store has no text, or the tokenizers are not those of the store.
@@ -50,18 +49,7 @@ class Regularisation:
         if tuple(tokenizer.fingerprint for tokenizer in self.tokenizers) != store.tokenizers:
             raise ConfigError("subword sampling and noise need the tokenizers that the store was built with")
         longest = batch_tokens - 1 - max(len(part.begin) for part in store.parts)
-        longest = longest if self.max_tokens is None else min(self.max_tokens, longest)
-        return Resampling(self.sampling, self.noise, self.lexicon, self.tokenizers, longest)
-
-
-class Resampling(NamedTuple):
-    """Resamples the pairs of a store; made by ``Regularisation.resampling``."""
-
-    rate: float  # of subword sampling; 0: none
-    noise: NoiseConfig
-    lexicon: Lexicon
-    tokenizers: tuple[Tokenizer, Tokenizer]  # source, target
-    max_tokens: int  # a pair with a longer side, tags not counted, stays as it is in the store
+        return replace(self, max_tokens=longest if self.max_tokens is None else min(self.max_tokens, longest))
 
     def facts(self) -> dict[str, str]:
         """Return the settings that decide which batches come, for a resumed run to compare."""
@@ -101,9 +89,11 @@ class Resampling(NamedTuple):
         tags = _tags(store, pool)
         ids = [pair[0][len(tag) :] for pair, tag in zip(stored, tags, strict=True)], [pair[1] for pair in stored]
         src, tgt = (self._encoded(side, ids[side], texts[side], noisy[side], seeds[side]) for side in (0, 1))
+        max_tokens = self.max_tokens
+        assert max_tokens is not None  # set by ``fitted``
         for row, pair in enumerate(stored):
             # Both sides of a pair are resampled or neither: they belong together.
-            if max(len(src[row]), len(tgt[row])) > self.max_tokens:
+            if max(len(src[row]), len(tgt[row])) > max_tokens:
                 src[row], tgt[row] = pair
             elif tags[row]:
                 src[row] = [*tags[row], *src[row]]
@@ -117,9 +107,10 @@ class Resampling(NamedTuple):
             ids: Stored ids of the texts ``old``, without tags.
             new: The texts with noise.
         """
+        assert self.tokenizers is not None  # checked by ``fitted``
         tokenizer = self.tokenizers[side]
-        if self.rate > 0:
-            return list(tokenizer.sample(new, self.rate, seed))
+        if self.sampling > 0:
+            return list(tokenizer.sample(new, self.sampling, seed))
         changed = [row for row in range(len(new)) if new[row] != old[row]]
         rows: Rows = list(ids)
         for row, encoded in zip(changed, tokenizer.encode([new[row] for row in changed]), strict=True):

@@ -51,7 +51,7 @@ def read(data: bytes, info: DocumentInfo) -> Document:
         raise DataError(f"{info.name}: does not begin with WEBVTT, as every .vtt does")
     cues = list(_CUE.finditer(text.text.replace("\r", " ")))  # the replacement keeps all places
     if not cues and text.text.strip() and not is_vtt:
-        raise DataError(f"{info.name}: has no times such as 00:00:01,000 --> 00:00:02,000, so it is no .srt")
+        raise DataError(f"{info.name}: has no times such as 00:00:01,000 --> 00:00:02,000, so it is not .srt")
     lines, copied_to = _lines(text.text, cues, info)
     parts: list[Part] = []
     sentence: list[_Line] = []

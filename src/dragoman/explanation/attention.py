@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dragoman.errors import ConfigError, DecodeError
+from dragoman.errors import DecodeError
 from dragoman.explanation.heat import HeatMap, heat_maps
 from dragoman.explanation.style import PALE, QUIET, drawing, fit, new_figure
 from dragoman.explanation.trace import Trace
@@ -24,8 +24,6 @@ def figure(trace: Trace, name: str) -> Any:
         ConfigError: The name is unknown, or matplotlib or a font is missing.
         DecodeError: The model has no such attention.
     """
-    if name not in FIGURES:
-        raise ConfigError(f"no figure is called {name!r}: choose {', '.join(FIGURES)}")
     if name == "alignment":
         return alignment(trace)
     return candidates(trace) if name == "candidates" else heads(trace, name)

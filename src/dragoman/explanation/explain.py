@@ -131,7 +131,7 @@ def _searched(translator: Translator, ids: list[int], prefix: Sequence[int]) -> 
     tokenizer, is_complete = translator.tgt_tokenizer, list(prefix[-1:]) == [EOS_ID]
     beginning = list(prefix[: len(prefix) - is_complete])
     if wrong := [i for i in beginning if not EOS_ID < i < tokenizer.vocab_size]:
-        raise ConfigError(f"id {wrong[0]} in the prefix is no token of a text: 4 to {tokenizer.vocab_size - 1}")
+        raise ConfigError(f"prefix must hold ids from 4 to {tokenizer.vocab_size - 1}, got {wrong[0]}")
     if len(beginning) > translator.max_tokens:
         raise DecodeError(f"a prefix of {len(beginning):,} tokens is too long: at most {translator.max_tokens:,}")
     if is_complete:

@@ -37,9 +37,7 @@ def pair(index: int, *, seed: int = 0, tgt_lang: str = "de", split: str = "train
     Raises:
         ConfigError: ``tgt_lang`` or ``split`` is unknown.
     """
-    _check(tgt_lang, split)
-    sentence = derive(index, seed, split)
-    return english(sentence), _TRANSLATE[tgt_lang](sentence)
+    return next(pairs(1, seed=seed, tgt_lang=tgt_lang, split=split, start=index))
 
 
 def pairs(
@@ -96,12 +94,6 @@ def write_trees(count: int, path: Path | str, *, seed: int = 0, split: str = "tr
     with Path(path).open("w", encoding="utf-8", newline="\n") as file:
         for line in trees(count, seed=seed, split=split):
             file.write(line + "\n")
-
-
-def depth(index: int, *, seed: int = 0, split: str = "train") -> int:
-    """Return how deep the clauses of a pair are nested: 0 for a simple sentence."""
-    _check("de", split)
-    return derive(index, seed, split).depth
 
 
 def _check(tgt_lang: str, split: str) -> None:

@@ -51,14 +51,14 @@ def predicate(inner: Clause, ask_where: bool = False) -> str:
     done = "了" if past and not plain else ""
     place = "在哪里" if ask_where else inner.place[2] if inner.place else ""
     receiver = "" if inner.receiver is None else noun_phrase(inner.receiver)
-    thing = "" if inner.object is None else noun_phrase(inner.object, bare=inner.negated)
+    direct_object = "" if inner.object is None else noun_phrase(inner.object, bare=inner.negated)
     goal = inner.goal[2] if inner.goal else ""
     if verb.zh_coverb and verb.fixed_zh:  # 给 somebody 打 电话
-        words = f"{verb.zh_coverb}{thing}{verb.zh}{done}{verb.fixed_zh}"
+        words = f"{verb.zh_coverb}{direct_object}{verb.zh}{done}{verb.fixed_zh}"
     elif verb.zh_coverb:  # 给 somebody 看 something
-        words = f"{verb.zh_coverb}{receiver}{verb.zh}{done}{thing}"
+        words = f"{verb.zh_coverb}{receiver}{verb.zh}{done}{direct_object}"
     else:
-        words = f"{verb.zh}{done}{receiver}{thing}{goal}"
+        words = f"{verb.zh}{done}{receiver}{direct_object}{goal}"
     infinitive = "" if inner.infinitive is None else predicate(inner.infinitive)
     that_clause = "" if inner.that_clause is None else clause(inner.that_clause)
     return auxiliary + place + words + infinitive + that_clause

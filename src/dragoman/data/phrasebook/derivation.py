@@ -106,22 +106,24 @@ def meetings(clause: Clause, head: NounPhrase | None = None) -> Iterator[tuple[s
     Args:
         head: The noun phrase that a relative clause describes.
     """
-    verb, subject, thing = clause.verb, clause.subject, clause.object
+    verb, subject, direct_object = clause.verb, clause.subject, clause.object
     if clause.gap == "subject":
         subjects: tuple[NounPhrase, ...] = () if head is None else (head,)
     else:
         subjects = (subject.first, subject.second) if isinstance(subject, And) else (subject,) if subject else ()
-    things = (head,) if clause.gap == "object" and head is not None else (thing,) if thing is not None else ()
+    if clause.gap == "object" and head is not None:
+        direct_object = head
+    objects = () if direct_object is None else (direct_object,)
     for phrase in subjects:
         if phrase.noun is not None:
             if verb is not None:
                 yield phrase.noun.en, verb.en
             elif clause.adjective is not None:
                 yield clause.adjective.en, phrase.noun.en
-    for phrase in things:
+    for phrase in objects:
         if phrase.noun is not None and verb is not None:
             yield verb.en, phrase.noun.en
-    for phrase in (*subjects, *things, *((clause.receiver,) if clause.receiver else ())):
+    for phrase in (*subjects, *objects, *((clause.receiver,) if clause.receiver else ())):
         if phrase is head or phrase.noun is None:
             continue
         if phrase.adjective is not None:
@@ -207,15 +209,16 @@ class Draw:
         if self.below(2) == 0:
             return self.saying(depth, tenses)
         inner = self.simple(main, tenses, denied, hold=True)
-        subject, thing = inner.subject, inner.object
+        subject, direct_object = inner.subject, inner.object
         on_subject = isinstance(subject, NounPhrase) and subject.noun is not None
-        on_object = thing is not None and isinstance(thing.noun, Noun) and (depth == 1 or thing.noun.kind == "person")
+        object_noun = None if direct_object is None else direct_object.noun
+        on_object = isinstance(object_noun, Noun) and (depth == 1 or object_noun.kind == "person")
         if isinstance(subject, NounPhrase) and on_subject and not (on_object and self.below(2)):
             return inner._replace(subject=self.with_relative(subject, depth - 1))
-        if thing is not None and on_object:
+        if direct_object is not None and on_object:
             # Words after a relative clause would seem to belong to it.
             time = inner.time if inner.fronted else None
-            return inner._replace(object=self.with_relative(thing, depth - 1), time=time, place=None)
+            return inner._replace(object=self.with_relative(direct_object, depth - 1), time=time, place=None)
         return self.saying(depth, tenses)
 
     def saying(self, depth: int, tenses: Sequence[str]) -> Clause:
@@ -294,12 +297,12 @@ class Draw:
 
     def deniable(self, inner: Clause) -> bool:
         """True if all three languages can negate this clause without other words."""
-        subject, thing = inner.subject, inner.object
+        subject, direct_object = inner.subject, inner.object
         if inner.tense == "must" or inner.infinitive is not None or inner.verb is None:
             return False
         if isinstance(subject, And) or (subject is not None and subject.determiner in ("some", "count")):
             return False
-        if thing is not None and thing.determiner in ("some", "count"):
+        if direct_object is not None and direct_object.determiner in ("some", "count"):
             return False
         return inner.verb.en not in _NOT_DENIED_NOW or inner.tense in ("past", "fut")
 

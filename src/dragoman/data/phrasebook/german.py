@@ -137,8 +137,8 @@ def middle_field(inner: Clause) -> list[str]:
         words += noun_phrase(inner.receiver, "dat")
     if inner.object is not None and not inner.object.pronoun:
         no = negated and inner.object.determiner in ("a", "bare")
-        thing = inner.object._replace(relative=None)  # its relative clause follows the verbs
-        words += noun_phrase(thing._replace(determiner="no") if no else thing, case)
+        direct_object = inner.object._replace(relative=None)  # its relative clause follows the verbs
+        words += noun_phrase(direct_object._replace(determiner="no") if no else direct_object, case)
         negated = negated and not no
     if negated:
         words.append("nicht")
