@@ -10,8 +10,8 @@ from pathlib import Path
 
 import yaml
 
-from benchmarks.figure_words import Words, texts, translated
 from benchmarks.harness.environments import ROOT
+from benchmarks.harness.figure_words import Words, texts, translated
 
 PAGES = ROOT / "docs/zh"
 WORDS = PAGES / "figures.yaml"

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import yaml
 
-from benchmarks.figure_words import Words
 from benchmarks.harness.environments import ROOT
+from benchmarks.harness.figure_words import Words
 from docs.site.gather import DOCS, FENCE, fingerprint, front_matter, places, sources
 
 PAGES = DOCS / "zh"

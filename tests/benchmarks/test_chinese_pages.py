@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import chinese_pages
-from benchmarks.figure_words import Words
+from benchmarks.harness.figure_words import Words
 
 
 def test_the_chinese_pages_are_made_from_the_english_ones() -> None:

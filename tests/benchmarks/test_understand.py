@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from benchmarks import chinese_figures, code_tour, diagrams, walk
-from benchmarks.figure_words import Words, texts
 from benchmarks.harness.environments import ROOT
+from benchmarks.harness.figure_words import Words, texts
 
 
 @pytest.fixture(scope="module")
