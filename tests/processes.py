@@ -79,19 +79,38 @@ class Forked:
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
 
+    @property
+    def output(self) -> bytes:
+        """What it has said so far on stdout."""
+        return self._files[1].read_bytes()
+
+    @property
+    def errors(self) -> bytes:
+        """What it has said so far on stderr."""
+        return self._files[2].read_bytes()
+
     def communicate(self, timeout: float | None = None) -> tuple[bytes, bytes]:
         """Wait for its end; what it said on stdout and on stderr."""
         self.wait(timeout)
-        return self._files[1].read_bytes(), self._files[2].read_bytes()
+        return self.output, self.errors
 
 
-def start_script(path: Path, *args: object, **environment: str) -> Forked:
+def start_script(path: Path, *args: object, cwd: Path | None = None, **environment: str) -> Forked:
     """Start a script in such a process, as ``python path args`` would."""
-    return Forked(functools.partial(_run_script, str(path)), [str(path), *map(str, args)], environment)
+    return Forked(functools.partial(_run_script, str(path)), [str(path), *map(str, args)], environment, cwd)
+
+
+def start_code(code: str, *args: object, cwd: Path | None = None, **environment: str) -> Forked:
+    """Start a program in such a process, as ``python -c code args`` would."""
+    return Forked(functools.partial(_run_code, code), ["-c", *map(str, args)], environment, cwd)
 
 
 def _run_script(path: str) -> None:
     runpy.run_path(path, run_name="__main__")
+
+
+def _run_code(code: str) -> None:
+    exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})
 
 
 def _in_its_place(

@@ -400,7 +400,7 @@ MAPPINGS = st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=3), VALUES, 
 
 
 @given(MAPPINGS)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_any_mapping_gives_a_configuration_or_one_line(data: dict[Any, Any]) -> None:
     try:
         config = Config.from_mapping(data)
@@ -412,7 +412,7 @@ def test_any_mapping_gives_a_configuration_or_one_line(data: dict[Any, Any]) -> 
 
 
 @given(st.dictionaries(st.sampled_from(list(ModelConfig.model_fields)), SCALARS | st.integers(1, 37), max_size=8))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_any_fields_give_a_model_configuration_or_one_line(fields: dict[str, Any]) -> None:
     try:
         config = ModelConfig(**fields)
@@ -427,7 +427,7 @@ def test_any_fields_give_a_model_configuration_or_one_line(fields: dict[str, Any
 @given(
     st.lists(st.text(max_size=12) | st.builds("{}={}".format, st.sampled_from(KEYS), st.text(max_size=8)), max_size=4)
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_any_overrides_give_a_mapping_or_a_config_error(overrides: list[str]) -> None:
     try:
         data = with_overrides(FILES, overrides)

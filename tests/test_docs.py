@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -29,6 +28,7 @@ from dragoman.training import budget
 from dragoman.training.defaults import choose_sizes
 from dragoman.training.folder import RESUMABLE
 from limits import LONG_S
+from processes import start_code
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -109,6 +109,14 @@ class Workplace(NamedTuple):
         assert done.returncode == 0, f"{command}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done
 
+    def run_python(self, code: str) -> str:
+        """Run a program in it, in a process of its own, a warning being an error; what it prints."""
+        process = start_code(f"import warnings; warnings.simplefilter('error')\n{code}", cwd=self.folder)
+        out, err = process.communicate()
+        assert process.returncode == 0, f"exit {process.returncode}\n{out.decode()}\n{err.decode()}"
+        assert b"Traceback" not in err
+        return out.decode()
+
 
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
@@ -174,7 +182,7 @@ def test_the_guides_commands_are_the_readmes() -> None:
 @pytest.mark.parametrize("path", ["README.md", *(f"docs/{page}" for page in PAGES if blocks(PAGES[page], "python"))])
 def test_the_python_of_a_page_runs(workplace: Workplace, path: str) -> None:
     found = blocks((ROOT / path).read_text(encoding="utf-8"), "python")
-    workplace.run([sys.executable, "-W", "error", "-c", SMALL_TRAININGS + "\n".join(found)])
+    workplace.run_python(SMALL_TRAININGS + "\n".join(found))
 
 
 CATALOGUE = """
@@ -213,7 +221,7 @@ def test_the_recipe_makes_text_files_of_message_catalogues(tmp_path: Path) -> No
     for name in ("a", "b"):
         (tmp_path / f"python-docs-zh-cn/{name}.po").write_text(CATALOGUE.replace("NAME", name), encoding="utf-8")
     (recipe,) = blocks((DOCS / "recipes/index.md").read_text(encoding="utf-8"), "python")
-    subprocess.run([sys.executable, "-W", "error", "-c", recipe], cwd=tmp_path, check=True)
+    Workplace(tmp_path).run_python(recipe)
     made = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir() if path.is_file()}
     assert made == {
         "dev.en": "a\nin two parts\n", "dev.zh": "目录\n两部分\n",
@@ -360,7 +368,7 @@ def test_each_public_name_has_an_example_that_runs(workplace: Workplace) -> None
         assert re.search(rf"\b{path.stem}\b", source), path
         if path.stem != "translate_folder":  # needs Ray: tests/bulk
             code.append(f"runpy.run_path({str(path)!r})")
-    workplace.run([sys.executable, "-W", "error", "-c", "\n".join(code)])
+    workplace.run_python("\n".join(code))
 
 
 def test_make_targets_that_are_named_exist() -> None:
@@ -498,12 +506,10 @@ def test_the_project_speaks_of_itself_alone() -> None:
 
 @pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
 def test_examples_run(tmp_path: Path, name: str) -> None:
-    shutil.copy(ROOT / "examples" / name, tmp_path)
-    done = Workplace(tmp_path).run([sys.executable, name])
-    assert done.stdout.strip()
-    assert "Traceback" not in done.stderr
+    said = Workplace(tmp_path).run_python((ROOT / "examples" / name).read_text(encoding="utf-8"))
+    assert said.strip()
     if name == "numpy_beside_torch.py":
-        differences = [float(number) for number in re.findall(r"\d\.\de[-+]\d+", done.stdout)]
+        differences = [float(number) for number in re.findall(r"\d\.\de[-+]\d+", said)]
         assert len(differences) == 8
         assert max(differences) < 1e-10
 
@@ -512,10 +518,7 @@ def test_the_notebook_of_the_first_hour_runs(tmp_path: Path) -> None:
     cells = json.loads((ROOT / "examples/first_hour.ipynb").read_text(encoding="utf-8"))["cells"]
     assert all(not cell.get("outputs") for cell in cells)  # nothing stale is kept
     code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-    (tmp_path / "first_hour.py").write_text(code, encoding="utf-8")
-    done = Workplace(tmp_path).run([sys.executable, "first_hour.py"])
-    assert done.stdout.count("→") == 5
-    assert "Traceback" not in done.stderr
+    assert Workplace(tmp_path).run_python(code).count("→") == 5
 
 
 def test_the_citation_names_this_version_and_the_paper() -> None:

@@ -23,7 +23,7 @@ from dragoman.files import sealed_folder
 from dragoman.model.weights import read_weights, save_weights, untied
 from dragoman.training import validation
 from dragoman.training.checkpoint import latest_checkpoint
-from dragoman.training.run import train
+from dragoman.training.run import Trained, train
 from limits import LONG_S, wait_until
 from processes import Forked
 
@@ -145,12 +145,18 @@ def test_a_run_stopped_before_its_first_validation_translates(tiny: Callable[...
     assert len(dragoman.Translator.load(tmp_path / "x").translate(["the dog"])) == 1
 
 
+@pytest.fixture(scope="module")
+def whole(tiny: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """A run that nobody stopped."""
+    config = dragoman.Config.from_mapping(tiny(ema=0.9))
+    return train(config, out=tmp_path_factory.mktemp("whole") / "run", quiet=True)
+
+
 @pytest.mark.parametrize("stop_at", [10, 30])
 def test_a_signal_in_a_validation_leaves_it_at_once_and_the_resumed_run_is_the_same(
-    stop_at: int, tiny: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stop_at: int, whole: Trained, tiny: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = dragoman.Config.from_mapping(tiny(ema=0.9))
-    whole = train(config, out=tmp_path / "whole", quiet=True)
     real, asked_after = validation.search_all, []
 
     def search(*args: Any, **how: Any) -> Any:
@@ -167,13 +173,13 @@ def test_a_signal_in_a_validation_leaves_it_at_once_and_the_resumed_run_is_the_s
     assert asked_after == [[[]] * len(asked_after[0])]  # each sentence has left the search
     done = train(out=tmp_path / "x", resume=True, quiet=True)
     assert (done.validation, done.reason) == (whole.validation, whole.reason)
-    logs = [_validations(tmp_path / name) for name in ("x", "whole")]
+    logs = [_validations(run) for run in (tmp_path / "x", whole.run)]
     assert logs[0] == logs[1]
     last = "checkpoints/step_00000030"
     for name in ("model", "optimizer", "ema", "random"):
-        one, other = (read_weights(tmp_path / run / last / f"{name}.safetensors") for run in ("x", "whole"))
+        one, other = (read_weights(run / last / f"{name}.safetensors") for run in (tmp_path / "x", whole.run))
         assert all(torch.equal(one[key], other[key]) for key in other), name
-    states = [json.loads((tmp_path / run / last / "state.json").read_text()) for run in ("x", "whole")]
+    states = [json.loads((run / last / "state.json").read_text()) for run in (tmp_path / "x", whole.run)]
     assert {**states[0], "seconds": 0} == {**states[1], "seconds": 0}
 
 

@@ -17,6 +17,7 @@ import dragoman
 from dragoman import cli
 from dragoman.cli.commands import COMMANDS, load
 from dragoman.cli.demo import what_next
+from processes import start_code
 
 Command = Callable[..., Any]
 
@@ -112,11 +113,11 @@ dragoman.training.run.train = broken
 sys.argv = ["dragoman", "train"]
 main()
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "Traceback" in done.stderr
-    assert done.stderr.endswith("ZeroDivisionError: ours\n")
-    assert "error:" not in done.stderr
+    process = start_code(script)
+    assert process.wait() == 1
+    assert b"Traceback" in process.errors
+    assert process.errors.endswith(b"ZeroDivisionError: ours\n")
+    assert b"error:" not in process.errors
 
 
 @pytest.mark.parametrize(

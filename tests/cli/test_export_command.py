@@ -6,8 +6,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,9 +13,11 @@ from typing import Any
 import pytest
 
 from dragoman import cli
+from dragoman.cli import main
 from dragoman.cli.demo import write_page
 from dragoman.files import check_sealed
 from dragoman.progress import Ticker
+from processes import Forked
 
 Command = Callable[..., Any]
 
@@ -91,19 +91,9 @@ def test_check_reads_its_text_once_so_that_it_may_be_a_pipe(run: Path, corpus: A
 
 
 def test_two_processes_that_export_to_one_place_both_succeed(run: Path, tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "dragoman",
-        "export",
-        str(run),
-        "--to",
-        "ctranslate2",
-        "--out",
-        str(tmp_path / "x"),
-    ]
+    command = ["dragoman", "export", str(run), "--to", "ctranslate2", "--out", str(tmp_path / "x")]
     for _ in range(2):  # to a place that is free, and to one that is taken
-        processes = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(2)]
+        processes = [Forked(main, command) for _ in range(2)]
         assert [process.wait() for process in processes] == [0, 0]
         check_sealed(tmp_path / "x", "conversion")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "x"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import pytest
 import yaml
 
 from dragoman.files import MANIFEST, sealed_folder
+from processes import start_code
 
 Command = Callable[..., Any]
 Listing = Callable[[Path], list[str]]
@@ -369,9 +369,9 @@ from dragoman.cli import main
 preparation.learn_tokenizers = lambda *args, **options: os.kill(os.getpid(), signal.SIGINT)
 main()
 """
-    done = subprocess.run([sys.executable, "-c", script, *TRAIN], cwd=folder, capture_output=True, env=os.environ)
-    assert done.returncode == 130, done.stderr
-    assert b"Traceback" not in done.stderr
+    process = start_code(script, *TRAIN, cwd=folder)
+    assert process.wait() == 130, process.errors
+    assert b"Traceback" not in process.errors
     assert listing(folder) == before
 
 

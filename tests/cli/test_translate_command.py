@@ -6,9 +6,9 @@ import functools
 import gzip
 import json
 import math
-import os
 import re
 import select
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,6 +21,7 @@ from dragoman.cli import translate
 from dragoman.data import corpus
 from dragoman.data.corpus import open_corpus
 from limits import LONG_S
+from terminals import Terminal
 
 Command = Callable[..., Any]
 
@@ -110,18 +111,20 @@ def test_json_has_one_object_a_line_with_text_score_and_parts(command: Command, 
     assert blank == {"text": "", "score": 0.0, "parts": 0}
 
 
-def test_an_answer_comes_before_the_input_ends(tiny_run: Path) -> None:
+def test_an_answer_comes_before_the_input_ends_and_an_interrupt_leaves_no_traceback(tiny_run: Path) -> None:
     with start("translate", tiny_run) as process:
         assert process.stdin is not None
         assert process.stdout is not None
+        assert process.stderr is not None
         for text in (b"the dog\n", b"\n", b"a cat\n"):
             process.stdin.write(text)
             process.stdin.flush()
             assert select.select([process.stdout], [], [], LONG_S)[0], "no answer while the input is open"
             assert process.stdout.readline().endswith(b"\n")
-        process.stdin.close()
-        assert process.wait(LONG_S) == 0
+        process.send_signal(signal.SIGINT)
+        assert process.wait(LONG_S) == 130
         assert process.stdout.read() == b""
+        assert b"Traceback" not in process.stderr.read()
 
 
 @pytest.mark.parametrize("still_open", [False, True], ids=["input at its end", "input still open"])
@@ -156,19 +159,6 @@ def test_a_full_disk_behind_stdout_is_one_line_and_a_status_that_is_not_0(tiny_r
         assert process.stderr.read() == b"error: reading or writing: No space left on device\n"
 
 
-def test_an_interrupt_ends_the_command_without_a_traceback(tiny_run: Path) -> None:
-    with start("translate", tiny_run) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdin.write(b"the dog\n")
-        process.stdin.flush()
-        assert process.stdout.readline()
-        process.send_signal(2)
-        assert process.wait(LONG_S) == 130
-        assert b"Traceback" not in process.stderr.read()
-
-
 def test_the_prompt_goes_to_stderr_in_a_pipe_and_stdout_holds_translations_alone(
     command: Command, tiny_run: Path
 ) -> None:
@@ -184,29 +174,15 @@ def test_the_prompt_goes_to_stderr_in_a_pipe_and_stdout_holds_translations_alone
 
 
 def test_the_prompt_works_on_a_terminal(tiny_run: Path) -> None:
-    pty = pytest.importorskip("pty")
-    master, slave = pty.openpty()
-    said = b""
-
-    def wait_for(count: int, what: bytes) -> None:
-        nonlocal said
-        while said.count(what) < count:
-            assert select.select([master], [], [], LONG_S)[0], said
-            said += os.read(master, 1000)
-
-    process = start("translate", tiny_run, "-i", stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
-    try:
-        wait_for(1, b"en> ")
-        os.write(master, b"the dog sees a cat\n")
-        wait_for(1, b"der hund sieht ein katze")
-        wait_for(2, b"en> ")  # not before: only a terminal that is being read knows what Ctrl-D means
-        os.write(master, b"\x04")
-        assert process.wait(LONG_S) == 0
-    finally:
-        process.kill()
-        process.wait()
-        os.close(slave)
-        os.close(master)
+    terminal = Terminal("translate", tiny_run, "-i")
+    terminal.wait_for("en> ")
+    terminal.type("the dog sees a cat\n")
+    terminal.wait_for("der hund sieht ein katze")
+    terminal.wait_for(
+        lambda said: said.count("en> ") == 2
+    )  # only a terminal that is being read knows what Ctrl-D means
+    terminal.type("\x04")
+    assert terminal.end() == 0
 
 
 def test_a_terminal_without_a_live_line_is_told_how_far_a_file_is_in_lines(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -27,6 +26,7 @@ from dragoman.progress import repeated
 from dragoman.translation.streams import windows
 from limits import LONG_S, wait_until
 from searching import search_all, search_result, segments_of, settings_of
+from processes import start_code
 
 CPU = torch.device("cpu")
 SOURCES = [[4 + (i * j) % 3 for j in range(1 + i % 7)] for i in range(60)]
@@ -277,12 +277,13 @@ list(run_jobs([job] * 1000, 2, processes=True))
 @forks
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_processes_do_not_outlive_the_one_that_forked_them(end: signal.Signals) -> None:
-    with subprocess.Popen([sys.executable, "-c", ORPHANS], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as parent:
-        assert parent.stdout is not None
-        pids = {int(parent.stdout.readline()) for _ in range(2)}
-        parent.send_signal(end)
-        parent.wait(LONG_S)
-        wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))  # sooner than their jobs end
+    parent = start_code(ORPHANS)
+    wait_until(lambda: parent.output.count(b"\n") == 2 or parent.poll() is not None)
+    pids = {int(pid) for pid in parent.output.split()}
+    assert len(pids) == 2, parent.errors
+    parent.send_signal(end)
+    parent.wait(LONG_S)
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))  # sooner than their jobs end
     assert parent.pid not in pids
 
 

@@ -73,7 +73,7 @@ def test_parameters_are_counted_as_the_model_has_them(changes: dict[str, object]
         ("tiny", dict(positions="rotary", norm="pre")),
     ],
 )
-@pytest.mark.parametrize("shape", [(7, 33, 35), (3, SHORT + 5, 99), (17, 11, 41), (2, LONG + 89, LONG + 7)])
+@pytest.mark.parametrize("shape", [(7, 33, 35), (3, SHORT + 5, 99), (2, LONG + 89, LONG + 7)])
 def test_activations_are_as_many_bytes_as_the_forward_pass_keeps(
     preset: str, changes: dict[str, object], shape: tuple[int, int, int]
 ) -> None:
@@ -98,7 +98,7 @@ sizes = ModelConfig(preset="small", src_vocab_size=vocab, tgt_vocab_size=vocab)
 model = Transformer(sizes)
 train = TrainConfig(precision=sys.argv[4], r_drop=float(sys.argv[5]))
 optimizer = torch.optim.Adam(model.parameters(), fused=True)
-for _ in range(3):
+for _ in range(2):  # with the second the optimiser has its state
     ids = torch.randint(4, vocab, (rows, length))
     batch = Batch(ids, ids, ids, torch.arange(rows), rows * length)
     train_step(model, [batch], optimizer, 1e-4, train, 0)
@@ -110,7 +110,7 @@ print(json.dumps(peak()))
     ("rows", "length", "vocab", "precision", "r_drop"),
     [
         (40, 48, 4000, "fp32", 0.0),
-        (40, 48, 4000, "bf16", 0.0),
+        (24, 48, 4000, "bf16", 0.0),
         (24, 48, 4000, "fp32", 5.0),
         (7, 251, 4000, "fp32", 0.0),
     ],
@@ -118,7 +118,7 @@ print(json.dumps(peak()))
 def test_the_estimate_is_near_the_peak_of_real_steps(
     rows: int, length: int, vocab: int, precision: str, r_drop: float
 ) -> None:
-    """Of the resident memory of a process that makes three updates."""
+    """Of the resident memory of a process that makes two updates."""
     if not Path("/proc/self/status").exists():
         pytest.skip("this system does not say how much memory a process has taken")
     arguments = [str(value) for value in (rows, length, vocab, precision, r_drop)]

@@ -21,7 +21,7 @@ from dragoman.bundle import load_bundle
 from dragoman.data.corpus import BOM_BYTES
 from dragoman.translation.translator import Translator
 from echo import Echo
-from processes import start_script
+from processes import start_code, start_script
 
 Command = Callable[..., Any]
 Figure = Callable[[str, str], None]
@@ -175,9 +175,9 @@ def test_X3_an_unfinished_file_goes_on_only_with_what_it_was_begun_with(
     src.write_bytes(src.read_bytes() + b"x" * 9)  # a disk that fills after the first window
     script = "import resource, sys; from dragoman.cli import main; import signal; signal.signal(25, signal.SIG_IGN); "
     script += f"resource.setrlimit(resource.RLIMIT_FSIZE, ({len(whole) - 200}, -1)); main()"
-    full = subprocess.run([sys.executable, "-c", script, *map(str, args)], capture_output=True, text=True)
-    assert full.returncode == 2, full.stderr
-    assert "out: cannot be written" in full.stderr.split("\n")[-2]
+    full = start_code(script, *args)
+    assert full.wait() == 2, full.errors
+    assert b"out: cannot be written" in full.errors.split(b"\n")[-2]
     partial = Path(f"{out}.partial")
     begun = (partial.read_bytes(), Path(f"{out}.journal").read_bytes())
     refused = 0

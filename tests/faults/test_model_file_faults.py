@@ -6,8 +6,6 @@ import json
 import os
 import random
 import shutil
-import subprocess
-import sys
 import tarfile
 import time
 import zipfile
@@ -26,6 +24,7 @@ from dragoman.cli import app
 from dragoman.config import Config
 from dragoman.errors import BundleError, DragomanError
 from dragoman.model.weights import read_weights
+from processes import start_code, start_script
 
 Command = Callable[..., Any]
 Figure = Callable[[str, str], None]
@@ -73,12 +72,10 @@ def test_M1_no_command_unpickles_anything(
         commands.append(["lab", "heads", "--run", run, "--quick", "--out", tmp_path / "lab"])
     assert {command[0] for command in commands} == known
     arguments = json.dumps([[str(argument) for argument in command] for command in commands])
-    done = subprocess.run(
-        [sys.executable, HERE / "unpickle_nothing.py", arguments], capture_output=True, text=True, cwd=tmp_path
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found == {"statuses": [0] * len(commands), "unpickled": []}, done.stderr
+    process = start_script(HERE / "unpickle_nothing.py", arguments, cwd=tmp_path)
+    out, err = process.communicate()
+    assert process.returncode == 0, err
+    assert json.loads(out) == {"statuses": [0] * len(commands), "unpickled": []}, err
     figure("M1", f"{', '.join(sorted(known))}: 0 objects unpickled; no reader of .pt files exists")
 
 
@@ -165,14 +162,12 @@ def test_M3_mutated_configurations_are_read_or_refused(
 
 @amounts(60, 500)
 def test_M4_mutated_subword_models_are_refused_or_work(n: int, tiny_run: Path, figure: Figure) -> None:
-    done = subprocess.run(
-        [sys.executable, HERE / "survive_models.py", tiny_run / "bundle/joint.spm", str(n)],
-        capture_output=True, text=True, timeout=170,
-    )  # fmt: skip
-    assert done.returncode == 0, f"died with {done.returncode}: {done.stderr[-2000:]}"
-    assert n / 2 < int(done.stdout) < n
-    figure("M4", f"{n} mutated SentencePiece models: {done.stdout.strip()} refused, {n - int(done.stdout)} harmless "
-                 "and used, 0 crashes")  # fmt: skip
+    process = start_script(HERE / "survive_models.py", tiny_run / "bundle/joint.spm", n)
+    out, err = process.communicate()
+    assert process.returncode == 0, f"died with {process.returncode}: {err[-2000:]!r}"
+    refused = int(out)
+    assert n / 2 < refused < n
+    figure("M4", f"{n} mutated SentencePiece models: {refused} refused, {n - refused} harmless and used, 0 crashes")
 
 
 # --- M5 ---------------------------------------------------------------------------------------------------------------
@@ -239,12 +234,18 @@ def test_M5_archives_are_refused_and_nothing_is_unpacked(
 # --- M6 ---------------------------------------------------------------------------------------------------------------
 
 _TRANSLATE_AGAIN = """
-import sys
+import os, shutil, sys
+from pathlib import Path
 from dragoman import Translator
-translator = Translator.load(sys.argv[1], "cpu")
-texts = ["the dog sees a cat", "a big house"]
-for line in sys.stdin:
-    print([(found.text, found.score) for found in translator.translate(texts)], flush=True)
+bundle = Path(sys.argv[1])
+translator, weights = Translator.load(bundle, "cpu"), bundle / "model.safetensors"
+damages = [
+    lambda: None, lambda: os.truncate(weights, 100), lambda: os.truncate(weights, 0),
+    lambda: weights.write_bytes(os.urandom(10_000)), lambda: shutil.rmtree(bundle),
+]
+for damage in damages:
+    damage()
+    print([(found.text, found.score) for found in translator.translate(["the dog sees a cat", "a big house"])])
 """
 
 _LOAD_AGAIN = """
@@ -268,35 +269,16 @@ def test_M6_a_model_file_that_changes_under_a_running_program_does_no_harm(
     n: int, tiny_run: Path, tmp_path: Path, figure: Figure
 ) -> None:
     shutil.copytree(tiny_run / "bundle", tmp_path / "bundle")
-    weights = tmp_path / "bundle/model.safetensors"
-    pipes: dict[str, Any] = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    with subprocess.Popen([sys.executable, "-c", _TRANSLATE_AGAIN, tmp_path / "bundle"], **pipes) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-
-        def answer() -> str:
-            process.stdin.write("again\n")  # type: ignore[union-attr]
-            process.stdin.flush()  # type: ignore[union-attr]
-            return process.stdout.readline()  # type: ignore[union-attr]
-
-        first = answer()
-        assert "haus" in first
-        os.truncate(weights, 100)
-        assert answer() == first
-        os.truncate(weights, 0)
-        assert answer() == first
-        weights.write_bytes(os.urandom(10_000))
-        assert answer() == first
-        shutil.rmtree(tmp_path / "bundle")
-        assert answer() == first
-        process.stdin.close()
-        assert process.wait(30) == 0
+    process = start_code(_TRANSLATE_AGAIN, tmp_path / "bundle")
+    out, err = process.communicate()
+    assert process.returncode == 0, f"died with {process.returncode}: {err!r}"
+    first, *others = out.decode().splitlines()
+    assert "haus" in first
+    assert others == [first] * 4
     content = (tiny_run / "bundle/model.safetensors").read_bytes()
     weights = tmp_path / "model.safetensors"
     weights.write_bytes(content)
-    loading = subprocess.Popen(
-        [sys.executable, "-c", _LOAD_AGAIN, str(weights), str(n)], stdout=subprocess.PIPE, text=True
-    )
+    loading = start_code(_LOAD_AGAIN, weights, n)
     chance = random.Random(1)
     while loading.poll() is None:
         os.truncate(weights, chance.randrange(len(content)))

@@ -24,9 +24,9 @@ from dragoman.data.store import Store
 from dragoman.errors import BundleError, DataError
 from dragoman.files import check_sealed
 from dragoman.training.checkpoint import latest_checkpoint, list_checkpoints, step_of
-from limits import LONG_S
+from limits import LONG_S, wait_until
 from outcomes import assert_nothing_twice, outcome, read_log, start_slowly, wait_for_step, write_config
-from processes import start_script
+from processes import start_code, start_script
 
 FAILPOINTS = Path(__file__).with_name("failpoints.py")
 Tiny = Callable[..., dict[str, Any]]
@@ -183,15 +183,12 @@ def slow(*args):
 loop.train_step = slow
 dragoman.training.run.train(sys.argv[1], out=sys.argv[2])
 """
-    command = [sys.executable, "-c", script, str(config), str(tmp_path / "run")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"in a step\n"
-        process.send_signal(signal.SIGTERM)
-        assert process.stdout.readline() == b"asked to stop\n"  # and the step is being finished
-        process.send_signal(signal.SIGTERM)
-        asked = time.monotonic()
-        assert process.wait(LONG_S) == -signal.SIGTERM
+    process = start_code(script, config, tmp_path / "run")
+    for said in (b"in a step\n", b"in a step\nasked to stop\n"):
+        wait_until(lambda said=said: process.output == said or process.poll() is not None)
+        process.send_signal(signal.SIGTERM)  # the second while the step is being finished
+    asked = time.monotonic()
+    assert process.wait(LONG_S) == -signal.SIGTERM, process.errors
     figure("T2", f"a second SIGTERM in the middle of a step: ended after {time.monotonic() - asked:.2f} s")
 
 

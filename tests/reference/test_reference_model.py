@@ -165,7 +165,7 @@ def test_it_learns_to_copy_by_itself(config, norm, positions):
         logits, cache = ref.forward(params, config, src, tgt_in)
         grads = ref.backward(params, config, cache, ref.label_smoothed_loss_backward(logits, tgt_out, 0, 0.1))
         params, state = ref.adam_step(params, grads, state, ref.cosine(step, 5e-3, 50, 500))
-    src, tgt_in, tgt_out = a_batch_to_copy(rng, 50)
+    src, tgt_in, tgt_out = a_batch_to_copy(rng, 25)
     best = 1 / (0.9 + 0.1 / 11)  # a probability of 1 is more than smoothed targets ask for
     assert ref.perplexity(ref.forward(params, config, src, tgt_in)[0], tgt_out, 0) == pytest.approx(best, abs=0.01)
     sentences = [[int(i) for i in row if i > 3] for row in src]
@@ -173,4 +173,4 @@ def test_it_learns_to_copy_by_itself(config, norm, positions):
         copies = [
             ref.translate(params, config, ids, ref.SearchSettings(0, 2, 3, None, beam_size))[0].ids for ids in sentences
         ]
-        assert sum(copy == ids for copy, ids in zip(copies, sentences, strict=True)) >= 49
+        assert sum(copy == ids for copy, ids in zip(copies, sentences, strict=True)) >= 24

@@ -18,8 +18,11 @@ from typing import Any
 import pytest
 import yaml
 
+from dragoman.cli import main
 from dragoman.serving.keys import make_key
 from dragoman.serving.options import ServeOptions
+from limits import LONG_S, wait_until
+from processes import Forked
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -49,28 +52,23 @@ def running(arguments: list[str], **instead: str) -> Iterator[str]:
         arguments = [each.replace(what, path) for each in arguments]
     assert "5000" in arguments or "--port" not in arguments
     kept = [each for each in arguments if each not in ("--port", "5000")]
-    command = [sys.executable, "-m", "dragoman", *kept, "--port", "0"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    process = Forked(main, ["dragoman", *kept, "--port", "0"])
     try:
-        assert process.stderr is not None
-        said = next((line for line in process.stderr if " on http://" in line), None)
-        assert said is not None
-        found = re.search(r":(\d+)  \(", said)
-        assert found is not None
+        wait_until(lambda: b" on http://" in process.errors or process.poll() is not None)
+        found = re.search(r":(\d+)  \(", process.errors.decode())
+        assert found is not None, process.errors
         yield f"http://127.0.0.1:{found[1]}"
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+        assert process.wait(LONG_S) == 0
     finally:
         process.kill()
         process.wait()
-        if process.stderr:
-            process.stderr.close()
 
 
 def status(url: str, **headers: str) -> int:
     request = urllib.request.Request(url, headers=headers)
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=LONG_S) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         with error:

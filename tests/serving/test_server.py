@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,31 +17,26 @@ import pytest
 
 from dragoman import cli
 from limits import LONG_S, wait_until
+from processes import Forked
 
 
 @pytest.fixture
-def start() -> Iterator[Callable[..., tuple[subprocess.Popen[str], str]]]:
+def start() -> Iterator[Callable[..., tuple[Forked, str]]]:
     """A function that starts a server and waits until it says where it listens."""
     started = []
 
-    def begin(*arguments: Any) -> tuple[subprocess.Popen[str], str]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "dragoman", "serve", *map(str, arguments), "--port", "0"],
-            stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
-        )  # fmt: skip
+    def begin(*arguments: Any) -> tuple[Forked, str]:
+        process = Forked(cli.main, ["dragoman", "serve", *map(str, arguments), "--port", "0"])
         started.append(process)
-        assert process.stderr is not None
-        said = []
-        for line in process.stderr:
-            said.append(line)
-            if found := re.search(r"on (http://\S+)", line):
-                return process, found[1]
-        raise AssertionError("".join(said))
+        wait_until(lambda: b" on http://" in process.errors or process.poll() is not None)
+        found = re.search(r"on (http://\S+)", process.errors.decode())
+        assert found is not None, process.errors
+        return process, found[1]
 
     yield begin
     for process in started:
         process.kill()
-        process.communicate()
+        process.wait()
 
 
 def post(url: str, asked: Any) -> Any:

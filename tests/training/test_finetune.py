@@ -46,7 +46,7 @@ def new_text(tmp_path: Path, make_corpus: Callable[..., Any]) -> Path:
 
 
 FILES = ("--src", "train.en", "--tgt", "train.de", "--valid-src", "valid.en", "--valid-tgt", "valid.de")
-BRIEF = ("--set", "train.validate_every=20", "--set", "train.save_every=20", "--set", "train.device=cpu",
+BRIEF = ("--set", "train.validate_every=40", "--set", "train.save_every=40", "--set", "train.device=cpu",
          "--set", "train.batch_tokens=600")  # fmt: skip
 
 

@@ -158,7 +158,7 @@ def test_words_that_must_be_there_are_there_and_others_are_not(translator: Trans
     free = translator.translate(sources, beam_size=beam_size)
     for number, one in enumerate(free):
         word = one.text.split()[0]
-        found = translator.translate(sources, exclude=[word], beam_size=beam_size, guard=False)[number]
+        found = translator.translate(sources[number], exclude=[word], beam_size=beam_size, guard=False)
         assert not has_word(found.text, word)
         assert found.notes == ()
     with pytest.raises(ConfigError, match="blank word"):

@@ -87,7 +87,7 @@ def test_segments_of_two_calls_get_what_they_get_alone(
 ) -> None:
     plan = translator.plan(**options)
     calls = [
-        ([src for src, _ in toy_sentences(12, 5)], plan, 0),
+        ([src for src, _ in toy_sentences(6, 5)], plan, 0),
         (hard_texts(8, 4), plan, 100),
     ]
     alone = [translator.translate_planned(texts, plan, first_number=first) for texts, _, first in calls]

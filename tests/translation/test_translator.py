@@ -67,7 +67,7 @@ ODD = ["\r", "\x0b", "\x0c", "\x1c", "\x1e", "\x85", "\u2028", "\u2029", "\0", "
 TEXT = st.text(st.one_of(st.sampled_from(ODD), st.sampled_from("ab cdog. "), st.characters(codec="utf-8")), max_size=30)
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(
     st.lists(TEXT.map(lambda text: text.replace("\n", " ")), max_size=8), st.booleans(), st.sampled_from([1, 2, 2048])
 )
@@ -84,7 +84,7 @@ def test_a_translation_stands_in_the_line_of_its_source(
         assert line == (text.replace("\u2581", " ") if text.strip() else ""), number
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(st.binary(max_size=80).map(lambda b: b.replace(b"\x01", b"\n").replace(b"\x02", b"\r\n")), st.integers(1, 5))
 def test_any_bytes_give_as_many_lines_as_came_in(echo: Translator, content: bytes, read_ahead: int) -> None:
     lines, warnings = translate_bytes(echo, content, read_ahead=read_ahead, beam_size=1)
@@ -96,7 +96,7 @@ def test_any_bytes_give_as_many_lines_as_came_in(echo: Translator, content: byte
         assert any("not UTF-8, U+FFFD put in" in warning for warning in warnings)
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(st.lists(TEXT.map(lambda text: text.replace("\n", " ")), min_size=1, max_size=6))
 def test_the_trained_model_gives_as_many_lines_as_came_in(translator: Translator, texts: list[str]) -> None:
     content = "".join(text + "\n" for text in texts).encode()
