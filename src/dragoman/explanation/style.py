@@ -152,14 +152,14 @@ def fit(figure: Any, axes: NDArray[Any], width: float, height: float) -> None:
     """
     n_rows, n_columns = axes.shape
     figure.set_size_inches(n_columns * width + 2, n_rows * height + 2)
-    for _ in range(3):  # ticks may change with the size, and with them their space
-        figure.draw_without_rendering()
+    for _ in range(3):  # ticks may change with the size, and with them the room they take
+        figure.get_layout_engine().execute(figure)  # gives the axes their places, and draws nothing
         box = axes[0, 0].get_window_extent()
         spare = n_columns * (width - box.width / figure.dpi), n_rows * (height - box.height / figure.dpi)
         if max(map(abs, spare)) < 0.01:
-            break
+            return
         figure.set_size_inches(figure.get_size_inches() + spare)
-    figure.draw_without_rendering()
+    figure.get_layout_engine().execute(figure)
 
 
 def number(value: float) -> str:
