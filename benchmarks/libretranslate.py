@@ -114,9 +114,9 @@ SYSTEMS = {
 
 def bleu(found: Json, texts: Sequence[str], refs: Sequence[str]) -> float:
     """Of the translations of all texts."""
-    from dragoman.evaluation.metrics import bleu_metric
+    from dragoman.evaluation import metrics
 
-    return round(bleu_metric("de").corpus_score([found[text] for text in texts], [list(refs)]).score, 2)
+    return round(metrics.bleu([found[text] for text in texts], refs, "de").value, 2)
 
 
 def measured(servers: Json, systems: Json, said: Json, texts: Sequence[str], clients: Sequence[int]) -> None:

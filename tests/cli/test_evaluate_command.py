@@ -121,10 +121,13 @@ def test_the_clean_line_of_a_stress_test_is_the_plain_evaluation(
         (["RUN", "RUN", "RUN", "--src", "test.en", "--ref", "test.de"], "3 systems: compare two at a time"),
         (["RUN", "RUN", "--src", "test.en", "--ref", "test.de", "--out", "x"], "--out is for the translations of one"),
         (["RUN", "RUN", "--src", "test.en", "--ref", "test.de", "--stress"], "--stress takes one run"),
-        (["RUN", "--ref", "test.de", "--stress"], "--stress takes one run, with --src and --ref"),
+        (["RUN", "--ref", "test.de", "--stress"], "--stress takes one run, with --src and one --ref"),
         (["test.de", "--src", "test.en", "--ref", "test.de", "--stress"], "--stress needs a run"),
         (["RUN", "short", "--src", "test.en", "--ref", "test.de"], "short has 1 lines but test.de has 20"),
         (["short", "nowhere", "--ref", "short"], "nowhere"),
+        (["short", "--ref", "short", "--ref", "test.de"], "short has 1 lines but test.de has 20: each must have"),
+        (["short", "--ref", "short", "--metric", "comet"], "metric must be one of bleu, chrf, ter, chrf++, "),
+        (["RUN", "--src", "test.en", "--ref", "test.de", "--ref", "short", "--stress"], "and one --ref"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(

@@ -92,11 +92,28 @@ def test_the_certificate_says_what_was_measured(student: Path) -> None:
         ("torch", False),
     }
     assert all(row.sentences_per_s > 0 and row.megabytes > 0 for row in found.rows)
-    assert [one.metric for one in found.comparisons] == ["BLEU", "chrF2"]
+    assert [one.metric for one in found.comparisons] == list(found.rows[0].scores) == ["BLEU", "chrF2", "TER"]
     assert found.comparisons[0].a == pytest.approx(found.rows[0].bleu, abs=0.01)
     assert found.comparisons[0].b == pytest.approx(found.rows[found.chosen].bleu, abs=0.01)
     assert Certificate.from_json(found.to_json()) == found
     assert str(found).count("student") >= 5
+
+
+def test_an_earlier_certificate_is_read(student: Path) -> None:
+    """Rows had a field for BLEU and one for chrF, and comparisons were of higher-is-better metrics alone."""
+    now = json.loads((student / "distillation.json").read_text())
+    earlier = json.loads(json.dumps(now))
+    for row in earlier["rows"]:
+        scores = row.pop("scores")
+        row["bleu"], row["chrf"] = scores["BLEU"], scores["chrF2"]
+    earlier["comparisons"] = [
+        {key: value for key, value in one.items() if key != "lower_is_better"} for one in earlier["comparisons"][:2]
+    ]
+    found, again = Certificate.from_json(json.dumps(earlier)), Certificate.from_json(json.dumps(now))
+    assert [row.bleu for row in found.rows] == [row.bleu for row in again.rows]
+    assert list(found.rows[0].scores) == ["BLEU", "chrF2"]
+    assert found.comparisons == again.comparisons[:2]
+    assert "chrF2" in str(found)
 
 
 def test_the_same_call_does_nothing_more(
@@ -207,7 +224,7 @@ def test_bad_translations_are_dropped_and_the_nearest_is_taken(tiny_run: Path, t
 
 def test_the_fastest_way_that_costs_little_is_chosen() -> None:
     def way(beam_size: int, bleu: float, speed: float) -> Measured:
-        return Measured(Row("student", "torch", "fp32", beam_size, False, bleu, 0.0, speed, 1.0), [])
+        return Measured(Row("student", "torch", "fp32", beam_size, False, {"BLEU": bleu}, speed, 1.0), [])
 
     ways = [way(4, 30.0, 10.0), way(1, 29.8, 30.0), way(2, 29.6, 50.0)]
     assert choose(ways) is ways[1]
@@ -239,6 +256,6 @@ def test_a_teacher_of_several_languages_has_a_student_of_one(
     student = Translator.load(tmp_path / "student")
     assert (student.config.data.src_lang, student.config.data.tgt_lang) == ("en", "fr")
     assert student.src_tokenizer.tags == {}
-    assert found.certificate.rows[0].chrf > 40  # of the teacher, on its own validation text of that language
+    assert found.certificate.rows[0].scores["chrF2"] > 40  # of the teacher, on its own validation text of that language
     assert (tmp_path / "student/distillation/pairs.fr").is_file()
     assert "valid.fr" in str(student.config.data.valid)

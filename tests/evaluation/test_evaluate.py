@@ -12,7 +12,7 @@ import pytest
 
 import dragoman
 from dragoman.errors import ConfigError, DataError
-from dragoman.evaluation.evaluate import score
+from dragoman.evaluation.metrics import scores, select_metrics
 from dragoman.evaluation.stress import CLEAN, is_guarded, variants
 from dragoman.translation.translator import Translator
 
@@ -24,7 +24,7 @@ def test_a_system_is_a_run_a_translator_or_a_file(tiny_run: Path, corpus: Any, t
     texts = [translation.text for translation in run.translations]
     (tmp_path / "hyp").write_text("".join(text + "\n" for text in texts), encoding="utf-8")
     read = dragoman.evaluate(tmp_path / "hyp", ref=corpus.valid_tgt, quiet=True)
-    assert run.scores == loaded.scores == read.scores == score(run.translations, _lines(corpus.valid_tgt), "de")
+    assert run.scores == loaded.scores == read.scores == scores(texts, _lines(corpus.valid_tgt), "de", select_metrics())
     assert [translation.text for translation in read.translations] == texts
     assert all(math.isnan(translation.score) for translation in read.translations)
     assert repr(run).startswith(f"<Evaluation of 20 lines: BLEU {run.scores[0].value:.2f}, chrF2 ")
@@ -70,7 +70,8 @@ def test_stress_measures_the_variants(tiny_run: Path, corpus: Any) -> None:
         hyps = translator.translate(variant.sources)
         assert one.lines == len(hyps)
         if variant.references is not None:
-            bleu, chrf = score(hyps, variant.references, "de")[:2]
+            texts = [hyp.text for hyp in hyps]
+            bleu, chrf = scores(texts, variant.references, "de", select_metrics(["bleu", "chrf"]))
             assert (one.bleu, one.chrf) == pytest.approx((bleu.value, chrf.value))
     other = dragoman.stress(translator, src=corpus.valid_src, ref=corpus.valid_tgt, quiet=True, noise_seed=2)
     assert other[:3] == found[:3]

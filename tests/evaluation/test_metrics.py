@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import builtins
+import json
 import random
 from typing import Any
 
 import pytest
 import sacrebleu
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
 
 from dragoman.errors import ConfigError, DataError
 from dragoman.evaluation.metrics import (
+    SacreBleu,
     bleu,
     bleu_tokenizer,
     chrf,
     moses_tokens,
     old_style_bleu,
+    scores,
+    select_metrics,
     ter,
     tokenized_bleu,
 )
@@ -40,6 +47,56 @@ def test_bleu_chrf_and_ter_are_sacrebleus_with_signatures() -> None:
         with_interval.signature == f"nrefs:1|bs:1000|seed:12345|case:mixed|eff:no|tok:13a|smooth:exp|version:{version}"
     )
     assert with_interval.value == bleu(HYPS, REFS).value
+
+
+OTHER_REFS = ["The dog of the old man is asleep, isn't it?", "A black cat is running.",
+              "Two women look at a big house today.", "No!"]  # fmt: skip
+
+
+@pytest.mark.parametrize("refs", [[REFS], [REFS, OTHER_REFS], [OTHER_REFS, REFS, HYPS[::-1]]], ids=len)
+@pytest.mark.parametrize(
+    "metric",
+    [BLEU(), BLEU(tokenize="zh"), BLEU(tokenize="char"), CHRF(), CHRF(word_order=2), TER(),
+     TER(asian_support=True, normalized=True)],
+    ids=["bleu", "zh", "char", "chrf", "chrf++", "ter", "ter of characters"],
+)  # fmt: skip
+def test_what_sacrebleu_counts_in_sentences_adds_up_to_its_score(metric: Any, refs: list[list[str]]) -> None:
+    """Holds ``SacreBleu``, which asks sacreBLEU for what it counts, to sacreBLEU's public score."""
+    scorer = SacreBleu(metric)
+    statistics = scorer.statistics(HYPS, refs)
+    assert len(statistics) == len(HYPS)
+    whole = metric.corpus_score(HYPS, refs)
+    assert scorer.score(statistics.sum(0)) == pytest.approx(whole.score, abs=1e-9)
+    assert scorer.signature(None) == str(metric.get_signature())
+    assert scorer.signature(7).startswith(f"nrefs:{len(refs)}|bs:7|seed:12345|")
+    few = scorer.score(statistics[[2, 0, 2]].sum(0))
+    theirs = metric.corpus_score([HYPS[i] for i in (2, 0, 2)], [[one[i] for i in (2, 0, 2)] for one in refs])
+    assert few == pytest.approx(theirs.score, abs=1e-9)
+
+
+def test_the_interval_is_of_sacrebleus_samples() -> None:
+    for ours, metric in ((bleu, BLEU()), (chrf, CHRF()), (ter, TER())):
+        found = ours(HYPS, REFS, interval=True)
+        theirs = metric.corpus_score(HYPS, [REFS], n_bootstrap=1000)
+        assert found.signature == str(metric.get_signature())
+        assert found.low is not None
+        assert found.high is not None
+        half = json.loads(theirs.format(signature=found.signature, is_json=True))["confidence_var"]
+        assert (found.high - found.low) / 2 == pytest.approx(half, rel=0.1)  # it takes the 26th of 1,000
+
+
+def test_chrf_plus_plus_and_several_references() -> None:
+    (plain,) = scores(HYPS, REFS, "de", select_metrics(["chrf++"]), interval=False)
+    assert (plain.name, plain.value) == ("chrF2++", sacrebleu.corpus_chrf(HYPS, [REFS], word_order=2).score)
+    assert "|nw:2|" in plain.signature
+    both = scores(HYPS, [REFS, OTHER_REFS], "de", select_metrics(["ter", "bleu"]), interval=False)
+    assert [one.name for one in both] == ["BLEU", "TER"]
+    assert both[0].value == sacrebleu.corpus_bleu(HYPS, [REFS, OTHER_REFS]).score
+    assert all(one.signature.startswith("nrefs:2|") for one in both)
+    with pytest.raises(DataError, match="4 translations but 3 references"):
+        bleu(HYPS, [REFS, OTHER_REFS[:3]])
+    with pytest.raises(ConfigError, match=r"metric must be one of bleu, chrf, ter, chrf\+\+, .*, got 'comet'"):
+        select_metrics(["bleu", "comet"])
 
 
 def test_the_same_text_scores_100_and_has_no_edits() -> None:

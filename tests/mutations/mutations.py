@@ -160,7 +160,7 @@ POSSIBLE = [
     Mutation(
         "of TER more is better",
         "evaluation/significance.py",
-        '(self.difference > 0) != (self.metric == "TER")',
+        "(self.difference > 0) != self.lower_is_better",
         "self.difference > 0",
         "tests/evaluation/test_significance.py::test_verdicts_in_plain_words",
     ),

@@ -127,7 +127,7 @@ def write_corpus(files: Files, tgt_lang: str, ticker: Ticker) -> None:
 
 def report(translator: Translator, files: Files, tgt_lang: str, ticker: Ticker) -> None:
     """Print how many sentences are exactly right, and a few of them."""
-    from dragoman.evaluation.evaluate import score
+    from dragoman.evaluation.metrics import bleu
     from dragoman.translation.notes import Events
 
     for name, what in (
@@ -138,8 +138,8 @@ def report(translator: Translator, files: Files, tgt_lang: str, ticker: Ticker) 
         references = files[name]["tgt"].read_text(encoding="utf-8").split("\n")[:-1]
         found = translator.translate(sources, events=Events(progress=ticker))
         right = sum(translation.text == reference for translation, reference in zip(found, references, strict=True))
-        print(f"\n{what}: {right / len(found):.1%} of {len(found):,} exactly right, "
-              f"BLEU {score(found, references, tgt_lang)[0].value:.1f}")  # fmt: skip
+        quality = bleu([translation.text for translation in found], references, tgt_lang).value
+        print(f"\n{what}: {right / len(found):.1%} of {len(found):,} exactly right, BLEU {quality:.1f}")
         for source, translation, reference in list(zip(sources, found, references, strict=True))[:4]:
             mark = "✓" if translation.text == reference else "✗"
             print(f"  {source}\n  {mark} {translation.text}")

@@ -28,9 +28,17 @@ class TestSet(DeviceOptions):
     """What is scored, by what, and where the scores go."""
 
     ref: Annotated[
-        Path | None, option("Text", "References, aligned with the source line by line; gold trees for a parser.")
-    ] = None
+        tuple[Path, ...],
+        option(
+            "Text",
+            "References, aligned with the source line by line; may be repeated. Gold trees for a parser.",
+        ),
+    ] = ()
     src: Annotated[Path | None, option("Text", "Source side of the test set; required to evaluate a run.")] = None
+    metric: Annotated[
+        tuple[str, ...],
+        option("Scores", "Metric: bleu, chrf, ter or chrf++; may be repeated (default: bleu, chrf and ter)."),
+    ] = ()
     old_style: Annotated[
         bool, option("Scores", "Also report lower-cased, Moses-tokenised BLEU, as older papers do.")
     ] = False
@@ -74,38 +82,40 @@ def evaluate(
 
     names, out = [str(system) for system in systems], test.out
     if test.segment_scores is not None:
-        if len(systems) != 2 or test.ref is not None or test.src is not None:
+        if len(systems) != 2 or test.ref or test.src is not None:
             raise ConfigError("--segment-scores takes two names and two files of numbers, and no --src and --ref")
         from dragoman.evaluation.evaluate import compare_segment_scores
 
         _print_comparison(compare_segment_scores(*test.segment_scores), names, test.as_json)
         return
-    if test.ref is None:
+    if not test.ref:
         raise ConfigError("Missing option '--ref': name the references (see dragoman evaluate --help)")
     if len(systems) > 2:
         raise ConfigError(f"{len(systems)} systems: compare two at a time")
     if (len(systems) == 2 or test.stress) and out is not None:
         raise ConfigError("--out is for the translations of one run; leave it out here")
     if out is not None:
-        check_output(out, test.src, test.ref, *systems)
+        check_output(out, test.src, *test.ref, *systems)
     with at_ctrl_c(lambda: "before the scores were there: nothing is kept, and the same command begins again"):
-        _evaluate(systems, options, test, test.ref)
+        _evaluate(systems, options, test)
 
 
-def _evaluate(systems: Sequence[Path], options: TranslateOptions, test: TestSet, ref: Path) -> None:
+def _evaluate(systems: Sequence[Path], options: TranslateOptions, test: TestSet) -> None:
     """One run or two, plainly or under stress."""
     from dragoman.evaluation import evaluate as api
 
-    how: dict[str, Any] = dict(src=test.src, ref=ref, options=options, device=test.device)
+    how: dict[str, Any] = dict(src=test.src, options=options, device=test.device)
     if test.stress:
-        if len(systems) == 2 or test.old_style or test.src is None:
-            raise ConfigError("--stress takes one run, with --src and --ref, and no --old-style")
-        _print_stress(api.stress(systems[0], **how), test.as_json)
-    elif len(systems) == 2:
-        compared = api.compare(*systems, old_style=test.old_style, **how)
+        if len(systems) == 2 or test.old_style or test.metric or test.src is None or len(test.ref) > 1:
+            raise ConfigError("--stress takes one run, with --src and one --ref, and no --metric and --old-style")
+        _print_stress(api.stress(systems[0], ref=test.ref[0], **how), test.as_json)
+        return
+    how |= dict(ref=test.ref, metrics=test.metric, old_style=test.old_style)
+    if len(systems) == 2:
+        compared = api.compare(*systems, **how)
         _print_compared(compared, [str(system) for system in systems], test.as_json)
     else:
-        found = api.evaluate(systems[0], old_style=test.old_style, **how)
+        found = api.evaluate(systems[0], **how)
         _print_evaluation(found, test.as_json)
         if test.out is not None:
             text = "".join(translation.text + "\n" for translation in found.translations)

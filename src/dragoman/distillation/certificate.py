@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from dragoman.evaluation.metrics import bleu, chrf
+from dragoman.evaluation.metrics import scores, select_metrics
 from dragoman.evaluation.significance import Comparison, compare
 from dragoman.model.weights import n_bytes, untied
 from dragoman.progress import Ticker
@@ -24,8 +24,6 @@ TOLERANCE = 0.3
 WARM_UP = 32
 """Lines that are translated before the clock begins."""
 
-BOTH = ("BLEU", "chrF2")
-
 
 class Row(NamedTuple):
     """One way to translate the validation text. No row has the guard, confidence, or what must arrive unchanged."""
@@ -35,10 +33,14 @@ class Row(NamedTuple):
     precision: str
     beam_size: int
     shortlist: bool
-    bleu: float
-    chrf: float
+    scores: dict[str, float]  # of the usual metrics, by their names, in per cent
     sentences_per_s: float
     megabytes: float  # of the weights, as the engine reads them
+
+    @property
+    def bleu(self) -> float:
+        """BLEU, by which the way to decode is chosen."""
+        return self.scores["BLEU"]
 
     @property
     def how(self) -> str:
@@ -59,12 +61,15 @@ class Certificate(NamedTuple):
     hashes: dict[str, str]  # SHA-256 of the manifests
 
     def __str__(self) -> str:
-        head = f"{'':2}{'':8}{'':40}{'BLEU':>7}{'chrF2':>7}{'sentences/s':>13}{'times':>7}{'MB':>8}"
         teacher, chosen = self.rows[0], self.rows[self.chosen]
+        names = "".join(f"{name:>7}" for name in teacher.scores)
+        head = f"{'':2}{'':8}{'':40}{names}{'sentences/s':>13}{'times':>7}{'MB':>8}"
+        differences = ", ".join(f"{name} {chosen.scores[name] - one:+.2f}" for name, one in teacher.scores.items())
         base = next((row for row in self.rows if row.who == "teacher" and row.engine != OURS.engine), teacher)
         lines = [
-            f"{'* ' if i == self.chosen else '  '}{row.who:8}{row.how:40}{row.bleu:7.2f}{row.chrf:7.2f}"
-            f"{row.sentences_per_s:13.1f}{row.sentences_per_s / base.sentences_per_s:7.1f}{row.megabytes:8.1f}"
+            f"{'* ' if i == self.chosen else '  '}{row.who:8}{row.how:40}"
+            + "".join(f"{value:7.2f}" for value in row.scores.values())
+            + f"{row.sentences_per_s:13.1f}{row.sentences_per_s / base.sentences_per_s:7.1f}{row.megabytes:8.1f}"
             for i, row in enumerate(self.rows)
         ]
         verdicts = [one.verdict("the teacher", "the student") for one in self.comparisons]
@@ -73,8 +78,7 @@ class Certificate(NamedTuple):
                 head, *lines, "",
                 f"* is what --fast takes: chosen on these {self.n_lines:,} lines of validation text; times: against "
                 f"the teacher by {base.how}",
-                f"the student, {chosen.how}, against the teacher, {teacher.how}: "
-                f"BLEU {chosen.bleu - teacher.bleu:+.2f}, chrF2 {chosen.chrf - teacher.chrf:+.2f}",
+                f"the student, {chosen.how}, against the teacher, {teacher.how}: {differences}",
                 *verdicts,
                 f"the shortlist leaves {self.identical[0]:,} of {self.n_lines:,} translations as they are",
             ]
@@ -96,9 +100,16 @@ class Certificate(NamedTuple):
         said: dict[str, Any] = json.loads(text)
         comparisons = ({k: v for k, v in one.items() if k != "verdict"} for one in said["comparisons"])
         return cls(**{
-            **said, "teachers": tuple(said["teachers"]), "rows": tuple(Row(**row) for row in said["rows"]),
+            **said, "teachers": tuple(said["teachers"]), "rows": tuple(Row(**_as_now(row)) for row in said["rows"]),
             "comparisons": tuple(Comparison(**one) for one in comparisons), "identical": tuple(said["identical"]),
         })  # fmt: skip
+
+
+def _as_now(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with its scores in one place; earlier ones had a field for each of two."""
+    names = {"bleu": "BLEU", "chrf": "chrF2"}
+    scores = {name: row[key] for key, name in names.items() if key in row}
+    return {**{key: value for key, value in row.items() if key not in names}, "scores": row.get("scores", scores)}
 
 
 class Measured(NamedTuple):
@@ -123,9 +134,10 @@ class Measuring:
         begun = time.perf_counter()
         texts = [one.text for one in translator.translate_planned(self.sources, plan, events)]
         seconds = time.perf_counter() - begun
+        found = scores(texts, self.references, self.tgt_lang, select_metrics(), interval=False)
         row = Row(
             who, plan.engine.name, options.precision, decode.beam_size, options.shortlist,
-            round(bleu(texts, self.references, self.tgt_lang).value, 3), round(chrf(texts, self.references).value, 3),
+            {one.name: round(one.value, 3) for one in found},
             round(len(texts) / seconds, 2), round(_megabytes(translator, plan.engine.name, options.precision), 3),
         )  # fmt: skip
         return Measured(row, texts)
@@ -166,7 +178,7 @@ def certify(
     rows = [one.row for one in (*of_teacher, *ways, *ours)]
     return Certificate(
         tuple(teachers), len(measure.sources), tuple(rows), rows.index(chosen.row),
-        tuple(one for one in compared if one.metric in BOTH),
+        tuple(compared),
         (sum(a == b for a, b in zip(chosen.texts, twin.texts, strict=True)), len(chosen.texts)), text,
         {"teacher": str(teacher.bundle.facts.sha256), "student": str(student.bundle.facts.sha256)},
     )  # fmt: skip

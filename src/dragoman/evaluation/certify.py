@@ -20,6 +20,7 @@ from dragoman import __version__
 from dragoman.config import DecodeConfig
 from dragoman.data.corpus import read_lines, read_pairs
 from dragoman.errors import ConfigError, DataError, DragomanError
+from dragoman.evaluation.metrics import select_metrics
 from dragoman.evaluation.significance import Comparison, compare
 from dragoman.files import check_sealed, write_text
 from dragoman.model.weights import n_bytes, untied
@@ -34,8 +35,8 @@ from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
 
-LIMITS = ("nats", "identical", "bleu", "chrf", "ter")
-"""What ``--require`` can name; the last three need references."""
+LIMITS = ("nats", "identical")
+"""What ``--require`` can name, and, with references, the usual metrics."""
 
 
 class Certificate(NamedTuple):
@@ -57,7 +58,7 @@ class Certificate(NamedTuple):
     n_bytes: tuple[int, int]  # of the bundle's weights, of the export's files
     seconds: tuple[float, float]  # for translating the text, on this machine
     hashes: dict[str, str]  # SHA-256 of the bundle and of the export
-    comparisons: tuple[Comparison, ...]  # BLEU, chrF and TER of both; none without references
+    comparisons: tuple[Comparison, ...]  # of the usual metrics of both; none without references
     versions: dict[str, str]
 
     def __str__(self) -> str:
@@ -112,15 +113,13 @@ class Certificate(NamedTuple):
 
         Args:
             limits: ``nats``: the greatest difference of a log-probability at most. ``identical``: the least share of
-                identical translations. ``bleu``, ``chrf``, ``ter``: by how much a score may be worse at most.
+                identical translations. The key of a metric, such as ``bleu``: by how much it may be worse at most.
 
         Raises:
             DragomanError: It does not.
         """
-        worse = {
-            one.metric.lower().rstrip("2"): (one.b - one.a) * (1 if one.metric == "TER" else -1)
-            for one in self.comparisons
-        }
+        keys = {metric.name: metric.key for metric in select_metrics()}
+        worse = {keys[one.metric]: (one.b - one.a) * (1 if one.lower_is_better else -1) for one in self.comparisons}
         failed = []
         for name, limit in limits.items():
             if name == "nats" and self.most_nats > limit:
@@ -320,15 +319,17 @@ def required(given: Sequence[str], has_references: bool) -> dict[str, float]:
         ConfigError: One is unknown or no number, or needs references.
     """
     limits = {}
+    metrics = [metric.key for metric in select_metrics()]
     for one in given:
         name, _, value = one.partition("=")
-        if name not in LIMITS:
-            raise ConfigError(f"--require {one}: use one of {', '.join(f'{known}=NUMBER' for known in LIMITS)}")
+        if name not in (*LIMITS, *metrics):
+            known = ", ".join(f"{known}=NUMBER" for known in (*LIMITS, *metrics))
+            raise ConfigError(f"--require {one}: use one of {known}")
         try:
             limits[name] = float(value)
         except ValueError:
             raise ConfigError(f"--require {one}: {value!r} is no number") from None
-        if name in LIMITS[2:] and not has_references:
+        if name in metrics and not has_references:
             raise ConfigError(f"--require {one} needs references: give them with --ref")
     return limits
 

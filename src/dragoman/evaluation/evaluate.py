@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.data.compression import refuse_a_pipe
-from dragoman.data.corpus import open_corpus, read_lines_leniently, read_pairs
+from dragoman.data.corpus import open_corpus, read_lines, read_lines_leniently, read_pairs
 from dragoman.errors import ConfigError, DataError
 from dragoman.evaluation.bracket_f1 import PAPER_F1, bracket_scores
-from dragoman.evaluation.metrics import Score, bleu, chrf, moses_tokens, old_style_bleu, ter
+from dragoman.evaluation.metrics import Metric, Score, scores, select_metrics
 from dragoman.evaluation.significance import N_SAMPLES, SEED, Comparison, compare_segments
 from dragoman.evaluation.significance import compare as compare_texts
 from dragoman.evaluation.stress import SEED as STRESS_SEED
@@ -38,6 +38,8 @@ from dragoman.translation.translator import Translator
 
 System = Path | str | Translator
 """A run folder, a bundle, a loaded translator, or a text file of translations."""
+Reference = Path | str | Sequence[Path | str]
+"""A file of references, or several."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,7 +89,7 @@ class _Test:
     translator: Translator | None  # None: a file of translations
     plan: Plan | None
     lines: list[str]  # sources; of a file its translations
-    references: list[str]
+    references: list[list[str]]  # each with one for each line
     src: Path | str | None
 
     @property
@@ -100,9 +102,10 @@ class _Test:
 def evaluate(
     run: System,
     *,
-    ref: Path | str,
+    ref: Reference,
     src: Path | str | None = None,
     options: TranslateOptions | None = None,
+    metrics: Sequence[str] = (),
     old_style: bool = False,
     device: str = "auto",
     quiet: bool = False,
@@ -112,10 +115,13 @@ def evaluate(
 
     Args:
         run: A run folder, a bundle, a loaded translator, or a text file of translations.
-        ref: References, line by line; for a parser a file of gold trees, of which the words alone are shown to it.
+        ref: References, line by line, or several such files; for a parser a file of gold trees, of which the words
+            alone are shown to it.
         src: The source side, line by line the same; a file of translations needs none.
         options: How to translate; ``changes`` are options by name, such as ``beam_size=5``.
-        old_style: Also the lower-cased, Moses-tokenised BLEU of older papers (needs ``dragoman[moses]``).
+        metrics: Keys of ``dragoman.evaluation.metrics.METRICS``, such as ``["bleu", "chrf++"]``; none: BLEU, chrF and
+            TER.
+        old_style: Also ``old-style-bleu``, the BLEU of older papers (needs ``dragoman[moses]``).
         quiet: No progress on stderr.
 
     Returns:
@@ -126,19 +132,21 @@ def evaluate(
         ConfigError: There is nothing to translate, or an extra is missing.
         DataError: The files cannot be used, or their counts differ.
     """
-    if old_style:
-        moses_tokens([], "en")  # is it installed? better known now than after translating
+    by = check_metrics(metrics, old_style)
+    refs = _references(ref)
     options = TranslateOptions.of(options, changes)
     if not _is_file(run):
         run = run if isinstance(run, Translator) else Translator.load(run, device)
         if run.is_parser:
-            if src is not None or old_style:
-                raise ConfigError("a parser takes its sentences from the gold trees: give --ref, and no --src")
-            return _evaluate_parser(run, ref, options, Ticker(quiet))
-    test = _read_test(run, src, ref, options, device)
+            if src is not None or metrics or old_style or len(refs) > 1:
+                raise ConfigError(
+                    "a parser takes its sentences from the gold trees: give one --ref, and no --src and --metric"
+                )
+            return _evaluate_parser(run, refs[0], options, Ticker(quiet))
+    test = _read_test(run, src, refs, options, device)
     translations, seconds = _translated(test, Ticker(quiet))
-    lang = test.tgt_lang or language_of(Path(ref))
-    return Evaluation(score(translations, test.references, lang, old_style), translations, seconds)
+    lang = test.tgt_lang or language_of(Path(refs[0]))
+    return Evaluation(scores(_texts(translations), test.references, lang, by), translations, seconds)
 
 
 def _evaluate_parser(parser: Translator, ref: Path | str, options: TranslateOptions, ticker: Ticker) -> Evaluation:
@@ -165,9 +173,10 @@ def compare(
     a: System,
     b: System,
     *,
-    ref: Path | str,
+    ref: Reference,
     src: Path | str | None = None,
     options: TranslateOptions | None = None,
+    metrics: Sequence[str] = (),
     old_style: bool = False,
     n_samples: int = N_SAMPLES,
     device: str = "auto",
@@ -188,24 +197,24 @@ def compare(
         ConfigError: As ``evaluate``; or the systems translate into different languages.
         DataError: As ``evaluate``; or a file is a pipe, which cannot be read for each of the two.
     """
-    if old_style:
-        moses_tokens([], "en")
-    for path in (src, ref):
+    by = check_metrics(metrics, old_style)
+    refs = _references(ref)
+    for path in (src, *refs):
         if path is not None:
             refuse_a_pipe(path)
     ticker = Ticker(quiet)
     options = TranslateOptions.of(options, changes)
-    tests = [_read_test(system, src, ref, options, device) for system in (a, b)]
+    tests = [_read_test(system, src, refs, options, device) for system in (a, b)]
     langs = [test.tgt_lang for test in tests if test.tgt_lang]
     if len({primary(lang) for lang in langs}) > 1:
         raise ConfigError(f"{a} translates into {langs[0]} and {b} into {langs[1]}: compare systems of one language")
-    lang, references = next(iter(langs), language_of(Path(ref))), tests[0].references
+    lang, references = next(iter(langs), language_of(Path(refs[0]))), tests[0].references
     founds = [_translated(test, ticker) for test in tests]
     with ticker.task("resampling"):
-        one_texts, other_texts = ([each.text for each in translations] for translations, _ in founds)
-        comparisons = compare_texts(one_texts, other_texts, references, lang, old_style, n_samples, SEED)
+        texts_a, texts_b = (_texts(translations) for translations, _ in founds)
+        comparisons = compare_texts(texts_a, texts_b, references, lang, by, n_samples, SEED)
     one, other = (
-        Evaluation(score(translations, references, lang, old_style), translations, seconds)
+        Evaluation(scores(_texts(translations), references, lang, by), translations, seconds)
         for translations, seconds in founds
     )
     return Compared(one, other, comparisons)
@@ -272,7 +281,7 @@ def stress(
     if translator.is_parser:
         raise ConfigError("--stress is for translation runs, and this run is a parser")
     plan = translator.plan(options, **changes)
-    sources, references = _read(src, ref)
+    sources, (references,) = _read(src, [ref])
     langs = plan.src_lang, plan.tgt_lang
     results: list[Stressed] = []
     for variant in variants(sources, references, *langs, noise_seed):
@@ -283,31 +292,50 @@ def stress(
     return results
 
 
-def score(
-    found: Sequence[Translation], references: Sequence[str], tgt_lang: str | None, old_style: bool = False
-) -> list[Score]:
-    """BLEU, chrF and TER with their intervals; with ``old_style`` the BLEU of older papers too."""
-    hyps = [translation.text for translation in found]
-    scores = [
-        bleu(hyps, references, tgt_lang, interval=True),
-        chrf(hyps, references, interval=True),
-        ter(hyps, references, tgt_lang, interval=True),
-    ]
-    return [*scores, *([old_style_bleu(hyps, references, tgt_lang or "en")] if old_style else [])]
+def check_metrics(keys: Sequence[str], old_style: bool) -> list[Metric]:
+    """Return metrics by their keys; what they need is known to be installed, before anything is translated.
+
+    Raises:
+        ConfigError: There is no such metric, or a package is missing.
+    """
+    metrics = select_metrics(keys)
+    if old_style and "old-style-bleu" not in keys:
+        metrics += select_metrics(["old-style-bleu"])
+    for metric in metrics:
+        metric.scorer(None)
+    return metrics
+
+
+def _texts(found: Sequence[Translation]) -> list[str]:
+    return [translation.text for translation in found]
+
+
+def _references(ref: Reference) -> list[Path | str]:
+    """Return the files of references, one or several.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    refs = [ref] if isinstance(ref, Path | str) else list(ref)
+    if not refs:
+        raise ConfigError("ref must name at least one file of references, got none")
+    return refs
 
 
 def _read_test(
-    system: System, src: Path | str | None, ref: Path | str, options: TranslateOptions, device: str
+    system: System, src: Path | str | None, refs: Sequence[Path | str], options: TranslateOptions, device: str
 ) -> _Test:
     """Load a system and read what it is tested on: all that can be refused is refused before anything is translated."""
     if not isinstance(system, Translator) and _is_file(system):
-        return _Test(None, None, *_read(system, ref), None)
+        return _Test(None, None, *_read(system, refs), None)
     translator = system if isinstance(system, Translator) else Translator.load(system, device)
     if translator.is_parser:
         raise ConfigError("parsers are evaluated one at a time, each with --ref GOLD_TREES alone")
     if src is None:
-        raise ConfigError(f"nothing to translate: give the source side of the test set with --src, besides --ref {ref}")
-    return _Test(translator, translator.plan(options), *_read(src, ref), src)
+        raise ConfigError(
+            f"nothing to translate: give the source side of the test set with --src, besides --ref {refs[0]}"
+        )
+    return _Test(translator, translator.plan(options), *_read(src, refs), src)
 
 
 def _translated(test: _Test, ticker: Ticker) -> tuple[list[Translation], float]:
@@ -328,8 +356,21 @@ def _is_file(system: System) -> bool:
     return not isinstance(system, Translator) and Path(system).exists() and not Path(system).is_dir()
 
 
-def _read(src: Path | str, ref: Path | str) -> tuple[list[str], list[str]]:
-    pairs = list(read_pairs(src, ref))
+def _read(src: Path | str, refs: Sequence[Path | str]) -> tuple[list[str], list[list[str]]]:
+    """Return the lines of a text and of its references; each file is read once, for it may be a pipe.
+
+    Raises:
+        DataError: There are no lines, or a file has more than another.
+    """
+    pairs = list(read_pairs(src, refs[0]))
     if not pairs:
         raise DataError(f"{src}: there is nothing to evaluate: no lines")
-    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    references = [[reference for _, reference in pairs]]
+    for ref in refs[1:]:
+        references.append(list(read_lines(ref)))
+        if len(references[-1]) != len(pairs):
+            raise DataError(
+                f"{refs[0]} has {len(pairs):,} lines but {ref} has {len(references[-1]):,}: each must have a reference "
+                "for each line"
+            )
+    return [line for line, _ in pairs], references

@@ -1,4 +1,11 @@
-"""BLEU, chrF and TER by sacreBLEU, each with the signature that makes it comparable, BLEU with its interval.
+"""The table of metrics, ``METRICS``: everything that scores translations reads it.
+
+    bleu(hyps, refs, "de", interval=True)        one metric; refs: one text for each line, or several such lists
+    scores(hyps, refs, "de", select_metrics(["ter"]))    those of the table
+
+A metric is what it counts in each sentence, and the score of a sum of such counts; so a test set can be drawn again
+from its sentences without counting again. A new metric is one more ``Metric`` at the end of the table. Those here are
+sacreBLEU's, each with the signature that makes it comparable.
 
 ``old_style_bleu`` is what older papers quote: both sides lower-cased and tokenised as Moses does, then BLEU on tokens
 as they are. It is not comparable with sacreBLEU's; it is named as what it is.
@@ -6,25 +13,69 @@ as they are. It is not comparable with sacreBLEU's; it is named as what it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
-from sacrebleu.significance import _bootstrap_resample
 
 from dragoman.errors import ConfigError, DataError, not_installed
 from dragoman.languages.codes import primary
 from dragoman.languages.known import is_unspaced, known
 
 BOOTSTRAP_SAMPLES = 1000
+BOOTSTRAP_SEED = 12345
+CHUNK_CELLS = 2**24
+"""Largest number of samples times sentences that is held at once."""
 OLD_STYLE = "old-style BLEU (lower-cased Moses tokens)"
+
+Texts = Sequence[str]
+References = Sequence[str] | Sequence[Sequence[str]]
+"""A reference for each line, or several such lists."""
+Statistics = NDArray[np.float64]
+
+
+class Scorer(Protocol):
+    """One metric for one target language."""
+
+    def statistics(self, hyps: Texts, references: Sequence[Texts]) -> Statistics:
+        """Return what each sentence adds to the score of its text, ``(sentences, counts)``.
+
+        Args:
+            references: One list or several, each with a reference for each sentence.
+        """
+        ...
+
+    def score(self, sums: Statistics) -> float:
+        """Return the score of the sum of such rows, ``(counts,)``; usually in per cent."""
+        ...
+
+    def signature(self, n_samples: int | None) -> str:
+        """Return the settings of the metric, after ``statistics``; ``n_samples`` are those of its interval, if any."""
+        ...
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A row of the table."""
+
+    key: str
+    """Name on a command line, such as chrf++."""
+    name: str
+    """Name in what is printed, such as chrF2++."""
+    scorer: Callable[[str | None], Scorer]
+    """Makes the scorer for a target language, or for one that is not known."""
+    lower_is_better: bool = False
+    by_default: bool = True
+    """True if it is computed where no metrics are chosen."""
 
 
 class Score(NamedTuple):
-    """One metric: higher is better, but for TER. ``low`` and ``high`` are the 95% bootstrap interval, if asked for."""
+    """One metric of one text. ``low`` and ``high`` are the 95% bootstrap interval, if asked for."""
 
     name: str
     value: float  # per cent
@@ -37,38 +88,88 @@ class Score(NamedTuple):
         return f"{self.name} {self.value:.2f}{interval}  {self.signature}"
 
 
-class _ChrF(CHRF):
-    """sacreBLEU's chrF with one kind of number: its bootstrap breaks on Python's floats beside NumPy's."""
+class SacreBleu:
+    """A metric of sacreBLEU; the one place that knows how sacreBLEU counts sentences."""
 
-    def _compute_score_from_stats(self, statistics: list[int]) -> Any:
-        score = super()._compute_score_from_stats(statistics)
-        score.score = float(score.score)
-        return score
+    def __init__(self, metric: BLEU | CHRF | TER, prepare: Callable[[Texts], Texts] = list) -> None:
+        """Take a metric; ``prepare`` is done to hypotheses and references first."""
+        self._metric: Any = metric
+        self._prepare = prepare
+
+    def statistics(self, hyps: Texts, references: Sequence[Texts]) -> Statistics:
+        """See ``Scorer``."""
+        prepared = [list(self._prepare(one)) for one in references]
+        counts = self._metric._extract_corpus_statistics(list(self._prepare(hyps)), prepared)
+        return np.array(counts, dtype=np.float64)
+
+    def score(self, sums: Statistics) -> float:
+        """See ``Scorer``."""
+        return float(self._metric._compute_score_from_stats(sums.tolist()).score)
+
+    def signature(self, n_samples: int | None) -> str:
+        """See ``Scorer``."""
+        signature = self._metric.get_signature()
+        if n_samples is not None:
+            signature.update("bs", n_samples)
+            signature.update("seed", BOOTSTRAP_SEED)
+        return str(signature)
 
 
-def bleu_metric(tgt_lang: str | None, **options: Any) -> BLEU:
-    """sacreBLEU's BLEU as ``bleu`` uses it."""
-    return BLEU(**{"tokenize": bleu_tokenizer(tgt_lang), **options})
+def _bleu(tgt_lang: str | None, **options: Any) -> SacreBleu:
+    return SacreBleu(BLEU(**{"tokenize": bleu_tokenizer(tgt_lang), **options}))
 
 
-def chrf_metric() -> CHRF:
-    """sacreBLEU's chrF2 as ``chrf`` uses it."""
-    return _ChrF()
-
-
-def ter_metric(tgt_lang: str | None) -> TER:
-    """sacreBLEU's TER as ``ter`` uses it; it knows the characters of Chinese and Japanese, but not those of Thai."""
+def _ter(tgt_lang: str | None) -> SacreBleu:
+    """sacreBLEU's TER knows the characters of Chinese and Japanese, but not those of Thai."""
     by_characters = is_unspaced(tgt_lang)
-    return TER(asian_support=by_characters, normalized=by_characters)
+    return SacreBleu(TER(asian_support=by_characters, normalized=by_characters))
 
 
-def token_metric() -> BLEU:
-    """sacreBLEU's BLEU on text that is tokenised already."""
-    return BLEU(tokenize="none", force=True)
+def _old_style_bleu(tgt_lang: str | None) -> SacreBleu:
+    moses_tokens([], "en")  # is it installed? better known before anything is translated
+    return SacreBleu(BLEU(tokenize="none", force=True), lambda texts: moses_tokens(texts, tgt_lang or "en"))
+
+
+METRICS = [
+    Metric("bleu", "BLEU", _bleu),
+    Metric("chrf", "chrF2", lambda _: SacreBleu(CHRF())),
+    Metric("ter", "TER", _ter, lower_is_better=True),
+    Metric("chrf++", "chrF2++", lambda _: SacreBleu(CHRF(word_order=2)), by_default=False),
+    Metric("old-style-bleu", OLD_STYLE, _old_style_bleu, by_default=False),
+]
+
+
+def select_metrics(keys: Sequence[str] = ()) -> list[Metric]:
+    """Return the metrics with these keys, in the order of the table; none given: the usual ones.
+
+    Raises:
+        ConfigError: There is no such metric.
+    """
+    all_keys = [metric.key for metric in METRICS]
+    for key in keys:
+        if key not in all_keys:
+            raise ConfigError(f"metric must be one of {', '.join(all_keys)}, got {key[:40]!r}")
+    return [metric for metric in METRICS if (metric.key in keys if keys else metric.by_default)]
+
+
+def scores(
+    hyps: Texts, refs: References, tgt_lang: str | None, metrics: Sequence[Metric], interval: bool = True
+) -> list[Score]:
+    """Return the scores of a text by some metrics.
+
+    Args:
+        hyps: Translations, one a line.
+        refs: References, as many; or several such lists.
+        interval: Also bootstrap the 95% intervals, from 1,000 samples with a fixed seed.
+
+    Raises:
+        DataError: The counts differ or there are none.
+    """
+    return [_score(metric.name, metric.scorer(tgt_lang), hyps, refs, interval) for metric in metrics]
 
 
 def bleu_tokenizer(lang: str | None) -> str:
-    """sacreBLEU's tokeniser for a target language.
+    """Return sacreBLEU's tokeniser for a target language.
 
     Chinese by characters but for what is written in Latin letters (``zh``); other languages without spaces, such as
     Japanese and Thai, by characters (``char``: 13a would make one word of a sentence); all others as WMT does (13a).
@@ -78,58 +179,53 @@ def bleu_tokenizer(lang: str | None) -> str:
     return "char" if is_unspaced(lang) else "13a"
 
 
-def bleu(
-    hyps: Sequence[str], refs: Sequence[str], tgt_lang: str | None = None, interval: bool = False, **options: Any
-) -> Score:
-    """Corpus BLEU, cased and detokenised (https://aclanthology.org/W18-6319).
+def bleu(hyps: Texts, refs: References, tgt_lang: str | None = None, interval: bool = False, **options: Any) -> Score:
+    """Return corpus BLEU, cased and detokenised (https://aclanthology.org/W18-6319).
 
     Args:
         hyps: Translations, one a line.
-        refs: References, as many.
+        refs: References, as many; or several such lists.
         tgt_lang: Chooses the tokeniser, see ``bleu_tokenizer``.
-        interval: Also bootstrap the 95% interval, from 1,000 samples with a fixed seed.
+        interval: As for ``scores``.
         options: For sacreBLEU, such as ``lowercase=True``.
 
     Raises:
         DataError: The counts differ or there are none.
     """
-    _check(hyps, refs)
-    return _score("BLEU", bleu_metric(tgt_lang, **options), hyps, refs, interval)
+    return _score("BLEU", _bleu(tgt_lang, **options), hyps, refs, interval)
 
 
-def chrf(hyps: Sequence[str], refs: Sequence[str], interval: bool = False) -> Score:
-    """Corpus chrF2, on characters (https://aclanthology.org/W15-3049).
-
-    Raises:
-        DataError: The counts differ or there are none.
-    """
-    _check(hyps, refs)
-    return _score("chrF2", chrf_metric(), hyps, refs, interval)
-
-
-def sentence_chrf(hyps: Sequence[str], refs: Sequence[str]) -> list[float]:
-    """chrF2 of each sentence by itself, in per cent.
+def chrf(hyps: Texts, refs: References, interval: bool = False) -> Score:
+    """Return corpus chrF2, on characters (https://aclanthology.org/W15-3049).
 
     Raises:
         DataError: The counts differ or there are none.
     """
-    _check(hyps, refs)
-    metric = chrf_metric()
+    return _score("chrF2", SacreBleu(CHRF()), hyps, refs, interval)
+
+
+def sentence_chrf(hyps: Texts, refs: Texts) -> list[float]:
+    """Return chrF2 of each sentence by itself, in per cent.
+
+    Raises:
+        DataError: The counts differ or there are none.
+    """
+    check_parallel(hyps, refs)
+    metric = CHRF()
     return [float(metric.sentence_score(hyp, [ref]).score) for hyp, ref in zip(hyps, refs, strict=True)]
 
 
-def ter(hyps: Sequence[str], refs: Sequence[str], tgt_lang: str | None = None, interval: bool = False) -> Score:
-    """Translation edit rate; lower is better.
+def ter(hyps: Texts, refs: References, tgt_lang: str | None = None, interval: bool = False) -> Score:
+    """Return the translation edit rate; lower is better.
 
     Raises:
         DataError: The counts differ or there are none.
     """
-    _check(hyps, refs)
-    return _score("TER", ter_metric(tgt_lang), hyps, refs, interval)
+    return _score("TER", _ter(tgt_lang), hyps, refs, interval)
 
 
-def old_style_bleu(hyps: Sequence[str], refs: Sequence[str], tgt_lang: str) -> Score:
-    """Lower-cased BLEU on Moses tokens, as older papers quote; not comparable with ``bleu``.
+def old_style_bleu(hyps: Texts, refs: References, tgt_lang: str) -> Score:
+    """Return lower-cased BLEU on Moses tokens, as older papers quote; not comparable with ``bleu``.
 
     Both sides are lower-cased, their punctuation is normalised, and they are cut and escaped as ``tokenizer.perl``
     does; on the 1,000 references of Multi30k's test_2016_flickr that gives the published tokenised file exactly.
@@ -138,21 +234,17 @@ def old_style_bleu(hyps: Sequence[str], refs: Sequence[str], tgt_lang: str) -> S
         ConfigError: sacremoses is not installed.
         DataError: The counts differ or there are none.
     """
-    _check(hyps, refs)
-    hyps, refs = moses_tokens(hyps, tgt_lang), moses_tokens(refs, tgt_lang)
-    return tokenized_bleu(hyps, refs)
+    return _score(OLD_STYLE, _old_style_bleu(tgt_lang), hyps, refs, False)
 
 
-def tokenized_bleu(hyps: Sequence[str], refs: Sequence[str]) -> Score:
-    """BLEU on text that is already tokenised: spaces part tokens, nothing else is done."""
-    _check(hyps, refs)
-    return _score(OLD_STYLE, token_metric(), hyps, refs, False)
+def tokenized_bleu(hyps: Texts, refs: References) -> Score:
+    """Return BLEU on text that is already tokenised: spaces part tokens, nothing else is done."""
+    return _score(OLD_STYLE, SacreBleu(BLEU(tokenize="none", force=True)), hyps, refs, False)
 
 
 def signatures(tgt_lang: str | None) -> dict[str, str]:
-    """What sacreBLEU says of BLEU and chrF, by their names in a validation: with which settings they are computed."""
-    metrics = {"bleu": bleu_metric(tgt_lang), "chrf": chrf_metric()}
-    return {name: _score(name, metric, ["a"], ["a"], interval=False).signature for name, metric in metrics.items()}
+    """Return the signatures of the metrics of a validation, BLEU and chrF, by their names there."""
+    return {"bleu": bleu(["a"], ["a"], tgt_lang).signature, "chrf": chrf(["a"], ["a"]).signature}
 
 
 def moses_tokens(texts: Sequence[str], lang: str) -> list[str]:
@@ -170,21 +262,58 @@ def moses_tokens(texts: Sequence[str], lang: str) -> list[str]:
     return [tokenizer.tokenize(normalizer.normalize(text.lower()), escape=True, return_str=True) for text in texts]
 
 
-def _check(hyps: Sequence[str], refs: Sequence[str]) -> None:
-    if len(hyps) != len(refs):
-        raise DataError(f"{len(hyps):,} translations but {len(refs):,} references: they must be parallel")
+def sets_of(refs: References) -> list[Texts]:
+    """Return references as a list of lists, each with one for each line."""
+    if all(isinstance(one, str) for one in refs):
+        return [cast(Texts, refs)]
+    return list(refs)
+
+
+def check_parallel(hyps: Texts, refs: References) -> None:
+    """Refuse translations that have not as many references, or none.
+
+    Raises:
+        DataError: The counts differ or there are none.
+    """
+    for references in sets_of(refs):
+        if len(hyps) != len(references):
+            raise DataError(f"{len(hyps):,} translations but {len(references):,} references: they must be parallel")
     if not hyps:
         raise DataError("there is nothing to score: no lines")
 
 
-def _score(name: str, metric: Any, hyps: Sequence[str], refs: Sequence[str], interval: bool) -> Score:
+def resamples(n: int, n_samples: int, seed: int) -> Iterator[Statistics]:
+    """Draw test sets of ``n`` sentences with replacement: how often each sentence is in each, ``(samples, n)``.
+
+    They come in chunks; the same seed draws the same, however large a chunk is.
+    """
+    rng = np.random.default_rng(seed)
+    for size in chunks(n_samples, n):
+        drawn = rng.integers(n, size=(size, n))
+        yield np.stack([np.bincount(row, minlength=n) for row in drawn]).astype(np.float64)
+
+
+def chunks(n_samples: int, n: int) -> list[int]:
+    """Return the sizes of the chunks in which samples of ``n`` sentences are held."""
+    size = max(1, CHUNK_CELLS // n)
+    return [min(size, n_samples - start) for start in range(0, n_samples, size)]
+
+
+def scores_of(score: Callable[[Statistics], float], sums: Statistics) -> Statistics:
+    """Return the score of each row of summed counts, ``(rows, counts)``."""
+    return np.array([score(row) for row in sums])
+
+
+def _score(name: str, scorer: Scorer, hyps: Texts, refs: References, interval: bool) -> Score:
+    check_parallel(hyps, refs)
+    statistics = scorer.statistics(hyps, sets_of(refs))
+    value = scorer.score(statistics.sum(0))
     if not interval:
-        found = metric.corpus_score(list(hyps), [list(refs)])
-        return Score(name, float(found.score), str(metric.get_signature()))
-    statistics = metric._extract_corpus_statistics(list(hyps), [list(refs)])
-    metric.n_bootstrap = BOOTSTRAP_SAMPLES  # for the signature, as is the seed
-    metric.seed, resampled = _bootstrap_resample(statistics, metric, BOOTSTRAP_SAMPLES)
-    # percentiles of what sacreBLEU resamples; its own interval, mean ± half, may lie above what a score can be
-    low, high = np.percentile([one.score for one in resampled], [2.5, 97.5]).tolist()
-    value = float(metric._aggregate_and_compute(statistics).score)
-    return Score(name, value, str(metric.get_signature()), low, high)
+        return Score(name, value, scorer.signature(None))
+    drawn = [
+        scores_of(scorer.score, often @ statistics)
+        for often in resamples(len(statistics), BOOTSTRAP_SAMPLES, BOOTSTRAP_SEED)
+    ]
+    # The interval is of percentiles. sacreBLEU's own, the mean and half a width, may lie above what a score can be.
+    low, high = np.percentile(np.concatenate(drawn), [2.5, 97.5]).tolist()
+    return Score(name, value, scorer.signature(BOOTSTRAP_SAMPLES), low, high)
