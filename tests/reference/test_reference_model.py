@@ -80,6 +80,28 @@ def test_the_base_model_has_the_paper_s_number_of_parameters(config):
     assert sum(int(np.prod(shape)) for shape in ref.parameter_shapes(config).values()) == 63_082_496
 
 
+def table_3(config: dict[str, Any], vocab_size: int, **row: int) -> int:
+    """Return the parameters of a row of Table 3, in millions as it prints them."""
+    base = dict(d_model=512, n_heads=8, d_ff=2048, n_encoder_layers=6, n_decoder_layers=6)
+    config = {**config, **base, **row, "src_vocab_size": vocab_size, "tgt_vocab_size": vocab_size}
+    return round(sum(int(np.prod(shape)) for shape in ref.parameter_shapes(config).values()) / 1e6)
+
+
+def test_one_vocabulary_gives_every_count_of_table_3_but_that_of_big(config):
+    """Rows base, B and C, in the order in which they are printed."""
+    rows = [
+        {}, dict(d_k=16, d_v=64), dict(d_k=32, d_v=64),
+        *(dict(n_encoder_layers=n, n_decoder_layers=n) for n in (2, 4, 8)),
+        dict(d_model=256, d_k=32, d_v=32), dict(d_model=1024, d_k=128, d_v=128), dict(d_ff=1024), dict(d_ff=4096),
+    ]  # fmt: skip
+    printed = [65, 58, 60, 36, 50, 80, 28, 168, 53, 90]
+    counts = {size: [table_3(config, size, **row) for row in rows] for size in (40_931, 40_932, 41_160, 41_161)}
+    assert [size for size, found in counts.items() if found == printed] == [40_932, 41_160]
+    big = dict(d_model=1024, d_ff=4096, n_heads=16)
+    fitting = [n for n in (35_295, 35_296, 36_272, 36_273) if table_3(config, n, **big) == 213]
+    assert fitting == [35_296, 36_272]
+
+
 def test_initialise_follows_the_plan(config, rng):
     config |= dict(d_model=64, n_heads=2, share_embeddings="none", src_vocab_size=1009, tgt_vocab_size=1009)
     params = ref.initialise(config, rng)
