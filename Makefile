@@ -4,6 +4,7 @@
 #   make test-faults  the fault suite at its full figures, one line a row (14 minutes; its quick half is in `make test`)
 #   make test-browser the pages and the documentation in a real browser (installs Chromium and node)
 #   make test-node    DeepL's library for Node.js (installs it, and node)
+#   make test-foreign what other projects' tests and programs expect (downloads Marian: 600 MB)
 #   make test-ray     bulk translation on a local Ray cluster (installs Ray: half a gigabyte)
 #   make wheel        a wheel and a source distribution in dist/; test-wheel tries the wheel in an empty environment
 #   make test-newest  the tests with the newest torch that pip finds, in an environment of its own
@@ -14,7 +15,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DATA ?= data
 
-.PHONY: docs wheel test-wheel test-newest demo demo-zh test test-slow test-faults test-browser test-node test-ray check bench bench-data clean
+.PHONY: docs wheel test-wheel test-newest demo demo-zh test test-slow test-faults test-browser test-node test-ray test-foreign check bench bench-data clean
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"dragoman needs Python 3.11 or newer, {sys.executable} is {v.major}.{v.minor}: make PYTHON=...")'
@@ -52,6 +53,15 @@ test-node: .venv/ready
 	command -v node npm >/dev/null || { apt-get update -qq && apt-get install -qq -y nodejs npm; }
 	npm install --silent --no-save --ignore-scripts --prefix .bench/node deepl-node@1.28.0
 	DEEPL_NODE='$(CURDIR)/.bench/node/' $(BIN)/pytest tests/serving -m node
+
+# what other projects' tests and programs expect of this code. Marian is a package of its own, for a few Pythons only;
+# from the source packages come the files of their tests. A peer that cannot be had is named, and its values are skipped
+PEERS := .bench/foreign
+test-foreign: .venv/ready
+	mkdir -p $(PEERS)
+	test -d $(PEERS)/pymarian || $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --target $(PEERS)/pymarian pymarian==1.12.42 || echo "there is no Marian for this machine and Python"
+	for package in sacrebleu-2.6.0 sentencepiece-0.2.1; do test -f $(PEERS)/$$package.tar.gz || $(BIN)/pip download --quiet --disable-pip-version-check --no-deps --no-binary :all: --dest $(PEERS) $${package/-/==} || echo "$$package cannot be downloaded"; done
+	DATA=$(if $(filter command line environment,$(origin DATA)),$(DATA)) $(BIN)/pytest tests/foreign -m 'foreign or not foreign'
 
 # a cluster of two workers on this machine
 test-ray: .venv/ready
