@@ -226,7 +226,7 @@ class FastTransformer:
         self._sinusoids = sinusoids(0, n_sinusoids, self.config.d_model, self.device).to(self.dtype)
 
     def is_of(self, model: Transformer) -> bool:
-        """Return True if ``model`` is the one prepared here, with weights that have not changed since."""
+        """Return True if this was prepared from ``model`` and no weight of it has been replaced or modified since."""
         return self._versions == weight_versions(model)
 
     def narrowed(self, ids: Tensor, own: Tensor) -> Self:

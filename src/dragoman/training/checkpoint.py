@@ -104,7 +104,7 @@ def load_checkpoint(folder: Path, learner: Learner, world: World = ALONE) -> Tra
     random = read_weights(folder / "random.safetensors")
     try:
         saved = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-        saved = {"validated_step": 0, "best_loss": None, **saved}  # which older runs did not keep
+        saved = {"validated_step": 0, "best_loss": None, **saved}  # missing in older runs
         state = TrainState(**{f.name: saved[f.name] for f in fields(TrainState)})
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BundleError(f"{folder}/state.json: damaged ({error})") from None

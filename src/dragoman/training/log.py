@@ -109,7 +109,7 @@ class RunLog:
 
     def close(self) -> None:
         """Flush and close."""
-        with contextlib.suppress(OSError):  # of a full disk, which the event told of already
+        with contextlib.suppress(OSError):  # the disk is full, which ``event`` has reported
             self._file.close()
         if self._writer is not None:
             self._writer.close()

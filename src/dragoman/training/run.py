@@ -142,7 +142,7 @@ def _report_interrupt(run: Path, ticker: Ticker) -> Iterator[None]:
 
 
 def _command(run: Path, program: str = "dragoman") -> str:
-    """Return the command line that continues a run."""
+    """Return ``PROGRAM train --out RUN``, the beginning of a command that resumes the run."""
     return f"{program} train --out {shlex.quote(str(run))}"
 
 
