@@ -156,7 +156,6 @@ def explained(path: Path, n_bytes: int | None = None) -> Iterator[None]:
     """Turn an operating-system error in the body into a ``DragomanError`` of one line that says what to do.
 
     Args:
-        path: The file or folder that is written.
         n_bytes: Approximate size of what is written, if known; used in the message when the disk is full.
     """
     try:
@@ -190,7 +189,6 @@ def sealed_folder(
     one stays. The manifest contains ``facts``, the size and SHA-256 of every file, and a SHA-256 of all this.
 
     Args:
-        folder: The folder to write.
         facts: Entries of the manifest; read after the body has ended, so the body may add to them.
         n_bytes: Approximate size of the folder, if known; used in the message when the disk is full.
         name: File name of the manifest.
@@ -260,7 +258,6 @@ def check_sealed(folder: Path, what: str, name: str = MANIFEST) -> dict[str, Any
     """Read the manifest of a sealed folder and check every file against it.
 
     Args:
-        folder: The folder.
         what: Kind of folder for error messages, such as "bundle".
         name: File name of the manifest.
 
@@ -320,7 +317,6 @@ def acquire(path: Path, wait: bool = False, new: bool = False) -> int:
     not followed.
 
     Args:
-        path: The file or folder.
         wait: Wait until another process releases the lock.
         new: Create the file, which must not exist.
 

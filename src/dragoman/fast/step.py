@@ -134,11 +134,7 @@ class KeyValueBuffers:
 
 
 class State(NamedTuple):
-    """State of the decoder between steps, for G sentences with K beams each.
-
-    The rows are sentence by sentence: row ``g * K + k`` is beam k of sentence g. The drawing at the top of this file
-    shows how ``buffers`` and ``beam_bias`` belong together.
-    """
+    """State of the decoder between steps: G sentences with K beams each; row ``g * K + k`` is beam k of sentence g."""
 
     length: int  # tokens of each row so far
     buffers: KeyValueBuffers

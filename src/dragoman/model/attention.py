@@ -92,7 +92,6 @@ class MultiHeadAttention(nn.Module):
             mask: Broadcastable to ``(B, H, Q, K)``, true = may attend, or None.
             angles: Rotary positions of ``x``, ``(Q, d_k / 2)``, or None.
             record: Receives the weights ``(B, H, Q, K)`` under ``name``.
-            name: Module path of this attention.
 
         Returns:
             ``(B, Q, d_model)``.

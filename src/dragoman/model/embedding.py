@@ -49,7 +49,7 @@ def rotate(x: Tensor, angles: Tensor) -> Tensor:
 
 
 class TokenEmbedding(nn.Embedding):
-    """Embedding of tokens, times ``sqrt(d_model)`` (section 3.4).
+    """Rows of tokens, times ``sqrt(d_model)`` (section 3.4).
 
     Differs from the paper: the row of padding is zero and is not trained, unless it is tied to the generator's.
     """
@@ -94,11 +94,7 @@ def positions(
     """Return the positions of ``length`` tokens, the first of which has position ``start``.
 
     Args:
-        config: Its ``positions`` chooses the kind.
         learned: From ``learned_positions``.
-        start: Position of the first token.
-        length: Number of tokens.
-        device: Device of the result.
 
     Returns:
         Vectors to add to the tokens, ``(length, d_model)``, or None; and angles by which self-attention rotates queries

@@ -113,8 +113,6 @@ class DecoderLayer(nn.Module):
             tgt_mask: ``(B, 1, T, past + T)``, or None where each query may see every key.
             src_mask: ``(B, 1, 1, S)``, or None.
             angles: Rotary positions of ``x``, ``(T, d_k / 2)``, or None.
-            record: Receives the attention weights.
-            name: Module path of this layer.
 
         Returns:
             ``(B, T, d_model)``, and ``past`` with the keys and values of ``x`` appended.

@@ -17,7 +17,6 @@ def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
 
     Args:
         ids: Token ids of the keys, ``(B, K)``.
-        pad_id: The id that marks padding.
 
     Returns:
         ``(B, 1, 1, K)``.
@@ -33,7 +32,6 @@ def read_tokens(src: Tensor, config: ModelConfig) -> Tensor:
 
     Args:
         src: ``(B, S)``.
-        config: Its ``pad_id``, ``src_eos`` and ``eos_id`` are used.
 
     Returns:
         ``(B, S)``.
@@ -47,7 +45,6 @@ def source_mask(src: Tensor, config: ModelConfig) -> Tensor:
 
     Args:
         src: ``(B, S)``.
-        config: See ``read_tokens``.
 
     Returns:
         ``(B, 1, 1, S)``.
@@ -69,7 +66,6 @@ def target_mask(tgt_in: Tensor, pad_id: int) -> Tensor:
 
     Args:
         tgt_in: Shifted target ids, ``(B, T)``.
-        pad_id: The id that marks padding.
 
     Returns:
         ``(B, 1, T, T)``.

@@ -62,8 +62,6 @@ def save_weights(path: Path, weights: Mapping[str, Tensor], metadata: dict[str, 
     """Write tensors as safetensors.
 
     Args:
-        path: The file to write.
-        weights: Tensors by name.
         metadata: Text for the header's ``__metadata__``, which some other programs need.
 
     Raises:
@@ -82,7 +80,6 @@ def read_weights(path: Path, expected: Mapping[str, Tensor] | None = None) -> di
     """Read safetensors into memory; not mapped, as a file replaced under a running server must not crash it.
 
     Args:
-        path: The file to read.
         expected: If given, names, shapes and dtypes must equal these; checked before anything is allocated.
 
     Raises:

@@ -115,8 +115,6 @@ def right_branching(words: Sequence[str], tags: Sequence[str] | None = None, lab
     """Return the tree in which each word is bracketed with all that follow it: the baseline for English.
 
     Args:
-        words: The words of the sentence.
-        tags: Their tags; ``UNTAGGED`` by default.
         label: Label of every bracket but the outermost, which is S. VP is correct more often than any other label.
     """
     n = len(words)

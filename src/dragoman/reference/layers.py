@@ -39,11 +39,7 @@ def layer_norm(p: Params, x: Array, eps: float = 1e-5) -> tuple[Array, NormCache
 
 
 def layer_norm_backward(p: Params, cache: NormCache, d_y: Array) -> tuple[Array, Grads]:
-    """Return the gradients of ``x`` and of the parameters.
-
-    The parts of ``d_normed`` along a shift of ``x`` and along a scaling of ``x`` are subtracted: neither changes the
-    output.
-    """
+    """Return the gradients of ``x`` and of the parameters; a shift or a scaling of ``x`` changes no output."""
     leading = tuple(range(d_y.ndim - 1))
     grads = {"weight": (d_y * cache.normed).sum(axis=leading), "bias": d_y.sum(axis=leading)}
     d_normed = d_y * p["weight"]

@@ -67,9 +67,6 @@ def save_checkpoint(
     """Write ``folder/step_XXXXXXXX`` in one step and return it.
 
     Args:
-        folder: The folder of checkpoints.
-        learner: Model, optimiser and moving average.
-        state: Counters and position in the data.
         random: From ``random_state``; by default that of this process alone.
 
     Raises:

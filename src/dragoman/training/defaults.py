@@ -106,8 +106,6 @@ def resolve(
 
     Args:
         config_or_text: The first argument of ``train``.
-        options: Its options.
-        ticker: Prints progress, and which sizes were chosen why.
         parent: The configuration of the run to fine-tune, from which missing settings are taken.
 
     Raises:
@@ -305,8 +303,6 @@ def choose_steps(
     training.
 
     Args:
-        config: The configuration so far.
-        store: The training pairs.
         overrides: Settings that were given; they are not changed.
         fine_tuning: True if the run starts from another one.
         n_ranks: Number of processes, each of which learns from one batch in every step.

@@ -125,7 +125,7 @@ def open_group(world: World, device: torch.device) -> None:
 
 
 def run_on_rank_0(world: World, work: Callable[[], T]) -> T | None:
-    """Call ``work`` on rank 0 and return its result, while the other ranks wait without a time limit and get None.
+    """Call ``work`` on rank 0 and return its result; the other ranks wait without a time limit and get None.
 
     Raises:
         DragomanError: On the other ranks, if rank 0 has failed or disappeared.

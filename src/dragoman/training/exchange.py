@@ -36,7 +36,6 @@ class Exchange:
     Open it around the last backward pass of the update, which completes the gradients; earlier ones only add to them.
 
     Args:
-        world: The ranks.
         parameters: The same on each rank, in the same order. One without a gradient on any rank is left out.
     """
 

@@ -37,7 +37,6 @@ def adapt(
         parent: The bundle to fine-tune.
         name: Name of the parent in ``run/parent.json``.
         tokenizers: Tokenizers of the new run, source and target.
-        run: The folder of the new run.
 
     Returns:
         Weights by the names of ``model.weights.untied``, and the description.

@@ -185,8 +185,6 @@ def _refuse_another_run(saved: Config, config: Config, moved: bool) -> None:
     """Check that only settings have changed that may change when a run is resumed.
 
     Args:
-        saved: The configuration of the run.
-        config: The new configuration.
         moved: True if the device has changed; then the precision may change as well.
 
     Raises:
@@ -240,10 +238,7 @@ def begin_again(run: Path) -> None:
 
 
 def read_prepared(run: Path) -> PreparedRun:
-    """Read the run that rank 0 has prepared, on the other ranks.
-
-    They do not need to know whether it is resumed, nor its first weights: rank 0 broadcasts both.
-    """
+    """Read on other ranks what rank 0 has prepared; it broadcasts whether the run is resumed, and its weights."""
     try:
         config = Config.from_yaml(run / "config.yaml")
     except ConfigError as error:

@@ -36,7 +36,6 @@ class RunLog:
         Args:
             folder: The run; None on ranks other than 0, which write nothing.
             tensorboard: Also write numbers for TensorBoard.
-            quiet: Print nothing.
 
         Raises:
             ConfigError: TensorBoard is not installed.

@@ -21,7 +21,6 @@ def label_smoothed_loss(logits: Tensor, tgt_out: Tensor, pad_id: int, smoothing:
     Args:
         logits: ``(B, T, V)``.
         tgt_out: ``(B, T)`` int64; padding does not count.
-        pad_id: The id that marks padding.
         smoothing: ``e`` in [0, 1).
 
     Returns:
@@ -49,7 +48,6 @@ def r_drop_loss(features: Tensor, generator: nn.Linear, targets: Targets, alpha:
 
     Args:
         features: ``(2B, T, d_model)``: the batch, then the same batch again with other dropout.
-        generator: The projection to the vocabulary.
         targets: The target tokens ``(B, T)`` and the label smoothing.
         alpha: Weight of the divergence; the paper uses 5 for translation.
 

@@ -17,7 +17,7 @@ from dragoman.options import Options, QuietOptions, list_of_settings, must, one_
 
 @option_group
 class TableOptions(Options):
-    """What to read of a table."""
+    """Columns of a table that hold the text."""
 
     columns: Annotated[
         str | None,
@@ -33,7 +33,7 @@ class TableOptions(Options):
 
     @property
     def two_columns(self) -> tuple[str, str] | None:
-        """Columns of source and target."""
+        """Columns of source and target; None if no columns are named."""
         if self.columns is None:
             return None
         src, tgt = self.columns.split(",")
@@ -42,7 +42,7 @@ class TableOptions(Options):
 
 @option_group
 class OverrideOptions(Options):
-    """What to set otherwise than the configuration does."""
+    """Settings that override the configuration."""
 
     overrides: Annotated[
         tuple[str, ...],
@@ -56,7 +56,7 @@ class OverrideOptions(Options):
 
 @option_group
 class RunOptions(OverrideOptions, QuietOptions):
-    """How long to train, and with which settings."""
+    """Length of a training, and settings that override the configuration."""
 
     minutes: Annotated[
         float | None,
@@ -68,7 +68,7 @@ class RunOptions(OverrideOptions, QuietOptions):
 
 @option_group
 class TrainOptions(RunOptions, TableOptions):
-    """What to train on, what to start from, and what to set otherwise than the configuration does."""
+    """Text to train on, run to start from, and settings that override the configuration."""
 
     src: Annotated[
         Path | str | None, option("Data", "Source side of the training text, one sentence a line (also .gz, .zst).")

@@ -49,9 +49,6 @@ def prepare(
     """Learn the subwords and write the stores of ``run``.
 
     Args:
-        config: The configuration.
-        run: The folder of the run.
-        ticker: Prints progress.
         tokenizers: Subwords to use instead of learning any; the same object twice if they are joint.
 
     Returns:
@@ -280,9 +277,7 @@ def check_prepared(run: Path, accept_changed_text: bool, ticker: Ticker) -> tupl
     """Check that text, subwords and stores of ``run`` have not changed since it began; return its tokenizers.
 
     Args:
-        run: The folder of the run.
         accept_changed_text: Only print a message if a text file has changed; the prepared data is used as it is.
-        ticker: Prints progress.
 
     Raises:
         DataError, BundleError: A file is missing or has changed; the message names it.

@@ -101,11 +101,7 @@ def mean_scores(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def final_weights(config: Config, run: Path, outcome: Outcome, model: nn.Module) -> tuple[str, Mapping[str, Tensor]]:
-    """Choose the weights of the bundle: averaged if configured, else the moving average, else the best.
-
-    Returns:
-        A description of the choice, and the weights.
-    """
+    """Choose the weights of the bundle (average if configured, else EMA, else the best), with a description of them."""
     if config.train.average > 1:
         checkpoints = whole_checkpoints(run / "checkpoints", outcome.state.step)[-config.train.average :]
         if len(checkpoints) > 1:
