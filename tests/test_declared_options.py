@@ -12,6 +12,9 @@ import dragoman
 from benchmarks.declared_options import command_cases, configuration_cases, fault, http_cases, python_cases
 from dragoman.errors import ConfigError
 from dragoman.options import SearchOptions, json_schema, option_group
+from dragoman.serving.app import build
+from dragoman.serving.options import ServeOptions
+from dragoman.serving.pairs import Pairs
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.translator import Translator
 
@@ -95,3 +98,14 @@ def test_an_unknown_option_is_refused_with_the_nearest_name() -> None:
             make(beam=3)
         with pytest.raises(ConfigError, match=r"^unknown option warn: pass it as events=Events\(warn=\.\.\.\)$"):
             make(warn=print)
+
+
+def test_a_server_searches_as_it_was_told_where_a_request_does_not_say(tiny_run: Path) -> None:
+    with pytest.raises(ConfigError, match=r"^beam_size must be at most max_beam = 16, got 17$"):
+        ServeOptions(beam_size=17)
+    _, state = build(Pairs([Translator.load(tiny_run)]), ServeOptions(beam_size=2, length_penalty=0.3))
+    options = state.service.options(beam_size=3)
+    assert (options.beam_size, options.length_penalty) == (3, 0.3)
+    assert state.service.options().beam_size == 2
+    assert [state.service.beam_size(pair) for pair in state.service.pairs] == [2]
+    assert state.service.options(sample=True).beam_size is None  # which would have no effect

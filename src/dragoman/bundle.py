@@ -51,13 +51,13 @@ TELLING_TOKENS = 8
 class Fast:
     """Settings of ``--fast`` that a distillation chose on validation text; None: the run's own."""
 
-    beam_size: Annotated[int | None, Field(strict=True, ge=1, le=1000)] = None
+    beam_size: int | None = None
     shortlist: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What a manifest says of a model and its training text; a fact that is not known has its default.
+    """Facts of a manifest about a model and its training text; an unknown fact has its default.
 
     Attributes:
         weights: Which weights they are, in words.
@@ -131,7 +131,7 @@ class Bundle(NamedTuple):
 
     @property
     def facts(self) -> Facts:
-        """What the manifest says of the model, with types."""
+        """Facts of the manifest, with types."""
         return Facts.of(self.manifest)
 
 
@@ -172,7 +172,7 @@ def amend_bundle(path: Path, shortlist: Shortlist | None = None, **facts: Any) -
 
 
 def manifest_of(config: Config, model_config: ModelConfig) -> dict[str, Any]:
-    """What each manifest says, whichever weights it is of."""
+    """Return the part of a manifest that does not depend on the weights."""
     return {
         "format": FORMAT,
         "dragoman": __version__,
@@ -210,7 +210,7 @@ def load_bundle(path: Path | str, device: str | torch.device = "cpu") -> Bundle:
 
 
 def is_unfinished(path: Path) -> bool:
-    """Whether ``path`` is a run that has begun to train and has no bundle yet."""
+    """Return True if ``path`` is a run that has begun to train and has no bundle yet."""
     return not (standing(path / "bundle") / MANIFEST).is_file() and (path / "checkpoints").is_dir()
 
 
@@ -279,7 +279,7 @@ def _model(model_config: ModelConfig, path: Path, device: str | torch.device) ->
 
 
 def is_joint(folder: Path) -> bool:
-    """Whether the subwords in a folder are for both sides."""
+    """Return True if the subwords in a folder are for both sides."""
     return (folder / "joint.spm").is_file()
 
 
@@ -296,7 +296,7 @@ def load_tokenizers(folder: Path) -> tuple[Tokenizer, Tokenizer]:
 
 
 def facts_of_text(store: Store) -> Facts:
-    """Return what the manifest says of the lines that a model is trained on.
+    """Return the facts of the lines that a model is trained on.
 
     A store of an earlier dragoman did not count sentences.
     """

@@ -143,7 +143,7 @@ class ModelOptions(Section):
         if kind == "conv" and self.is_rotary:
             raise ValueError(f"model.positions = {self.positions!r} needs self-attention, which 'conv' does not have")
         if kind == "conv" and not self.kernel_width % 2:
-            raise ValueError(f"model.kernel_width = {self.kernel_width} must be odd, with as much on either side")
+            raise ValueError(f"model.kernel_width must be odd, got {self.kernel_width}: the window is symmetric")
         if kind != "conv" and self.d_model % 2:
             raise ValueError(f"model.d_model = {self.d_model} is odd: half of {kind!r} reads each way")
         return self
@@ -167,12 +167,12 @@ class ModelOptions(Section):
 
     @property
     def is_gated(self) -> bool:
-        """Whether the activation is of a third, gating projection, which multiplies what the first one gives."""
+        """True if a third projection gates the feed-forward network: its product with the first one's activation."""
         return self.activation == "swiglu"
 
     @property
     def is_rotary(self) -> bool:
-        """Whether self-attention turns queries and keys by their positions."""
+        """True if self-attention rotates queries and keys by their positions."""
         return self.positions == "rotary"
 
     @property
@@ -192,7 +192,7 @@ class ModelOptions(Section):
 
 
 class ModelConfig(ModelOptions):
-    """All that is needed to build a model: the options, the two vocabularies, the ids of padding and of eos."""
+    """Options of a model, the sizes of its two vocabularies, the ids of padding and of eos."""
 
     src_vocab_size: int = Field(ge=1, le=10_000_000)
     tgt_vocab_size: int = Field(ge=1, le=10_000_000)
@@ -218,7 +218,7 @@ class ModelConfig(ModelOptions):
 
 
 def unknown(setting: str, value: object) -> ConfigError:
-    """What a branch raises that no value of the schema leads to: a new one must not pass for another there."""
+    """Return the error of a branch that no value of the schema leads to; a new value must not pass for another."""
     return ConfigError(f"{setting} = {value!r} is unknown where it is used: take another, or write it there")
 
 
@@ -227,7 +227,7 @@ RESERVED_TAG = re.compile(r"<(pad|unk|s|/s|0x[0-9A-F]{2})>")
 
 
 class Corpus(Section):
-    """What may be said of a text beside where it is."""
+    """Optional attributes of a corpus: weight, tag, languages."""
 
     weight: float = Field(1.0, ge=0, le=1000)  # how often each of its pairs is drawn in an epoch, on average
     tag: str | None = None  # a mark such as <bt> before each source: a subword of its own
@@ -251,7 +251,7 @@ class Corpus(Section):
 
 
 class PairOfFiles(Corpus):
-    """Two text files whose lines belong together; plain, .gz or .zst. Of a file of trees, which is both, twice that."""
+    """Two text files whose lines belong together; plain, .gz or .zst. A treebank is given as both."""
 
     src: Path
     tgt: Path
@@ -274,11 +274,11 @@ class OneFile(Corpus):
 TextFiles = PairOfFiles | OneFile
 
 
-def _tag(given: Any) -> str:
-    """Which form of text a value of ``data.train`` is meant to be."""
-    if isinstance(given, list | tuple):
+def _tag(text: Any) -> str:
+    """Return the label of the form that a value of ``data.train`` has."""
+    if isinstance(text, list | tuple):
         return "<several>"
-    return "<file>" if isinstance(given, OneFile) or (isinstance(given, Mapping) and "file" in given) else "<pair>"
+    return "<file>" if isinstance(text, OneFile) or (isinstance(text, Mapping) and "file" in text) else "<pair>"
 
 
 OneText = Annotated[Annotated[PairOfFiles, Tag("<pair>")] | Annotated[OneFile, Tag("<file>")], Discriminator(_tag)]
@@ -297,7 +297,7 @@ def each(texts: TextFiles | tuple[TextFiles, ...]) -> tuple[TextFiles, ...]:
 
 
 class TokenizerConfig(Section):
-    """How subwords are learned and used."""
+    """Settings of subwords."""
 
     kind: Literal["bpe", "unigram"] = setting("bpe", "`bpe` or `unigram`")
     vocab_size: int = setting(
@@ -332,12 +332,12 @@ class NoiseConfig(Section):
 
     @property
     def is_on(self) -> bool:
-        """Whether any sentence is touched."""
+        """True if any sentence gets noise."""
         return any(share > 0 for share in self.model_dump().values())
 
 
 class DataConfig(Section):
-    """Where the text is, how it is cleaned and cut."""
+    """Files of the text, and how it is cleaned and cut."""
 
     train: Texts = setting(
         ...,
@@ -382,7 +382,7 @@ class DataConfig(Section):
 
 
 class TrainConfig(Section):
-    """How the model is trained; the defaults are the paper's (section 5)."""
+    """Settings of training; the defaults are the paper's (section 5)."""
 
     max_steps: int = setting(100_000, "updates in all", ge=1)
     max_epochs: int | None = setting(None, "stop after N passes over the corpus", ge=1)
@@ -453,7 +453,7 @@ class TrainConfig(Section):
 
 
 class LengthPenalty(NamedTuple):
-    """What the log-probability of a hypothesis is divided by: called with its number of tokens, eos counted."""
+    """Divisor of a hypothesis' log-probability: called with its number of tokens, eos counted."""
 
     alpha: float
     form: str = "gnmt"
@@ -467,7 +467,7 @@ class LengthPenalty(NamedTuple):
 
     @property
     def formula(self) -> str:
-        """It in words, of n tokens."""
+        """The formula as text."""
         if self.form == "gnmt":
             return f"((5 + n) / 6) ** {self.alpha:g}"
         if self.form == "power":
@@ -477,7 +477,7 @@ class LengthPenalty(NamedTuple):
 
 @option_group
 class DecodeConfig(SearchOptions):
-    """How a run searches for translations where nobody says otherwise; the defaults are the paper's (section 6.1)."""
+    """A run's own settings of the search; the defaults are the paper's (section 6.1)."""
 
     beam_size: int = 4
     length_penalty: float = 0.6
@@ -517,13 +517,13 @@ class Config(Section):
             return data
         files = dict(data["data"])
         for name in ("train", "valid"):
-            given = files.get(name)
-            if isinstance(given, Mapping) and "trees" in given:
+            text = files.get(name)
+            if isinstance(text, Mapping) and "trees" in text:
                 if data.get("task", "translation") == "translation":
                     raise ValueError(f"data.{name}.trees is for parsers: set task to parsing, or give src and tgt")
-                if len(given) > 1:
+                if len(text) > 1:
                     raise ValueError(f"data.{name}: give trees alone; the sentences are in them")
-                files[name] = {"src": given["trees"], "tgt": given["trees"]}
+                files[name] = {"src": text["trees"], "tgt": text["trees"]}
         return {**data, "data": files}
 
     @model_validator(mode="after")
@@ -544,7 +544,7 @@ class Config(Section):
 
     @property
     def is_parser(self) -> bool:
-        """Whether sentences become constituency trees instead of translations."""
+        """True if sentences become constituency trees instead of translations."""
         return self.task == "parsing"
 
     @classmethod

@@ -194,7 +194,7 @@ _KINDS = {
     "dict_type": "a mapping", "invalid_key": "a name", "model_type": "a section (a mapping of settings to values)",
     "dataclass_type": "a section (a mapping of settings to values)", "model_attributes_type": "a JSON object",
 }  # fmt: skip
-"""What pydantic's types of problems want of a value."""
+"""Kind of value that each of pydantic's problems asks for."""
 
 
 def refusals(problems: Iterable[Mapping[str, Any]], unknown_name: Callable[[Sequence[str]], str]) -> str:
@@ -330,7 +330,7 @@ def json_schema(declared: type[Any]) -> dict[str, Any]:
 
 @option_group
 class SearchOptions(Options):
-    """How to search for translations; None means the run's own setting, which its section ``decode`` has."""
+    """Settings of a search; None means the run's own, which its section ``decode`` has."""
 
     beam_size: Annotated[
         int | None, option("Search", "Beam size; 1 is greedy search (default: the run's).", ge=1, le=1000)
@@ -363,7 +363,7 @@ class SearchOptions(Options):
 
 @option_group
 class SamplingOptions(Options):
-    """How many translations a line gets, and whether they are sampled instead of searched for."""
+    """Number of translations of a line, and settings of sampling instead of searching."""
 
     n_best: Annotated[int, option("Search", "Number of translations per line.", ge=1, le=1000)] = 1
     sample: Annotated[bool, option("Sampling", "Sample from the model's distribution instead of searching.")] = False
@@ -399,7 +399,7 @@ class SamplingOptions(Options):
 
 @option_group
 class LanguageOptions(Options):
-    """Which languages to translate between, of a model with several."""
+    """Languages to translate between, of a model with several."""
 
     to: Annotated[str | None, option("Languages", "Target language, of a model with several, such as fr.")] = None
     from_lang: Annotated[
@@ -414,13 +414,13 @@ class LanguageOptions(Options):
 
 @option_group
 class DeviceOptions(Options):
-    """Where to compute."""
+    """Device to compute on."""
 
     device: Annotated[Literal["auto", "cpu", "cuda"], option("Speed", "Device: auto, cpu or cuda.")] = "auto"
 
 
 @option_group
 class QuietOptions(Options):
-    """How much a command says."""
+    """Amount of progress that a command reports."""
 
     quiet: Annotated[bool, option("Output", "Nothing on stderr but errors.")] = False

@@ -28,42 +28,39 @@ def with_options(
     A bool that is true by default becomes ``--no-NAME``; a list may be repeated. The declaration checks the values.
     """
 
-    taken = names or tuple(name for name in declared.names() if name not in without)
-    negated = [name for name in taken if default_of(_field(declared, name)) is True]
+    names = names or tuple(name for name in declared.names() if name not in without)
+    defaults = {field.name: default_of(field) for field in dataclasses.fields(declared)}
+    negated = [name for name in names if defaults[name] is True]
 
     def decorate(command: F) -> F:
         hints = get_type_hints(command, include_extras=True)
-        own = [each for each in inspect.signature(command).parameters.values() if each.name != into]
-        parameters = [each.replace(annotation=hints[each.name]) for each in own]
-        parameters += [_parameter(declared, name) for name in taken]
+        own = [parameter for parameter in inspect.signature(command).parameters.values() if parameter.name != into]
+        parameters = [parameter.replace(annotation=hints[parameter.name]) for parameter in own]
+        parameters += [_parameter(declared, name, defaults[name]) for name in names]
 
         @functools.wraps(command)
-        def run(**given: Any) -> None:
-            options = {name: given.pop(name) for name in taken}
+        def run(**values: Any) -> None:
+            options = {name: values.pop(name) for name in names}
             options |= {name: not options[name] for name in negated}
             changes = {
                 name: tuple(value) if isinstance(value, list) else value
                 for name, value in options.items()
-                if value is not None and value != default_of(_field(declared, name))
+                if value is not None and value != defaults[name]
             }
-            command(**given, **{into: declared.of(None, changes)})
+            command(**values, **{into: declared(**changes)})
 
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         del run.__wrapped__  # whose signature would be taken
         return run  # type: ignore[return-value]
 
     return decorate
 
 
-def _field(declared: type[Options], name: str) -> dataclasses.Field[Any]:
-    return next(each for each in dataclasses.fields(declared) if each.name == name)
-
-
-def _parameter(declared: type[Options], name: str) -> inspect.Parameter:
+def _parameter(declared: type[Options], name: str, default: Any) -> inspect.Parameter:
+    """Return an option as a parameter of a command."""
     kind = _kind(get_type_hints(declared)[name])
     about: Any = declaration_of(declared, name)
-    default = default_of(_field(declared, name))
     flag = about.json_schema_extra.get("flag", "--" + name.replace("_", "-"))
     if kind is bool:
         flag = f"--no-{flag[2:]}" if default else flag

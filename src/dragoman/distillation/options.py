@@ -27,7 +27,7 @@ _LAYERS = re.compile(r"(?:(?P<encoder>[1-9]\d*)\+)?(?P<decoder>[1-9]\d*)")
 
 @option_group
 class FilterOptions(Options):
-    """Which translations are good enough to learn from."""
+    """Choice of the translations that are good enough to learn from."""
 
     drop_worst: Annotated[
         float, option("Filters", "Share of the translations to drop, those with the lowest scores.", ge=0, lt=1)
@@ -36,7 +36,7 @@ class FilterOptions(Options):
 
 @option_group
 class DistillOptions(RunOptions, FilterOptions, LanguageOptions, EngineOptions):
-    """How the teachers translate, what is kept of it, and what learns from it."""
+    """Settings of the teachers' search, of what is kept of their translations, and of the student."""
 
     engine: str = "auto"
     ref: Annotated[
@@ -117,7 +117,7 @@ BACK_TRANSLATED = "<bt>"
 
 @option_group
 class AugmentOptions(QuietOptions, FilterOptions, LanguageOptions, SamplingOptions, EngineOptions):
-    """How models make more training text, what is kept of it, and how it is mixed with other text."""
+    """Settings of synthetic text: how models translate, what is kept, and how it is mixed with other text."""
 
     engine: str = "auto"
     held_out: Annotated[

@@ -63,7 +63,7 @@ class Limits:
         """
         for name in ("beam_size", "n_best"):
             if (getattr(options, name) or 0) > self.beam:
-                raise ConfigError(f"{name} = {getattr(options, name)} must be at most {self.beam} on this server")
+                raise ConfigError(f"{name} must be at most {self.beam} on this server, got {getattr(options, name)}")
         n_words = len(options.include) + len(options.exclude)
         if n_words > 100:
             raise ConfigError(f"{n_words} words to include and exclude: at most 100 on this server")

@@ -15,7 +15,7 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 @option_group
 class ServeOptions(FastOptions):
-    """All options of a server; how to search is for requests that do not say it themselves."""
+    """All options of a server; those of searching hold for requests that do not set them."""
 
     host: Annotated[str, option("Network", "Address to listen on.")] = "127.0.0.1"
     port: Annotated[int, option("Network", "Port to listen on; 0 takes any that is free.", ge=0, le=65535)] = 5000

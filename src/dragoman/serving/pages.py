@@ -36,7 +36,7 @@ def _index(state: State) -> str:
         "names": [[code, name_of(code)] for code in codes],
         "unspaced": unspaced_codes(),
         "most": state.service.limits.chars,
-        "beam": min(pair.translator.config.decode.beam_size for pair in pairs),
+        "beam": min(map(state.service.beam_size, pairs)),
         "explained": EXPLAINED,
         "scale": scale(),
         "documents": list(supported_suffixes()),

@@ -100,9 +100,15 @@ class Service:
                 raise ConfigError(f"{name} is set for the whole server: leave it out")
             if name in OF_THE_PAIR:
                 raise ConfigError(f"{name} is said by source and target: leave it out")
-        options = TranslateOptions.of(self.defaults, asked)
+        # a request that samples does not search, so the operator's settings of the search are not for it
+        unused = {"beam_size": None, "patience": None} if asked.get("sample") else {}
+        options = TranslateOptions.of(self.defaults, {**unused, **asked})
         self.limits.check_options(options)
         return options
+
+    def beam_size(self, pair: Pair) -> int:
+        """Return the beam size of a request that does not set one."""
+        return self.defaults.beam_size or pair.translator.config.decode.beam_size
 
     def plan(self, pair: Pair, options: TranslateOptions) -> Plan:
         """The plan of a request; those of equal options are one, so that their sentences can be searched together.

@@ -1,4 +1,4 @@
-"""Which engine searches, and how precisely: options of whatever translates. Nothing here imports torch."""
+"""Engine and precision: options of every command that translates. Nothing here imports torch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def words() -> tuple[str, ...]:
 
 @option_group
 class EngineOptions(SearchOptions):
-    """How to search, and what searches."""
+    """Settings of a search, and the engine that searches."""
 
     engine: Annotated[str, option("Speed", f"Decoding engine: {either(words())}.")] = toolkits.OURS.engine
     precision: Annotated[Precision, option("Speed", f"Precision: {either(PRECISIONS)}.")] = "fp32"
@@ -32,7 +32,7 @@ class EngineOptions(SearchOptions):
 
 @option_group
 class FastOptions(EngineOptions):
-    """The same, or whatever is fastest on this machine."""
+    """The same, and the choice of what is fastest on this machine."""
 
     fast: Annotated[
         bool,

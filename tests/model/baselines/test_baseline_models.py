@@ -198,7 +198,7 @@ def test_a_gated_convolution_is_torchs_convolution_and_gate() -> None:
         (dict(architecture="gru", positions="learned"), "model.positions = 'learned', but model.architecture = 'gru'"),
         (dict(architecture="conv", positions="rotary"), "needs self-attention, which 'conv' does not have"),
         (dict(architecture="rnn", n_encoder_layers=0), "'rnn' has encoder and decoder: give each 1 layer or more"),
-        (dict(architecture="conv", kernel_width=4), "model.kernel_width = 4 must be odd"),
+        (dict(architecture="conv", kernel_width=4), "model.kernel_width must be odd, got 4"),
         (dict(architecture="lstm", d_model=13), "d_model = 13 is odd: half of 'lstm' reads each way"),
         (dict(kernel_width=5), "model.kernel_width is for model.architecture = 'conv', this is 'transformer'"),
         (dict(architecture="lstmm"), "architecture = 'lstmm'"),

@@ -100,7 +100,7 @@ async def translate(request: Request) -> Any:
 def _wide_enough(state: Any, options: Any, n_others: int) -> Any:
     """With a beam that holds as many translations as were asked for."""
     if n_others:
-        beams = [pair.translator.config.decode.beam_size for pair in state.service.pairs]
+        beams = map(state.service.beam_size, state.service.pairs)
         return state.service.options(n_best=options.n_best, beam_size=max(options.n_best, *beams))
     return options
 
