@@ -55,45 +55,28 @@ class Fast:
     shortlist: bool = True
 
 
+Count = Annotated[int | None, Field(strict=True, ge=1)]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """Facts of a manifest about a model and its training text; an unknown fact has its default.
+    """Facts of a manifest about a model and its training text; an unknown fact has its default."""
 
-    Attributes:
-        weights: Which weights they are, in words.
-        step: Updates after which the weights were as they are.
-        unfinished: True if training goes on, or was interrupted.
-        validation: Scores on the validation text, by name: loss, bleu, chrf, f1.
-        signatures: sacreBLEU's signatures of these scores.
-        train_pairs: Number of training pairs.
-        usual_src_tokens: Subwords that 999 of 1,000 training sources do not exceed; of longer ones a model leaves out
-            a part.
-        least_length_ratio: Target subwords for each source subword that 975 of 1,000 training pairs have, of those
-            that are long enough to tell.
-        usual_src_sentences: Sentences that 95 of 100 training sources do not exceed.
-        masks: The form of the masks that the model has learned, such as ``[{}]``.
-        confidence: The numbers of ``translation.confidence.Confidence``.
-        fast: What ``--fast`` takes.
-        parent: The run that it was fine-tuned from.
-        sha256: SHA-256 of the manifest.
-        dragoman: Version that wrote the bundle.
-    """
-
-    weights: str = ""
-    step: Annotated[int | None, Field(strict=True)] = None
-    unfinished: bool = False
-    validation: dict[str, float] = field(default_factory=dict)
-    signatures: dict[str, str] = field(default_factory=dict)
-    train_pairs: Annotated[int | None, Field(strict=True, ge=1)] = None
-    usual_src_tokens: Annotated[int | None, Field(strict=True, ge=1)] = None
-    least_length_ratio: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)] = 0.0
-    usual_src_sentences: Annotated[int | None, Field(strict=True, ge=1)] = None
-    masks: str | None = None
-    confidence: dict[str, Any] | None = None
+    weights: str = ""  # in words, such as "average of 5 checkpoints"
+    step: Annotated[int | None, Field(strict=True)] = None  # number of updates
+    unfinished: bool = False  # training goes on, or was interrupted
+    validation: dict[str, float] = field(default_factory=dict)  # loss, bleu, chrf, f1
+    signatures: dict[str, str] = field(default_factory=dict)  # of sacreBLEU
+    train_pairs: Count = None
+    usual_src_tokens: Count = None  # 999 of 1,000 training sources have no more; of longer ones a part gets lost
+    least_length_ratio: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)] = 0.0  # see facts_of_text
+    usual_src_sentences: Count = None  # 95 of 100 training sources have no more
+    masks: str | None = None  # form of the masks that the model has learned, such as [{}]
+    confidence: dict[str, Any] | None = None  # numbers of translation.confidence.Confidence
     fast: Fast = Fast()
-    parent: dict[str, Any] = field(default_factory=dict)
-    sha256: str | None = None
-    dragoman: str = ""
+    parent: dict[str, Any] = field(default_factory=dict)  # the run that it was fine-tuned from
+    sha256: str | None = None  # of the manifest
+    dragoman: str = ""  # version that wrote the bundle
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any], where: object = "the bundle") -> Self:
@@ -298,7 +281,8 @@ def load_tokenizers(folder: Path) -> tuple[Tokenizer, Tokenizer]:
 def facts_of_text(store: Store) -> Facts:
     """Return the facts of the lines that a model is trained on.
 
-    A store of an earlier dragoman did not count sentences.
+    ``least_length_ratio``: target subwords for each source subword that 975 of 1,000 pairs have, of those that are
+    long enough to tell. A store of an earlier dragoman did not count sentences.
     """
     lengths = store.src_lengths()
     facts = Facts(train_pairs=len(store), usual_src_tokens=int(np.quantile(lengths, 0.999, method="higher")))
