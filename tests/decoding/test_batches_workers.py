@@ -108,7 +108,7 @@ def test_calls_at_the_same_time_leave_as_many_threads_as_there_were() -> None:
 
 
 def test_no_workers_are_refused() -> None:
-    with pytest.raises(ConfigError, match="workers = 0 must be 1 or more"):
+    with pytest.raises(ConfigError, match="workers must be 1 or more, got 0"):
         search_all(TableModel(1), SOURCES, CONFIG, CPU, workers=0)
 
 

@@ -142,7 +142,7 @@ def test_nothing_in_nothing_out_and_progress_counts(both: Both) -> None:
 
 def test_n_best_is_at_most_the_beam(both: Both) -> None:
     for n_best in (0, 3):
-        with pytest.raises(DecodeError, match=f"n_best = {n_best} must lie between 1 and beam_size = 2"):
+        with pytest.raises(DecodeError, match=f"n_best must be from 1 to beam_size = 2, got {n_best}"):
             search(both.engine, both.sources, DecodeConfig(beam_size=2), n_best)
 
 

@@ -18,7 +18,8 @@ from torch import Tensor
 from dragoman.config import SPECIAL_IDS, DecodeConfig, LengthPenalty, SpecialIds
 from dragoman.decoding.cancellation import Cancellation
 from dragoman.decoding.constraints import Rules
-from dragoman.errors import ConfigError, DecodeError
+from dragoman.errors import DecodeError
+from dragoman.options import SamplingOptions
 
 OUT_OF_MEMORY = "out of memory, even alone in a batch: use a smaller beam or shorten the sentence"
 
@@ -67,14 +68,7 @@ class Sampling(NamedTuple):
         Raises:
             ConfigError: A value is impossible.
         """
-        if not 0.01 <= self.temperature <= 100:
-            raise ConfigError(
-                f"temperature = {self.temperature} must lie between 0.01 and 100; greedy search is beam 1"
-            )
-        if self.top_k < 0:
-            raise ConfigError(f"top_k = {self.top_k} must be 1 or more, or 0 for all tokens")
-        if not 0 < self.top_p <= 1:
-            raise ConfigError(f"top_p = {self.top_p} must be above 0 and at most 1")
+        SamplingOptions(sample=True, **self._asdict())
         return self
 
 
@@ -121,7 +115,7 @@ class SearchSettings:
             return
         self.sampling.checked()
         if self.n_best < 1:
-            raise DecodeError(f"n_best = {self.n_best} must be 1 or more")
+            raise DecodeError(f"n_best must be 1 or more, got {self.n_best}")
         if any(segment.rules is not None and segment.rules.include for segment in segments):
             raise DecodeError("sampling cannot place words that must appear: leave out one of them")
 
@@ -132,7 +126,7 @@ class SearchSettings:
             DecodeError: It does not.
         """
         if not 1 <= self.n_best <= self.decode.beam_size:
-            raise DecodeError(f"n_best = {self.n_best} must lie between 1 and beam_size = {self.decode.beam_size}")
+            raise DecodeError(f"n_best must be from 1 to beam_size = {self.decode.beam_size}, got {self.n_best}")
 
 
 class Hypothesis(NamedTuple):

@@ -48,7 +48,7 @@ def checked_workers(workers: int) -> int:
         ConfigError: It is less than 1.
     """
     if workers < 1:
-        raise ConfigError(f"workers = {workers} must be 1 or more")
+        raise ConfigError(f"workers must be 1 or more, got {workers}")
     return workers
 
 
