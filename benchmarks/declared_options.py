@@ -1,10 +1,10 @@
 """Give every declared option of commands, Python, the configuration and HTTP a value that it cannot have.
 
-    python -m benchmarks.declared_options [--before]
+    python -m benchmarks.declared_options
 
 Each must be refused with one sentence, "NAME must be ..., got ...": by a command with exit status 2, in Python by
 ``ConfigError``, over HTTP by a status of 4xx. Nothing is loaded: options are checked before anything heavy.
-``tests/test_declared_options.py`` wants no failure; ``--before`` records the counts of the code as it was.
+``tests/test_declared_options.py`` wants no failure. ``before`` in the record is the code without that sentence.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ from pydantic.fields import FieldInfo
 from benchmarks.record import RESULTS, save
 from dragoman.cli import run as run_command
 from dragoman.cli.commands import COMMANDS, load
-from dragoman.config import Config, all_settings, with_overrides
+from dragoman.config import Config, all_settings, fields_of, with_overrides
 from dragoman.errors import ConfigError
+from dragoman.options import Options
 from dragoman.serving.app import build
 from dragoman.serving.options import ServeOptions
 from dragoman.serving.pairs import Pairs
 from dragoman.translation.language_pairs import LanguagePairs
 
 MODULES = (
-    "bulk.options", "cli.doctor", "cli.evaluate", "cli.explain", "cli.lab", "cli.score", "cli.translate",
+    "bulk.options", "cli.doctor", "cli.evaluate", "cli.explain", "cli.export", "cli.lab", "cli.score", "cli.translate",
     "distillation.options", "doctor.options", "serving.options", "training.options", "translation.options",
 )  # fmt: skip
 """The modules that declare options."""
@@ -136,11 +137,8 @@ def option_classes() -> list[type[Any]]:
     """Every class that declares options."""
     for module in MODULES:
         importlib.import_module(f"dragoman.{module}")
-    try:
-        base: type[Any] = importlib.import_module("dragoman.options").Options
-    except ModuleNotFoundError:
-        base = importlib.import_module("dragoman.translation.options").Options
-    classes, unread = [], [base]
+    classes: list[type[Any]] = []
+    unread: list[type[Any]] = [Options]
     while unread:
         declared = unread.pop()
         unread += declared.__subclasses__()
@@ -196,10 +194,9 @@ def _annotation(setting: str) -> Any:
         return Literal["tiny"]
     section: Any = Config
     for part in setting.split("."):
-        fields = getattr(section, "model_fields", None)
-        found = get_type_hints(section, include_extras=True)[part] if fields is None else fields[part]
-        section = found.annotation if isinstance(found, FieldInfo) else found
-    return found
+        field = fields_of(section)[part]
+        section = field.annotation
+    return field
 
 
 def _set(setting: str, value: Any) -> str:
@@ -364,11 +361,7 @@ def cases() -> Iterator[Case]:
 
 def main() -> None:
     """Record how many options are refused as they should be, and how the others are."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--before", action="store_true", help="record the counts as those of the code before the change"
-    )
-    before = parser.parse_args().before
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     logging.getLogger("dragoman.serving").setLevel(logging.CRITICAL)
     tried: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
@@ -393,7 +386,7 @@ def main() -> None:
     print(json.dumps(counts, indent=2))
     path = RESULTS / "options.json"
     recorded = json.loads(path.read_text(encoding="utf-8"))["figures"] if path.is_file() else {}
-    save("options", recorded | {"before" if before else "now": counts}, "python -m benchmarks.declared_options")
+    save("options", recorded | {"now": counts}, "python -m benchmarks.declared_options")
 
 
 if __name__ == "__main__":

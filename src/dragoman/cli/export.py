@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,16 +12,40 @@ from dragoman.cli.completion import among, runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.errors import ConfigError
-from dragoman.options import DeviceOptions, either
 from dragoman.toolkits import writers
+from dragoman.options import DeviceOptions, either, option, option_group
 
 if TYPE_CHECKING:
     from dragoman.toolkits.table import Answers
 
 
-@with_options(DeviceOptions, into="machine")
+@option_group
+class Comparison(DeviceOptions):
+    """Comparison of an export with its run."""
+
+    check: Annotated[
+        Path | None, option("Comparison", "Verify the export: translate this text with both models and compare.")
+    ] = None
+    ref: Annotated[
+        Path | None, option("Comparison", "With --check: references, aligned with the text line by line.")
+    ] = None
+    as_json: Annotated[
+        bool, option("Comparison", "With --check: print the comparison as one JSON object.", flag="--json")
+    ] = False
+    require: Annotated[
+        tuple[str, ...],
+        option(
+            "Comparison", "With --check: fail unless the export reaches this: nats=1e-4, identical=0.99, bleu=0.1, ..."
+        ),
+    ] = ()
+    target: Annotated[
+        str | None, option("Comparison", "With --check: target language, of a model with several, such as fr.")
+    ] = None
+
+
+@with_options(Comparison, into="asked")
 def export(
-    machine: DeviceOptions,
+    asked: Comparison,
     run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
     to: Annotated[
         str,
@@ -38,51 +62,22 @@ def export(
         str,
         typer.Option(help="Quantization: float32, float16, bfloat16, int8, ...; see `dragoman formats`."),
     ] = "float32",
-    check: Annotated[
-        Path | None, typer.Option(help="Verify the export: translate this text with both models and compare.")
-    ] = None,
-    ref: Annotated[
-        Path | None, typer.Option(help="With --check: references, aligned with the text line by line.")
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="With --check: print the comparison as one JSON object.")
-    ] = False,
-    require: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="With --check: fail unless the export reaches this: nats=1e-4, identical=0.99, bleu=0.1, ..."
-        ),
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option(help="With --check: target language, of a model with several, such as fr.")
-    ] = None,
 ) -> None:
     """``dragoman export``; its help is in ``cli/commands.py``."""
     with loading():
         from dragoman.toolkits import export as exports
 
-    if check is None and (ref is not None or as_json or require or target is not None):
+    if asked.check is not None:
+        _export_and_compare(run, to, out, quantization, asked, asked.check)
+        return
+    if asked.ref is not None or asked.as_json or asked.require or asked.target is not None:
         raise ConfigError("--ref, --json, --require and --target need --check: give the text to compare on with it")
-    if check is None:
-        print(exports.export(run, to, out, quantization))
-    else:
-        _export_and_compare(
-            run, to, out, quantization, Comparison(check, ref, as_json, require or [], target, machine.device)
-        )
+    print(exports.export(run, to, out, quantization))
 
 
-class Comparison(NamedTuple):
-    """How an export is compared with its run."""
-
-    text: Path
-    ref: Path | None
-    as_json: bool
-    require: list[str]
-    target: str | None
-    device: str
-
-
-def _export_and_compare(run: Path, to: str, out: Path | None, quantization: str, asked: Comparison) -> None:
+def _export_and_compare(
+    run: Path, to: str, out: Path | None, quantization: str, asked: Comparison, check: Path
+) -> None:  # fmt: skip
     with loading():
         from dragoman.device import resolve_device
         from dragoman.evaluation import certify
@@ -94,7 +89,7 @@ def _export_and_compare(run: Path, to: str, out: Path | None, quantization: str,
     # can be compared?
     limits = certify.required(asked.require, asked.ref is not None)
     certify.check_installed(to, resolve_device(asked.device).type)
-    text = certify.compared_text(asked.text, asked.ref)
+    text = certify.compared_text(check, asked.ref)
     translator = Translator.load(run, asked.device)
     certify.check_task(translator)
     options = TranslateOptions(to=asked.target)
