@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
@@ -33,7 +33,7 @@ from dragoman.cli import run as run_command
 from dragoman.cli.commands import COMMANDS, load
 from dragoman.config import Config, all_settings, fields_of, with_overrides
 from dragoman.errors import ConfigError
-from dragoman.options import Options
+from dragoman.options import Options, declaration_of
 from dragoman.serving.app import build
 from dragoman.serving.options import ServeOptions
 from dragoman.serving.pairs import Pairs
@@ -149,8 +149,8 @@ def option_classes() -> list[type[Any]]:
 def python_cases() -> Iterator[Case]:
     """Each option of each class, to the constructor and to ``dataclasses.replace``."""
     for declared in option_classes():
-        for name, annotation in get_type_hints(declared, include_extras=True).items():
-            for value in () if get_origin(annotation) is ClassVar else impossible(annotation):
+        for name in declared.names():
+            for value in impossible(declaration_of(declared, name)):
                 for ask in (_construct, _replace):
                     yield Case(
                         "python", f"{declared.__name__}.{name}", name, value,
@@ -212,8 +212,8 @@ def command_cases() -> Iterator[Case]:
     """Each option of each command that takes a value which a command line can get wrong."""
     declared: dict[str, list[Any]] = {}
     for each in option_classes():
-        for name, annotation in get_type_hints(each, include_extras=True).items():
-            declared.setdefault(name, []).append(annotation)
+        for name in each.names():
+            declared.setdefault(name, []).append(declaration_of(each, name))
     for command in COMMANDS:
         parameters = load(command).params
         for parameter in parameters:

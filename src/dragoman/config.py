@@ -483,9 +483,9 @@ class DecodeConfig(SearchOptions):
     length_penalty: float = 0.6
     length_penalty_form: Literal["gnmt", "power"] = "gnmt"
     batch_tokens: int = 4096
-    max_extra_tokens: Annotated[
-        int, option("Search", "A translation has at most N subwords more than its source.", ge=1, le=10_000)
-    ] = 50
+    max_extra_tokens: int = option(
+        50, "Search", "A translation has at most N subwords more than its source.", ge=1, le=10_000
+    )
 
     def changed_by(self, options: SearchOptions) -> Self:
         """Return these settings with those that ``options`` has instead."""

@@ -2,9 +2,9 @@
 
     @option_group
     class SearchOptions(Options):
-        beam_size: Annotated[int | None, option("Search", "Beam size.", ge=1, le=1000)] = None
+        beam_size: int | None = option(None, "Search", "Beam size.", ge=1, le=1000)
 
-    SearchOptions(beam_size=5000)           # ConfigError: beam_size must be at most 1000, got 5000
+    SearchOptions(beam_size=5000)  # ConfigError: beam_size must be at most 1000, got 5000
 
 An option is declared once: name, type, default, limits and help. The command line, the signatures of Python functions,
 the configuration, HTTP requests, JSON schemas and the reference pages are made from the declaration. Every door words a
@@ -40,17 +40,18 @@ PRECISIONS = get_args(Precision)
 # --- declaring --------------------------------------------------------------------------------------------------------
 
 
-def option(group: str, help: str, *, flag: str | None = None, metavar: str | None = None, **limits: Any) -> Any:
-    """Declare an option: the group that shows it, its help text, and its limits, such as ``ge=1``.
+def option(
+    default: Any, group: str, help: str, *, flag: str | None = None, metavar: str | None = None, **limits: Any
+) -> Any:
+    """Declare an option: its default, the group that shows it, its help text, and its limits, such as ``ge=1``.
 
     Args:
         flag: Its name on the command line, where that is another one.
         metavar: The name of its value there, where that is not its type.
     """
     shown = {"group": group, "flag": flag, "metavar": metavar}
-    return Field(
-        description=help, json_schema_extra={name: text for name, text in shown.items() if text is not None}, **limits
-    )
+    extra: dict[str, Any] = {name: text for name, text in shown.items() if text is not None}
+    return Field(default, description=help, json_schema_extra=extra, **limits)
 
 
 _CHECKED = ConfigDict(arbitrary_types_allowed=True, extra="forbid", allow_inf_nan=False)
@@ -332,59 +333,49 @@ def json_schema(declared: type[Any]) -> dict[str, Any]:
 class SearchOptions(Options):
     """Settings of a search; None means the run's own, which its section ``decode`` has."""
 
-    beam_size: Annotated[
-        int | None, option("Search", "Beam size; 1 is greedy search (default: the run's).", ge=1, le=1000)
-    ] = None
-    length_penalty: Annotated[
-        float | None, option("Search", "Length penalty alpha, as in GNMT (default: the run's).", ge=0, le=10)
-    ] = None
-    length_penalty_form: Annotated[
-        Literal["gnmt", "power"] | None,
-        option(
-            "Search",
-            "gnmt: ((5 + n) / 6) ** alpha; power: n ** alpha, as elsewhere (default: the run's).",
-            metavar="FORM",
-        ),
-    ] = None
-    patience: Annotated[
-        float | None,
-        option(
-            "Search",
-            "Patience factor: stop after patience x beam size finished hypotheses; 1 is the usual rule; without it "
-            "search until no better hypothesis is possible (default: the run's).",
-            gt=0,
-            le=1000,
-        ),
-    ] = None
-    batch_tokens: Annotated[
-        int | None, option("Speed", "Batch size in tokens, padding included (default: the run's).", ge=1)
-    ] = None
+    beam_size: int | None = option(None, "Search", "Beam size; 1 is greedy search (default: the run's).", ge=1, le=1000)
+    length_penalty: float | None = option(
+        None, "Search", "Length penalty alpha, as in GNMT (default: the run's).", ge=0, le=10
+    )
+    length_penalty_form: Literal["gnmt", "power"] | None = option(
+        None,
+        "Search",
+        "gnmt: ((5 + n) / 6) ** alpha; power: n ** alpha, as elsewhere (default: the run's).",
+        metavar="FORM",
+    )
+    patience: float | None = option(
+        None,
+        "Search",
+        "Patience factor: stop after patience x beam size finished hypotheses; 1 is the usual rule; without it "
+        "search until no better hypothesis is possible (default: the run's).",
+        gt=0,
+        le=1000,
+    )
+    batch_tokens: int | None = option(
+        None, "Speed", "Batch size in tokens, padding included (default: the run's).", ge=1
+    )
 
 
 @option_group
 class SamplingOptions(Options):
     """Number of translations of a line, and settings of sampling instead of searching."""
 
-    n_best: Annotated[int, option("Search", "Number of translations per line.", ge=1, le=1000)] = 1
-    sample: Annotated[bool, option("Sampling", "Sample from the model's distribution instead of searching.")] = False
-    temperature: Annotated[
-        float | None,
-        option("Sampling", "Sampling temperature; below 1 sharpens the distribution (default: 1).", ge=0.01, le=100),
-    ] = None
-    top_k: Annotated[
-        int | None,
-        option("Sampling", "Top-k sampling: sample from the k most probable tokens (default: 0, all).", ge=0),
-    ] = None
-    top_p: Annotated[
-        float | None,
-        option(
-            "Sampling",
-            "Nucleus sampling: sample from the smallest set of tokens with this total probability.",
-            gt=0,
-            le=1,
-        ),
-    ] = None
-    seed: Annotated[int | None, option("Sampling", "Random seed for sampling (default: 0).")] = None
+    n_best: int = option(1, "Search", "Number of translations per line.", ge=1, le=1000)
+    sample: bool = option(False, "Sampling", "Sample from the model's distribution instead of searching.")
+    temperature: float | None = option(
+        None, "Sampling", "Sampling temperature; below 1 sharpens the distribution (default: 1).", ge=0.01, le=100
+    )
+    top_k: int | None = option(
+        None, "Sampling", "Top-k sampling: sample from the k most probable tokens (default: 0, all).", ge=0
+    )
+    top_p: float | None = option(
+        None,
+        "Sampling",
+        "Nucleus sampling: sample from the smallest set of tokens with this total probability.",
+        gt=0,
+        le=1,
+    )
+    seed: int | None = option(None, "Sampling", "Random seed for sampling (default: 0).")
 
     @model_validator(mode="after")
     def _check_sampling(self) -> Self:
@@ -401,26 +392,24 @@ class SamplingOptions(Options):
 class LanguageOptions(Options):
     """Languages to translate between, of a model with several."""
 
-    to: Annotated[str | None, option("Languages", "Target language, of a model with several, such as fr.")] = None
-    from_lang: Annotated[
-        str | None,
-        option(
-            "Languages",
-            "Source language, of a model with several; a pair it was never trained on is warned of.",
-            flag="--from",
-        ),
-    ] = None
+    to: str | None = option(None, "Languages", "Target language, of a model with several, such as fr.")
+    from_lang: str | None = option(
+        None,
+        "Languages",
+        "Source language, of a model with several; a pair it was never trained on is warned of.",
+        flag="--from",
+    )
 
 
 @option_group
 class DeviceOptions(Options):
     """Device to compute on."""
 
-    device: Annotated[Literal["auto", "cpu", "cuda"], option("Speed", "Device: auto, cpu or cuda.")] = "auto"
+    device: Literal["auto", "cpu", "cuda"] = option("auto", "Speed", "Device: auto, cpu or cuda.")
 
 
 @option_group
 class QuietOptions(Options):
     """Amount of progress that a command reports."""
 
-    quiet: Annotated[bool, option("Output", "Nothing on stderr but errors.")] = False
+    quiet: bool = option(False, "Output", "Nothing on stderr but errors.")

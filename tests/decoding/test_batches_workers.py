@@ -25,8 +25,8 @@ from dragoman.errors import ConfigError, DecodeError
 from dragoman.progress import repeated
 from dragoman.translation.streams import windows
 from limits import LONG_S, wait_until
-from searching import search_all, search_result, segments_of, settings_of
 from processes import start_code
+from searching import search_all, search_result, segments_of, settings_of
 
 CPU = torch.device("cpu")
 SOURCES = [[4 + (i * j) % 3 for j in range(1 + i % 7)] for i in range(60)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from dragoman.options import DeviceOptions, Options, option, option_group
 
 
@@ -11,23 +9,21 @@ from dragoman.options import DeviceOptions, Options, option, option_group
 class Machines(DeviceOptions):
     """The machines that translate: one device of this machine, or those of a Ray cluster."""
 
-    ray: Annotated[
-        str | None,
-        option(
-            "Speed",
-            "Ray cluster that translates a folder of shards (text, .gz, .zst, .parquet) into --out: local, auto "
-            "or HOST:PORT.",
-            metavar="ADDRESS",
-        ),
-    ] = None
-    actors: Annotated[
-        int | None, option("Speed", "Models at work on the cluster (default: as many as it has room for).", ge=1)
-    ] = None
+    ray: str | None = option(
+        None,
+        "Speed",
+        "Ray cluster that translates a folder of shards (text, .gz, .zst, .parquet) into --out: local, auto "
+        "or HOST:PORT.",
+        metavar="ADDRESS",
+    )
+    actors: int | None = option(
+        None, "Speed", "Models at work on the cluster (default: as many as it has room for).", ge=1
+    )
 
 
 @option_group
 class FolderOptions(Options):
     """Options of a folder of shards."""
 
-    column: Annotated[str | None, option("Output", "Column of .parquet files to translate.")] = None
-    restart: Annotated[bool, option("Output", "Translate all shards again, finished ones too.")] = False
+    column: str | None = option(None, "Output", "Column of .parquet files to translate.")
+    restart: bool = option(False, "Output", "Translate all shards again, finished ones too.")

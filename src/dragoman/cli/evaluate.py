@@ -27,35 +27,25 @@ if TYPE_CHECKING:
 class TestSet(DeviceOptions):
     """What is scored, by what, and where the scores go."""
 
-    ref: Annotated[
-        tuple[Path, ...],
-        option(
-            "Text",
-            "References, aligned with the source line by line; may be repeated. Gold trees for a parser.",
-        ),
-    ] = ()
-    src: Annotated[Path | None, option("Text", "Source side of the test set; required to evaluate a run.")] = None
-    metric: Annotated[
-        tuple[str, ...],
-        option("Scores", "Metric: bleu, chrf, ter or chrf++; may be repeated (default: bleu, chrf and ter)."),
-    ] = ()
-    old_style: Annotated[
-        bool, option("Scores", "Also report lower-cased, Moses-tokenised BLEU, as older papers do.")
-    ] = False
-    stress: Annotated[
-        bool,
-        option("Scores", "Also evaluate robustness on perturbed sources: capitals, typing errors, long lines, ..."),
-    ] = False
-    segment_scores: Annotated[
-        tuple[Path, Path] | None,
-        option(
-            "Scores",
-            "Compare the two by any metric's scores of their sentences, one number a line, higher is better.",
-            metavar="FILE FILE",
-        ),
-    ] = None
-    out: Annotated[Path | None, option("Output", "Also write the translations to this file.")] = None
-    as_json: Annotated[bool, option("Output", "Print the scores as one JSON object.", flag="--json")] = False
+    ref: tuple[Path, ...] = option(
+        (), "Text", "References, aligned with the source line by line; may be repeated. Gold trees for a parser."
+    )
+    src: Path | None = option(None, "Text", "Source side of the test set; required to evaluate a run.")
+    metric: tuple[str, ...] = option(
+        (), "Scores", "Metric: bleu, chrf, ter or chrf++; may be repeated (default: bleu, chrf and ter)."
+    )
+    old_style: bool = option(False, "Scores", "Also report lower-cased, Moses-tokenised BLEU, as older papers do.")
+    stress: bool = option(
+        False, "Scores", "Also evaluate robustness on perturbed sources: capitals, typing errors, long lines, ..."
+    )
+    segment_scores: tuple[Path, Path] | None = option(
+        None,
+        "Scores",
+        "Compare the two by any metric's scores of their sentences, one number a line, higher is better.",
+        metavar="FILE FILE",
+    )
+    out: Path | None = option(None, "Output", "Also write the translations to this file.")
+    as_json: bool = option(False, "Output", "Print the scores as one JSON object.", flag="--json")
 
 
 @with_options(

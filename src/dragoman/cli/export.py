@@ -12,8 +12,8 @@ from dragoman.cli.completion import among, runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.errors import ConfigError
-from dragoman.toolkits import writers
 from dragoman.options import DeviceOptions, either, option, option_group
+from dragoman.toolkits import writers
 
 if TYPE_CHECKING:
     from dragoman.toolkits.table import Answers
@@ -23,24 +23,17 @@ if TYPE_CHECKING:
 class Comparison(DeviceOptions):
     """Comparison of an export with its run."""
 
-    check: Annotated[
-        Path | None, option("Comparison", "Verify the export: translate this text with both models and compare.")
-    ] = None
-    ref: Annotated[
-        Path | None, option("Comparison", "With --check: references, aligned with the text line by line.")
-    ] = None
-    as_json: Annotated[
-        bool, option("Comparison", "With --check: print the comparison as one JSON object.", flag="--json")
-    ] = False
-    require: Annotated[
-        tuple[str, ...],
-        option(
-            "Comparison", "With --check: fail unless the export reaches this: nats=1e-4, identical=0.99, bleu=0.1, ..."
-        ),
-    ] = ()
-    target: Annotated[
-        str | None, option("Comparison", "With --check: target language, of a model with several, such as fr.")
-    ] = None
+    check: Path | None = option(
+        None, "Comparison", "Verify the export: translate this text with both models and compare."
+    )
+    ref: Path | None = option(None, "Comparison", "With --check: references, aligned with the text line by line.")
+    as_json: bool = option(False, "Comparison", "With --check: print the comparison as one JSON object.", flag="--json")
+    require: tuple[str, ...] = option(
+        (), "Comparison", "With --check: fail unless the export reaches this: nats=1e-4, identical=0.99, bleu=0.1, ..."
+    )
+    target: str | None = option(
+        None, "Comparison", "With --check: target language, of a model with several, such as fr."
+    )
 
 
 @with_options(Comparison, into="asked")

@@ -36,23 +36,17 @@ MOST_NAMED = 20
 class Output(Options):
     """Where the translations go, and in which form."""
 
-    alignments: Annotated[
-        Path | None, option("Output", "Write word alignments to this file, in Pharaoh format (0-0 1-2).")
-    ] = None
-    as_json: Annotated[
-        bool, option("Output", "Print one JSON object per line, with score, confidence and notes.", flag="--json")
-    ] = False
-    out: Annotated[
-        Path | None,
-        option("Output", "Output file (default: stdout); rerun the same command to resume after an interruption."),
-    ] = None
-    column: Annotated[
-        tuple[str, ...],
-        option(
-            "Output", "Column of a .csv, .tsv or (with --ray) .parquet to translate, by its heading; may be repeated."
-        ),
-    ] = ()
-    restart: Annotated[bool, option("Output", "Start --out again instead of resuming it.")] = False
+    alignments: Path | None = option(None, "Output", "Write word alignments to this file, in Pharaoh format (0-0 1-2).")
+    as_json: bool = option(
+        False, "Output", "Print one JSON object per line, with score, confidence and notes.", flag="--json"
+    )
+    out: Path | None = option(
+        None, "Output", "Output file (default: stdout); rerun the same command to resume after an interruption."
+    )
+    column: tuple[str, ...] = option(
+        (), "Output", "Column of a .csv, .tsv or (with --ray) .parquet to translate, by its heading; may be repeated."
+    )
+    restart: bool = option(False, "Output", "Start --out again instead of resuming it.")
 
 
 @with_options(TranslateOptions, without=["alignments"])  # which is a file here

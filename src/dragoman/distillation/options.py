@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Self
 
 from pydantic import field_validator, model_validator
 
@@ -29,9 +29,9 @@ _LAYERS = re.compile(r"(?:(?P<encoder>[1-9]\d*)\+)?(?P<decoder>[1-9]\d*)")
 class FilterOptions(Options):
     """Choice of the translations that are good enough to learn from."""
 
-    drop_worst: Annotated[
-        float, option("Filters", "Share of the translations to drop, those with the lowest scores.", ge=0, lt=1)
-    ] = 0.0
+    drop_worst: float = option(
+        0.0, "Filters", "Share of the translations to drop, those with the lowest scores.", ge=0, lt=1
+    )
 
 
 @option_group
@@ -39,43 +39,32 @@ class DistillOptions(RunOptions, FilterOptions, LanguageOptions, EngineOptions):
     """Settings of the teachers' search, of what is kept of their translations, and of the student."""
 
     engine: str = "auto"
-    ref: Annotated[
-        Path | str | None,
-        option("Data", "References of --src, line by line: for --best-of, --with-references, and to hold out pairs."),
-    ] = None
-    mono: Annotated[
-        tuple[Path | str, ...],
-        option("Data", "More text of the source language, without references; may be repeated."),
-    ] = ()
-    valid_src: Annotated[
-        Path | str | None,
-        option("Data", "Source side of the validation text (default: the teacher's; or 1% of --src with --ref)."),
-    ] = None
-    valid_ref: Annotated[Path | str | None, option("Data", "References of the validation text.")] = None
-    best_of: Annotated[
-        int,
-        option(
-            "Filters",
-            "Of each line's N best translations take the one with the highest chrF to its reference.",
-            ge=1,
-            le=1000,
-        ),
-    ] = 1
-    preset: Annotated[str, option("Student", "The student's size, a preset: student, student-tiny or another.")] = (
-        "student"
+    ref: Path | str | None = option(
+        None, "Data", "References of --src, line by line: for --best-of, --with-references, and to hold out pairs."
     )
-    shrink: Annotated[
-        str | int | None,
-        option(
-            "Student",
-            "Instead of a preset: start with the teacher's own encoder and N of its decoder layers (E+N: and E of its "
-            "encoder layers), and fine-tune.",
-            metavar="N|E+N",
-        ),
-    ] = None
-    with_references: Annotated[bool, option("Student", "Also train on the pairs of --src and --ref as they are.")] = (
-        False
+    mono: tuple[Path | str, ...] = option(
+        (), "Data", "More text of the source language, without references; may be repeated."
     )
+    valid_src: Path | str | None = option(
+        None, "Data", "Source side of the validation text (default: the teacher's; or 1% of --src with --ref)."
+    )
+    valid_ref: Path | str | None = option(None, "Data", "References of the validation text.")
+    best_of: int = option(
+        1,
+        "Filters",
+        "Of each line's N best translations take the one with the highest chrF to its reference.",
+        ge=1,
+        le=1000,
+    )
+    preset: str = option("student", "Student", "The student's size, a preset: student, student-tiny or another.")
+    shrink: str | int | None = option(
+        None,
+        "Student",
+        "Instead of a preset: start with the teacher's own encoder and N of its decoder layers (E+N: and E of its "
+        "encoder layers), and fine-tune.",
+        metavar="N|E+N",
+    )
+    with_references: bool = option(False, "Student", "Also train on the pairs of --src and --ref as they are.")
 
     _mono = field_validator("mono", mode="before")(one_or_several)
 
@@ -120,23 +109,20 @@ class AugmentOptions(QuietOptions, FilterOptions, LanguageOptions, SamplingOptio
     """Settings of synthetic text: how models translate, what is kept, and how it is mixed with other text."""
 
     engine: str = "auto"
-    held_out: Annotated[
-        tuple[Path | str, ...],
-        option("Data", "Text whose lines are not taken, such as a validation or test set; may be repeated."),
-    ] = ()
-    max_ratio: Annotated[
-        float, option("Filters", "Drop pairs where one side has more than N times the subwords of the other.", gt=1)
-    ] = 3.0
-    any_language: Annotated[
-        bool, option("Filters", "Keep lines that seem to be in another language, by script and telling words.")
-    ] = False
-    tag: Annotated[str, option("Training", "Tag before each back-translated source; '' for none.")] = BACK_TRANSLATED
-    forward_tag: Annotated[
-        str, option("Training", "Tag before each source that was translated forward (default: none).")
-    ] = ""
-    weight: Annotated[
-        float, option("Training", "How often each made pair is drawn in an epoch (its weight in data.train).", gt=0)
-    ] = 1.0
+    held_out: tuple[Path | str, ...] = option(
+        (), "Data", "Text whose lines are not taken, such as a validation or test set; may be repeated."
+    )
+    max_ratio: float = option(
+        3.0, "Filters", "Drop pairs where one side has more than N times the subwords of the other.", gt=1
+    )
+    any_language: bool = option(
+        False, "Filters", "Keep lines that seem to be in another language, by script and telling words."
+    )
+    tag: str = option(BACK_TRANSLATED, "Training", "Tag before each back-translated source; '' for none.")
+    forward_tag: str = option("", "Training", "Tag before each source that was translated forward (default: none).")
+    weight: float = option(
+        1.0, "Training", "How often each made pair is drawn in an epoch (its weight in data.train).", gt=0
+    )
 
     _held_out = field_validator("held_out", mode="before")(one_or_several)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from dragoman.options import QuietOptions, option, option_group
 from dragoman.training.options import OverrideOptions, TableOptions
@@ -16,14 +16,12 @@ if TYPE_CHECKING:
 class ExaminedText(TableOptions):
     """The two files of the training, validation and test text, and the columns to read of a table."""
 
-    src: Annotated[Path | None, option("Text", "Source side of the training text (also .gz, .zst).")] = None
-    tgt: Annotated[
-        Path | None, option("Text", "Target side of the training text, aligned with --src line by line.")
-    ] = None
-    valid_src: Annotated[Path | None, option("Text", "Source side of the validation set.")] = None
-    valid_tgt: Annotated[Path | None, option("Text", "Target side of the validation set.")] = None
-    test_src: Annotated[Path | None, option("Text", "Source side of the test set.")] = None
-    test_ref: Annotated[Path | None, option("Text", "References of the test set.")] = None
+    src: Path | None = option(None, "Text", "Source side of the training text (also .gz, .zst).")
+    tgt: Path | None = option(None, "Text", "Target side of the training text, aligned with --src line by line.")
+    valid_src: Path | None = option(None, "Text", "Source side of the validation set.")
+    valid_tgt: Path | None = option(None, "Text", "Target side of the validation set.")
+    test_src: Path | None = option(None, "Text", "Source side of the test set.")
+    test_ref: Path | None = option(None, "Text", "References of the test set.")
 
     @property
     def sets(self) -> dict[str, tuple[TextFiles, ...]]:
@@ -49,7 +47,6 @@ class ExaminedText(TableOptions):
 class ExaminedSettings(OverrideOptions, QuietOptions):
     """The settings and the memory with which the text would be trained on."""
 
-    memory: Annotated[
-        float | None,
-        option("Settings", "Memory available for training, in GiB (default: all of the GPU or machine).", ge=0.01),
-    ] = None
+    memory: float | None = option(
+        None, "Settings", "Memory available for training, in GiB (default: all of the GPU or machine).", ge=0.01
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Self
 
 from pydantic import field_validator, model_validator
 
@@ -17,42 +17,36 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 class ServeOptions(FastOptions):
     """All options of a server; those of searching hold for requests that do not set them."""
 
-    host: Annotated[str, option("Network", "Address to listen on.")] = "127.0.0.1"
-    port: Annotated[int, option("Network", "Port to listen on; 0 takes any that is free.", ge=0, le=65535)] = 5000
-    allow_host: Annotated[
-        tuple[str, ...],
-        option("Network", "Host name under which clients reach the server, beside its address; may be repeated."),
-    ] = ()
-    cors_origin: Annotated[
-        tuple[str, ...], option("Network", "Origin whose pages may call the API, as https://a.org; may be repeated.")
-    ] = ()
-    keys: Annotated[Path | None, option("Access", "File of API keys; requests without a key are refused.")] = None
-    open: Annotated[bool, option("Access", "Serve the network without API keys.")] = False
-    glossaries: Annotated[
-        Path | None, option("Access", "Folder for glossaries that clients store (default: they cannot).")
-    ] = None
-    documents: Annotated[
-        Path | None,
-        option("Access", "Folder for uploaded documents, each kept for an hour (default: a temporary one)."),
-    ] = None
-    batches: Annotated[
-        int | None,
-        option(
-            "Speed",
-            "Number of batches decoded at a time, one CPU core each; 1: one on all cores (default: one for each core).",
-            ge=1,
-            le=256,
-        ),
-    ] = None
-    max_wait: Annotated[
-        float, option("Limits", "Seconds that a request may have to wait; beyond that it is answered 429.", gt=0)
-    ] = 5.0
-    max_chars: Annotated[int, option("Limits", "Characters in one request.", ge=1)] = 50_000
-    max_texts: Annotated[int, option("Limits", "Texts in one request.", ge=1)] = 500
-    max_body: Annotated[int, option("Limits", "Bytes of a request's body.", ge=1)] = 1_000_000
-    max_document: Annotated[int, option("Limits", "Bytes of an uploaded document.", ge=1)] = 20_000_000
-    max_beam: Annotated[int, option("Limits", "Beam size and number of translations per line.", ge=1)] = 16
-    grace: Annotated[float, option("Limits", "Seconds in which requests may finish at shutdown.", ge=0)] = 30.0
+    host: str = option("127.0.0.1", "Network", "Address to listen on.")
+    port: int = option(5000, "Network", "Port to listen on; 0 takes any that is free.", ge=0, le=65535)
+    allow_host: tuple[str, ...] = option(
+        (), "Network", "Host name under which clients reach the server, beside its address; may be repeated."
+    )
+    cors_origin: tuple[str, ...] = option(
+        (), "Network", "Origin whose pages may call the API, as https://a.org; may be repeated."
+    )
+    keys: Path | None = option(None, "Access", "File of API keys; requests without a key are refused.")
+    open: bool = option(False, "Access", "Serve the network without API keys.")
+    glossaries: Path | None = option(None, "Access", "Folder for glossaries that clients store (default: they cannot).")
+    documents: Path | None = option(
+        None, "Access", "Folder for uploaded documents, each kept for an hour (default: a temporary one)."
+    )
+    batches: int | None = option(
+        None,
+        "Speed",
+        "Number of batches decoded at a time, one CPU core each; 1: one on all cores (default: one for each core).",
+        ge=1,
+        le=256,
+    )
+    max_wait: float = option(
+        5.0, "Limits", "Seconds that a request may have to wait; beyond that it is answered 429.", gt=0
+    )
+    max_chars: int = option(50_000, "Limits", "Characters in one request.", ge=1)
+    max_texts: int = option(500, "Limits", "Texts in one request.", ge=1)
+    max_body: int = option(1_000_000, "Limits", "Bytes of a request's body.", ge=1)
+    max_document: int = option(20_000_000, "Limits", "Bytes of an uploaded document.", ge=1)
+    max_beam: int = option(16, "Limits", "Beam size and number of translations per line.", ge=1)
+    grace: float = option(30.0, "Limits", "Seconds in which requests may finish at shutdown.", ge=0)
 
     @field_validator("cors_origin")
     @classmethod

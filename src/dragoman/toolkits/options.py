@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Self
 
 from pydantic import field_validator, model_validator
 
@@ -19,8 +19,8 @@ def words() -> tuple[str, ...]:
 class EngineOptions(SearchOptions):
     """Settings of a search, and the engine that searches."""
 
-    engine: Annotated[str, option("Speed", f"Decoding engine: {either(words())}.")] = toolkits.OURS.engine
-    precision: Annotated[Precision, option("Speed", f"Precision: {either(PRECISIONS)}.")] = "fp32"
+    engine: str = option(toolkits.OURS.engine, "Speed", f"Decoding engine: {either(words())}.")
+    precision: Precision = option("fp32", "Speed", f"Precision: {either(PRECISIONS)}.")
 
     @field_validator("engine")
     @classmethod
@@ -34,14 +34,12 @@ class EngineOptions(SearchOptions):
 class FastOptions(EngineOptions):
     """The same, and the choice of what is fastest on this machine."""
 
-    fast: Annotated[
-        bool,
-        option(
-            "Speed",
-            "Use the fastest engine, precision and stopping rule of this machine, the run's shortlist, and the beam "
-            "that its distillation chose; some translations differ.",
-        ),
-    ] = False
+    fast: bool = option(
+        False,
+        "Speed",
+        "Use the fastest engine, precision and stopping rule of this machine, the run's shortlist, and the beam "
+        "that its distillation chose; some translations differ.",
+    )
 
     @model_validator(mode="after")
     def _check_fast(self) -> Self:

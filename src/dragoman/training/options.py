@@ -7,7 +7,7 @@ The command line and the Python function are made from ``TrainOptions``, as thos
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Self
 
 from pydantic import field_validator, model_validator
 
@@ -19,10 +19,9 @@ from dragoman.options import Options, QuietOptions, list_of_settings, must, one_
 class TableOptions(Options):
     """Columns of a table that hold the text."""
 
-    columns: Annotated[
-        str | None,
-        option("Data", "Of a table or a .tmx: source and target, as en,de (headings, languages) or 1,3 (numbers)."),
-    ] = None
+    columns: str | None = option(
+        None, "Data", "Of a table or a .tmx: source and target, as en,de (headings, languages) or 1,3 (numbers)."
+    )
 
     @field_validator("columns")
     @classmethod
@@ -44,12 +43,9 @@ class TableOptions(Options):
 class OverrideOptions(Options):
     """Settings that override the configuration."""
 
-    overrides: Annotated[
-        tuple[str, ...],
-        option(
-            "Settings", "Override a setting, as train.max_steps=2000; may be repeated.", flag="--set", metavar="A.B=C"
-        ),
-    ] = ()
+    overrides: tuple[str, ...] = option(
+        (), "Settings", "Override a setting, as train.max_steps=2000; may be repeated.", flag="--set", metavar="A.B=C"
+    )
 
     _overrides = field_validator("overrides", mode="before")(list_of_settings)
 
@@ -58,42 +54,39 @@ class OverrideOptions(Options):
 class RunOptions(OverrideOptions, QuietOptions):
     """Length of a training, and settings that override the configuration."""
 
-    minutes: Annotated[
-        float | None,
-        option(
-            "Settings", "Train for so many minutes; sizes that are not set are chosen to fit (train.max_minutes).", gt=0
-        ),
-    ] = None
+    minutes: float | None = option(
+        None,
+        "Settings",
+        "Train for so many minutes; sizes that are not set are chosen to fit (train.max_minutes).",
+        gt=0,
+    )
 
 
 @option_group
 class TrainOptions(RunOptions, TableOptions):
     """Text to train on, run to start from, and settings that override the configuration."""
 
-    src: Annotated[
-        Path | str | None, option("Data", "Source side of the training text, one sentence a line (also .gz, .zst).")
-    ] = None
-    tgt: Annotated[Path | str | None, option("Data", "Target side of the training text, line by line.")] = None
-    valid_src: Annotated[
-        Path | str | None,
-        option("Data", "Source side of the validation text (default: 1% of the training text is held out)."),
-    ] = None
-    valid_tgt: Annotated[Path | str | None, option("Data", "Target side of the validation text.")] = None
-    valid: Annotated[
-        tuple[Path | str, ...],
-        option("Data", "Validation text in any form that TEXT may have; repeat it to name two files."),
-    ] = ()
-    from_run: Annotated[
-        Path | str | None,
-        option("Fine-tuning", "Fine-tune from this run (or bundle), with its sizes and subwords.", flag="--from"),
-    ] = None
-    new_subwords: Annotated[
-        bool, option("Fine-tuning", "With --from: learn subwords from the new text; embeddings are composed.")
-    ] = False
-    resume: Annotated[bool, option("Resuming", "Resume the run in --out.")] = False
-    accept_changed_text: Annotated[
-        bool, option("Resuming", "With --resume: use the prepared data although the text files have changed.")
-    ] = False
+    src: Path | str | None = option(
+        None, "Data", "Source side of the training text, one sentence a line (also .gz, .zst)."
+    )
+    tgt: Path | str | None = option(None, "Data", "Target side of the training text, line by line.")
+    valid_src: Path | str | None = option(
+        None, "Data", "Source side of the validation text (default: 1% of the training text is held out)."
+    )
+    valid_tgt: Path | str | None = option(None, "Data", "Target side of the validation text.")
+    valid: tuple[Path | str, ...] = option(
+        (), "Data", "Validation text in any form that TEXT may have; repeat it to name two files."
+    )
+    from_run: Path | str | None = option(
+        None, "Fine-tuning", "Fine-tune from this run (or bundle), with its sizes and subwords.", flag="--from"
+    )
+    new_subwords: bool = option(
+        False, "Fine-tuning", "With --from: learn subwords from the new text; embeddings are composed."
+    )
+    resume: bool = option(False, "Resuming", "Resume the run in --out.")
+    accept_changed_text: bool = option(
+        False, "Resuming", "With --resume: use the prepared data although the text files have changed."
+    )
 
     _valid = field_validator("valid", mode="before")(one_or_several)
 

@@ -26,60 +26,44 @@ class TranslateOptions(LanguageOptions, SamplingOptions, FastOptions):
         name: f"pass it as events=Events({name}=...)" for name in Events.__dataclass_fields__
     }
 
-    allow_unk: Annotated[
-        bool, option("Search", "Allow the unknown subword in translations, as Marian's --allow-unk; its text is ⁇.")
-    ] = False
-    sentence_split: Annotated[
-        bool,
-        option("Output", "Split lines into sentences, which are translated one by one and joined again."),
-    ] = True
-    alignments: Annotated[bool, option("Output", "Return word alignments, read off attention weights.")] = False
-    prefix: Annotated[
-        str | tuple[str, ...],
-        option("Words", "Target prefix: every translation starts with it."),
-    ] = ""
-    include: Annotated[
-        tuple[str, ...], option("Words", "Positive constraint: word or phrase that every translation must contain.")
-    ] = ()
-    exclude: Annotated[
-        tuple[str, ...], option("Words", "Negative constraint: word or phrase that no translation may contain.")
-    ] = ()
-    glossary: Annotated[
-        Any,
-        WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "null"}]}),
-        option("Words", "Glossary file: lines of 'source TAB target', or a source term alone to copy it."),
-    ] = None
-    no_repeat_ngram: Annotated[
-        int, option("Words", "Forbid repeated n-grams of this many subwords; 0 allows them.", ge=0)
-    ] = 0
-    guard: Annotated[
-        bool,
-        option(
-            "Checks",
-            "Detect and re-decode degenerate translations (loops, copies, empty, far too long, a part left out).",
-        ),
-    ] = True
-    protect: Annotated[
-        bool,
-        option(
-            "Checks", "Carry over numbers, addresses, placeholders, markup and emoji unchanged; name what is missing."
-        ),
-    ] = True
-    workers: Annotated[
-        int | None,
-        option("Speed", "Number of batches decoded in parallel, one CPU core each (default: one for each core).", ge=1),
-    ] = None
-    shortlist: Annotated[
-        bool,
-        option(
-            "Speed",
-            "Restrict each sentence to its lexical shortlist of target subwords, if the run has one; some translations "
-            "differ.",
-        ),
-    ] = False
-    deterministic: Annotated[
-        bool, option("Speed", "Decode one sentence at a time, so that results are bit-identical in any batch.")
-    ] = False
+    allow_unk: bool = option(
+        False, "Search", "Allow the unknown subword in translations, as Marian's --allow-unk; its text is ⁇."
+    )
+    sentence_split: bool = option(
+        True, "Output", "Split lines into sentences, which are translated one by one and joined again."
+    )
+    alignments: bool = option(False, "Output", "Return word alignments, read off attention weights.")
+    prefix: str | tuple[str, ...] = option("", "Words", "Target prefix: every translation starts with it.")
+    include: tuple[str, ...] = option(
+        (), "Words", "Positive constraint: word or phrase that every translation must contain."
+    )
+    exclude: tuple[str, ...] = option(
+        (), "Words", "Negative constraint: word or phrase that no translation may contain."
+    )
+    glossary: Annotated[Any, WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "null"}]})] = option(
+        None, "Words", "Glossary file: lines of 'source TAB target', or a source term alone to copy it."
+    )
+    no_repeat_ngram: int = option(0, "Words", "Forbid repeated n-grams of this many subwords; 0 allows them.", ge=0)
+    guard: bool = option(
+        True,
+        "Checks",
+        "Detect and re-decode degenerate translations (loops, copies, empty, far too long, a part left out).",
+    )
+    protect: bool = option(
+        True, "Checks", "Carry over numbers, addresses, placeholders, markup and emoji unchanged; name what is missing."
+    )
+    workers: int | None = option(
+        None, "Speed", "Number of batches decoded in parallel, one CPU core each (default: one for each core).", ge=1
+    )
+    shortlist: bool = option(
+        False,
+        "Speed",
+        "Restrict each sentence to its lexical shortlist of target subwords, if the run has one; some translations "
+        "differ.",
+    )
+    deterministic: bool = option(
+        False, "Speed", "Decode one sentence at a time, so that results are bit-identical in any batch."
+    )
 
     @field_validator("include", "exclude", mode="before")
     @classmethod

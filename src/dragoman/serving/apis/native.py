@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from dragoman.errors import ConfigError
-from dragoman.options import default_of
+from dragoman.options import declaration_of
 from dragoman.serving.apis.api import Api
 from dragoman.serving.http import Texts, check_key, state_of
 from dragoman.serving.pairs import Pair, name_of
@@ -39,11 +39,13 @@ class _Asked(BaseModel):
 
 
 def _declared() -> dict[str, Any]:
+    """Return the declared options that a request may give, for pydantic."""
     hints = get_type_hints(TranslateOptions, include_extras=True)
-    hints["glossary"] = Annotated[
-        dict[str, str | None] | None, Field(description="Glossary: source terms and their target terms; null copies.")
-    ]
-    return {each.name: (hints[each.name], default_of(each)) for each in request_options()}
+    fields: dict[str, Any] = {
+        option.name: (hints[option.name], declaration_of(TranslateOptions, option.name)) for option in request_options()
+    }
+    about = Field(None, description="Glossary: source terms and their target terms; null copies.")
+    return {**fields, "glossary": (dict[str, str | None] | None, about)}
 
 
 TranslateRequest: Any = create_model("TranslateRequest", __base__=_Asked, **_declared())
