@@ -168,6 +168,7 @@ def test_texts_are_cut_as_sentencepiece_cuts_them(
     assert back == tokenizer.decode([*found, *rows])
 
 
+NORMALIZERS = ("identity", "nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf")
 SWITCHES = [{}, dict(remove_extra_whitespaces=False), dict(add_dummy_prefix=False)]
 
 
