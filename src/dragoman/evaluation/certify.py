@@ -253,7 +253,7 @@ def compare_export(
     beside = folder.with_suffix(f".{CERTIFICATE}") if folder.is_file() else folder / CERTIFICATE
     write_text(beside, result.to_json() + "\n")
     if export.toolkit.card is not None and CARD not in facts["files"]:
-        write_text(folder / CARD, export.toolkit.card(translator.bundle, facts["quantization"], result.markdown()))
+        write_text(folder / CARD, export.toolkit.card()(translator.bundle, facts["quantization"], result.markdown()))
     return result
 
 
@@ -296,7 +296,7 @@ def _facts_of(export: Path) -> dict[str, Any]:
         return check_sealed(export, "conversion")
     for toolkit in TOOLKITS:
         if toolkit.one_file_facts is not None and toolkit.writer is not None and export.suffix == toolkit.writer().FILE:
-            return toolkit.one_file_facts(export)
+            return toolkit.one_file_facts()(export)
     raise ConfigError(f"{export}: no export to {' or '.join(compared_formats())}, the formats that can be compared")
 
 

@@ -58,7 +58,7 @@ def import_model(
     folder, name = Path(source), str(source)
     if not folder.exists():
         download = next(toolkit.download for toolkit in TOOLKITS if toolkit.download is not None)
-        folder, name = download(name, revision)
+        folder, name = download()(name, revision)
     elif revision is not None:
         raise ConfigError(
             f"revision = {revision!r} is for a model that is downloaded, and {source} is a file or folder: leave it out"

@@ -117,15 +117,15 @@ class Toolkit:
     """What the reader reads, in words for the user, such as ``a folder of CTranslate2 (model.bin)``."""
     recognises: Callable[[Path, Collection[str]], bool] = recognises_nothing
     """True if the reader reads a folder with these file names, or a zip file with these members."""
-    download: Callable[[str, str | None], tuple[Path, str]] | None = None
+    download: Callable[[], Callable[[str, str | None], tuple[Path, str]]] | None = None
     """Downloads a model by name and revision; returns its folder, and its name with the commit."""
     comparer: Callable[[], Comparer] | None = None
     engine: str = ""
     """What ``--engine`` calls its search; "" if users cannot choose it."""
     engine_class: Callable[[], type[Engine]] | None = None
-    one_file_facts: Callable[[Path], dict[str, Any]] | None = None
+    one_file_facts: Callable[[], Callable[[Path], dict[str, Any]]] | None = None
     """Reads what an export that is one file says of itself, as the manifest of a folder would."""
-    card: Callable[[Bundle, str, str], str] | None = None
+    card: Callable[[], Callable[[Bundle, str, str], str]] | None = None
     """Makes the model card of an export from the bundle, the quantization and its certificate in Markdown."""
 
 

@@ -1,0 +1,98 @@
+"""Everyday English (CONTRIBUTING.md): what is left of docstrings and names that say nothing may only become less."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SRC = ROOT / "src/dragoman"
+
+OPENERS = re.compile(r"(What|Whether|Which|Where|How|Who|Of|By which|That|As)\b")
+EMPTY = {"found", "one", "each", "said", "asked", "told", "given", "kept", "ours", "rest"}
+MEANINGLESS = {"res", "tmp", "val", "obj", "item", "thing", "stuff", "foo", "data2", "result2"}
+STAYS = 3
+"""Lines that a name may live without saying what it is."""
+LONG = 30
+"""Words of a sentence in the documentation."""
+
+DOCSTRINGS_LEFT = 144
+NAMES_LEFT = 159
+MEANINGLESS_LEFT = 30
+LONG_SENTENCES_LEFT = 70
+LEAST_COMMENTS = 300
+"""Whole-line comments: there are to be more, not fewer."""
+
+
+def trees() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(SRC.rglob("*.py")):
+        yield path.relative_to(SRC).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield line and text of the docstrings of functions and classes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.lineno, ast.get_docstring(node) or ""
+
+
+def names_that_stay(tree: ast.Module, names: set[str]) -> Iterator[tuple[int, str]]:
+    """Yield line and name of each of ``names`` that is used more than ``STAYS`` lines below where it is bound."""
+    for scope in ast.walk(tree):
+        if not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        bound: dict[str, int] = {}
+        last: dict[str, int] = {}
+        for node in ast.walk(scope):
+            if isinstance(node, ast.arg) and node.arg in names:
+                bound.setdefault(node.arg, node.lineno)
+            if isinstance(node, ast.Name) and node.id in names:
+                if isinstance(node.ctx, ast.Store):
+                    bound.setdefault(node.id, node.lineno)
+                last[node.id] = max(last.get(node.id, 0), node.lineno)
+        yield from ((line, name) for name, line in bound.items() if last.get(name, line) - line > STAYS)
+
+
+def long_sentences(text: str) -> list[str]:
+    """Return the sentences of a Markdown page that have more than ``LONG`` words; code and tables are left out."""
+    prose = re.sub(r"```.*?```|<!--.*?-->|^\|.*$", "", text, flags=re.DOTALL | re.MULTILINE)
+    sentences = re.split(r"(?<=[.!?:;])\s+|\n\s*\n", prose)
+    return [
+        " ".join(words.split()) for words in sentences if len(words.split()) > LONG and re.search("[a-z]{3}", words)
+    ]
+
+
+def test_docstrings_that_open_with_a_question_or_a_bare_genitive_become_fewer() -> None:
+    openings = [
+        f"{name}:{line} {text.splitlines()[0]}"
+        for name, tree in trees() for line, text in docstrings(tree) if OPENERS.match(text)
+    ]  # fmt: skip
+    assert len(openings) <= DOCSTRINGS_LEFT, "\n".join(openings)
+
+
+def test_names_that_say_nothing_become_fewer() -> None:
+    for names, left in ((EMPTY, NAMES_LEFT), (MEANINGLESS, MEANINGLESS_LEFT)):
+        places = [f"{name}:{line} {word}" for name, tree in trees() for line, word in names_that_stay(tree, names)]
+        assert len(places) <= left, "\n".join(places)
+
+
+def test_sentences_of_the_documentation_become_shorter() -> None:
+    pages = [path for path in (*ROOT.glob("docs/**/*.md"), *ROOT.glob("*.md")) if is_english_prose(path)]
+    places = [
+        f"{path.relative_to(ROOT)}: {sentence[:100]}"
+        for path in sorted(pages) for sentence in long_sentences(path.read_text(encoding="utf-8"))
+    ]  # fmt: skip
+    assert len(places) <= LONG_SENTENCES_LEFT, "\n".join(places)
+
+
+def is_english_prose(path: Path) -> bool:
+    parts = path.relative_to(ROOT).parts
+    return not {"zh", "_build", "log.md", "CHANGELOG.md"} & set(parts) and not path.name.endswith("zh-CN.md")
+
+
+def test_blocks_have_comments() -> None:
+    lines = [line for path in SRC.rglob("*.py") for line in path.read_text(encoding="utf-8").splitlines()]
+    comments = [line for line in lines if re.match(r"\s*# (?!(fmt|type|noqa|---))", line)]
+    assert len(comments) >= LEAST_COMMENTS
