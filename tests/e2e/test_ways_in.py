@@ -123,7 +123,7 @@ def test_a_pair_with_a_line_break_is_dropped_and_counted(folder: Path, capsys: p
         (None, {"src": "train.en"}, ConfigError, "give both sides of the training text: --src and --tgt"),
         ("pairs.tmx", {"src": "train.en", "tgt": "train.de"}, ConfigError, "pairs.tmx: name the text once"),
         (["train.en", "train.de"], {"columns": "en,de"}, ConfigError, "--columns belongs to a table"),
-        ("pairs.tmx", {"columns": "en"}, ConfigError, "--columns 'en': give two, source and target, as en,de"),
+        ("pairs.tmx", {"columns": "en"}, ConfigError, "columns must be two names or numbers, as en,de, got 'en'"),
         ("pairs.tmx", {"columns": "en,fr"}, DataError, "no unit has both en and fr"),
         ("pairs.csv.gz", {"columns": "en,fr"}, DataError, "no column has the heading 'fr'"),
         ("ragged.tsv", {}, DataError, "ragged.tsv:2: 1 cell, but the first row has 2"),
