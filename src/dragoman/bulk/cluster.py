@@ -34,6 +34,9 @@ TRIES = 3
 REACH_S = 5.0
 """Time that the first machine of a cluster may take to answer, in seconds."""
 
+ANSWER_S = 30.0
+"""Time that the counter of progress may take to answer, in seconds; a busy machine needs some."""
+
 STORE_BYTES = 2**28
 """Size of Ray's object store on this machine in bytes; only names and counts go through it."""
 
@@ -209,10 +212,13 @@ class Cluster:
         """
         counter = self._ray.remote(num_cpus=0, max_restarts=-1)(ProgressCounter).remote()
 
+        progress = Progress(0, 0)
+
         def read_progress() -> Progress:
-            with contextlib.suppress(self._ray.exceptions.RayError):
-                return self._ray.get(counter.progress.remote(), timeout=REACH_S)
-            return Progress(0, 0)
+            nonlocal progress
+            with contextlib.suppress(self._ray.exceptions.RayError):  # then the last known progress is shown
+                progress = self._ray.get(counter.progress.remote(), timeout=ANSWER_S)
+            return progress
 
         try:
             yield self._translated(job, shards, counter), read_progress
