@@ -114,6 +114,15 @@ class Options:
             raise ConfigError(f"options must be {cls.__name__}(...), got {options!r}: or give the options by name")
         return cls(**changes) if options is None else dataclasses.replace(options, **changes)
 
+    @classmethod
+    def taken_from(cls, changes: dict[str, Any]) -> Self:
+        """Take the options of this group out of ``changes``, and return them.
+
+        Raises:
+            ConfigError: A value is impossible.
+        """
+        return cls(**{name: changes.pop(name) for name in cls.names() if name in changes})
+
     def of_group(self, group: type[Options]) -> dict[str, Any]:
         """Return the values of the options that ``group`` has, by name."""
         return {name: getattr(self, name) for name in group.names()}

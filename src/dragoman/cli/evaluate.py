@@ -13,7 +13,8 @@ from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.errors import ConfigError
-from dragoman.options import DeviceOptions, option, option_group
+from dragoman.evaluation.options import ScoreOptions
+from dragoman.options import option, option_group
 from dragoman.progress import say
 from dragoman.translation.options import TranslateOptions
 
@@ -24,17 +25,13 @@ if TYPE_CHECKING:
 
 
 @option_group
-class TestSet(DeviceOptions):
+class TestSet(ScoreOptions):
     """What is scored, by what, and where the scores go."""
 
     ref: tuple[Path, ...] = option(
         (), "Text", "References, aligned with the source line by line; may be repeated. Gold trees for a parser."
     )
     src: Path | None = option(None, "Text", "Source side of the test set; required to evaluate a run.")
-    metric: tuple[str, ...] = option(
-        (), "Scores", "Metric: bleu, chrf, ter or chrf++; may be repeated (default: bleu, chrf and ter)."
-    )
-    old_style: bool = option(False, "Scores", "Also report lower-cased, Moses-tokenised BLEU, as older papers do.")
     stress: bool = option(
         False, "Scores", "Also evaluate robustness on perturbed sources: capitals, typing errors, long lines, ..."
     )
@@ -96,11 +93,11 @@ def _evaluate(systems: Sequence[Path], options: TranslateOptions, test: TestSet)
 
     how: dict[str, Any] = dict(src=test.src, options=options, device=test.device)
     if test.stress:
-        if len(systems) == 2 or test.old_style or test.metric or test.src is None or len(test.ref) > 1:
+        if len(systems) == 2 or test.old_style or test.metrics or test.src is None or len(test.ref) > 1:
             raise ConfigError("--stress takes one run, with --src and one --ref, and no --metric and --old-style")
         _print_stress(api.stress(systems[0], ref=test.ref[0], **how), test.as_json)
         return
-    how |= dict(ref=test.ref, metrics=test.metric, old_style=test.old_style)
+    how |= dict(ref=test.ref, metrics=test.metrics, old_style=test.old_style)
     if len(systems) == 2:
         compared = api.compare(*systems, **how)
         _print_compared(compared, [str(system) for system in systems], test.as_json)

@@ -21,12 +21,13 @@ from dragoman.data.corpus import open_corpus, read_lines, read_lines_leniently, 
 from dragoman.errors import ConfigError, DataError
 from dragoman.evaluation.bracket_f1 import PAPER_F1, bracket_scores
 from dragoman.evaluation.metrics import Metric, Score, scores, select_metrics
+from dragoman.evaluation.options import ScoreOptions
 from dragoman.evaluation.significance import N_SAMPLES, SEED, Comparison, compare_segments
 from dragoman.evaluation.significance import compare as compare_texts
 from dragoman.evaluation.stress import SEED as STRESS_SEED
 from dragoman.evaluation.stress import Stressed, measure, variants
 from dragoman.languages.codes import language_of, primary
-from dragoman.options import takes
+from dragoman.options import DeviceOptions, QuietOptions, takes
 from dragoman.pages.render import render
 from dragoman.parsing.trees import read_trees, right_branching, tree_of
 from dragoman.progress import Ticker
@@ -98,17 +99,13 @@ class _Test:
         return None if self.plan is None else self.plan.tgt_lang
 
 
-@takes(TranslateOptions)
+@takes(ScoreOptions, QuietOptions, TranslateOptions)
 def evaluate(
     run: System,
     *,
     ref: Reference,
     src: Path | str | None = None,
     options: TranslateOptions | None = None,
-    metrics: Sequence[str] = (),
-    old_style: bool = False,
-    device: str = "auto",
-    quiet: bool = False,
     **changes: Any,
 ) -> Evaluation:
     """Translate a test set and score it, or score translations.
@@ -118,11 +115,9 @@ def evaluate(
         ref: References, line by line, or several such files; for a parser a file of gold trees, of which the words
             alone are shown to it.
         src: The source side, line by line the same; a file of translations needs none.
-        options: How to translate; ``changes`` are options by name, such as ``beam_size=5``.
-        metrics: Keys of ``dragoman.evaluation.metrics.METRICS``, such as ``["bleu", "chrf++"]``; none: BLEU, chrF and
-            TER.
-        old_style: Also ``old-style-bleu``, the BLEU of older papers (needs ``dragoman[moses]``).
-        quiet: No progress on stderr.
+        options: How to translate. ``changes`` are options by name, such as ``beam_size=5``; also ``metrics``, keys of
+            ``dragoman.evaluation.metrics.METRICS`` such as ``["bleu", "chrf++"]`` (none: BLEU, chrF and TER),
+            ``old_style``, the BLEU of older papers (needs ``dragoman[moses]``), ``device`` and ``quiet``.
 
     Returns:
         ``scores``: name, value in per cent, signature and 95% bootstrap interval of each; the ``translations``; and
@@ -132,19 +127,20 @@ def evaluate(
         ConfigError: There is nothing to translate, or an extra is missing.
         DataError: The files cannot be used, or their counts differ.
     """
-    by = check_metrics(metrics, old_style)
+    how, ticker = _scoring(changes)
+    by = check_metrics(how)
     refs = _references(ref)
     options = TranslateOptions.of(options, changes)
     if not _is_file(run):
-        run = run if isinstance(run, Translator) else Translator.load(run, device)
+        run = run if isinstance(run, Translator) else Translator.load(run, how.device)
         if run.is_parser:
-            if src is not None or metrics or old_style or len(refs) > 1:
+            if src is not None or how.metrics or how.old_style or len(refs) > 1:
                 raise ConfigError(
                     "a parser takes its sentences from the gold trees: give one --ref, and no --src and --metric"
                 )
-            return _evaluate_parser(run, refs[0], options, Ticker(quiet))
-    test = _read_test(run, src, refs, options, device)
-    translations, seconds = _translated(test, Ticker(quiet))
+            return _evaluate_parser(run, refs[0], options, ticker)
+    test = _read_test(run, src, refs, options, how.device)
+    translations, seconds = _translated(test, ticker)
     lang = test.tgt_lang or language_of(Path(refs[0]))
     return Evaluation(scores(_texts(translations), test.references, lang, by), translations, seconds)
 
@@ -168,7 +164,7 @@ def _evaluate_parser(parser: Translator, ref: Path | str, options: TranslateOpti
     return Evaluation([*scores, baseline._replace(name="right-branching bracket F1"), paper], found, seconds)
 
 
-@takes(TranslateOptions)
+@takes(ScoreOptions, QuietOptions, TranslateOptions)
 def compare(
     a: System,
     b: System,
@@ -176,11 +172,7 @@ def compare(
     ref: Reference,
     src: Path | str | None = None,
     options: TranslateOptions | None = None,
-    metrics: Sequence[str] = (),
-    old_style: bool = False,
     n_samples: int = N_SAMPLES,
-    device: str = "auto",
-    quiet: bool = False,
     **changes: Any,
 ) -> Compared:
     """Evaluate two systems on one test set and say whether their difference is more than luck.
@@ -197,14 +189,14 @@ def compare(
         ConfigError: As ``evaluate``; or the systems translate into different languages.
         DataError: As ``evaluate``; or a file is a pipe, which cannot be read for each of the two.
     """
-    by = check_metrics(metrics, old_style)
+    how, ticker = _scoring(changes)
+    by = check_metrics(how)
     refs = _references(ref)
     for path in (src, *refs):
         if path is not None:
             refuse_a_pipe(path)
-    ticker = Ticker(quiet)
     options = TranslateOptions.of(options, changes)
-    tests = [_read_test(system, src, refs, options, device) for system in (a, b)]
+    tests = [_read_test(system, src, refs, options, how.device) for system in (a, b)]
     langs = [test.tgt_lang for test in tests if test.tgt_lang]
     if len({primary(lang) for lang in langs}) > 1:
         raise ConfigError(f"{a} translates into {langs[0]} and {b} into {langs[1]}: compare systems of one language")
@@ -247,7 +239,7 @@ def _numbers(path: Path) -> list[float]:
     return found
 
 
-@takes(TranslateOptions)
+@takes(DeviceOptions, QuietOptions, TranslateOptions)
 def stress(
     run: System,
     *,
@@ -255,8 +247,6 @@ def stress(
     ref: Path | str,
     options: TranslateOptions | None = None,
     noise_seed: int = STRESS_SEED,
-    device: str = "auto",
-    quiet: bool = False,
     **changes: Any,
 ) -> list[Stressed]:
     """Translate a test set as it is, and as careless people would type it; see ``dragoman.evaluation.stress``.
@@ -276,7 +266,8 @@ def stress(
     """
     if _is_file(run):
         raise ConfigError(f"{run}: --stress needs a run, not a file of translations")
-    ticker = Ticker(quiet)
+    ticker = Ticker(QuietOptions.taken_from(changes).quiet)
+    device = DeviceOptions.taken_from(changes).device
     translator = run if isinstance(run, Translator) else Translator.load(run, device)
     if translator.is_parser:
         raise ConfigError("--stress is for translation runs, and this run is a parser")
@@ -292,14 +283,19 @@ def stress(
     return results
 
 
-def check_metrics(keys: Sequence[str], old_style: bool) -> list[Metric]:
-    """Return metrics by their keys; what they need is known to be installed, before anything is translated.
+def _scoring(changes: dict[str, Any]) -> tuple[ScoreOptions, Ticker]:
+    """Take the options of scoring out of ``changes``; return them and a ticker for progress."""
+    return ScoreOptions.taken_from(changes), Ticker(QuietOptions.taken_from(changes).quiet)
+
+
+def check_metrics(how: ScoreOptions) -> list[Metric]:
+    """Return the metrics by their keys; what they need is known to be installed, before anything is translated.
 
     Raises:
         ConfigError: There is no such metric, or a package is missing.
     """
-    metrics = select_metrics(keys)
-    if old_style and "old-style-bleu" not in keys:
+    metrics = select_metrics(how.metrics)
+    if how.old_style and "old-style-bleu" not in how.metrics:
         metrics += select_metrics(["old-style-bleu"])
     for metric in metrics:
         metric.scorer(None)

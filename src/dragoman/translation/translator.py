@@ -471,7 +471,7 @@ class Translator:
     @takes(TranslateOptions)
     def translate_file(
         self, src: Path | str, out: Path | str, options: TranslateOptions | Plan | None = None, *,
-        restart: bool = False, events: Events = QUIET, form: LineFormat = TEXT, read_ahead: int = READ_AHEAD,
+        restart: bool = False, events: Events = QUIET, form: LineFormat | None = None, read_ahead: int = READ_AHEAD,
         **changes: Any,
     ) -> int:  # fmt: skip
         """Translate a file into another, which appears when it is whole; after a kill the same call resumes.
@@ -483,7 +483,7 @@ class Translator:
             options: As for ``translate``.
             restart: Forget such a partial file.
             events: Warnings of an earlier part are repeated.
-            form: Makes the line to write of a translation; a partial file of another form is refused.
+            form: Makes the line to write of a translation; None: its text. A partial file of another form is refused.
             read_ahead: How many lines are sorted by length and translated together.
 
         Returns:
@@ -494,7 +494,7 @@ class Translator:
             DragomanError: ``out`` cannot be written, or was started from another input, model or options.
             DecodeError: Lines ran out of memory; ``out`` is whole, they are blank, and a warning names each.
         """
-        plan = self._plan_of_lines(options, changes)
+        plan, form = self._plan_of_lines(options, changes), form or TEXT
         n_failed = 0
 
         def listen(note: Note) -> None:
