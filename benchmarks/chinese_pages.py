@@ -48,11 +48,11 @@ def in_chinese(where: str, english: Path, words: Words) -> str:
     page = PAGES / where
 
     def turned(found: re.Match[str]) -> str:
-        return f"]({_turned(found[1], english, page)})"
+        return f"]({turned_link(found[1], english, page)})"
 
     text = english.read_text(encoding="utf-8")
     parts = re.split(f"({FENCE.pattern})", text, flags=FENCE.flags)
-    parts[::2] = (LINK.sub(turned, _prose(part, words)) for part in parts[::2])
+    parts[::2] = (LINK.sub(turned, prose(part, words)) for part in parts[::2])
     title, rest = "".join(parts).split("\n", 1)
     twin = f"[English]({os.path.relpath(english, page.parent)})"
     return f"---\nenglish: {fingerprint(english)}\n---\n\n{title}\n\n{twin}\n{rest}"
@@ -65,7 +65,7 @@ def english_in(page: str) -> list[str]:
     return re.findall(r"\b(?!et al|dragoman train)[a-z]{2,} [a-z]{2,}\b", text)
 
 
-def _prose(text: str, words: Words) -> str:
+def prose(text: str, words: Words) -> str:
     return re.sub(r"(?:^.+\n?)+", lambda block: _block(block[0].rstrip("\n"), words) + "\n", text, flags=re.MULTILINE)
 
 
@@ -109,7 +109,7 @@ def _said(text: str, words: Words) -> str:
     return words(text)
 
 
-def _turned(target: str, english: Path, page: Path) -> str:
+def turned_link(target: str, english: Path, page: Path) -> str:
     """A link of the English page as its Chinese twin has it."""
     if "://" in target:
         return target

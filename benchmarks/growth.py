@@ -41,11 +41,11 @@ def length(most: int | None) -> Figures:
     able, left_out = precisions()
     kinds = [(kind, precision) for kind in ("plain", "written_out", "fused") for precision in able]
     attention = {
-        f"{kind}_{dtype}": _series("attention", sizes, lambda n, k=kind, d=dtype: dict(kind=k, dtype=d, length=n))
+        f"{kind}_{dtype}": series("attention", sizes, lambda n, k=kind, d=dtype: dict(kind=k, dtype=d, length=n))
         for kind, dtype in kinds
     }
     training = {
-        kind: _series("training", sizes, lambda n, k=kind: dict(rows=1, length=n, attention=k))
+        kind: series("training", sizes, lambda n, k=kind: dict(rows=1, length=n, attention=k))
         for kind in ("as_chosen", "written_out", "fused")
     }
     return {"attention": attention, "training": training, "left_out": left_out}
@@ -62,8 +62,8 @@ def corpus(most: int | None) -> Figures:
             row = {f"prepare_{name}": value for name, value in prepared(src, tgt, run).items()}
             for name, evict in (("cold", True), ("warm", False)):
                 if evict:
-                    _forget_files(run / "store/train")
-                first = _child("first_batch", folder=str(run / "store/train"))
+                    forget_files(run / "store/train")
+                first = run_in_child("first_batch", folder=str(run / "store/train"))
                 row |= {f"first_batch_{name}_s": first["seconds"], f"first_batch_{name}_mib": first["mib"]}
         row["prepare_pairs_per_s"] = round(n / row["prepare_seconds"])
         say(f"corpus {n:,}: {row}")
@@ -92,14 +92,14 @@ def batch(most: int | None) -> Figures:
     """Rows of a training step (32 tokens each), and of a search."""
     training = _up_to([1, 2, 4, 8, 16, 32, 64, 128, 256], most)
     return {
-        "training": _series("training", training, lambda n: dict(rows=n)),
-        "decoding": _series("decoding", _up_to([1, 2, 4, 8, 16, 32, 64], most), lambda n: dict(rows=n)),
+        "training": series("training", training, lambda n: dict(rows=n)),
+        "decoding": series("decoding", _up_to([1, 2, 4, 8, 16, 32, 64], most), lambda n: dict(rows=n)),
     }
 
 
 def beam(most: int | None) -> Figures:
     """The beam of a search of 8 sentences."""
-    return {"decoding": _series("decoding", _up_to([1, 2, 4, 8, 16, 32], most), lambda n: dict(beam_size=n))}
+    return {"decoding": series("decoding", _up_to([1, 2, 4, 8, 16, 32], most), lambda n: dict(beam_size=n))}
 
 
 def vocabulary(most: int | None) -> Figures:
@@ -134,15 +134,15 @@ def _up_to(sizes: list[int], most: int | None) -> list[int]:
 
 
 def _both(sizes: list[int], name: str) -> Figures:
-    return {what: _series(what, sizes, lambda n: {name: n}) for what in ("training", "decoding")}
+    return {what: series(what, sizes, lambda n: {name: n}) for what in ("training", "decoding")}
 
 
-def _series(measure: str, sizes: Sequence[int], arguments: Callable[[int], Figures]) -> Figures:
+def series(measure: str, sizes: Sequence[int], arguments: Callable[[int], Figures]) -> Figures:
     """One measure at each size, and how it grows."""
     rows = []
     no_memory = []
     for size in sizes:
-        found = _child(measure, **arguments(size))
+        found = run_in_child(measure, **arguments(size))
         say(f"{measure} {arguments(size)}: {found}")
         if found.get("no_memory"):
             no_memory.append(size)
@@ -153,7 +153,7 @@ def _series(measure: str, sizes: Sequence[int], arguments: Callable[[int], Figur
     return {**columns, "no_memory": no_memory, "growth": fits}
 
 
-def _child(measure: str, **arguments: Any) -> Figures:
+def run_in_child(measure: str, **arguments: Any) -> Figures:
     """Measure in a fresh process."""
     command = [sys.executable, "-m", measures.__name__, measure, json.dumps(arguments)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parent.parent)
@@ -163,7 +163,7 @@ def _child(measure: str, **arguments: Any) -> Figures:
     return found
 
 
-def _forget_files(folder: Path) -> None:
+def forget_files(folder: Path) -> None:
     """Have the files of a folder read from the disk again."""
     os.sync()
     for path in folder.iterdir():

@@ -145,8 +145,10 @@ def test_a_mark_without_a_number_is_named() -> None:
 def test_what_a_page_names_and_is_not_there_stops_the_build(tmp_path: Path, text: str, said: str) -> None:
     gatherer = gather.Gatherer("en", tmp_path)
     where, name = "how-to/index.md", "docs/how-to/index.md"
-    text = re.sub(r"^<!-- made: (\w+) -->$", lambda found: gatherer._made(name, text, found), text, flags=re.MULTILINE)
-    gatherer._links(name, where, text)
+    text = re.sub(
+        r"^<!-- made: (\w+) -->$", lambda found: gatherer.insert_made(name, text, found), text, flags=re.MULTILINE
+    )
+    gatherer.turn_links(name, where, text)
     assert len(gatherer.problems) == 1
     assert gatherer.problems[0].startswith(said)
 
@@ -169,19 +171,19 @@ PLACES = (
 
 def test_a_link_to_code_leads_to_its_line(tmp_path: Path) -> None:
     gatherer = gather.Gatherer("en", tmp_path)
-    text = gatherer._places("docs/understand/paper.md", "understand/paper.md", PLACES)
+    text = gatherer.link_places("docs/understand/paper.md", "understand/paper.md", PLACES)
     lines = re.findall(r'href="\.\./files/(src/[\w/]+\.py)\.html#L-(\d+)"', text)
     assert [name for name, _ in lines] == ["src/dragoman/model/attention.py", "src/dragoman/model/masks.py"]
     for (name, number), code in zip(lines, ("def attend(", "return causal_mask("), strict=True):
         assert code in (ROOT / name).read_text(encoding="utf-8").split("\n")[int(number) - 1]
-        assert f'id="L-{number}"' in gather._listing(ROOT / name)
+        assert f'id="L-{number}"' in gather.listing(ROOT / name)
     assert "return causal_mask(</code>" in text
     assert gatherer.problems == []
 
 
 def test_code_that_is_not_there_any_more_stops_the_build(tmp_path: Path) -> None:
     gatherer = gather.Gatherer("en", tmp_path)
-    gatherer._places("docs/understand/paper.md", "understand/paper.md", PLACES.replace("attend`", "attended`"))
+    gatherer.link_places("docs/understand/paper.md", "understand/paper.md", PLACES.replace("attend`", "attended`"))
     [problem] = gatherer.problems
     assert problem.endswith("src/dragoman/model/attention.py has no line with attended")
 
@@ -201,7 +203,7 @@ def test_every_box_of_a_drawing_leads_to_a_mark_of_its_page() -> None:
 
 
 def test_the_translator_of_the_site_learns_from_short_sentences(tmp_path: Path) -> None:
-    files = translator._short(tmp_path, "train", "de", 30, "train", 1)
+    files = translator.short_pairs(tmp_path, "train", "de", 30, "train", 1)
     src, tgt = (path.read_text(encoding="utf-8").split("\n")[:-1] for path in files.values())
     assert len(src) == len(tgt) == 30
     assert max(len(line.split()) for line in src) <= translator.LONGEST

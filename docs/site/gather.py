@@ -129,17 +129,19 @@ class Gatherer:
         self.problems += wrong
         head, text = front_matter(text)
         text = re.sub(r"^\[(简体中文|English)\]\([^)]*\)\n\n", "", text, flags=re.MULTILINE)
-        text = re.sub(r"^<!-- made: (\w+) -->$", lambda found: self._made(name, text, found), text, flags=re.MULTILINE)
+        text = re.sub(
+            r"^<!-- made: (\w+) -->$", lambda found: self.insert_made(name, text, found), text, flags=re.MULTILINE
+        )
         if is_translated:
             text = joined(text)
-        text = self._places(name, where, text)
-        text = self._links(name, where, text)
+        text = self.link_places(name, where, text)
+        text = self.turn_links(name, where, text)
         kept = "".join(f"{key}: {value}\n" for key, value in head.items() if key != "english")
         if self.language == "zh" and not is_translated:
             text = re.sub(r"^(# .*\n)", rf"\1\n:::{{note}}\n{NOT_YET}\n:::\n", text, count=1, flags=re.MULTILINE)
         return (f"---\n{kept}---\n\n" if kept else "") + text
 
-    def _made(self, name: str, text: str, found: re.Match[str]) -> str:
+    def insert_made(self, name: str, text: str, found: re.Match[str]) -> str:
         if found[1] not in PARTS:
             self.problems.append(
                 f"{place(name, text, found.start())}: nothing makes {found[1]}: there are {', '.join(PARTS)}"
@@ -151,7 +153,7 @@ class Gatherer:
             self.problems += broken.problems
             return ""
 
-    def _places(self, name: str, where: str, text: str) -> str:
+    def link_places(self, name: str, where: str, text: str) -> str:
         """The text with what leads to lines of code, to marks and from boxes of drawings; code blocks stay."""
 
         def link(target: str, label: str) -> str:
@@ -187,7 +189,7 @@ class Gatherer:
                 parts[i] = pattern.sub(put, parts[i])
         return "".join(parts)
 
-    def _links(self, name: str, where: str, text: str) -> str:
+    def turn_links(self, name: str, where: str, text: str) -> str:
         """The text with its links as the site needs them; those in code stay."""
         kept = re.compile(FENCE.pattern + r"|`[^`\n]+`(?!\])", re.MULTILINE | re.DOTALL)
         parts, at = [], 0
@@ -255,7 +257,7 @@ class Gatherer:
             download = DOWNLOAD[self.language]
             self._write(where, f'{head}<a download href="{path.name}">{download}</a>\n\n{_notebook(path)}')
         elif path.suffix in SHOWN:
-            self._write(where, head + _listing(path))
+            self._write(where, head + listing(path))
         else:
             (self.into / where).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, self.into / where)
@@ -291,7 +293,7 @@ class Gatherer:
         path.write_text(text, encoding="utf-8")
 
 
-def _listing(path: Path) -> str:
+def listing(path: Path) -> str:
     """A file as a page: its lines are numbered, and each can be led to (``#L-12``)."""
     lexer = get_lexer_by_name(SHOWN[path.suffix])
     look = HtmlFormatter(linenos="inline", lineanchors="L", wrapcode=True)

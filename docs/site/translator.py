@@ -48,7 +48,7 @@ def write(tgt_lang: str, kept: Path, page: Path) -> None:
     if not (run / "bundle/manifest.json").is_file():
         shutil.rmtree(run, ignore_errors=True)
         files = {
-            name: _short(run / "corpus", name, tgt_lang, count, split, seed)
+            name: short_pairs(run / "corpus", name, tgt_lang, count, split, seed)
             for name, count, split, seed in (("train", PAIRS, "train", 1), ("valid", VALID, "held_out", 2))
         }
         data = {**RECIPE["data"], "tgt_lang": tgt_lang, **files}
@@ -57,7 +57,7 @@ def write(tgt_lang: str, kept: Path, page: Path) -> None:
     export(run, "page", page, "int8")
 
 
-def _short(folder: Path, name: str, tgt_lang: str, count: int, split: str, seed: int) -> dict[str, Path]:
+def short_pairs(folder: Path, name: str, tgt_lang: str, count: int, split: str, seed: int) -> dict[str, Path]:
     """The first short sentences of the embedded corpus with their translations, as two files."""
     src, tgt = folder / f"{name}.en", folder / f"{name}.{tgt_lang}"
     folder.mkdir(parents=True, exist_ok=True)

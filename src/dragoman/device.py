@@ -71,7 +71,7 @@ def resolve_precision(name: str, device: torch.device) -> Literal["fp32", "bf16"
             raise ConfigError("precision = 'bf16', but this GPU does not support bf16: set it to fp32 or auto")
         return "bf16" if name == "bf16" or (name == "auto" and able) else "fp32"
     if name == "bf16":
-        _warn_of_emulated_bf16()
+        warn_of_emulated_bf16()
     return "bf16" if name == "bf16" or (name == "auto" and bf16_is_faster()) else "fp32"
 
 
@@ -88,7 +88,7 @@ def has_bf16() -> bool:
 
 
 @functools.cache
-def _warn_of_emulated_bf16() -> None:
+def warn_of_emulated_bf16() -> None:
     """Warn, once, if this CPU emulates bf16: 1.8 GFLOP/s instead of 66 in float32 on two cores of AMD's Zen 1."""
     if not has_bf16():
         logger.warning("precision = 'bf16', but this CPU does not support bf16 natively: fp32 is many times as fast")
@@ -105,10 +105,10 @@ def bf16_is_faster() -> bool:
     facts = capabilities()
     if not (facts.get("avx512_bf16") or facts.get("amx_bf16")):  # emulated: timing a product might take seconds
         return False
-    return _seconds_of_a_product(torch.bfloat16) < 2 / 3 * _seconds_of_a_product(torch.float32)
+    return seconds_of_a_product(torch.bfloat16) < 2 / 3 * seconds_of_a_product(torch.float32)
 
 
-def _seconds_of_a_product(dtype: torch.dtype) -> float:
+def seconds_of_a_product(dtype: torch.dtype) -> float:
     """Return the shortest time of six products of a size that training has: about 10 ms a gigaflop and core at most."""
     left, right = torch.ones(512, 1024, dtype=dtype), torch.ones(1024, 1024, dtype=dtype)
     taken = []

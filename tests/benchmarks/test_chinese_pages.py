@@ -29,17 +29,17 @@ def test_numbers_and_code_are_kept_and_links_lead_to_the_chinese_page() -> None:
     }
     words = Words(entries)
     text = "`dragoman lab scaling` took 3.1 minutes. See [the table](../README.md).\n\n- *holds*: Off by 7% to 31%\n"
-    assert chinese_pages._prose(text, words) == (
+    assert chinese_pages.prose(text, words) == (
         "`dragoman lab scaling` 用了 3.1 分钟。见[表](../README.md)。\n\n- *成立*：差 7% 到 31%\n"
     )
     row = "| [scaling](scaling/README.md) | 1,024 to 8,192 |\n"
-    assert chinese_pages._prose(row, words) == "| [缩放（scaling）](scaling/README.md) | 1,024 至 8,192 |\n"
+    assert chinese_pages.prose(row, words) == "| [缩放（scaling）](scaling/README.md) | 1,024 至 8,192 |\n"
     assert words.missing == set()
     page = chinese_pages.PAGES / "lab/scaling/index.md"
     english = chinese_pages.DOCS / "lab/scaling/README.md"
     turned = {"../README.md": "../index.md", "variance.svg": "../../../lab/scaling/variance.zh-CN.svg"}
     for link, expected in {**turned, "https://a.org/b": "https://a.org/b"}.items():
-        assert chinese_pages._turned(link, english, page) == expected
+        assert chinese_pages.turned_link(link, english, page) == expected
 
 
 def test_english_that_is_left_is_named() -> None:

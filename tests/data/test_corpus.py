@@ -52,9 +52,9 @@ def plainly(path: Path) -> Iterator[str]:
     """What ``read_lines`` yields, one line at a time."""
     number = 0
     with open_corpus(path) as stream:
-        while raw := corpus._read_line(stream, str(path)):
+        while raw := corpus.read_line(stream, str(path)):
             number += 1
-            text = corpus._decode(corpus._without_ending(raw), path, number)
+            text = corpus.decode_line(corpus.without_ending(raw), path, number)
             if number == 1 and text.startswith("\ufeff"):
                 if raw == BOM_BYTES:
                     number = 0
@@ -386,5 +386,5 @@ def test_a_hundred_thousand_digests_take_eight_bytes_each() -> None:
         assert not seen.add(texts[start : start + 1000]).any()
     assert seen.add(texts).all()
     assert not len(seen.add([]))
-    assert sum(run.nbytes for run in seen._runs) == 8 * 100_000
-    assert len(seen._runs) < 12
+    assert sum(run.nbytes for run in seen.runs) == 8 * 100_000
+    assert len(seen.runs) < 12

@@ -78,7 +78,7 @@ def test_typing_errors_are_few_and_spare_digits(text: str, seed: int) -> None:
 
 
 def test_each_kind_of_typing_error_comes() -> None:
-    found = seen(lambda text, chance: noise._typo(text, chance), "dog on 7 hills", 3000)
+    found = seen(lambda text, chance: noise.typo(text, chance), "dog on 7 hills", 3000)
     letters = {"dgo on 7 hills", "dg on 7 hills", "dogg on 7 hills", "dpg on 7 hills", "fog on 7 hills"}
     spaces = {"dog  on 7 hills", "dogon 7 hills", "do g on 7 hills", " dog on 7 hills", "dog on 7 hills "}
     assert letters | spaces < set(found)
@@ -94,7 +94,7 @@ def test_keys_that_are_neighbours() -> None:
 
 
 def test_longer_lines_get_more_errors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(noise, "_typo", lambda text, chance: text + "\0")
+    monkeypatch.setattr(noise, "typo", lambda text, chance: text + "\0")
     for n_words, most in ((1, 1), (5, 2), (50, 20)):
         errors = [with_typos("word " * n_words, random.Random(seed)).count("\0") for seed in range(500)]
         assert (min(errors), max(errors)) == (1, most)

@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import sentencepiece
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -76,10 +77,10 @@ print([tokenizer.sample(sys.argv[2:], 0.2, seed) for seed in (0, 1, 2**32 - 1, 2
 @pytest.mark.parametrize(("name", "rate"), [("bpe", 0.1), ("bpe", 0.5), ("unigram", 0.2), ("unigram", 1.0)])
 def test_the_cuts_are_as_frequent_as_those_of_sentencepiece(name: str, rate: float) -> None:
     tokenizer, n = TOKENIZERS[name], 5000
-    sampler = tokenizer._sampler(rate)
+    sampler, theirs_too = tokenizer.sampler(rate), sentencepiece.SentencePieceProcessor(model_proto=tokenizer.proto)
     for word in ("bade", "kilomu", "zu"):
-        mine = Counter(sampler._variant(f"▁{word}", number) for number in range(n))
-        drawn = tokenizer._processor.encode([word] * n, enable_sampling=True, alpha=rate, nbest_size=-1, num_threads=1)
+        mine = Counter(sampler.variant_of(f"▁{word}", number) for number in range(n))
+        drawn = theirs_too.encode([word] * n, enable_sampling=True, alpha=rate, nbest_size=-1, num_threads=1)
         theirs = Counter(map(tuple, drawn))
         commonest = {ids for counts in (mine, theirs) for ids, _ in counts.most_common(8)}
         for ids in commonest:
@@ -101,7 +102,7 @@ def test_a_unigram_segmentation_has_its_probability_to_the_power_of_the_rate() -
             weights[tuple(ids[piece] for piece in pieces)] = math.exp(0.5 * sum(scores[piece] for piece in pieces))
     assert len(weights) == 4
     n = 20_000
-    found = Counter(sampler._variant("▁ab", number) for number in range(n))
+    found = Counter(sampler.variant_of("▁ab", number) for number in range(n))
     for cut, weight in weights.items():
         assert found[cut] / n == pytest.approx(weight / sum(weights.values()), abs=0.02)
 
@@ -116,10 +117,10 @@ def test_what_is_unknown_comes_once_for_any_number_of_characters() -> None:
 
 def test_words_have_many_cuts_and_long_ones_are_not_remembered() -> None:
     tokenizer = TOKENIZERS["bpe"]
-    sampler = tokenizer._sampler(0.5)
-    before = sampler._remembered.cache_info().currsize
+    sampler = tokenizer.sampler(0.5)
+    before = sampler.remembered.cache_info().currsize
     tokenizer.sample(["badekilo" * 4], 0.5, 1)
     assert len("badekilo" * 4) > LONGEST_REMEMBERED
-    assert sampler._remembered.cache_info().currsize == before
+    assert sampler.remembered.cache_info().currsize == before
     cuts = {tuple(tokenizer.sample(["badekilomu"], 0.5, seed)[0]) for seed in range(400)}
     assert VARIANTS / 4 < len(cuts) <= VARIANTS

@@ -205,7 +205,7 @@ def test_common_characters_are_counted_as_a_counter_counts_them(lines: list[str]
     reserved = str.maketrans({"\0": " ", "\u2585": " ", "\n": " "})
     counts = Counter(character for line in lines for character in " " + line.translate(reserved))
     common = sum(n for _, n in counts.most_common(most) if n >= module.MIN_CHARACTER_COUNT)
-    assert module._coverage(lines, most) == max(0.98, common / counts.total())
+    assert module.coverage(lines, most) == max(0.98, common / counts.total())
 
 
 def test_nothing_is_left_out_of_learning() -> None:

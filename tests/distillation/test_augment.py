@@ -104,7 +104,7 @@ def test_after_kills_the_same_call_makes_the_same(
 ) -> None:
     given: dict[str, Any] = dict(forward=tiny_run, src=mono[0], back=back, tgt=mono[1], n_best=2, **FAST)
     whole = augment(tmp_path / "whole", **given)
-    for name in ("take_lines", "translate_text", "choose_pairs", "_write_config"):
+    for name in ("take_lines", "translate_text", "choose_pairs", "write_config"):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(module, name, _killed)
             with pytest.raises(Killed):
@@ -125,7 +125,7 @@ def test_a_kill_while_it_translates_loses_and_repeats_no_line(
     different = sorted({src for src, _ in toy_sentences(2400, 31)})[:2100]
     many.write_text("".join(f"{line}\n" for line in different), encoding="utf-8")
     given: dict[str, Any] = dict(forward=tiny_run, src=many, beam_size=1, **FAST)
-    append, n_windows = resumable._append, 0
+    append, n_windows = resumable.append_to_disk, 0
 
     def killed_after_one_window(file: Any, content: bytes) -> None:
         nonlocal n_windows
@@ -135,7 +135,7 @@ def test_a_kill_while_it_translates_loses_and_repeats_no_line(
             raise Killed
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(resumable, "_append", killed_after_one_window)
+        patch.setattr(resumable, "append_to_disk", killed_after_one_window)
         with pytest.raises(Killed):
             augment(tmp_path / "killed", **given)
     assert len(lines(tmp_path / "killed/translations/forward.jsonl.partial")) == 2048

@@ -53,7 +53,7 @@ def student(teacher: Path, text: tuple[Path, Path], tmp_path_factory: pytest.Tem
     """A student made by a call that was killed in each of its steps, and gone on with."""
     out = tmp_path_factory.mktemp("students") / "student"
     given: dict[str, Any] = dict(src=text[0], ref=text[1], out=out, best_of=2, with_references=True, **FEW)
-    for name in ("choose", "_train", "_add_shortlist", "certify", "export"):
+    for name in ("choose", "train_student", "add_shortlist", "certify", "export"):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(module, name, _killed)
             with pytest.raises(Killed):

@@ -89,7 +89,7 @@ def test_scores_of_many_pairs_are_those_of_single_ones(lexicon: alignment.Lexico
     for k, (a, b) in enumerate(zip(i.tolist(), j.tolist(), strict=True)):
         alone = lexicon.scores(src, tgt, i[k : k + 1], j[k : k + 1])[0]
         assert together[k] == pytest.approx(alone, abs=1e-3)
-        surface = lexicon._surface_scores(src, tgt, i[k : k + 1], j[k : k + 1])[0]
+        surface = lexicon.surface_scores(src, tgt, i[k : k + 1], j[k : k + 1])[0]
         assert together[k] == pytest.approx(plain_score(lexicon, a, b) + surface, abs=1e-3)
 
 
@@ -173,8 +173,7 @@ def test_a_sample_is_drawn_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paired_lines, "SAMPLE_PAIRS", 50)
     drawn = Counter[int]()
     for seed in range(40):
-        sample = Sample()
-        sample._rng = np.random.default_rng(seed)
+        sample = Sample(seed)
         for start in range(0, 1000, 40):
             texts = [str(i) for i in range(start, start + 40)]
             sample.add(texts, texts)

@@ -89,6 +89,6 @@ def test_any_mix_keeps_its_tags_in_order(source: str, kind: markup.Kind, chance:
         if words:
             found[unit.plain] = Translation(" ".join(words[i] for i in order), 0.0, alignment=tuple(sorted(links)))
     out = write(parts, Translations(found))
-    assert [m[0] for m in markup._TOKEN.finditer(out)] == [m[0] for m in markup._TOKEN.finditer(source)]
-    kept = [re.sub(r"\s+", "", markup._TOKEN.sub("", text)) for text in (source, out)]
+    assert [m[0] for m in markup.TOKEN.finditer(out)] == [m[0] for m in markup.TOKEN.finditer(source)]
+    kept = [re.sub(r"\s+", "", markup.TOKEN.sub("", text)) for text in (source, out)]
     assert len(kept[0].replace("<", "&lt;")) <= len(kept[1]) + 8 * source.count("&")  # no text is lost

@@ -65,13 +65,13 @@ def test_the_first_colours_of_lines_differ_for_all_eyes(vision: str) -> None:
 
 
 def test_chinese_without_a_font_is_refused_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(style, "_families", lambda: ("DejaVu Sans",))
+    monkeypatch.setattr(style, "font_families", lambda: ("DejaVu Sans",))
     style.check_letters(["Mädchen", "naïve", "→"])
     with pytest.raises(ConfigError, match="fonts-noto-cjk"):
         style.check_letters(["girl", "女孩"])
     with pytest.raises(ConfigError, match="font"):
         heat_maps([HeatMap([[1.0]], "", ["女"], ["girl"])], "target", "source", "weight")
-    monkeypatch.setattr(style, "_families", lambda: ("DejaVu Sans", "Noto Sans CJK SC"))
+    monkeypatch.setattr(style, "font_families", lambda: ("DejaVu Sans", "Noto Sans CJK SC"))
     style.check_letters(["女孩"])
 
 

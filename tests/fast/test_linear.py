@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from dragoman.device import PRECISIONS, check_precision
 from dragoman.errors import ConfigError
-from dragoman.fast.linear import _is_amd, prepared
+from dragoman.fast.linear import is_amd, prepared
 
 CPU = torch.device("cpu")
 HAS_INT8 = any(torch.cpu.get_capabilities().get(name) for name in ("avx512_vnni", "avx_vnni", "amx_int8"))
@@ -32,7 +32,7 @@ def test_the_product_is_that_of_f_linear(
 ) -> None:
     if cpu:
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"cpu_name": f"{cpu} of some kind"})
-        assert _is_amd() == (cpu == "AMD")
+        assert is_amd() == (cpu == "AMD")
     x, weight, bias, plus = matrices(n_rows, n_in, n_out)
     product = prepared(weight, bias if has_bias else None, precision)
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32

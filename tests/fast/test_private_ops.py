@@ -33,7 +33,7 @@ def in_both_ways(work: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> tu
         return private, work()
 
 
-@pytest.mark.parametrize("name", [name for name in private_ops._TRIALS if name != "int8_product" or HAS_INT8])
+@pytest.mark.parametrize("name", [name for name in private_ops.TRIALS if name != "int8_product" or HAS_INT8])
 def test_this_torch_has_each(name: str, caplog: pytest.LogCaptureFixture) -> None:
     private_ops.works.cache_clear()
     assert private_ops.works(name)

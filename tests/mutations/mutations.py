@@ -139,8 +139,8 @@ POSSIBLE = [
     Mutation(
         "blank lines are left out",
         "data/corpus.py",
-        "        body = _without_ending(raw)\n        n_cut",
-        "        body = _without_ending(raw)\n        if not body.strip():\n            continue\n        n_cut",
+        "        body = without_ending(raw)\n        n_cut",
+        "        body = without_ending(raw)\n        if not body.strip():\n            continue\n        n_cut",
         "tests/data/test_corpus.py::test_lenient_reading_gives_as_many_lines_as_there_are_lf",
     ),
     Mutation(

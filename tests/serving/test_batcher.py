@@ -125,7 +125,7 @@ def test_a_full_queue_refuses_and_says_when_to_come_again(served: Translator) ->
 def test_the_queue_is_bounded_by_the_time_it_takes(served: Translator) -> None:
     batcher = Batcher(longest_wait_s=1.0)
     plan, engine = slow(served)
-    batcher._tokens_per_s = 10.0
+    batcher.tokens_per_s = 10.0
     submit(batcher, ["the dog"], plan)
     assert engine.entered.wait(LONG_S)
     submit(batcher, ["the cat sleeps here"] * 8, plan)  # well over ten tokens: more than a second
@@ -155,18 +155,18 @@ def test_the_speed_is_told_by_batches_that_leave_nobody_out_or_are_large(served:
     plan, _ = slow(served)
     jobs = list(Ticket(plan, sentences(["the dog"] * 200, plan)).waiting)
     few, many = jobs[:1], jobs
-    batcher._count(few, False, 10.0)
-    assert batcher._tokens_per_s == 0  # a lone request of a server that has just begun refuses nobody
-    batcher._count(few, True, 1.0)
-    slow_one = batcher._tokens_per_s
+    batcher.count(few, False, 10.0)
+    assert batcher.tokens_per_s == 0  # a lone request of a server that has just begun refuses nobody
+    batcher.count(few, True, 1.0)
+    slow_one = batcher.tokens_per_s
     assert slow_one == few[0].n_tokens  # others waited, and could not be searched with it: this is the speed
-    batcher._count(many, False, 1.0)
-    assert batcher._tokens_per_s > slow_one
-    known = batcher._tokens_per_s
-    batcher._count(few, False, 1.0)
-    assert batcher._tokens_per_s == known  # a lone request makes no queue look hopeless
-    batcher._count(many, False, 100.0)
-    assert batcher._tokens_per_s < known  # a full batch that was slow counts
+    batcher.count(many, False, 1.0)
+    assert batcher.tokens_per_s > slow_one
+    known = batcher.tokens_per_s
+    batcher.count(few, False, 1.0)
+    assert batcher.tokens_per_s == known  # a lone request makes no queue look hopeless
+    batcher.count(many, False, 100.0)
+    assert batcher.tokens_per_s < known  # a full batch that was slow counts
     assert batcher.close(LONG_S)
 
 
@@ -192,7 +192,7 @@ def test_closing_finishes_what_was_taken_in_and_takes_nothing_more(served: Trans
     assert engine.entered.wait(LONG_S)
     closing = threading.Thread(target=batcher.close, args=(LONG_S,))
     closing.start()
-    while not batcher._closing:
+    while not batcher.closing:
         time.sleep(0.001)
     with pytest.raises(ServeError, match="shutting down"):
         submit(batcher, ["a man"], plan)

@@ -15,7 +15,7 @@ import pytest
 
 from dragoman.serving import documents
 from dragoman.translation.translator import Translator
-from limits import wait_until
+from limits import LONG_S, wait_until
 
 PAGE = b"<title>the dog</title><p>a <b>red</b> cat</p>"
 
@@ -134,7 +134,7 @@ def test_refusals(
     reply = upload(live, path, name, content, **fields)
     assert reply.status == status
     assert said in json.dumps(reply.json)
-    assert not live.state.documents._tasks
+    assert not live.state.documents.tasks
 
 
 def test_without_a_file(live: Any) -> None:
@@ -199,8 +199,8 @@ def test_a_document_that_a_server_did_not_finish_is_said_to_be_lost_at_once(
     first = serving(documents=tmp_path)
     monkeypatch.setattr(first.state.service, "translate", never)
     made = upload(first, "/v2/document", "a.txt", b"the dog", target_lang="DE").json
-    (task,) = first.state.documents._tasks.values()
-    asyncio.run_coroutine_threadsafe(first.state.documents.close(), task.get_loop()).result(10)
+    (task,) = first.state.documents.tasks.values()
+    asyncio.run_coroutine_threadsafe(first.state.documents.close(), task.get_loop()).result(LONG_S)
     asked = {"document_key": made["document_key"]}
     status = serving(documents=tmp_path)(f"/v2/document/{made['document_id']}", asked).json
     assert (status["status"], status["error_message"]) == ("error", documents.STOPPED)

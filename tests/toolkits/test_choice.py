@@ -242,7 +242,7 @@ def test_a_run_that_cannot_be_written_is_converted_elsewhere_for_a_while(run: Pa
     assert translator.translate(["the dog sees a cat"], engine="ctranslate2")[0].text == want
     engine = translator.plan(engine="ctranslate2").engine
     assert isinstance(engine, CTranslate2)
-    elsewhere = engine._home
+    elsewhere = engine.home
     assert elsewhere is not None
     assert elsewhere.temporary is not None
     assert elsewhere.folder.is_dir()

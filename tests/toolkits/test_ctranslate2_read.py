@@ -280,7 +280,7 @@ def as_of_2020(body: bytes) -> bytes:
     """A ``model.bin`` as CTranslate2 wrote it before 3.0: revision 4 of its kind in a file of version 5."""
     from dragoman.toolkits.ctranslate2 import model_bin
 
-    _, found, names = model_bin._parse(body)
+    _, found, names = model_bin.parse(body)
     once = {"num_heads", "pre_norm", "activation", "embeddings_merge", "alignment_layer", "alignment_heads"}
     older = {}
     for name, one in found.items():

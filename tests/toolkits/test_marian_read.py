@@ -24,7 +24,7 @@ from dragoman.config import DecodeConfig
 from dragoman.decoding.scoring import read_all
 from dragoman.errors import BundleError
 from dragoman.model.transformer import Transformer
-from dragoman.toolkits.marian.read import _lines, positions
+from dragoman.toolkits.marian.read import pieces_of_yaml, positions
 from dragoman.toolkits.subwords import NEVER
 from searching import search_all
 
@@ -148,7 +148,7 @@ def test_it_computes_what_another_reader_of_marian_computes(
         table = torch.tensor(np.concatenate((np.sin(places), np.cos(places)), 1), dtype=torch.float32)
         for one in (model.src_positions, model.tgt_positions):
             one.weight.data.copy_(table)
-    known = {piece for name in folder.glob("*.vocab.yml") for piece in _lines(name.read_text(encoding="utf-8"))}
+    known = {piece for name in folder.glob("*.vocab.yml") for piece in pieces_of_yaml(name.read_text(encoding="utf-8"))}
     lines = [corpus.valid_src.read_text().splitlines()[:12], corpus.valid_tgt.read_text().splitlines()[:12]]
     pairs = [
         (src, tgt[:9])
@@ -344,7 +344,7 @@ def test_a_name_that_is_no_file_is_no_vocabulary(trained: Callable[..., Path], t
 
 def test_lines_of_a_vocabulary() -> None:
     text = '"a": 0\n\'it\'\'s\': 1\nyes: 2\n? "b\\"c"\n: 3\n"\\u2581x": 4\n"\\x41": 5\n":": 6\n"\\\\": 7\r\n\n::: 8\n'
-    assert _lines(text) == {"a": 0, "it's": 1, "yes": 2, 'b"c': 3, "▁x": 4, "A": 5, ":": 6, "\\": 7, "::": 8}
+    assert pieces_of_yaml(text) == {"a": 0, "it's": 1, "yes": 2, 'b"c': 3, "▁x": 4, "A": 5, ":": 6, "\\": 7, "::": 8}
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
@@ -432,7 +432,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "no end": (lambda f: (f / "joint.vocab.yml").write_text("<unk>: 0\n"), "has no </s>"),
     "a long vocabulary": (
         lambda f: (f / "joint.vocab.yml").write_text("\n".join(f"{x}: {i}" for i, x in enumerate(
-            [*_lines((f / "joint.vocab.yml").read_text()), *(f"x{i}" for i in range(9000))]))),
+            [*pieces_of_yaml((f / "joint.vocab.yml").read_text()), *(f"x{i}" for i in range(9000))]))),
         "rows, its vocabulary more",
     ),
     "no subwords": (lambda f: (f / "source.spm").unlink(), "source.spm: cannot be read"),

@@ -132,7 +132,7 @@ def test_norms_in_the_dtype_of_their_input_are_those_of_both(monkeypatch: pytest
     for both in (True, False):
         monkeypatch.setattr(forward, "takes_both_dtypes", lambda device, both=both: both)
         x = given.clone().requires_grad_()
-        out = forward._norm(x, norm)
+        out = forward.layer_norm(x, norm)
         found.append((out.detach(), *torch.autograd.grad((out * side).sum(), [x, norm.weight, norm.bias])))
     for mine, want in zip(*reversed(found), strict=True):
         assert mine.dtype == want.dtype

@@ -48,7 +48,7 @@ def main() -> None:
         sys.exit(_refused("stdout is closed: leave it open, or redirect it to /dev/null"))
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # as all text that comes and goes
     handler = _Said()
-    handler.addFilter(_once())
+    handler.addFilter(once())
     logging.getLogger("dragoman").addHandler(handler)
     logging.getLogger("dragoman").setLevel(logging.INFO)
     sys.exit(run(sys.argv[1:] or ["--help"]))
@@ -134,7 +134,7 @@ class _Said(logging.Handler):
         say(("warning: " if record.levelno >= logging.WARNING else "") + record.getMessage())
 
 
-def _once() -> Callable[[logging.LogRecord], bool]:
+def once() -> Callable[[logging.LogRecord], bool]:
     """Let each message through once: a corpus is read several times, and its oddities are noticed each time.
 
     A server's are all let through: there is no end of them, and two requests may well take as long.

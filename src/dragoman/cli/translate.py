@@ -174,7 +174,7 @@ def _into_file(translator: Translator, file: Path, out: Path, show: _Rendering, 
 
     with at_ctrl_c(kept):
         n_lines = translator.translate_file(
-            file, out, show.plan, restart=restart, events=_events(file), form=LineFormat(show.form, show)
+            file, out, show.plan, restart=restart, events=events_of(file), form=LineFormat(show.form, show)
         )
     if has_live_line():
         say(f"{out}: {n_lines:,} lines")
@@ -238,7 +238,7 @@ def _streamed(translator: Translator, plan: Plan, file: Path | None) -> Iterator
     from dragoman.data.corpus import open_corpus
 
     stream, name = (_stdin(), "stdin") if file is None else (open_corpus(file), str(file))
-    found = translator.translate_stream(stream, name, plan, events=_events(file), flush=sys.stdout.flush)
+    found = translator.translate_stream(stream, name, plan, events=events_of(file), flush=sys.stdout.flush)
     return found if file is None else _and_close(stream, found)
 
 
@@ -249,14 +249,14 @@ def _and_close(stream: BinaryIO, found: Iterator[Translation]) -> Iterator[Trans
 
 def _typed(translator: Translator, plan: Plan) -> Iterator[Translation]:
     """The translations of what is typed, line by line."""
-    events = dataclasses.replace(_events(), failed=_warn)
+    events = dataclasses.replace(events_of(), failed=_warn)
     prompt = f"{plan.src_lang or 'source'}> "
     for number, text in enumerate(_lines_typed(prompt)):
         here = dataclasses.replace(events, label=lambda _, number=number: f"line {number + 1}")
         yield translator.translate_planned([text], plan, here, number)[0]
 
 
-def _events(file: Path | None = None) -> Any:
+def events_of(file: Path | None = None) -> Any:
     """Warnings go to stderr; so does how far a file is, on a terminal: plain lines where it wants no live one."""
     from dragoman.translation.notes import Events
 

@@ -68,7 +68,7 @@ def read_lines(path: Path | str) -> Iterator[str]:
             for raw in _raw_lines(block):
                 number += 1
                 n_cr += raw.endswith(b"\r\n")
-                text = _decode(_without_ending(raw), path, number)
+                text = decode_line(without_ending(raw), path, number)
                 if number == 1 and text.startswith(BOM):
                     logger.info("%s: byte order mark at the start removed", path)
                     text = text[1:]
@@ -122,7 +122,7 @@ def read_pairs(src: Path | str, tgt: Path | str) -> Iterator[tuple[str, str]]:
         )
 
 
-def _decode(body: bytes, path: Path, number: int) -> str:
+def decode_line(body: bytes, path: Path, number: int) -> str:
     """Decode one line of training text, without its LF."""
     if len(body) > MAX_LINE_BYTES:
         raise DataError(
@@ -166,15 +166,15 @@ def read_lines_leniently(stream: BinaryIO, name: str) -> Iterator[Line]:
         DataError: The stream breaks off: a truncated ``.gz`` or ``.zst``, or a failing disk.
     """
     number = 0
-    while raw := _read_line(stream, name):
+    while raw := read_line(stream, name):
         number += 1
         if number == 1 and raw == BOM_BYTES:
             return  # a file with nothing but the mark has no lines
-        body = _without_ending(raw)
+        body = without_ending(raw)
         n_cut = len(body) - MAX_LINE_BYTES
         if n_cut > 0:
-            while not raw.endswith(b"\n") and (raw := _read_line(stream, name)):
-                n_cut += len(_without_ending(raw))
+            while not raw.endswith(b"\n") and (raw := read_line(stream, name)):
+                n_cut += len(without_ending(raw))
         yield _repair(body, max(n_cut, 0), name, number)
 
 
@@ -243,10 +243,10 @@ def _read_block(stream: BinaryIO, name: str) -> bytes:
         block = stream.read(BLOCK_BYTES)
     except (EOFError, OSError, zlib.error) as error:
         raise broken_off(name, error) from None
-    return block if block.endswith(b"\n") or not block else block + _read_line(stream, name)
+    return block if block.endswith(b"\n") or not block else block + read_line(stream, name)
 
 
-def _read_line(stream: BinaryIO, name: str) -> bytes:
+def read_line(stream: BinaryIO, name: str) -> bytes:
     """Read up to the next LF and with it, but little more than ``MAX_LINE_BYTES``; ``b""`` at the end."""
     try:
         return stream.readline(MAX_LINE_BYTES + 2)  # two more for CR LF
@@ -254,7 +254,7 @@ def _read_line(stream: BinaryIO, name: str) -> bytes:
         raise broken_off(name, error) from None
 
 
-def _without_ending(raw: bytes) -> bytes:
+def without_ending(raw: bytes) -> bytes:
     """Return a line without its LF and a CR right before it."""
     if raw.endswith(b"\r\n"):
         return raw[:-2]
@@ -343,7 +343,7 @@ class Digests:
     """
 
     def __init__(self) -> None:
-        self._runs: list[NDArray[np.uint64]] = []
+        self.runs: list[NDArray[np.uint64]] = []
 
     def known(self, texts: Iterable[str]) -> NDArray[np.bool_]:
         """Return for each text whether it was added before."""
@@ -357,17 +357,17 @@ class Digests:
         known = self._known(new)
         repeated[first[~known]] = False
         if not known.all():
-            self._runs.append(new[~known])
-        while len(self._runs) > 1 and len(self._runs[-2]) <= 2 * len(self._runs[-1]):
-            run = np.concatenate((self._runs.pop(), self._runs.pop()))
+            self.runs.append(new[~known])
+        while len(self.runs) > 1 and len(self.runs[-2]) <= 2 * len(self.runs[-1]):
+            run = np.concatenate((self.runs.pop(), self.runs.pop()))
             run.sort()
-            self._runs.append(run)
+            self.runs.append(run)
         return repeated
 
     def _known(self, digests: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Return for each hash whether a run holds it."""
         known = np.zeros(len(digests), dtype=bool)
-        for run in self._runs:
+        for run in self.runs:
             place = np.minimum(np.searchsorted(run, digests), len(run) - 1)
             known |= run[place] == digests
         return known

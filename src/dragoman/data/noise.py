@@ -142,11 +142,11 @@ def with_typos(text: str, chance: random.Random, rate: float = 0.05) -> str:
     text, unchanged = text[:LONGEST], text[LONGEST:]
     n_letters = sum(map(str.isalpha, text))
     for _ in range(max(1, round(2 * rate * n_letters * chance.random()))):
-        text = _typo(text, chance)
+        text = typo(text, chance)
     return text + unchanged
 
 
-def _typo(text: str, chance: random.Random) -> str:
+def typo(text: str, chance: random.Random) -> str:
     """Return text with one typing error."""
     if chance.random() < 0.15:
         return _stray_space(text, chance)

@@ -57,7 +57,7 @@ class Sampler:
         self._splits = not any(SPACE in piece[1:] for piece in vocabulary.ids)
         self._longest = max(map(len, vocabulary.ids), default=1)
         self._unknown_score = min(vocabulary.scores.values(), default=0.0) - 10  # as SentencePiece has it
-        self._remembered = functools.lru_cache(MAX_REMEMBERED)(self._variant)
+        self.remembered = functools.lru_cache(MAX_REMEMBERED)(self.variant_of)
 
     def cut(self, texts: Sequence[str], seed: int) -> list[list[int]]:
         """Return the ids of each text; the same arguments give the same ids in every process and on every machine."""
@@ -67,12 +67,12 @@ class Sampler:
             spelled = f" {text}".replace(" ", SPACE) if text else ""
             row: list[int] = []
             for word in _WORD.findall(spelled) if self._splits else [spelled]:
-                variant = self._remembered if len(word) <= LONGEST_REMEMBERED else self._variant
+                variant = self.remembered if len(word) <= LONGEST_REMEMBERED else self.variant_of
                 row += variant(word, int(chance() * VARIANTS))
             rows.append(row if self.vocabulary.bytes else self._without_repeated_unknowns(row))
         return rows
 
-    def _variant(self, word: str, number: int) -> tuple[int, ...]:
+    def variant_of(self, word: str, number: int) -> tuple[int, ...]:
         """Return the ids of one cut of a word; the number of the variant seeds the random generator."""
         chance = random.Random(f"{number} {word}")
         pieces = self._drawn(word, chance) if self.vocabulary.is_unigram else self._merged(word, chance)

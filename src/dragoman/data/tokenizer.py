@@ -288,9 +288,9 @@ class Tokenizer:
             return self.encode(texts)
         if not self.is_exact:  # the sampler does not normalise
             texts = [self._processor.normalize(text).replace("\u2581", " ").removeprefix(" ") for text in texts]
-        return self._sampler(rate).cut(texts, seed)
+        return self.sampler(rate).cut(texts, seed)
 
-    def _sampler(self, rate: float) -> Sampler:
+    def sampler(self, rate: float) -> Sampler:
         """Return the sampler for a rate, which is made once."""
         if rate not in self._samplers:
             model = self._processor
@@ -412,7 +412,7 @@ def _train(lines: Sequence[str], config: TokenizerConfig, vocab_size: int, tags:
             vocab_size=vocab_size,
             hard_vocab_limit=config.kind == "bpe",
             byte_fallback=config.byte_fallback,
-            character_coverage=_coverage(lines, config.vocab_size // 4) if config.byte_fallback else 1.0,
+            character_coverage=coverage(lines, config.vocab_size // 4) if config.byte_fallback else 1.0,
             split_digits=True,
             max_sentence_length=4 * _PART,  # bytes
             control_symbols=list(tags),
@@ -459,7 +459,7 @@ def _parts(lines: Iterable[str]) -> Iterator[str]:
             yield from (line[i : i + _PART] for i in range(0, len(line), _PART))
 
 
-def _coverage(lines: Iterable[str], most: int) -> float:
+def coverage(lines: Iterable[str], most: int) -> float:
     """Return the share of the text to cover by characters that become pieces: SentencePiece's character_coverage.
 
     It is the share of the ``most`` commonest characters seen ``MIN_CHARACTER_COUNT`` times, but at least 98%.

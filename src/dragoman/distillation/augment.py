@@ -107,7 +107,7 @@ def augment(
             counts[direction.name] = _made(direction, options, chosen, ticker)
             for line in str(counts[direction.name]).split("\n"):
                 ticker.say(f"{direction.name}: {line}")
-        _write_config(folder, mixed.text, ticker)
+        write_config(folder, mixed.text, ticker)
         for lack in mixed.missing:
             ticker.say(f"{folder / CONFIG}: {lack}")
         write_text(folder / REPORT, _report(counts, options))
@@ -251,7 +251,7 @@ def _asked(directions: Sequence[Direction], held_out: Sequence[Path], options: A
     return json.loads(json.dumps(asked))
 
 
-def _write_config(folder: Path, text: str, ticker: Ticker) -> None:
+def write_config(folder: Path, text: str, ticker: Ticker) -> None:
     """Write the configuration, but not over one that somebody has edited."""
     path, written = folder / CONFIG, folder / WORK / CONFIG
     if path.is_file() and not (written.is_file() and path.read_bytes() == written.read_bytes()):

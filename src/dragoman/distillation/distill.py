@@ -110,10 +110,10 @@ def distill(
         pairs, counts = _pairs(teacher, plan, texts, folder, options, ticker)
         valid = valid or _held_out(texts[0], folder, plan)
         if not _is_trained(run):
-            trained = _train(run, pairs, texts[0], valid, teacher, options, plan)
+            trained = train_student(run, pairs, texts[0], valid, teacher, options, plan)
             if trained.signal is not None:
                 return Distilled(run, None, trained.signal)
-        _add_shortlist(run, ticker)
+        add_shortlist(run, ticker)
         return Distilled(run, _certificate(run, teacher, plan, names, valid, counts, ticker))
 
 
@@ -259,7 +259,7 @@ def _is_trained(run: Path) -> bool:
     return (run / "bundle" / MANIFEST).is_file()
 
 
-def _train(
+def train_student(
     run: Path, pairs: PairOfFiles, text: Text, valid: PairOfFiles, teacher: Translator, options: DistillOptions,
     plan: Plan,
 ) -> Trained:  # fmt: skip
@@ -310,7 +310,7 @@ def _settings(teacher: Config, options: DistillOptions, plan: Plan) -> Iterator[
         yield f"decode.{name}={getattr(teacher.decode, name)}"
 
 
-def _add_shortlist(run: Path, ticker: Ticker) -> None:
+def add_shortlist(run: Path, ticker: Ticker) -> None:
     """Learn the student's shortlist from its own text, if its bundle has none yet."""
     bundle = load_bundle(run)
     if bundle.shortlist is None and exporting_engines(bundle.model.config):

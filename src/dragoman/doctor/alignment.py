@@ -128,7 +128,7 @@ class Lexicon(NamedTuple):
             src_copies, tgt_copies = src.copies[i[rows], : longest[0]], tgt.copies[j[rows], : longest[1]]
             copied = ((src_copies[:, :, None] == tgt_copies[:, None]) & (src_words == UNKNOWN)[:, :, None]).any(1)
             word_scores[rows] = self._word_scores(src_words, tgt_words, copied)
-        return (word_scores + self._surface_scores(src, tgt, i, j)).astype(np.float32)
+        return (word_scores + self.surface_scores(src, tgt, i, j)).astype(np.float32)
 
     def _word_scores(self, src_words: Ints, tgt_words: Ints, copied: NDArray[np.bool_]) -> Floats:
         """Return the part of the score that the words give, ``(B,)``.
@@ -147,7 +147,7 @@ class Lexicon(NamedTuple):
         gain = np.where(tgt_words == UNKNOWN, np.where(copied, COPY, 0.0), gain)
         return (gain * (tgt_words != PAD)).sum(1)
 
-    def _surface_scores(self, src: Lines, tgt: Lines, i: Ints, j: Ints) -> Floats:
+    def surface_scores(self, src: Lines, tgt: Lines, i: Ints, j: Ints) -> Floats:
         """Return the part of the score that lengths, numbers and last marks give, ``(n,)``."""
         return (
             length_gain(tgt.lengths[j] - src.lengths[i], self.length)

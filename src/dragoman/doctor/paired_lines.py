@@ -142,9 +142,9 @@ def chunks_with_context(text: TextFiles, reach: int) -> Iterator[tuple[Sides, Si
 class Sample:
     """A uniform sample of a stream of pairs of unknown length (Vitter's algorithm R, https://doi.org/10.1145/3147.3165)."""
 
-    def __init__(self) -> None:
+    def __init__(self, seed: int = 1) -> None:
         self._pairs: list[tuple[int, str, str]] = []
-        self._rng = np.random.default_rng(1)
+        self._rng = np.random.default_rng(seed)
         self._seen = 0
 
     def add(self, src: Sequence[str], tgt: Sequence[str]) -> None:

@@ -18,7 +18,7 @@ from dragoman.documents.units import Part, Tag, Unit
 
 Kind = Literal["html", "xml"]
 
-_TOKEN = re.compile(
+TOKEN = re.compile(
     r"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?[A-Za-z].*?(?:\?>|\Z)|<![A-Za-z][^<>]*>"
     r"|</?[A-Za-z_:][^\s/>\"'<]*(?:\s+(?:\"[^\"]*\"|'[^']*'|[^\"'<>])*)?/?>",
     re.DOTALL,
@@ -65,7 +65,7 @@ def parse(
     skipped: list[str] = []  # names of the open elements whose content is not translated, innermost last
     opaque = ""  # their source so far
     at = 0
-    for match in _TOKEN.finditer(source):
+    for match in TOKEN.finditer(source):
         before, tag, at = source[at : match.start()], match[0], match.end()
         named = _NAME.match(tag)
         name = named[1].lower() if named else ""

@@ -72,7 +72,7 @@ def is_cjk(character: str) -> bool:
 
 
 @cache
-def _families() -> tuple[str, ...]:
+def font_families() -> tuple[str, ...]:
     """Return the installed fonts for figures, in the order in which a character is looked up."""
     from matplotlib import font_manager
 
@@ -98,7 +98,7 @@ def check_letters(texts: Iterable[str]) -> None:
         ConfigError: matplotlib, or a Chinese font where one is needed, is not installed.
     """
     _need_matplotlib()
-    if len(_families()) == 1 and any(map(is_cjk, "".join(texts))):
+    if len(font_families()) == 1 and any(map(is_cjk, "".join(texts))):
         raise ConfigError(
             "no font for Chinese characters is installed: install one (on Debian: apt-get install fonts-noto-cjk), "
             "or draw with a language that needs none"
@@ -111,7 +111,7 @@ def check_letters(texts: Iterable[str]) -> None:
 def _look() -> Any:
     """Return the matplotlib settings of all figures."""
     return {
-        "font.family": list(_families()), "font.size": 10, "axes.titlesize": 11, "axes.titlelocation": "left",
+        "font.family": list(font_families()), "font.size": 10, "axes.titlesize": 11, "axes.titlelocation": "left",
         "axes.titlepad": 8, "axes.edgecolor": "#555555", "axes.labelcolor": INK, "text.color": INK,
         "xtick.color": "#444444", "ytick.color": "#444444", "xtick.major.size": 3, "ytick.major.size": 3,
         "axes.spines.top": False, "axes.spines.right": False, "axes.linewidth": 0.8, "axes.axisbelow": True,
@@ -253,6 +253,11 @@ def matplotlib_for(texts: Iterable[str]) -> Any:
     from matplotlib import pyplot
 
     pyplot.rcParams.update(
-        {"font.family": list(_families()), "svg.fonttype": "path", "svg.hashsalt": "dragoman", "text.parse_math": False}
+        {
+            "font.family": list(font_families()),
+            "svg.fonttype": "path",
+            "svg.hashsalt": "dragoman",
+            "text.parse_math": False,
+        }
     )
     return pyplot

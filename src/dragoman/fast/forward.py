@@ -68,13 +68,13 @@ def features(model: Any, src: Tensor | None, tgt_in: Tensor, dtype: torch.dtype)
     x, keys = _flat(x, dtype), _keys(is_read, n_src, config.n_heads)
     for layer in model.encoder.layers:
         x = _encoder_layer(cast(EncoderLayer, layer), x, keys, angles)
-    memory = _norm(x, model.encoder.norm)
+    memory = layer_norm(x, model.encoder.norm)
 
     x, angles = model.add_positions(model.tgt_embed(tgt_in), model.tgt_positions, 0)
     x, past, keys = _flat(x, dtype), _past(tgt_in), keys._replace(n_queries=n_tgt)
     for layer in model.decoder.layers:
         x = _decoder_layer(cast(DecoderLayer, layer), x, memory, past, keys, angles)
-    x = _norm(x, model.decoder.norm)
+    x = layer_norm(x, model.decoder.norm)
     return x[: n_rows * n_tgt].view(n_rows, n_tgt, -1)
 
 
@@ -98,8 +98,8 @@ def _residual(
 ) -> Tensor:
     """Return ``norm(x + dropout(sublayer(x)))``, or pre-norm's ``x + dropout(sublayer(norm(x)))``."""
     if layer.pre_norm:
-        return add_dropped(x, sublayer(_norm(x, norm)), layer.dropout.p)
-    return _norm(add_dropped(x, sublayer(x), layer.dropout.p), norm)
+        return add_dropped(x, sublayer(layer_norm(x, norm)), layer.dropout.p)
+    return layer_norm(add_dropped(x, sublayer(x), layer.dropout.p), norm)
 
 
 def _attention(
@@ -148,7 +148,7 @@ def _linear(x: Tensor, *layers: nn.Linear, relu: bool = False) -> Tensor:
     return project(x, [layer.weight for layer in layers], [layer.bias for layer in layers], relu)
 
 
-def _norm(x: Tensor, norm: nn.LayerNorm | None) -> Tensor:
+def layer_norm(x: Tensor, norm: nn.LayerNorm | None) -> Tensor:
     """Return the layer norm of ``x`` in the dtype of ``x``; mean and variance are computed in float32."""
     if norm is None:
         return x

@@ -50,7 +50,7 @@ def prepared(weight: Tensor, bias: Tensor | None, precision: str) -> Product:
     """
     weight, bias = weight.detach(), None if bias is None else bias.detach()
     if precision == "fp32":
-        packs = weight.device.type == "cpu" and weight.dtype == torch.float32 and _is_amd()
+        packs = weight.device.type == "cpu" and weight.dtype == torch.float32 and is_amd()
         return _packed_but_for_one_row(weight, bias) if packs else _plain(weight, bias)
     if precision == "int8":
         return _int8(weight, bias)
@@ -84,7 +84,7 @@ def _packed_but_for_one_row(weight: Tensor, bias: Tensor | None) -> Product:
     return product
 
 
-def _is_amd() -> bool:
+def is_amd() -> bool:
     """Return True on AMD processors, where oneDNN's float32 products beat MKL's (by up to a third on Zen 1).
 
     The name of the processor decides, not a timed product: the bits of a result must not depend on the machine's load.

@@ -110,7 +110,7 @@ def works(name: str) -> bool:
     """Return True if this torch has the private operator behind the function ``name``, with the expected arguments."""
     try:
         with torch.no_grad():
-            _TRIALS[name]()
+            TRIALS[name]()
     except (AttributeError, TypeError, RuntimeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         logger.warning(
@@ -140,7 +140,7 @@ def _ones(*shape: int) -> Tensor:
     return torch.ones(shape, device="cpu")
 
 
-_TRIALS: dict[str, Callable[[], object]] = {
+TRIALS: dict[str, Callable[[], object]] = {
     "softmax_backward": lambda: torch._softmax_backward_data(_ones(2, 3), _ones(2, 3), -1, torch.float32),
     "relu_backward": lambda: torch.ops.aten.threshold_backward(_ones(2), _ones(2), 0),
     "lerp_all": lambda: torch._foreach_lerp_([_ones(2)], [_ones(2)], 0.5),

@@ -130,9 +130,9 @@ class Batcher:
         self._n_waiting = self._tokens_waiting = self._n_running = 0
         self._n_idle = 0  # owners without work
         self._last_together = 1  # requests in the last batch
-        self._tokens_per_s = 0.0  # of a busy owner, as last seen; 0: not known yet
+        self.tokens_per_s = 0.0  # of a busy owner, as last seen; 0: not known yet
         self._changed = threading.Condition()
-        self._closing = False
+        self.closing = False
         self._owners = [threading.Thread(target=self._own, name=f"search-{i}", daemon=True) for i in range(owners)]
         for thread in self._owners:
             thread.start()
@@ -155,7 +155,7 @@ class Batcher:
             ServeError: The server is shutting down.
         """
         with self._changed:
-            if self._closing:
+            if self.closing:
                 raise ServeError("the server is shutting down")
             if (again_after_s := self.busy_for_s) is not None:
                 raise BusyError(again_after_s)
@@ -168,7 +168,7 @@ class Batcher:
     @property
     def expected_wait_s(self) -> float:
         """Seconds that the sentences in the queue will take, at the speed seen so far."""
-        speed = self._tokens_per_s * len(self._owners)
+        speed = self.tokens_per_s * len(self._owners)
         return self._tokens_waiting / speed if speed else 0.0
 
     @property
@@ -197,7 +197,7 @@ class Batcher:
             Whether all was finished within ``grace_s`` seconds; what was not has the exception ``ServeError``.
         """
         with self._changed:
-            self._closing = True
+            self.closing = True
             self._changed.notify_all()
         deadline = time.monotonic() + grace_s
         for thread in self._owners:
@@ -214,7 +214,7 @@ class Batcher:
 
     def _own(self) -> None:
         torch.set_num_threads(self.cores)  # of this thread
-        while (turn := self._take())[0] or not self._closing:
+        while (turn := self._take())[0] or not self.closing:
             jobs, others_wait = turn
             if not jobs:  # another owner took them
                 continue
@@ -222,7 +222,7 @@ class Batcher:
             try:
                 self._search(jobs)
             finally:
-                self._count(jobs, others_wait, time.perf_counter() - started)
+                self.count(jobs, others_wait, time.perf_counter() - started)
 
     def _take(self) -> tuple[list[_Job], bool]:
         """The next batch: a sentence of each request in turn, all with one plan of searching; none: closing.
@@ -233,7 +233,7 @@ class Batcher:
             self._n_idle += 1
             try:
                 while not self._tickets:
-                    if self._closing:
+                    if self.closing:
                         return [], False
                     self._changed.wait()
                 first = self._tickets[0]
@@ -248,7 +248,7 @@ class Batcher:
     def _await_company(self, kind: Hashable, limit: int) -> None:
         """Wait for as many requests as came together last time."""
         end = time.monotonic() + WINDOW_S
-        while not self._closing and len(self._tickets) < self._last_together and self._tokens_of(kind) < limit:
+        while not self.closing and len(self._tickets) < self._last_together and self._tokens_of(kind) < limit:
             if not self._changed.wait(end - time.monotonic()):
                 break
 
@@ -290,7 +290,7 @@ class Batcher:
         for job, result in zip(jobs, results, strict=True):
             job.ticket.take(job.number, result)
 
-    def _count(self, jobs: Sequence[_Job], others_wait: bool, seconds: float) -> None:
+    def count(self, jobs: Sequence[_Job], others_wait: bool, seconds: float) -> None:
         tokens = sum(job.n_tokens for job in jobs)
         with self._changed:
             self._n_running -= len(jobs)
@@ -299,12 +299,12 @@ class Batcher:
             self.done.dropped += sum(job.ticket.cancellation.cancelled for job in jobs)
             self.done.tokens += tokens
             self.done.busy_s += seconds
-            now, known = tokens / max(seconds, 1e-9), self._tokens_per_s
+            now, known = tokens / max(seconds, 1e-9), self.tokens_per_s
             is_telling = tokens >= TELLING or others_wait  # or no larger batch could be made of what waited
             if is_telling and known:
-                self._tokens_per_s = 0.8 * known + 0.2 * now
+                self.tokens_per_s = 0.8 * known + 0.2 * now
             elif is_telling or known:
-                self._tokens_per_s = max(known, now)
+                self.tokens_per_s = max(known, now)
 
 
 def kind_of(plan: Plan) -> Hashable:

@@ -90,7 +90,7 @@ class Documents:
             with explained(folder):
                 folder.mkdir(parents=True, exist_ok=True)
         self._turns: asyncio.Semaphore | None = None  # made in the loop of the server
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self.tasks: dict[str, asyncio.Task[None]] = {}
 
     @property
     def folder(self) -> Path:
@@ -116,7 +116,7 @@ class Documents:
             BusyError: Too many wait already.
         """
         await asyncio.to_thread(self._clear_away)
-        if len(self._tasks) >= MOST_WAITING or len(self._jobs()) >= MOST_JOBS:
+        if len(self.tasks) >= MOST_WAITING or len(self._jobs()) >= MOST_JOBS:
             raise BusyError(10.0)
         name = _file_name(name)
         asked = DocumentInfo(name, columns=tuple(columns))
@@ -135,8 +135,8 @@ class Documents:
         await asyncio.to_thread(write_bytes, folder / "source", data)
         self._keep(job)
         task = asyncio.create_task(self._translate(job, pair, options))
-        self._tasks[job.id] = task
-        task.add_done_callback(lambda _: self._tasks.pop(job.id, None))
+        self.tasks[job.id] = task
+        task.add_done_callback(lambda _: self.tasks.pop(job.id, None))
         return job, secret
 
     def get(self, id_: str, secret: str | None = None) -> Job:
@@ -148,7 +148,7 @@ class Documents:
         job = self._read(id_)
         if job is None or (secret is not None and job.key != _sum(secret)) or time.time() - job.created > KEPT_S:
             raise UnknownError("document not found")
-        if job.status in ("queued", "translating") and id_ not in self._tasks:
+        if job.status in ("queued", "translating") and id_ not in self.tasks:
             with contextlib.suppress(OSError):
                 if time.time() - (self._path(id_) / "job.json").stat().st_mtime > LOST_S:
                     return replace(job, status="error", error=STOPPED)
@@ -156,14 +156,14 @@ class Documents:
 
     async def finished(self, id_: str) -> Job:
         """A job of this process when it is done, or has failed."""
-        task = self._tasks.get(id_)
+        task = self.tasks.get(id_)
         if task is not None:
             await asyncio.wait({task})
         return self.get(id_)
 
     def forget(self, id_: str) -> None:
         """Drop a job that nobody waits for any more."""
-        task = self._tasks.get(id_)
+        task = self.tasks.get(id_)
         if task is not None:
             task.cancel()
         shutil.rmtree(self._path(id_), ignore_errors=True)
@@ -174,7 +174,7 @@ class Documents:
 
     async def close(self) -> None:
         """Stop what is under way, which its owners are told by the next process that has the folder."""
-        under_way = dict(self._tasks)
+        under_way = dict(self.tasks)
         for task in under_way.values():
             task.cancel()
         await asyncio.gather(*under_way.values(), return_exceptions=True)

@@ -88,7 +88,7 @@ def assemble(
     translations = joined
     if plan.options.guard:
         cut = {segment.owner for segment in segments if segment.cut}
-        translations = [_without_seam(texts[i], one) if i in cut else one for i, one in enumerate(joined)]
+        translations = [without_seam(texts[i], one) if i in cut else one for i, one in enumerate(joined)]
     translations = [_with_warning(*each) for each in zip(texts, translations, strict=True)]
     translations = _with_confidence(translations, groups, segments, results, plan)
     if plan.direction.zero_shot is not None:
@@ -176,7 +176,7 @@ def _with_warning(src: str, translation: Translation) -> Translation:
     return replace(translation, notes=(*translation.notes, Note("not_text", what))) if what else translation
 
 
-def _without_seam(src: str, translation: Translation) -> Translation:
+def without_seam(src: str, translation: Translation) -> Translation:
     """Remove, with a note, what a translation repeats where two pieces of a sentence meet, each of which is sound."""
     text = without_runs(src, translation.text)
     if text == translation.text:
@@ -186,7 +186,7 @@ def _without_seam(src: str, translation: Translation) -> Translation:
 
 
 NOT_ALIGNED = Note("alignment", "no alignment: the repetition that was removed changed the words")
-"""Note of a translation that ``_without_seam`` made shorter, where alignments were asked for."""
+"""Note of a translation that ``without_seam`` made shorter, where alignments were asked for."""
 
 
 def _with_links(translation: Translation, whole: Translation, links: Links) -> Translation:

@@ -148,13 +148,13 @@ def _go_on(
             if line.warning:
                 say(Note("input", line.warning))
         made = encode("".join(f"{text}\n" for text in work(part, n_lines, say)).encode())
-        _append(partial, made)
+        append_to_disk(partial, made)
         digest.update(made)
         n_lines, n_bytes = n_lines + len(part), n_bytes + len(made)
         done = Done(n_lines, n_bytes, digest.hexdigest())
-        _append(journal, _record({**done._asdict(), "warnings": [asdict(note) for note in warnings]}))
+        append_to_disk(journal, _record({**done._asdict(), "warnings": [asdict(note) for note in warnings]}))
     if not n_lines:
-        _append(partial, encode(b""))  # no text either is some bytes in a compressed file
+        append_to_disk(partial, encode(b""))  # no text either is some bytes in a compressed file
     return n_lines
 
 
@@ -180,7 +180,7 @@ def _begin(output: _Output, facts: dict[str, Any], warn: Callable[[Note], object
         raise _refusal(out, "has no journal")
     partial.truncate(0)
     journal.truncate(0)
-    _append(journal, _record(facts))
+    append_to_disk(journal, _record(facts))
     return Done()
 
 
@@ -255,7 +255,7 @@ def _digest(file: BinaryIO, n_bytes: int) -> hashlib._Hash:
     return digest
 
 
-def _append(file: BinaryIO, content: bytes) -> None:
+def append_to_disk(file: BinaryIO, content: bytes) -> None:
     file.seek(0, os.SEEK_END)
     file.write(content)
     file.flush()

@@ -48,7 +48,7 @@ class Variables:
             raise BundleError(f"{path}: cannot be read ({error.strerror})") from None
         self.digest = hashlib.sha256(body).hexdigest()
         try:
-            self.version, self._of, self._names = _parse(body)
+            self.version, self._of, self._names = parse(body)
         except (struct.error, ValueError, UnicodeDecodeError) as error:
             raise BundleError(f"{path}: not a model of CTranslate2 that is known here, or damaged ({error})") from None
         self._taken: set[str] = set()
@@ -145,7 +145,7 @@ class Variables:
             raise BundleError(f"{self.path}: has {', '.join(rest[:3])}{more}, which cannot be held here")
 
 
-def _parse(body: bytes) -> tuple[int, dict[str, Variable], dict[str, str]]:
+def parse(body: bytes) -> tuple[int, dict[str, Variable], dict[str, str]]:
     """The version and variables of a file, and under which name each name is found: its own, or that it stands for.
 
     Raises:

@@ -119,7 +119,7 @@ class CTranslate2:
         self.src_pieces = src_tokenizer.pieces(range(src_tokenizer.vocab_size))
         self.tgt_pieces = tgt_tokenizer.pieces(range(tgt_tokenizer.vocab_size))
         self.tgt_ids = {piece: i for i, piece in enumerate(self.tgt_pieces)}
-        self._home: Kept | None = None
+        self.home: Kept | None = None
         self._versions: list[tuple[int, float]] = []  # of the weights that were converted
 
     @classmethod
@@ -182,7 +182,7 @@ class CTranslate2:
         home = kept(bundle, models.run if versions == models.versions else None, "ctranslate2", PRECISIONS[precision])
         translator = open_folder(home.folder, PRECISIONS[precision], device, workers)
         engine = cls(translator, bundle.src_tokenizer, bundle.tgt_tokenizer, workers)
-        engine._home, engine._versions = home, versions
+        engine.home, engine._versions = home, versions
         if home.temporary is not None:
             weakref.finalize(engine, home.temporary.cleanup)
         return engine
@@ -193,8 +193,8 @@ class CTranslate2:
 
     def close(self) -> None:
         """See ``Engine``."""
-        if self._home is not None and self._home.temporary is not None:
-            self._home.temporary.cleanup()
+        if self.home is not None and self.home.temporary is not None:
+            self.home.temporary.cleanup()
 
     def search(
         self, segments: Sequence[Segment], settings: SearchSettings, progress: Progress | None = None

@@ -317,13 +317,13 @@ def _listed(path: Path) -> list[str]:
     """
     try:
         text = read_bytes(path, WANTED).decode("utf-8")
-        found = json.loads(text) if text.startswith("{") else _lines(text)
+        found = json.loads(text) if text.startswith("{") else pieces_of_yaml(text)
     except (ValueError, RecursionError) as error:
         raise BundleError(f"{path}: not a vocabulary of Marian ({error}); copy it again") from None
     return numbered(found, str(path))
 
 
-def _lines(text: str) -> dict[str, int]:
+def pieces_of_yaml(text: str) -> dict[str, int]:
     """Lines such as ``"a": 7``, ``a: 7``, or a key after ``? `` and its id in the next line."""
     found, key = {}, None
     for line in text.split("\n"):
