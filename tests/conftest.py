@@ -26,12 +26,14 @@ settings.load_profile("fixed")
 # a script's shell has what it starts in the background ignore this signal, which the tests send
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-LONG = {"faults", "e2e", "benchmarks", "test_docs.py"}
+LONG = {"faults", "e2e", "benchmarks", "lab", "toolkits", "doctor", "training", "translation", "serving", "golden",
+        "test_docs.py", "test_site.py", "test_progress.py", "test_unfinished_run.py"}  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take longest, so that no process is left alone with one at the end."""
-    items.sort(key=lambda item: not LONG & set(item.path.parts))
+    tests = Path(__file__).parent
+    items.sort(key=lambda item: not LONG & set(item.path.relative_to(tests).parts))
 
 
 DICTIONARY = """

@@ -172,7 +172,7 @@ def test_a_file_that_is_missing_or_none_of_ours_is_one_clear_error(
     assert "resealed" in str(caught.value)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.data())
 def test_mutated_safetensors_are_read_whole_or_refused(tiny_run: Path, tmp_path: Path, data: st.DataObject) -> None:
     whole = (tiny_run / "bundle/model.safetensors").read_bytes()

@@ -59,7 +59,7 @@ SMALL_TRAININGS = f"""
 import dragoman
 _train = dragoman.train
 def _small(*args, overrides=(), **given):
-    return _train(*args, overrides=[*overrides, *{TINY!r}], quiet=True, **given)
+    return _train(*args, overrides=[*overrides, *{TINY!r}], **(given | dict(quiet=True)))
 dragoman.train = _small
 """
 
@@ -518,7 +518,7 @@ def test_the_notebook_of_the_first_hour_runs(tmp_path: Path) -> None:
     cells = json.loads((ROOT / "examples/first_hour.ipynb").read_text(encoding="utf-8"))["cells"]
     assert all(not cell.get("outputs") for cell in cells)  # nothing stale is kept
     code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-    assert Workplace(tmp_path).run_python(code).count("→") == 5
+    assert Workplace(tmp_path).run_python(SMALL_TRAININGS + code).count("→") == 5
 
 
 def test_the_citation_names_this_version_and_the_paper() -> None:

@@ -97,7 +97,7 @@ def test_a_batch_moves_to_a_device() -> None:
     assert batch.n_tgt_tokens == 3
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=60),
     st.integers(31, 200),

@@ -79,7 +79,7 @@ PIECES = [
 ]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.lists(st.sampled_from([*PIECES, b"\0", b"\xff", b"\xc3"]), max_size=12) | st.lists(st.sampled_from(PIECES)),
     st.integers(1, 40),

@@ -40,7 +40,7 @@ texts = st.one_of(
 
 
 @pytest.mark.parametrize("name", ["bpe", "bpe without bytes"])
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(text=texts)
 @example(text=" a  b ")
 @example(text="éé é")

@@ -36,7 +36,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\u2
 
 
 @kinds
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     text=st.one_of(
         texts, st.lists(st.sampled_from([" ", "  ", "\t", "Ba", "de.", "<s>", "▂", "日本", "7"])).map("".join)

@@ -36,7 +36,7 @@ tensors = st.dictionaries(
 )
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(tensors, st.none() | st.just({"format": "pt"}))
 def test_what_the_library_writes_is_read_as_the_library_reads_it(
     tmp_path: Path, written: dict[str, torch.Tensor], metadata: dict[str, str] | None

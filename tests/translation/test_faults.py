@@ -247,7 +247,7 @@ def test_there_is_no_false_alarm_on_the_embedded_corpus(lang: str) -> None:
 TEXT = st.text(st.sampled_from("ab ,.!猫的\u3000🙂1A"), max_size=60)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(TEXT, TEXT, st.integers(1, 12))
 def test_any_text_can_be_rid_of_its_loops_and_something_is_left(src: str, unit: str, n: int) -> None:
     output = unit * n
@@ -268,7 +268,7 @@ FEW = st.lists(st.sampled_from(["a", "b", "Der", "hund", "läuft", ",", ".", "�
 
 
 @given(FEW, st.integers(2, 3))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_repeated_units_are_those_of_looking_at_every_place(units: list[str], least: int) -> None:
     text = " ".join(units)
     starts = [len(" ".join(units[:i])) + (i > 0) for i in range(len(units))]
@@ -291,7 +291,7 @@ def test_repeated_units_are_those_of_looking_at_every_place(units: list[str], le
 
 
 @given(FEW, FEW, st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_a_copy_is_one_by_the_words_of_both(src: list[str], other: list[str], loud: bool) -> None:
     text, output = " ".join(src), " ".join(src[: len(src) // 2 * 2] + other[:3])
     output = output.upper() if loud else output

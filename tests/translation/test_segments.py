@@ -163,7 +163,7 @@ def test_what_is_to_be_known_of_a_sentence_is_said_of_its_line(tiny_run: Path) -
     assert [note.kind for note in scored[0].notes] == ["too_long"]
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.lists(st.lists(st.integers(-9, 0), min_size=1, max_size=5), max_size=4), st.integers(1, 8))
 def test_the_best_sums_are_those_of_all_ways_to_take_one_of_each(scores: list[list[float]], most: int) -> None:
     every = list(product(*(range(len(own)) for own in scores)))
