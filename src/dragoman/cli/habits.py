@@ -55,7 +55,7 @@ NAMES = {
         "--refs --reference --references -r --tgt": "--ref",
         "--source --input -i": "--src",
         "--hyp --hypothesis --hypotheses": "name the file first: dragoman evaluate HYPOTHESES --ref REF",
-        "--metrics -m": "not needed: BLEU, chrF and TER are all given",
+        "--metrics -m": "--metric",
     },
 }
 
