@@ -7,8 +7,9 @@ from typing import NamedTuple, Self
 import torch
 from torch import Tensor
 
-from dragoman.config import LengthPenalty
-from dragoman.decoding.search import Hypothesis, beam_search, greedy_search
+from dragoman.config import DecodeConfig, LengthPenalty
+from dragoman.decoding.request import Hypothesis, SearchBatch, SearchSettings
+from dragoman.decoding.search import beam_search, greedy_search
 
 FIRST_WORD = 4
 """The id of the first word of a table; pad, unk, bos and eos come before."""
@@ -64,9 +65,13 @@ class Table:
         self, n_sentences: int, most: int, penalty: LengthPenalty, n_best: int, patience: float | None = None
     ) -> list[list[Hypothesis]]:
         """Search as the tests of others do; words are numbered from 0 in what is returned."""
-        src = torch.full((n_sentences, 1), EOS)
+        decode = DecodeConfig(
+            beam_size=self.beam, length_penalty=penalty.alpha, length_penalty_form=penalty.form, patience=patience
+        )
+        settings = SearchSettings(decode=decode, n_best=n_best)
+        batch = SearchBatch(src=torch.full((n_sentences, 1), EOS), max_lens=[most] * n_sentences)
         if self.beam == 1:
-            hypotheses = [[hypothesis] for hypothesis in greedy_search(self, src, [most] * n_sentences, penalty)]
+            hypotheses = [[hypothesis] for hypothesis in greedy_search(self, batch, settings)]
         else:
-            hypotheses = beam_search(self, src, [most] * n_sentences, self.beam, penalty, n_best, patience=patience)
+            hypotheses = beam_search(self, batch, settings)
         return [[one._replace(ids=[i - FIRST_WORD for i in one.ids]) for one in own] for own in hypotheses]

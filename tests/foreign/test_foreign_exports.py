@@ -18,6 +18,7 @@ import dragoman
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import DecodeConfig
 from dragoman.decoding.batches import search_all
+from dragoman.decoding.request import SearchSettings, Segment
 from dragoman.decoding.scoring import read_all
 
 Suite = Callable[[str, int], Any]
@@ -108,7 +109,8 @@ def expect_what_transformers_reads(values: Any, folder: Path, bundle: Bundle, co
     start = model.config.decoder_start_token_id
     lines, references = (path.read_text().splitlines() for path in (corpus.valid_src, corpus.valid_tgt))
     pairs = pairs_of(bundle, corpus)
-    greedy = search_all(bundle.model, [ids for ids, _ in pairs], DecodeConfig(beam_size=1, max_extra_tokens=10), CPU)
+    settings = SearchSettings(decode=DecodeConfig(beam_size=1, max_extra_tokens=10))
+    greedy = search_all(bundle.model, [Segment(ids=ids) for ids, _ in pairs], settings, CPU).complete()
     read = log_probs(bundle, pairs)
     for line, reference, (ids, _), found, (best,) in zip(lines, references, pairs, read, greedy, strict=True):
         src, tgt = tokenizer(line)["input_ids"], tokenizer(text_target=reference)["input_ids"]

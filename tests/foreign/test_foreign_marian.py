@@ -189,14 +189,7 @@ def searched_as_marian_does(bundle: Bundle, src: list[int], beam_size: int, allo
 
 
 @pytest.mark.parametrize("beam", [1, 4])
-@pytest.mark.parametrize(
-    "allow_unk",
-    [
-        pytest.param(False, marks=pytest.mark.xfail(strict=True, reason="unk may be chosen, which Marian never does")),
-        pytest.param(True, marks=pytest.mark.xfail(strict=True, reason="there is no option allow_unk")),
-    ],
-    ids=["by default", "--allow-unk"],
-)
+@pytest.mark.parametrize("allow_unk", [False, True], ids=["by default", "--allow-unk"])
 def test_translations(suite: Suite, allow_unk: bool, beam: int, request: pytest.FixtureRequest) -> None:
     """Texts and scores of the held-out lines."""
     values = suite("marian-allow-unk" if allow_unk else "marian-default", 2 * N)
@@ -206,7 +199,7 @@ def test_translations(suite: Suite, allow_unk: bool, beam: int, request: pytest.
     bundle, sources = load_bundle(run), model.held_out[0].read_text(encoding="utf-8").splitlines()
     expected = model.decode("-b", beam, *(["--allow-unk"] if allow_unk else []))
     assert any("⁇" in text for text, _ in expected) == allow_unk
-    options = {**ALIKE, "beam_size": beam, **({"allow_unk": True} if allow_unk else {})}
+    options = {**ALIKE, "beam_size": beam, "allow_unk": allow_unk}
     translations = dragoman.Translator.load(run, "cpu").translate(sources, **options)
     for source, translation, (text, score) in zip(sources, translations, expected, strict=True):
         found = translation.text.strip()  # as the text of an n-best list is
