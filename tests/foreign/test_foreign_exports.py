@@ -196,7 +196,6 @@ ORDERS = {
 
 @quiet
 @pytest.mark.foreign
-@pytest.mark.xfail(strict=True, reason="an import drops what generation_config.json orders, without a word")
 def test_the_search_that_a_model_of_transformers_orders_is_done_or_refused(
     suite: Suite, tmp_path: Path, corpus: Any
 ) -> None:

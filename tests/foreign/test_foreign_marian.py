@@ -214,7 +214,6 @@ def test_translations(suite: Suite, allow_unk: bool, beam: int, request: pytest.
             values.near(text, translation.score, score, 1e-4)
 
 
-@pytest.mark.xfail(strict=True, reason="only a folder packed as those of OPUS-MT is imported")
 @pytest.mark.parametrize("part", ["", "model.npz"], ids=["folder", "file"])
 def test_the_folder_of_a_training(suite: Suite, part: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """With its checkpoints, optimiser and logs; what comes in scores as Marian does."""

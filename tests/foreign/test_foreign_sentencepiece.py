@@ -134,7 +134,6 @@ def test_a_model_as_it_is_learned_today(suite: Suite, tmp_path: Path, lines: lis
     expect_the_same(values, tmp_path, learned(lines), lines + ODD)
 
 
-@pytest.mark.xfail(strict=True, reason="a model without score fields is called damaged")
 def test_a_model_without_scores(suite: Suite, tmp_path: Path, lines: list[str]) -> None:
     values, proto = suite("sentencepiece-like", 66), without_scores(learned(lines))
     first = next(content for _, _, content in fields(proto))
@@ -143,17 +142,11 @@ def test_a_model_without_scores(suite: Suite, tmp_path: Path, lines: list[str]) 
     expect_the_same(values, tmp_path, proto, lines + ODD)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="an import replaces a model's normalisation map by that of the SentencePiece installed"
-)
 def test_a_model_of_another_unicode(suite: Suite, tmp_path: Path, lines: list[str]) -> None:
     values = suite("sentencepiece-like", 65)
     expect_the_same(values, tmp_path, with_an_older_map(lines, tmp_path), lines + ODD)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="subwords of a run that another SentencePiece wrote, of another Unicode, are refused"
-)
 def test_a_run_of_another_unicode(suite: Suite, tmp_path: Path, lines: list[str]) -> None:
     """Of the subwords of a run, as one wrote them where an older SentencePiece was installed."""
     values = suite("sentencepiece-like", 65)
@@ -174,7 +167,6 @@ JAPANESE = [
 
 
 @pytest.mark.foreign
-@pytest.mark.xfail(strict=True, reason="a model without score fields is called damaged")
 @pytest.mark.parametrize(("name", "planned"), [("test_model.model", 4288), ("test_ja_model.model", 4293)])
 def test_its_own_models(suite: Suite, tmp_path: Path, name: str, planned: int) -> None:
     values = suite("sentencepiece-own", planned)
