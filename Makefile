@@ -59,8 +59,8 @@ test-node: .venv/ready
 PEERS := .bench/foreign
 test-foreign: .venv/ready
 	mkdir -p $(PEERS)
-	test -d $(PEERS)/pymarian || $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --target $(PEERS)/pymarian pymarian==1.12.42 || echo "there is no Marian for this machine and Python"
-	for package in sacrebleu-2.6.0 sentencepiece-0.2.1; do test -f $(PEERS)/$$package.tar.gz || $(BIN)/pip download --quiet --disable-pip-version-check --no-deps --no-binary :all: --dest $(PEERS) $${package/-/==} || echo "$$package cannot be downloaded"; done
+	ls $(PEERS)/pymarian/_pymarian*.so > /dev/null 2>&1 || $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --target $(PEERS)/pymarian pymarian==1.12.42 || echo "there is no Marian for this machine and Python"
+	for package in sacrebleu-2.6.0 sentencepiece-0.2.1; do test -f $(PEERS)/$$package.tar.gz || $(BIN)/pip download --quiet --disable-pip-version-check --no-deps --no-binary $${package%-*} --dest $(PEERS) $${package/-/==} || echo "$$package cannot be downloaded"; done
 	DATA=$(if $(filter command line environment,$(origin DATA)),$(DATA)) $(BIN)/pytest tests/foreign -m 'foreign or not foreign'
 
 # a cluster of two workers on this machine

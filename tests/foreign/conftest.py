@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -97,7 +98,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
             pytest.fail("\n".join(wrong), pytrace=False)
         return result
     except (Exception, pytest.fail.Exception) as error:
-        broken = " ".join(str(error).split())[:300]
+        broken = re.sub(r"/\S*/", "", " ".join(str(error).split()))[:300]  # without folders of this machine
         raise
     finally:
         mark = pyfuncitem.get_closest_marker("xfail")

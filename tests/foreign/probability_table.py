@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor
 
-from dragoman.config import DecodeConfig, LengthPenalty
+from dragoman.config import DecodeConfig
 from dragoman.decoding.request import Hypothesis, SearchBatch, SearchSettings
 from dragoman.decoding.search import beam_search, greedy_search
 
@@ -61,17 +61,18 @@ class Table:
             logits[row, FIRST_WORD:] = words
         return logits, State(state.step + 1, state.sentences)
 
-    def search(
-        self, n_sentences: int, most: int, penalty: LengthPenalty, n_best: int, patience: float | None = None
-    ) -> list[list[Hypothesis]]:
-        """Search as the tests of others do; words are numbered from 0 in what is returned."""
-        decode = DecodeConfig(
-            beam_size=self.beam, length_penalty=penalty.alpha, length_penalty_form=penalty.form, patience=patience
-        )
-        settings = SearchSettings(decode=decode, n_best=n_best)
+    def search(self, n_sentences: int, most: int, n_best: int, **decode: Any) -> list[list[Hypothesis]]:
+        """Search as the tests of others do; words are numbered from 0 in what is returned.
+
+        Args:
+            most: Largest number of tokens, eos counted.
+            decode: Length penalty and patience.
+        """
         batch = SearchBatch(src=torch.full((n_sentences, 1), EOS), max_lens=[most] * n_sentences)
+        settings = SearchSettings(decode=DecodeConfig(beam_size=self.beam, **decode), n_best=n_best)
         if self.beam == 1:
             hypotheses = [[hypothesis] for hypothesis in greedy_search(self, batch, settings)]
         else:
             hypotheses = beam_search(self, batch, settings)
-        return [[one._replace(ids=[i - FIRST_WORD for i in one.ids]) for one in own] for own in hypotheses]
+        return [[hypothesis._replace(ids=[i - FIRST_WORD for i in hypothesis.ids]) for hypothesis in own]
+                for own in hypotheses]  # fmt: skip

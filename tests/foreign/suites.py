@@ -47,7 +47,7 @@ SUITES = [
     Suite("evalb-damaged", "EVALB", "brackets of 60 generated trees against damaged ones, by its C program",
           f"{GITHUB}nikitakit/self-attentive-parser EVALB/evalb.c, COLLINS.prm; recorded"),
     Suite("evalb-program", "EVALB", "the same of any trees, by the program itself",
-          "an EVALB of your own: EVALB=path; trees: DATA=folder with dev.trees"),
+          "an EVALB of your own: EVALB=path; trees: DATA=folder with craft/dev.clean.trees"),
     Suite("t2t-trees", "tensor2tensor", "linearisation of 60 generated trees",
           f"{T2T}data_generators/wsj_parsing.py; recorded"),
     Suite("fairseq-beam", "fairseq", "beam search: hypotheses with scores", f"{FAIRSEQ}test_sequence_generator.py"),

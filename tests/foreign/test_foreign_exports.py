@@ -110,7 +110,7 @@ def expect_what_transformers_reads(values: Any, folder: Path, bundle: Bundle, co
     lines, references = (path.read_text().splitlines() for path in (corpus.valid_src, corpus.valid_tgt))
     pairs = pairs_of(bundle, corpus)
     settings = SearchSettings(decode=DecodeConfig(beam_size=1, max_extra_tokens=10))
-    greedy = search_all(bundle.model, [Segment(ids=ids) for ids, _ in pairs], settings, CPU).complete()
+    greedy = search_all(bundle.model, [Segment(ids=ids) for ids, _ in pairs], settings, CPU).hypotheses
     read = log_probs(bundle, pairs)
     for line, reference, (ids, _), found, (best,) in zip(lines, references, pairs, read, greedy, strict=True):
         src, tgt = tokenizer(line)["input_ids"], tokenizer(text_target=reference)["input_ids"]

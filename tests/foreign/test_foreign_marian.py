@@ -31,7 +31,7 @@ TRAIN = [
     "--type", "transformer", "--dim-emb", 64, "--transformer-dim-ffn", 128, "--transformer-heads", 4,
     "--enc-depth", 2, "--dec-depth", 2, "--label-smoothing", 0.1, "--learn-rate", 0.004, "--lr-warmup", 80,
     "--lr-decay-inv-sqrt", 80, "--optimizer", "adam", "--optimizer-params", 0.9, 0.98, 1e-9, "--clip-norm", 1,
-    "--mini-batch-words", 600, "--maxi-batch", 100, "--max-length", 100, "--seed", 1, "--overwrite",
+    "--mini-batch-words", 600, "--maxi-batch", 100, "--max-length", 100, "--seed", 1,
     "--dim-vocabs", 100, 100, "--sentencepiece-options", "--character_coverage=0.995 --hard_vocab_limit=false",
 ]  # fmt: skip
 KINDS = {  # of a model: its options, vocabulary files and updates

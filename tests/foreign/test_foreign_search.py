@@ -44,7 +44,8 @@ CASES = {  # alpha of n ** alpha, the most tokens with eos, and the hypotheses: 
 def test_fairseqs_beam_search(suite: Suite, case: str) -> None:
     alpha, most, expected = CASES[case]
     values = suite("fairseq-beam", 8)
-    found = Table(FAIRSEQ, 2, 0, ends=True).search(2, most, LengthPenalty(alpha, "power"), 2, patience=1.0)
+    power = dict(length_penalty=alpha, length_penalty_form="power", patience=1.0)
+    found = Table(FAIRSEQ, 2, 0, ends=True).search(2, most, 2, **power)
     for hypothesis, (words, probabilities) in zip([one for own in found for one in own], expected, strict=True):
         values.equal((case, words), hypothesis.ids, words)
         score = sum(map(math.log, probabilities)) / len(probabilities) ** alpha
@@ -117,20 +118,20 @@ def test_tensor2tensors_beam_search(suite: Suite) -> None:
             values.equal((name, words), hypothesis.ids, words)
             values.near((name, words, "score"), hypothesis.score, score, 1e-6)
 
-    plain, alpha = LengthPenalty(0.0, "gnmt"), LengthPenalty(3.5, "gnmt")
+    plain, alpha = dict(length_penalty=0.0), dict(length_penalty=3.5)
     greedy = Table([[[0.7, 0.3]], [[0.4, 0.6]], [[0.5, 0.5]]], 1, 1, ends=False)
-    expect("greedy", greedy.search(1, 3, plain, 1)[0], [([0], math.log(0.7 * 0.6))])
-    corner = Table([[[0.2, 0.1, 0.7]], [[0.4, 0.1, 0.5]]], 1, 1, ends=False).search(1, 2, plain, 1)[0][0]
+    expect("greedy", greedy.search(1, 3, 1, **plain)[0], [([0], math.log(0.7 * 0.6))])
+    corner = Table([[[0.2, 0.1, 0.7]], [[0.4, 0.1, 0.5]]], 1, 1, ends=False).search(1, 2, 1, **plain)[0][0]
     values.differs("greedy at its limit", corner.ids, [1, 1], UNFINISHED)
     values.differs("greedy at its limit, score", round(corner.score, 4), round(math.log(0.7 * 0.5), 4), UNFINISHED)
 
     table = Table(STEPS, 2, 1, ends=False)
     short, long = math.log(0.8 * 0.5), math.log(0.8 * 0.4 * 0.9)
-    expect("stop early", table.search(1, 3, plain, 1)[0], [([1], short)])
-    expect("not early", table.search(1, 3, plain, 2)[0], [([1], short), ([1, 0], long)])
+    expect("stop early", table.search(1, 3, 1, **plain)[0], [([1], short)])
+    expect("not early", table.search(1, 3, 2, **plain)[0], [([1], short), ([1, 0], long)])
     six = [([1, 0], long / (8 / 6) ** 3.5), ([1], short / (7 / 6) ** 3.5)]
-    expect("alpha 3.5", table.search(1, 3, alpha, 2)[0], six)
-    both = Table([a + b for a, b in zip(STEPS, SECOND, strict=True)], 2, 1, ends=False).search(2, 3, alpha, 2)
+    expect("alpha 3.5", table.search(1, 3, 2, **alpha)[0], six)
+    both = Table([a + b for a, b in zip(STEPS, SECOND, strict=True)], 2, 1, ends=False).search(2, 3, 2, **alpha)
     expect("a batch of two, first", both[0], six)
     second = [([1], math.log(0.8 * 0.6) / (7 / 6) ** 3.5), ([1, 0], math.log(0.8 * 0.3 * 0.9) / (8 / 6) ** 3.5)]
     expect("a batch of two, second", both[1], second)
