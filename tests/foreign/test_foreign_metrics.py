@@ -267,9 +267,7 @@ def test_what_tensor2tensor_expects(suite: Suite) -> None:
     values.near("letters", metrics.tokenized_bleu(*letters).value / 100, 0.3436, 1e-3)
     separator = ["a b a c", "e f \u2028 d"], letters[1]
     values.near("a line separator", metrics.tokenized_bleu(*separator).value / 100, 0.2638, 1e-3)
-    because = (
-        "tensor2tensor gives orders of n-grams that the text is too short for, or none of which is right, another share"
-    )
+    because = "tensor2tensor smooths in another way where no n-gram is right, or where the text is too short for one"
     values.differs("all right, three words", bleu([[1, 2, 3]], [[1, 2, 3]]), 1.0, because)
     values.differs("nothing right", round(bleu([[1, 2, 3, 4]], [[5, 6, 7, 8]]), 7), 0.0798679, because)
 
