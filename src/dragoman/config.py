@@ -238,8 +238,10 @@ class Corpus(Section):
     @classmethod
     def _a_mark(cls, tag: str | None) -> str | None:
         if tag is not None and (not re.fullmatch(r"<[^<>\s\u2581]{1,60}>", tag) or RESERVED_TAG.fullmatch(tag)):
-            # a target language has a tag of its own: tgt_lang
-            raise must("be one word in angle brackets, such as <bt>, that is no special symbol of a tokenizer")
+            raise must(
+                "be one word in angle brackets, such as <bt>, that is no special symbol of a tokenizer (for a target "
+                "language set tgt_lang)"
+            )
         return tag
 
     @field_validator("src_lang", "tgt_lang")

@@ -390,4 +390,4 @@ def test_a_model_whose_checkpoints_nobody_could_read_is_refused(refused: Callabl
             "--set", "model.n_heads=2", "--set", "model.d_ff=8")  # fmt: skip
     error = refused(*TRAIN, *deep)
     assert "100 + 100 layers" in error
-    assert "room for 7,500" in error
+    assert "must be at most 7,500" in error

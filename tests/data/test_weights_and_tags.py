@@ -182,10 +182,13 @@ PAIR = {"src": "a", "tgt": "b"}
         ({"train": PAIR | {"weight": 0}}, "the weights sum to 0"),
         ({"train": [PAIR, PAIR | {"weight": -1}]}, r"data.train.1.weight must be 0 or more, got -1.0"),
         ({"train": PAIR, "valid": PAIR | {"weight": 2}}, "validation text is never weighted"),
-        ({"train": PAIR | {"tag": "bt"}}, "tag = 'bt': write one word in angle brackets"),
-        ({"train": PAIR | {"tag": "<unk>"}}, "tag = '<unk>'"),
-        ({"train": PAIR | {"tag": ">>fr<<"}}, "a target language is said by tgt_lang"),
-        ({"train": PAIR | {"tgt_lang": "le français"}}, "is no code of a language"),
+        ({"train": PAIR | {"tag": "bt"}}, "tag must be one word in angle brackets"),
+        ({"train": PAIR | {"tag": "<unk>"}}, "got '<unk>'"),
+        ({"train": PAIR | {"tag": ">>fr<<"}}, "for a target language set tgt_lang"),
+        (
+            {"train": PAIR | {"tgt_lang": "le français"}},
+            "tgt_lang must be the code of a language, such as fr, deu or zh-CN, got",
+        ),
         ({"train": PAIR | {"wieght": 2}}, "unknown setting data.train.wieght: did you mean weight"),
     ],
 )

@@ -93,7 +93,7 @@ def test_rules_hold_in_sampling_too() -> None:
     for group in found:
         assert group[0].ids[:2] == [5, 4]
         assert 6 not in group[0].ids
-    with pytest.raises(DecodeError, match="n_best = 0"):
+    with pytest.raises(DecodeError, match="n_best must be 1 or more, got 0"):
         search_all(TableModel(3), [[4]], DecodeConfig(), CPU, n_best=0, sampling=Sampling())
     with pytest.raises(DecodeError, match="cannot place words"):
         search_all(

@@ -148,7 +148,7 @@ def test_another_call_is_refused_and_changes_nothing(
         (dict(overrides=["data.tgt_lang=fr"]), "--set data.tgt_lang=fr: the teacher has de there"),
         (dict(best_of=2), "--best-of needs the references"),
         (dict(with_references=True), "--with-references needs the references"),
-        (dict(best_of=5, beam_size=2, ref="short.de"), "--best-of 5 needs a beam of as many"),
+        (dict(best_of=5, beam_size=2, ref="short.de"), "beam_size must be at least best_of = 5, got 2"),
         (dict(valid_src="x.fr"), "give both sides of the validation text"),
         (dict(preset="students"), "model.preset must be one of tiny, small, student"),
         (dict(overrides=["model.dropuot=0.1"]), "unknown setting model.dropuot: did you mean dropout"),

@@ -78,7 +78,9 @@ def test_what_shrink_takes(given: str | int | None, layers: tuple[int | None, in
 
 @pytest.mark.parametrize("given", [0, -1, "0+1", "1+0", "1+", "+1", "2-1", "", True, 1.5])
 def test_what_shrink_does_not_take_is_refused(given: object) -> None:
-    with pytest.raises(ConfigError, match=r"give how many decoder layers the student keeps, such as 1; or .* as 2\+1"):
+    with pytest.raises(
+        ConfigError, match=r"shrink must be a number of decoder layers to keep, such as 1, or .* as 2\+1, got"
+    ):
         DistillOptions.of(None, {"shrink": given})
 
 

@@ -83,7 +83,9 @@ def test_a_bundle_keeps_its_confidence_and_an_ensemble_has_none(
 
 @pytest.mark.parametrize("numbers", [5, [], {"bias": 1.0}, {"weights": []}])
 def test_a_bundle_with_an_invalid_confidence_is_refused(reseal: Callable[..., Path], numbers: Any) -> None:
-    with pytest.raises(BundleError, match=r"^the confidence in the bundle: its .* cannot be used"):
+    with pytest.raises(
+        BundleError, match=r"^the confidence in the bundle cannot be used \(|: confidence must be a mapping, got"
+    ):
         Translator.load(reseal({"confidence": numbers}), "cpu")
 
 

@@ -27,7 +27,10 @@ def test_an_unknown_option_is_refused_with_the_nearest() -> None:
 
 
 def test_one_setting_instead_of_a_list_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"write overrides=\['train.max_steps=1'\]"):
+    with pytest.raises(
+        ConfigError,
+        match=r"^overrides must be a list of settings, such as \['train.max_steps=1'\], got 'train.max_steps=1'$",
+    ):
         TrainOptions.of(None, {"overrides": "train.max_steps=1"})
 
 
