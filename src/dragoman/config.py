@@ -484,6 +484,7 @@ class DecodeConfig(SearchOptions):
     beam_size: int = 4
     length_penalty: float = 0.6
     length_penalty_form: Literal["gnmt", "power"] = "gnmt"
+    patience: float | None = None
     batch_tokens: int = 4096
     max_extra_tokens: int = option(
         50, "Search", "A translation has at most N subwords more than its source.", ge=1, le=10_000

@@ -110,7 +110,7 @@ def test_a_configuration_has_one_text_or_a_list(tmp_path: Path, given: object, t
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([], "data.train = []"),
+        ([], "data.train must have 1 or more entries, got []"),
         ([7], "data.train.0 must be a section (a mapping of settings to values), got 7"),
         ([{"src": "a"}], "data.train.0.tgt is missing"),
         ({"file": "a.tsv", "colums": "en,de"}, "unknown setting data.train.colums: did you mean columns?"),
