@@ -185,7 +185,7 @@ def must(rule: str) -> PydanticCustomError:
 
 
 def not_among(name: str, value: object, words: Iterable[object]) -> ConfigError:
-    """Return the error for a word that is none of those an option takes."""
+    """Return the error for a word that an option does not take."""
     return ConfigError(f"{name} must be {either(words)}, got {value!r}")
 
 

@@ -1,4 +1,4 @@
-"""Noise for training: typing errors and careless writing on the source side, sampled anew in each epoch.
+"""Noise for training: typing errors and careless writing on the source side, sampled again in each epoch.
 
     noised("A dog runs.", "Ein Hund läuft.", NoiseConfig(case=0.5), lexicon, random.Random(1))
 

@@ -1,4 +1,4 @@
-"""Regularisation of text: in every epoch noise is put on it anew and its subwords are sampled anew.
+"""Regularisation of text: in every epoch new noise is put on it and its subwords are sampled again.
 
 A pool is then ``RESAMPLED_PAIRS``, and its lengths are measured after resampling: the budget holds, and there is little
 padding. A pool is a function of its place in the order, so a resumed run sees the same text.

@@ -6,7 +6,7 @@
 diagnosis.py    the two calls of ``dragoman doctor``: diagnose_text, diagnose_run
 options.py      options that name the text to examine
 findings.py     a finding: how many lines, which, how bad, and the advice
-kinds.py        every kind of finding about text: its wording, and the share that makes it a warning or an error
+kinds.py        every kind of finding about text: its words, and the share that makes it a warning or an error
 facts.py        counts and lengths of a corpus or a run, as a table
 
 paired_lines.py read the sentence pairs of a text in chunks, and draw a sample of them

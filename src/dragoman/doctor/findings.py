@@ -48,7 +48,7 @@ class Finding(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A kind of finding: its wording, and the shares from which it is a warning or an error."""
+    """A kind of finding: its words, and the shares from which it is a warning or an error."""
 
     what: str
     advice: str
@@ -92,7 +92,7 @@ def findings_of(tallies: Mapping[str, Tally], kinds: Mapping[str, Kind], total: 
 
     Args:
         tallies: Counts by kind.
-        kinds: Wording and limits by kind.
+        kinds: Words and limits by kind.
         total: Lines or pairs that were looked at.
     """
     for name, tally in tallies.items():

@@ -1,4 +1,4 @@
-"""Every kind of finding about parallel text: its wording, the advice, and the shares that make it worse than a note."""
+"""Every kind of finding about parallel text: its words, the advice, and the shares that make it worse than a note."""
 
 from __future__ import annotations
 

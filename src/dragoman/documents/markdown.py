@@ -263,11 +263,11 @@ class _Walk:
         self.unit = Unit(escape=self.escape)
 
     def follow(self, tokens: Sequence[Token]) -> bool:
-        """Find all tokens in the source; False if one does not stand there."""
+        """Find all tokens in the source; False if one is not there."""
         return all(self._follow_one(token) for token in tokens)
 
     def _follow_one(self, token: Token) -> bool:
-        """Find a token at the current place and move past it; False if it does not stand there."""
+        """Find a token at the current place and move past it; False if it is not there."""
         kind = token.type
         if kind == "text":
             return not token.content or self._text(token.content, token.content)
@@ -302,7 +302,7 @@ class _Walk:
         return False
 
     def _text(self, source: str, text: str) -> bool:
-        """Add text, which ``source`` writes, to the open unit; False if it does not stand here."""
+        """Add text, which ``source`` writes, to the open unit; False if it is not here."""
         last = self.unit.tags[-1] if self.unit.tags else None
         if last is not None and last.parts[0] == f"<{text}>":  # the text of an autolink: its tag holds it already
             return True
@@ -316,7 +316,7 @@ class _Walk:
         return True
 
     def _tag(self, source: str, kind: Literal["open", "close", "point"], name: str) -> bool:
-        """Add a tag to the open unit; False if its source does not stand here."""
+        """Add a tag to the open unit; False if its source is not here."""
         if not self.source.startswith(source, self.at):
             return False
         self.unit.tags.append(Tag(len(self.unit.text), (source,), kind, name))
@@ -325,7 +325,7 @@ class _Walk:
         return True
 
     def _end_of_link(self, name: Literal["link", "image"]) -> bool:
-        """Add the closing tag of a link or image with its address; False if it does not stand here.
+        """Add the closing tag of a link or image with its address; False if it is not here.
 
         A link such as ``[label]`` refers to a definition by its text. The translation gets ``[text][label]`` instead.
         """
