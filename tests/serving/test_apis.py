@@ -74,19 +74,19 @@ def test_very_short_sentences_are_bounded_too(serving: Callable[..., Any]) -> No
     ):  # fmt: skip
         assert server(path, asked("a\n" * 100)).status == 200
         reply = server(path, asked("a\n" * 101))
-        assert (reply.status, b"101 lines and sentences" in reply.body) == (413, True)
+        assert (reply.status, b"at most 100 lines and sentences, got 101" in reply.body) == (413, True)
     assert server("/v1/translate", {"text": ["a"] * 50}).status == 200
 
 
 def test_every_option_of_translating_is_an_option_of_a_request(live: Any) -> None:
     from dragoman.options import json_schema
-    from dragoman.serving.service import OF_THE_PAIR, OF_THE_SERVER
+    from dragoman.serving.service import LANGUAGE_OPTIONS, OPERATOR_OPTIONS
     from dragoman.translation.options import TranslateOptions
 
     spec = live("/spec").json
     request = spec["components"]["schemas"]["TranslateRequest"]["properties"]
     declared = json_schema(TranslateOptions)["properties"]
-    elsewhere = {*OF_THE_SERVER, *OF_THE_PAIR}
+    elsewhere = {*OPERATOR_OPTIONS, *LANGUAGE_OPTIONS}
     assert set(declared) - elsewhere <= set(request)
     assert not elsewhere & set(request)
     assert request["beam_size"]["description"] == declared["beam_size"]["description"]
@@ -444,5 +444,5 @@ def test_words_to_include_are_bounded(live: Any) -> None:
     asked = {"text": "the dog", "include": ["\u0081" * 10] * 30}
     reply = live("/v1/translate", asked)
     assert reply.status == 400
-    assert "600 bytes" in reply.json["error"]["message"]
+    assert "at most 400 bytes on this server, got 600" in reply.json["error"]["message"]
     assert live("/v1/translate", {**asked, "include": ["Haus"]}).status == 200

@@ -65,7 +65,7 @@ def test_what_is_found_is_what_is_found_without_it(served: Translator, batcher: 
     texts = [f"the {noun} sees a {other}" for noun in ("dog", "cat", "man") for other in ("house", "tree", "woman")]
     alone = [translate_segments(sentences([text], plan), plan)[0].texts for text in texts]
     tickets = [submit(batcher, [text], plan) for text in texts]
-    assert [ticket.found.result(LONG_S)[0].texts for ticket in tickets] == alone
+    assert [ticket.results.result(LONG_S)[0].texts for ticket in tickets] == alone
     assert batcher.done.sentences == len(texts)
     assert batcher.done.batches < len(texts)
 
@@ -77,8 +77,8 @@ def test_requests_take_turns(served: Translator, batcher: Batcher) -> None:
     long = submit(batcher, ["the cat sleeps"] * 12, plan)
     short = submit(batcher, ["a man runs"], plan)
     engine.go.set()
-    short.found.result(LONG_S)
-    assert len(long.found.result(LONG_S)) == 12
+    short.results.result(LONG_S)
+    assert len(long.results.result(LONG_S)) == 12
     wanted = plan.src_tokenizer.encode(["a man runs"])[0]
     assert wanted in engine.batches[1]  # the first batch after the one that ran, not after all twelve
 
@@ -92,9 +92,9 @@ def test_what_nobody_waits_for_leaves_the_queue_at_once(served: Translator, batc
     batcher.forget(ticket)
     assert batcher.n_waiting == 0
     engine.go.set()
-    submit(batcher, ["a man"], plan).found.result(LONG_S)
+    submit(batcher, ["a man"], plan).results.result(LONG_S)
     assert len(engine.batches) == 2  # and none of the five
-    assert not ticket.found.done()
+    assert not ticket.results.done()
 
 
 def test_what_is_being_searched_for_stops_at_the_next_step(served: Translator, batcher: Batcher) -> None:
@@ -103,7 +103,7 @@ def test_what_is_being_searched_for_stops_at_the_next_step(served: Translator, b
     assert engine.entered.wait(LONG_S)
     batcher.forget(ticket)
     engine.go.set()
-    found = ticket.found.result(LONG_S)[0]
+    found = ticket.results.result(LONG_S)[0]
     assert found.hypotheses == ()
     assert found.note is not None
     assert found.note.kind == "dropped"
@@ -137,14 +137,14 @@ def test_the_queue_is_bounded_by_the_time_it_takes(served: Translator) -> None:
 
 
 def test_an_owner_takes_no_more_than_its_turn(served: Translator) -> None:
-    batcher = Batcher(turn=12)
+    batcher = Batcher(batch_tokens=12)
     plan, engine = slow(served)
     submit(batcher, ["the dog"], plan)
     assert engine.entered.wait(LONG_S)
     tickets = [submit(batcher, ["the cat"], plan) for _ in range(8)]
     engine.go.set()
     for ticket in tickets:
-        ticket.found.result(LONG_S)
+        ticket.results.result(LONG_S)
     assert batcher.close(LONG_S)
     assert batcher.done.batches > 2  # the plan's own batch would hold them all
     assert batcher.done.sentences == 9
@@ -177,11 +177,11 @@ def test_many_that_come_at_once_after_a_lone_slow_request_are_let_in(served: Tra
     assert engine.entered.wait(LONG_S)
     time.sleep(0.5)
     engine.go.set()
-    first.found.result(LONG_S)
+    first.results.result(LONG_S)
     engine.go.clear()  # none of those that come is done before all have come
     tickets = [submit(batcher, ["the cat sleeps here"], plan) for _ in range(40)]
     engine.go.set()
-    assert all(len(ticket.found.result(LONG_S)) == 1 for ticket in tickets)
+    assert all(len(ticket.results.result(LONG_S)) == 1 for ticket in tickets)
     assert batcher.close(LONG_S)
 
 
@@ -198,7 +198,7 @@ def test_closing_finishes_what_was_taken_in_and_takes_nothing_more(served: Trans
         submit(batcher, ["a man"], plan)
     engine.go.set()
     closing.join(LONG_S)
-    assert all(ticket.found.result(0)[0].texts for ticket in tickets)
+    assert all(ticket.results.result(0)[0].texts for ticket in tickets)
 
 
 def test_what_was_not_finished_in_time_is_told_so(served: Translator) -> None:
@@ -209,7 +209,7 @@ def test_what_was_not_finished_in_time_is_told_so(served: Translator) -> None:
     left = submit(batcher, ["the cat"], plan)
     assert not batcher.close(0.1)
     with pytest.raises(ServeError, match="shut down"):
-        left.found.result(0)
+        left.results.result(0)
     engine.go.set()
 
 
@@ -226,6 +226,6 @@ def test_an_error_of_a_batch_reaches_its_requests_and_the_owner_lives_on(
     monkeypatch.setattr(engine, "inner", type("Inner", (), {"search": staticmethod(fails)}))
     broken = submit(batcher, ["the dog"], plan)
     with pytest.raises(ZeroDivisionError):
-        broken.found.result(LONG_S)
+        broken.results.result(LONG_S)
     monkeypatch.setattr(engine, "inner", type("Inner", (), {"search": staticmethod(found)}))
-    assert submit(batcher, ["the dog"], plan).found.result(LONG_S)[0].texts
+    assert submit(batcher, ["the dog"], plan).results.result(LONG_S)[0].texts

@@ -141,7 +141,7 @@ def test_without_a_file(live: Any) -> None:
     for path in ("/v2/document", "/translate_file"):
         reply = live(path, {"target": "de", "target_lang": "DE"})
         assert reply.status == 400
-        assert "no file" in json.dumps(reply.json)
+        assert "the file is missing" in json.dumps(reply.json)
 
 
 def test_only_the_owner_has_a_document(live: Any) -> None:

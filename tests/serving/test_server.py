@@ -107,7 +107,7 @@ def test_a_taken_port_and_a_run_that_cannot_be_served_are_refused(
 
 def test_requests_that_look_alike_are_all_logged() -> None:
     """Other messages of dragoman are shown once; of a server's there is no end."""
-    lets_through = cli.once()
+    lets_through = cli.no_repeats()
     for name, shown in (("dragoman.serving", [True, True]), ("dragoman.data", [True, False])):
         record = logging.LogRecord(name, logging.INFO, "", 0, "the same", (), None)
         assert [lets_through(record) for _ in range(2)] == shown

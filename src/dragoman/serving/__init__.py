@@ -1,1 +1,1 @@
-"""A trained model behind HTTP: one batcher between the routes and the translator, and the APIs that clients speak."""
+"""Serves trained models over HTTP: APIs, a translation page, and one batcher for the sentences of all requests."""

@@ -1,4 +1,4 @@
-"""The application: every API's routes, what each error is answered with, and the routes of operation."""
+"""The web application: routes of all APIs, answers to errors, and routes for operation."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from dragoman.options import refusals
 from dragoman.serving import explaining, pages
 from dragoman.serving.apis import deepl, deepl_glossaries, deepl_v3, libretranslate, native
 from dragoman.serving.apis.api import Api, error_of
-from dragoman.serving.batcher import TURN_ON_CPU, Batcher
+from dragoman.serving.batcher import BATCH_TOKENS_ON_CPU, Batcher
 from dragoman.serving.documents import Documents
 from dragoman.serving.glossaries import Glossaries
-from dragoman.serving.http import check_key, no_json, state_of, unknown_field
+from dragoman.serving.http import check_key, invalid_json, state_of, unknown_field
 from dragoman.serving.keys import Keys
 from dragoman.serving.limits import Limits
 from dragoman.serving.metrics import Metrics
@@ -40,20 +40,21 @@ from dragoman.translation.options import TranslateOptions
 logger = logging.getLogger("dragoman.serving")
 
 APIS: list[Api] = [native.API, libretranslate.API, deepl.API, deepl_glossaries.API, deepl_v3.API]
-"""The APIs that a server offers: another one is another module of ``apis`` and an entry here."""
+"""APIs of the server. To add one, write a module in ``apis`` and append its ``API`` here."""
 
 
 def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, State]:
-    """The ASGI application for some pairs, and its parts; ``cores`` is what all searches have together.
+    """Build the ASGI application and its parts; ``cores`` is the number of CPU cores for all searches together.
 
     Raises:
-        ConfigError: An option cannot be met: a file of keys, a folder, an engine.
+        ConfigError: A file of keys, a folder or an engine cannot be used.
     """
+    # On a CPU one batch on each core is faster than one batch on all; a GPU is filled by one batch.
     on_cpu = all(pair.translator.device.type == "cpu" for pair in pairs)
-    owners = options.batches or (cores if on_cpu else 1)
+    threads = options.batches or (cores if on_cpu else 1)
     batcher = Batcher(
-        longest_wait_s=options.max_wait, owners=owners, cores=cores if owners == 1 else 1,
-        turn=TURN_ON_CPU if on_cpu and options.batch_tokens is None else None,
+        longest_wait_s=options.max_wait, threads=threads, cores=cores if threads == 1 else 1,
+        batch_tokens=BATCH_TOKENS_ON_CPU if on_cpu and options.batch_tokens is None else None,
     )  # fmt: skip
     limits = Limits(chars=options.max_chars, texts=options.max_texts, body=options.max_body, beam=options.max_beam)
     defaults = TranslateOptions(workers=1, **options.of_group(FastOptions))
@@ -77,8 +78,9 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
     if options.host in ("0.0.0.0", "::") and not options.allow_host:
         hosts = ["*"]
     sizes = {path: options.max_document for api in APIS for path in api.uploads}
-    outer: Any = Gate(app, error, most_bytes=options.max_body, of_path=sizes, hosts=hosts)
-    if options.cors_origin:  # outside of all that refuses: a page may read why
+    outer: Any = Gate(app, error, most_bytes=options.max_body, path_limits=sizes, hosts=hosts)
+    # Outside of the layers that refuse, so that pages of other origins can read the refusals too.
+    if options.cors_origin:
         outer = CORSMiddleware(
             outer, allow_origins=list(options.cors_origin), allow_methods=["GET", "POST"],
             allow_headers=["authorization", "content-type", "x-api-key"], expose_headers=["retry-after"],
@@ -88,22 +90,24 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
 
 @contextlib.asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """The documents in work are given up at the end."""
+    """Stop unfinished documents at shutdown."""
     yield
     await app.state.dragoman.documents.close()
 
 
 def _operations(app: FastAPI) -> None:
-    @app.get("/livez", tags=["operation"], summary="Whether the process answers", response_class=PlainTextResponse)
+    @app.get("/livez", tags=["operation"], summary="Liveness: the process answers", response_class=PlainTextResponse)
     async def livez() -> PlainTextResponse:
         return PlainTextResponse("ok")
 
-    @app.get("/readyz", tags=["operation"], summary="Whether it takes requests", response_class=PlainTextResponse)
+    @app.get(
+        "/readyz", tags=["operation"], summary="Readiness: requests are accepted", response_class=PlainTextResponse
+    )
     async def readyz(request: Request) -> PlainTextResponse:
         ready = state_of(request).service.ready
         return PlainTextResponse("ok" if ready else "not ready", status_code=200 if ready else 503)
 
-    @app.get("/metrics", tags=["operation"], summary="Figures for Prometheus", response_class=PlainTextResponse)
+    @app.get("/metrics", tags=["operation"], summary="Metrics for Prometheus", response_class=PlainTextResponse)
     async def metrics(request: Request) -> Response:
         check_key(request, None, missing=401, wrong=403)
         return Response(state_of(request).metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
@@ -116,8 +120,8 @@ def _errors(app: FastAPI, error_body: ErrorBody) -> None:
         return JSONResponse(error_body(request.url.path, message), status_code=status, headers=headers)
 
     @app.exception_handler(DragomanError)
-    async def ours(request: Request, error: DragomanError) -> JSONResponse:
-        # while the server starts or stops, its other errors would be puzzling consequences of that
+    async def refuse(request: Request, error: DragomanError) -> JSONResponse:
+        # While the server starts or stops, other errors are consequences of that and would puzzle the client.
         if not state_of(request).service.ready and not isinstance(error, DeniedError | BusyError):
             return answer(request, 503, "the server is starting or shutting down: try again later")
         status = error.status if isinstance(error, RefusalError) else RefusalError.status
@@ -125,23 +129,24 @@ def _errors(app: FastAPI, error_body: ErrorBody) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        return answer(request, 400, _said(error.errors()[:5]))
+        return answer(request, 400, _sentence(error.errors()[:5]))
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> JSONResponse:
         headers = dict(error.headers or {})
         if error.status_code == 400 and error.__cause__ is not None:  # FastAPI could not read the body
-            return answer(request, 400, no_json(error.__cause__))
-        if error.status_code == 405:  # of all routes of that path, where Starlette names the first one's
+            return answer(request, 400, invalid_json(error.__cause__))
+        # Starlette names the methods of the first route of a path; the header must name those of all.
+        if error.status_code == 405:
             paths = app.openapi()["paths"].items()
-            asked = request.url.path
-            methods = [set(own) for path, own in paths if re.fullmatch(re.sub(r"{\w+}", "[^/]+", path), asked)]
-            headers = {"allow": ", ".join(sorted(name.upper() for each in methods for name in each))}
+            requested = request.url.path
+            methods = [own for path, own in paths if re.fullmatch(re.sub(r"{\w+}", "[^/]+", path), requested)]
+            headers = {"allow": ", ".join(sorted({name.upper() for own in methods for name in own}))}
         return answer(request, error.status_code, str(error.detail), headers)
 
     @app.exception_handler(ClientLeft)
-    async def left(request: Request, error: ClientLeft) -> Response:
-        return Response(status_code=499)  # nobody reads it
+    async def client_left(request: Request, error: ClientLeft) -> Response:
+        return Response(status_code=499)  # for the log and the metrics
 
     @app.exception_handler(Exception)
     async def bug(request: Request, error: Exception) -> JSONResponse:
@@ -149,35 +154,35 @@ def _errors(app: FastAPI, error_body: ErrorBody) -> None:
         return answer(request, 500, "internal error; the log has its traceback")
 
 
-def _said(problems: Sequence[Any]) -> str:
-    """Return FastAPI's complaints about a request as a sentence."""
+def _sentence(problems: Sequence[Any]) -> str:
+    """Return FastAPI's validation errors as one sentence."""
     first = problems[0]
     if first["type"] == "json_invalid":
-        return no_json(f"{first['ctx']['error']} (char {first['loc'][-1]})")
+        return invalid_json(f"{first['ctx']['error']} (char {first['loc'][-1]})")
     if first["loc"] == ("body",):
         return "the body must be a JSON object"
-    return refusals([{**each, "loc": each["loc"][1:]} for each in problems], unknown_field)
+    return refusals([{**problem, "loc": problem["loc"][1:]} for problem in problems], unknown_field)
 
 
 REFUSALS = {
-    400: "The request cannot be met; the message says why.", 401: "An API key is missing.",
-    403: "The API key is missing or not known.", 404: "There is no such thing.",
-    405: "The route has other methods.", 408: "The body came too slowly.", 413: "Too much for one request.",
-    421: "The server is not known by that host name.", 429: "Busy; see Retry-After.", 500: "A fault of the server.",
+    400: "The request is invalid; the message says why.", 401: "An API key is missing.",
+    403: "The API key is missing or not known.", 404: "Not found.",
+    405: "The route has other methods; see Allow.", 408: "The body came too slowly.", 413: "The request is too large.",
+    421: "The host name is not allowed.", 429: "Busy; see Retry-After.", 500: "Internal error.",
     503: "Starting or shutting down.",
 }  # fmt: skip
-"""What else than success an answer may be."""
+"""Description of each error status in the OpenAPI document."""
 
 
 def described(app: FastAPI, pairs: Pairs, error_body: ErrorBody) -> dict[str, Any]:
-    """Return FastAPI's OpenAPI document with the languages that are served and every refusal in its API's shape."""
+    """Return FastAPI's OpenAPI document with the served languages, and each error in the shape of its API."""
     if app.openapi_schema is None:
         spec = get_openapi(title=app.title, version=__version__, description=app.description, routes=app.routes)
         for path, operations in spec["paths"].items():
             shape = _shape(error_body(path, "why"))
             refused = {"content": {"application/json": {"schema": shape}}}
             for operation in operations.values():
-                operation["responses"].pop("422", None)  # which is 400 here
+                operation["responses"].pop("422", None)  # this server answers 400 instead
                 for status, what in REFUSALS.items():
                     operation["responses"].setdefault(str(status), {"description": what, **refused})
         _name_languages(spec, pairs)
@@ -186,7 +191,7 @@ def described(app: FastAPI, pairs: Pairs, error_body: ErrorBody) -> dict[str, An
 
 
 def _shape(example: Any) -> dict[str, Any]:
-    """Return the JSON schema of an error like ``example``."""
+    """Return the JSON schema of ``example``."""
     if isinstance(example, dict):
         properties = {name: _shape(value) for name, value in example.items()}
         return {"type": "object", "required": list(example), "properties": properties}
@@ -196,7 +201,7 @@ def _shape(example: Any) -> dict[str, Any]:
 
 
 def _name_languages(node: Any, pairs: Pairs) -> None:
-    """Put the codes that are served into each schema of a request."""
+    """Add the served language codes, as examples, to the schema of each request."""
     codes = {"source": ["auto", *pairs.sources], "target": pairs.targets,
              "source_lang": [code.upper() for code in pairs.sources],
              "target_lang": [code.upper() for code in pairs.targets]}  # fmt: skip

@@ -1,7 +1,7 @@
-"""HTTP connections that nobody can hold without asking: uvicorn's, with a limit of time for headers and for reading.
+"""HTTP connections that no client can hold open: uvicorn's, with time limits for headers and for reading answers.
 
-uvicorn ends a connection that is idle between two requests. One that sends its headers byte by byte, or never takes its
-answer, it would keep for ever.
+uvicorn ends connections that are idle between two requests. It would keep one for ever whose client sends its headers
+byte by byte, or never reads its answer.
 """
 
 from __future__ import annotations
@@ -12,43 +12,43 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEADERS_S = 15.0
-"""Seconds in which the headers of a request must have come, from the first byte or from the connection's beginning."""
+"""Longest time for receiving the headers of a request, in seconds, from the connection or the first byte."""
 
 READING_S = 15.0
-"""Seconds in which a client must take something of an answer that waits for it."""
+"""Longest time in which a client reads nothing of its answer, in seconds."""
 
 
 class PatientProtocol(H11Protocol):
-    """uvicorn's protocol on h11, with those limits."""
+    """uvicorn's protocol on h11 with both time limits."""
 
     _until_headers: asyncio.TimerHandle | None = None
     _until_read: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A client came."""
+        """Start the time limit for headers."""
         super().connection_made(transport)
         self._expect_headers()
 
     def data_received(self, data: bytes) -> None:
-        """Something of a request came."""
+        """Read a part of a request; end the time limit once its headers are complete."""
         super().data_received(data)
         if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
-            self._expect_headers()  # a part of them is here
+            self._expect_headers()
         else:
             self._end_wait_for_headers()
 
     def pause_writing(self) -> None:
-        """The client takes less than it is sent."""
+        """Start the time limit for reading: the client reads more slowly than the server writes."""
         super().pause_writing()
         self._until_read = self._until_read or self.loop.call_later(READING_S, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """It has taken nearly all of it."""
+        """End the time limit for reading: the client has caught up."""
         super().resume_writing()
         self._end_wait_for_reader()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is over."""
+        """End both time limits."""
         self._end_wait_for_headers()
         self._end_wait_for_reader()
         super().connection_lost(exc)

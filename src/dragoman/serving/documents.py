@@ -1,9 +1,8 @@
-"""Documents that clients upload: translated one after the other in the background, kept a while, in one folder.
+"""Documents that clients upload: translated in the background and kept for an hour, in one folder.
 
-A job is a folder with what was uploaded, its translation and ``job.json``, so that any process that has the same folder
-answers for it, and a restart loses none that is done; one that is not is given up. While a job waits or is translated
-its file is touched; one whose file is old has lost its server. Texts go through the queue of all requests, some at a
-time.
+A job is a folder with the upload, its translation and ``job.json``. Any process with the same folder can answer for it,
+and finished jobs survive a restart; unfinished ones fail. A server touches ``job.json`` while the job is unfinished, so
+an old file means that its server has died. Texts go through the common queue, a window at a time.
 """
 
 from __future__ import annotations
@@ -35,100 +34,97 @@ from dragoman.translation.options import TranslateOptions
 
 logger = logging.getLogger("dragoman.serving")
 
-KEPT_S = 3600.0
-"""How long a document is kept after its upload."""
+LIFETIME_S = 3600.0
+"""Lifetime of a document after its upload, in seconds."""
 
 LOST_S = 60.0
-"""A job that nobody has touched for so long has no server any more."""
+"""Age of ``job.json``, in seconds, from which an unfinished job counts as lost with its server."""
 
 STOPPED = "the server has stopped: upload the document again"
 
 TOUCHED_EVERY_S = 10.0
 
 MOST_JOBS = 200
-"""Kept at a time; a further one waits for the oldest to expire."""
+"""Largest number of stored jobs; uploads beyond it are refused until the oldest expires."""
 
 MOST_WAITING = 32
-"""Not done yet, of one process."""
+"""Largest number of unfinished jobs of one process."""
 
 AT_ONCE = 2
-"""Translated at a time, of one process; their sentences share turns with those of all requests."""
+"""Number of documents that one process translates at a time."""
 
 WINDOW = 64
-"""Texts of a document in the queue at a time, so that a long one does not fill it."""
+"""Number of texts of a document in the queue at a time, so that a long one does not fill it."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A document and what became of it."""
+    """State of a document, as ``job.json`` stores it."""
 
     id: str
-    name: str  # of the file, as it was uploaded; no path
-    key: str  # SHA-256 of the secret that its owner has
+    name: str  # of the uploaded file, without folders
+    key: str  # SHA-256 of the secret that its owner got
     pair: str
     created: float  # seconds since 1970
-    columns: Sequence[str] = ()  # of a table: which are translated
+    columns: Sequence[str] = ()  # headings of the columns to translate, in a table
     status: str = "queued"  # translating, done, error
     n_chars: int = 0
     error: str = ""
     found: int = 0  # segments
     translated: int = 0
-    left: Sequence[tuple[str, str]] = ()  # text, why
+    left: Sequence[tuple[str, str]] = ()  # untranslated: (text, reason)
 
 
 class Documents:
-    """The documents of one server."""
+    """Uploaded documents of one server."""
 
     def __init__(self, service: Service, folder: Path | None) -> None:
-        """Take a folder; None: a temporary one, which goes with the server.
+        """Store documents in ``folder``; None: in a temporary one, deleted with the server.
 
         Raises:
-            DragomanError: It cannot be made.
+            DragomanError: The folder cannot be made.
         """
         self._service, self._folder, self._is_temporary = service, folder, folder is None
         if folder is not None:
             with explained(folder):
                 folder.mkdir(parents=True, exist_ok=True)
-        self._turns: asyncio.Semaphore | None = None  # made in the loop of the server
+        self._turns: asyncio.Semaphore | None = None  # made in the event loop of the server
         self.tasks: dict[str, asyncio.Task[None]] = {}
 
     @property
     def folder(self) -> Path:
-        """Where they lie; a temporary one is made when the first comes."""
+        """Folder of all jobs; a temporary one is made at first use."""
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="dragoman-"))
         return self._folder
 
-    async def add(
-        self, data: bytes, name: str, source: str, target: str, options: TranslateOptions, columns: Sequence[str] = ()
-    ) -> tuple[Job, str]:
-        """Take a document; it is read now, so that what is wrong with it is said at once, and translated later.
+    async def add(self, data: bytes, info: DocumentInfo, options: TranslateOptions) -> tuple[Job, str]:
+        """Read a document, so that its errors are reported at once, and translate it in the background.
 
         Args:
-            columns: Of a table the columns to translate, by their headings.
+            info: Languages as the client named them; the source may be empty or "auto".
 
         Returns:
-            The job, and the secret that its owner shows.
+            The job, and the secret that its owner must show.
 
         Raises:
-            DataError, UnservedError: It cannot be read, or there is no such pair.
-            MalformedError: It has no name.
-            BusyError: Too many wait already.
+            DataError, UnservedError: The document cannot be read, or the pair is not served.
+            MalformedError: The document has no name.
+            BusyError: Too many documents wait or are stored.
         """
         await asyncio.to_thread(self._clear_away)
         if len(self.tasks) >= MOST_WAITING or len(self._jobs()) >= MOST_JOBS:
             raise BusyError(10.0)
-        name = _file_name(name)
-        asked = DocumentInfo(name, columns=tuple(columns))
-        opened = await asyncio.to_thread(open_document, data, asked)
-        pair = self._service.pair(source, target, opened.texts[:100])
-        opened = await asyncio.to_thread(
-            open_document, data, replace(asked, src_lang=pair.src, tgt_lang=pair.tgt)
-        )  # which some formats need
+        # Opened twice: the language may have to be detected in the texts, and some formats are read by their language.
+        unknown = DocumentInfo(_file_name(info.name), columns=info.columns)
+        opened = await asyncio.to_thread(open_document, data, unknown)
+        pair = self._service.pair(info.src_lang or "", info.tgt_lang, opened.texts[:100])
+        info = replace(unknown, src_lang=pair.src, tgt_lang=pair.tgt)
+        opened = await asyncio.to_thread(open_document, data, info)
         options = self._service.aligned(pair, options)
         n_chars = sum(map(len, opened.texts))
         secret = uuid.uuid4().hex
-        job = Job(uuid.uuid4().hex, name, _sum(secret), pair.name, time.time(), asked.columns, n_chars=n_chars)
+        job = Job(uuid.uuid4().hex, info.name, _hash(secret), pair.name, time.time(), info.columns, n_chars=n_chars)
         folder = self._path(job.id)
         with explained(folder):
             folder.mkdir()
@@ -140,13 +136,13 @@ class Documents:
         return job, secret
 
     def get(self, id_: str, secret: str | None = None) -> Job:
-        """A job by its id; its secret too is checked where one is given.
+        """Return a job by its id, and check ``secret`` if one is given.
 
         Raises:
-            UnknownError: There is none, or the secret is another.
+            UnknownError: There is no such job, or the secret is wrong.
         """
         job = self._read(id_)
-        if job is None or (secret is not None and job.key != _sum(secret)) or time.time() - job.created > KEPT_S:
+        if job is None or (secret is not None and job.key != _hash(secret)) or time.time() - job.created > LIFETIME_S:
             raise UnknownError("document not found")
         if job.status in ("queued", "translating") and id_ not in self.tasks:
             with contextlib.suppress(OSError):
@@ -155,25 +151,25 @@ class Documents:
         return job
 
     async def finished(self, id_: str) -> Job:
-        """A job of this process when it is done, or has failed."""
+        """Wait until a job of this process is done or has failed, and return it."""
         task = self.tasks.get(id_)
         if task is not None:
             await asyncio.wait({task})
         return self.get(id_)
 
     def forget(self, id_: str) -> None:
-        """Drop a job that nobody waits for any more."""
+        """Cancel a job and delete its folder."""
         task = self.tasks.get(id_)
         if task is not None:
             task.cancel()
         shutil.rmtree(self._path(id_), ignore_errors=True)
 
     def result(self, job: Job) -> Path:
-        """Where the translation of a job that is done lies."""
+        """Return the path of a finished job's translation."""
         return self._path(job.id) / "result"
 
     async def close(self) -> None:
-        """Stop what is under way, which its owners are told by the next process that has the folder."""
+        """Stop unfinished jobs and mark them as failed, so that the next server with this folder reports it."""
         under_way = dict(self.tasks)
         for task in under_way.values():
             task.cancel()
@@ -186,18 +182,19 @@ class Documents:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     async def _translate(self, job: Job, pair: Pair, options: TranslateOptions) -> None:
-        """What is done in the background."""
+        """Translate a document in the background; its outcome, also a failure, goes to ``job.json``."""
         self._turns = self._turns or asyncio.Semaphore(AT_ONCE)
         touching = asyncio.create_task(self._touch(job.id))
         try:
             async with self._turns:
                 job = self._keep(replace(job, status="translating"))
                 data = (self._path(job.id) / "source").read_bytes()
-                asked = DocumentInfo(job.name, pair.src, pair.tgt, tuple(job.columns))
-                opened = await asyncio.to_thread(open_document, data, asked)
-                content, report = await asyncio.to_thread(opened.finish, await self._found(opened, pair, options))
+                info = DocumentInfo(job.name, pair.src, pair.tgt, tuple(job.columns))
+                opened = await asyncio.to_thread(open_document, data, info)
+                translations = await self._translations(opened, pair, options)
+                content, report = await asyncio.to_thread(opened.finish, translations)
                 await asyncio.to_thread(write_bytes, self.result(job), content)
-                left = [(each.text[:200], each.why) for each in report.left[:100]]
+                left = [(segment.text[:200], segment.why) for segment in report.left[:100]]
                 self._keep(replace(job, status="done", found=report.found, translated=report.translated, left=left))
         except DragomanError as error:
             self._keep(replace(job, status="error", error=str(error)))
@@ -207,9 +204,9 @@ class Documents:
         finally:
             touching.cancel()
 
-    async def _found(self, opened: Opened, pair: Pair, options: TranslateOptions) -> Mapping[str, Translation]:
-        """The translations of a document's texts, some at a time; a full queue is waited for."""
-        found: dict[str, Translation] = {}
+    async def _translations(self, opened: Opened, pair: Pair, options: TranslateOptions) -> Mapping[str, Translation]:
+        """Translate a document's texts, a window at a time; while the queue is full, wait and try again."""
+        translations: dict[str, Translation] = {}
         texts = opened.texts
         for first in range(0, len(texts), WINDOW):
             window = texts[first : first + WINDOW]
@@ -219,8 +216,8 @@ class Documents:
                     break
                 except BusyError as busy:
                     await asyncio.sleep(min(5.0, busy.retry_after_s))
-            found |= {text: answer.lines[0] for text, answer in zip(window, answers, strict=True)}
-        return found
+            translations |= {text: answer.lines[0] for text, answer in zip(window, answers, strict=True)}
+        return translations
 
     async def _touch(self, id_: str) -> None:
         while True:
@@ -243,22 +240,22 @@ class Documents:
         return [path for path in self.folder.iterdir() if re.fullmatch(r"[0-9a-f]{32}", path.name)]
 
     def _clear_away(self) -> None:
-        """Delete what has expired."""
+        """Delete expired jobs, and folders without a readable job once they are twice as old."""
         for path in self._jobs():
             with contextlib.suppress(OSError):
-                if time.time() - path.stat().st_ctime > 2 * KEPT_S or (
-                    (job := self._read(path.name)) is not None and time.time() - job.created > KEPT_S
+                if time.time() - path.stat().st_ctime > 2 * LIFETIME_S or (
+                    (job := self._read(path.name)) is not None and time.time() - job.created > LIFETIME_S
                 ):
                     shutil.rmtree(path, ignore_errors=True)
 
     def _path(self, id_: str) -> Path:
-        if not re.fullmatch(r"[0-9a-f]{32}", id_):  # what a client sends never becomes a path
+        if not re.fullmatch(r"[0-9a-f]{32}", id_):  # no other text of a client becomes a path
             raise UnknownError("document not found")
         return self.folder / id_
 
 
 def state_of_job(job: Job) -> dict[str, Any]:
-    """What a client is told of a job."""
+    """Return the counts of a job as JSON for its client, with the segments that were not translated."""
     return {
         "segments": {
             "found": job.found, "translated": job.translated,
@@ -267,14 +264,14 @@ def state_of_job(job: Job) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _sum(secret: str) -> str:
+def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def _file_name(name: str) -> str:
-    """The last part of a name, without what no name has."""
+    """Return the last part of a path, at most 100 characters, without unprintable ones."""
     last = re.split(r"[/\\]", name)[-1]
-    kept = "".join(character for character in last if character.isprintable())[-100:]
-    if not kept.strip(". "):
-        raise MalformedError("the document has no file name, so its format is not known")
-    return kept
+    printable = "".join(character for character in last if character.isprintable())[-100:]
+    if not printable.strip(". "):
+        raise MalformedError("the document has no file name, so its format is not known: send it with its name")
+    return printable

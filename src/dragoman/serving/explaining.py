@@ -1,4 +1,4 @@
-"""What the model looked at, for people who ask: as JSON for the explorer, or as a page of its own."""
+"""Attention and candidates of one translation: as JSON for the explorer, or as a page."""
 
 from __future__ import annotations
 
@@ -22,84 +22,80 @@ from dragoman.translation.translator import Translator
 router = APIRouter()
 
 MOST_WAITING = 16
-"""Traces that wait for their turn; one more is refused."""
+"""Largest number of traces that wait for their turn; more are refused."""
 
 
 class ExplainRequest(BaseModel):
-    """One line to explain."""
+    """Line to explain, and its translation or the beginning of one."""
 
     model_config = ConfigDict(extra="forbid")
 
     text: str
     source: str = "auto"
     target: str | None = None
-    translation: Annotated[
-        str | None, Field(description="Explain this translation; without it the model's own is searched for.")
-    ] = None
+    translation: Annotated[str | None, Field(description="Translation to explain (default: the model's own).")] = None
     prefix: Annotated[
         list[int],
-        Field(
-            max_length=EXPLAINED_TOKENS, description="Ids that the translation begins with; the rest is searched for."
-        ),
+        Field(max_length=EXPLAINED_TOKENS, description="Ids of the first subwords; the model continues from there."),
     ] = []
 
 
 class Turns:
-    """Traces run the plain model, for people who look: one at a time."""
+    """Runs the traces of a server one at a time: they use the plain, slow model."""
 
     def __init__(self) -> None:
-        """Nobody waits yet; one for each server."""
+        """Begin without waiting requests."""
         self._one, self._waiting = asyncio.Semaphore(1), 0
 
-    async def shown(self, request: Request, asked: ExplainRequest, show: Callable[[Trace], Response]) -> Response:
-        """What ``show`` makes of the trace that is asked for, when its turn has come; megabytes, so in a thread.
+    async def shown(self, request: Request, line: ExplainRequest, show: Callable[[Trace], Response]) -> Response:
+        """Trace a sentence when its turn has come; return what ``show`` makes of the trace.
 
         Raises:
             MalformedError: A text is blank, too long, or has several lines.
-            BusyError: Too many wait already.
-            ClientLeft: Nobody waits for it any more.
+            BusyError: Too many requests wait.
+            ClientLeft: The client left while it waited.
         """
-        for line in (asked.text, asked.translation):
-            if line is not None and (not line.strip() or len(line) > EXPLAINED or "\n" in line):
+        for text in (line.text, line.translation):
+            if text is not None and (not text.strip() or len(text) > EXPLAINED or "\n" in text):
                 raise MalformedError(f"text and translation must be one line of at most {EXPLAINED} characters")
-        pair = state_of(request).service.pair(asked.source, asked.target, [asked.text])
-        _check_tokens(pair.translator, asked)
+        pair = state_of(request).service.pair(line.source, line.target, [line.text])
+        _check_tokens(pair.translator, line)
         if self._waiting >= MOST_WAITING:
             raise BusyError(2.0)
         self._waiting += 1
         try:
             async with self._one:
-                if await request.is_disconnected():  # a later request has taken its place
+                # The explorer drops a waiting request when it sends the next one.
+                if await request.is_disconnected():
                     raise ClientLeft
+                # ``show`` too runs in the thread: its answer has megabytes.
                 return await asyncio.to_thread(
-                    lambda: show(
-                        traced(pair.translator, asked.text, asked.translation, prefix=asked.prefix, to=pair.to)
-                    )
+                    lambda: show(traced(pair.translator, line.text, line.translation, prefix=line.prefix, to=pair.to))
                 )
         finally:
             self._waiting -= 1
 
 
-def _check_tokens(translator: Translator, asked: ExplainRequest) -> None:
-    for line, tokenizer in ((asked.text, translator.src_tokenizer), (asked.translation, translator.tgt_tokenizer)):
-        n_tokens = 0 if line is None else len(tokenizer.encode([line])[0])
+def _check_tokens(translator: Translator, line: ExplainRequest) -> None:
+    for text, tokenizer in ((line.text, translator.src_tokenizer), (line.translation, translator.tgt_tokenizer)):
+        n_tokens = 0 if text is None else len(tokenizer.encode([text])[0])
         if n_tokens > EXPLAINED_TOKENS:
-            raise MalformedError(f"{n_tokens} subwords are more than the {EXPLAINED_TOKENS} that can be shown")
+            raise MalformedError(f"text and translation must have at most {EXPLAINED_TOKENS} subwords, got {n_tokens}")
 
 
-@router.post("/v1/explain", tags=["dragoman"], summary="What the model looked at and considered")
-async def explain(asked: ExplainRequest, request: Request) -> Any:
-    """Every attention weight and the candidates of each step, for one short line."""
+@router.post("/v1/explain", tags=["dragoman"], summary="Attention and candidates of a translation")
+async def explain(line: ExplainRequest, request: Request) -> Any:
+    """Return every attention weight and the candidates of each step, for one short line."""
     check_key(request, None, missing=401, wrong=403)
-    return await request.app.state.turns.shown(request, asked, lambda trace: JSONResponse(trace_data(trace)))
+    return await request.app.state.turns.shown(request, line, lambda trace: JSONResponse(trace_data(trace)))
 
 
-@router.get("/explain", tags=["pages"], summary="The same as a page", response_class=HTMLResponse)
+@router.get("/explain", tags=["pages"], summary="Explanation of a translation, as a page", response_class=HTMLResponse)
 async def explained(
     request: Request, text: str, source: str = "auto", target: str | None = None, translation: str | None = None,
     prefix: Annotated[list[int], Query(max_length=EXPLAINED_TOKENS)] = [],  # noqa: B006 - FastAPI copies it
 ) -> Response:  # fmt: skip
-    """As ``dragoman explain`` writes it, for one short line."""
+    """Return the page of ``dragoman explain`` for one short line."""
     check_key(request, None, missing=401, wrong=403)
-    asked = ExplainRequest(text=text, source=source, target=target, translation=translation, prefix=prefix)
-    return await request.app.state.turns.shown(request, asked, lambda trace: with_policy(page(trace)))
+    line = ExplainRequest(text=text, source=source, target=target, translation=translation, prefix=prefix)
+    return await request.app.state.turns.shown(request, line, lambda trace: with_policy(page(trace)))

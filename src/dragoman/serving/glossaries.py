@@ -1,4 +1,4 @@
-"""Glossaries that clients store: a JSON file each, in one folder, so that they survive a restart."""
+"""Glossaries that clients store: one JSON file each, in one folder, so that they survive a restart."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from dragoman.files import explained, write_text
 from dragoman.serving.refusals import UnknownError
 
 MOST = 1000
-"""Glossaries in one folder."""
+"""Largest number of glossaries in a folder."""
 
 
 @dataclass(frozen=True)
 class Dictionary:
-    """The terms of a glossary for one pair."""
+    """Terms of a glossary for one language pair."""
 
     src: str
     tgt: str
@@ -30,7 +30,7 @@ class Dictionary:
 
 @dataclass(frozen=True)
 class Stored:
-    """A glossary of a client; each pair has one dictionary."""
+    """Glossary of a client, with one dictionary for each language pair."""
 
     id: str
     name: str
@@ -38,50 +38,50 @@ class Stored:
     dictionaries: tuple[Dictionary, ...]
 
     def dictionary(self, src: str, tgt: str) -> Dictionary:
-        """The one for a pair.
+        """Return the dictionary of a pair.
 
         Raises:
-            UnknownError: There is none.
+            UnknownError: The glossary has none.
         """
-        for each in self.dictionaries:
-            if (each.src, each.tgt) == (src, tgt):
-                return each
+        for dictionary in self.dictionaries:
+            if (dictionary.src, dictionary.tgt) == (src, tgt):
+                return dictionary
         raise UnknownError(f"the glossary has no dictionary for {src} to {tgt}")
 
 
 class Glossaries:
-    """The glossaries of one server, or of several with the same folder: what one of them stores, all have."""
+    """Glossaries of one server, or of several that share a folder."""
 
     def __init__(self, folder: Path) -> None:
-        """Read those that are there.
+        """Read the glossaries in ``folder``, which is made if it is missing.
 
         Raises:
             ConfigError: The folder cannot be made, or a file in it is damaged.
         """
         self.folder, self._changing = folder, threading.Lock()
-        self._read: dict[str, tuple[int, Stored]] = {}  # as the file was at a time, in nanoseconds
+        self._read: dict[str, tuple[int, Stored]] = {}  # with the modification time of the file, in nanoseconds
         with explained(folder):
             folder.mkdir(parents=True, exist_ok=True)
         self.list()
 
     def list(self) -> list[Stored]:
-        """All, oldest first."""
-        found = [self._load(path) for path in self.folder.glob("*.json")]
-        return sorted((each for each in found if each is not None), key=lambda each: each.created)
+        """Return all glossaries, oldest first."""
+        loaded = [self._load(path) for path in self.folder.glob("*.json")]
+        return sorted((glossary for glossary in loaded if glossary is not None), key=lambda glossary: glossary.created)
 
     def get(self, id_: str) -> Stored:
-        """One by its id.
+        """Return a glossary by its id.
 
         Raises:
-            UnknownError: There is none.
+            UnknownError: There is no such glossary.
         """
-        found = self._load(self._path(id_))
-        if found is None:
+        glossary = self._load(self._path(id_))
+        if glossary is None:
             raise UnknownError("glossary not found")
-        return found
+        return glossary
 
     def _load(self, path: Path) -> Stored | None:
-        """What a file holds; None: it is gone."""
+        """Read a glossary if its file has changed since it was last read; None if the file is gone."""
         try:
             changed = path.stat().st_mtime_ns
             known = self._read.get(path.stem)
@@ -94,27 +94,27 @@ class Glossaries:
             self._read.pop(path.stem, None)
             return None
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise ConfigError(f"{path}: no glossary of a server ({error}); mend or delete it") from None
+            raise ConfigError(f"{path}: not a glossary of this server ({error}); repair or delete it") from None
 
     def add(self, name: str, dictionaries: Iterable[Dictionary]) -> Stored:
-        """Store a new one.
+        """Store a new glossary.
 
         Raises:
-            ConfigError: There are too many, or it cannot be written.
+            ConfigError: The folder is full, or the glossary cannot be written.
         """
         now = datetime.datetime.now(datetime.UTC).isoformat().replace("+00:00", "Z")
         made = Stored(str(uuid.uuid4()), name, now, tuple(dictionaries))
         with self._changing:
             if len(self.list()) >= MOST:
-                raise ConfigError(f"there are {MOST:,} glossaries already: delete one")
+                raise ConfigError(f"a server stores at most {MOST:,} glossaries: delete one first")
             self._write(made)
         return made
 
     def change(self, id_: str, change: Callable[[Stored], Stored]) -> Stored:
-        """Store what ``change`` makes of one.
+        """Replace a glossary by what ``change`` returns for it.
 
         Raises:
-            UnknownError: There is none.
+            UnknownError: There is no such glossary.
             ConfigError: It cannot be written.
         """
         with self._changing:
@@ -122,14 +122,14 @@ class Glossaries:
             self._write(changed)
         return changed
 
-    def _write(self, one: Stored) -> None:
-        write_text(self._path(one.id), json.dumps(asdict(one), ensure_ascii=False))
+    def _write(self, glossary: Stored) -> None:
+        write_text(self._path(glossary.id), json.dumps(asdict(glossary), ensure_ascii=False))
 
     def delete(self, id_: str) -> None:
-        """Forget one.
+        """Delete a glossary.
 
         Raises:
-            UnknownError: There is none.
+            UnknownError: There is no such glossary.
         """
         with self._changing:
             self.get(id_)
@@ -138,6 +138,6 @@ class Glossaries:
             self._read.pop(id_, None)
 
     def _path(self, id_: str) -> Path:
-        if not re.fullmatch(r"[0-9a-f-]{36}", id_):  # what a client sends never becomes a path
+        if not re.fullmatch(r"[0-9a-f-]{36}", id_):  # no other text of a client becomes a path
             raise UnknownError("glossary not found")
         return self.folder / f"{id_}.json"

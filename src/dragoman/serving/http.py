@@ -1,4 +1,4 @@
-"""What routes need of a request: the server's parts, fields however they were sent, the key, texts with tags."""
+"""Helpers of all routes: fields from query, form or JSON, API keys, and the translation of texts with tags."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from dragoman.translation.options import TranslateOptions
 
 
 def state_of(request: Request) -> State:
-    """The parts of the server that a request came to."""
-    found: State = request.app.state.dragoman
-    return found
+    """Return the parts of the server that received a request."""
+    state: State = request.app.state.dragoman
+    return state
 
 
 def body_of(model: type[BaseModel]) -> dict[str, Any]:
-    """What OpenAPI says of a body that comes as JSON or as a form."""
+    """Return the OpenAPI description of a body with the fields of ``model``, sent as JSON or as a form."""
     schema = model.model_json_schema()
     schema = _inlined(schema, schema.pop("$defs", {}))
     kinds = ("application/json", "application/x-www-form-urlencoded")
@@ -37,7 +37,7 @@ def body_of(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def _inlined(node: Any, parts: Mapping[str, Any]) -> Any:
-    """A schema with its parts where they are referred to: OpenAPI has no place for them beside it."""
+    """Return a schema with each ``$ref`` replaced by its part: OpenAPI keeps no parts next to a body's schema."""
     if isinstance(node, dict):
         if "$ref" in node:
             return _inlined(parts[node["$ref"].rpartition("/")[2]], parts)
@@ -46,53 +46,54 @@ def _inlined(node: Any, parts: Mapping[str, Any]) -> Any:
 
 
 async def fields_of(request: Request) -> dict[str, Any]:
-    """The fields of a request, from its query, a form or a JSON object; a field given several times is a list.
+    """Return the fields of a request, from its query, a form or a JSON object; a repeated field becomes a list.
 
     Raises:
-        MalformedError: The body is not what its content type says.
+        MalformedError: The body does not fit its content type.
     """
-    asked = request.query_params.multi_items()
+    pairs = request.query_params.multi_items()
     body, kind = await request.body(), request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not body.strip():
-        return _fields(asked)
+        return _fields(pairs)
     if kind == "application/x-www-form-urlencoded":
         try:
-            pairs = parse_qsl(body.decode("utf-8"), keep_blank_values=True, errors="strict")
+            form_pairs = parse_qsl(body.decode("utf-8"), keep_blank_values=True, errors="strict")
         except UnicodeDecodeError:
-            raise MalformedError("the form is not UTF-8") from None
-        asked += [(name, value.replace("\r\n", "\n")) for name, value in pairs]  # as forms send line ends
-        return _fields(asked)
+            raise MalformedError("the form must be UTF-8 text") from None
+        # Forms send each line end as CR LF, whatever the user typed.
+        pairs += [(name, value.replace("\r\n", "\n")) for name, value in form_pairs]
+        return _fields(pairs)
     if kind == "multipart/form-data":
         form: FormData = await request.form(max_files=1, max_fields=1000)
         for name, part in form.multi_items():
             if not isinstance(part, str):
-                raise MalformedError(f"{name} is a file: this route takes text")
-            asked.append((name, part.replace("\r\n", "\n")))
-        return _fields(asked)
-    return {**_fields(asked), **_json_object(body)}
+                raise MalformedError(f"{name} must be text, got a file")
+            pairs.append((name, part.replace("\r\n", "\n")))
+        return _fields(pairs)
+    return {**_fields(pairs), **_json_object(body)}
 
 
 async def upload_of(request: Request) -> tuple[dict[str, Any], str, bytes]:
-    """The fields of a form with one file, the file's name, and what is in it.
+    """Return the fields of a form with one file, the file's name, and its content.
 
     Raises:
-        MalformedError: There is no file.
+        MalformedError: The form has no file.
     """
-    asked = request.query_params.multi_items()
+    pairs = request.query_params.multi_items()
     name, content = "", None
     async with request.form(max_files=1, max_fields=1000) as form:
         for field, part in form.multi_items():
             if isinstance(part, str):
-                asked.append((field, part))
+                pairs.append((field, part))
             else:
                 name, content = part.filename or "", await part.read()
     if content is None:
-        raise MalformedError("there is no file: send it as the field file of a form (multipart/form-data)")
-    return _fields(asked), name, content
+        raise MalformedError("the file is missing: send it as field 'file' of a form (multipart/form-data)")
+    return _fields(pairs), name, content
 
 
 def upload_body(model: type[BaseModel]) -> dict[str, Any]:
-    """Return what OpenAPI says of a form with a file and the fields of ``model``."""
+    """Return the OpenAPI description of a form with a file and the fields of ``model``."""
     schema = model.model_json_schema()
     schema["properties"] = {
         "file": {"type": "string", "format": "binary", "description": "The document."}, **schema["properties"],
@@ -101,77 +102,77 @@ def upload_body(model: type[BaseModel]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": schema}}}}
 
 
-def no_json(why: object) -> str:
-    """What is said of a body that cannot be read."""
-    return f"the body is no valid JSON in UTF-8: {str(why)[:200]}"
+def invalid_json(why: object) -> str:
+    """Return the message for a body that cannot be read."""
+    return f"the body is not valid JSON in UTF-8: {str(why)[:200]}"
 
 
 def _json_object(body: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(body.decode("utf-8"))
+        fields = json.loads(body.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise MalformedError(no_json(error)) from None
-    if not isinstance(found, dict):
+        raise MalformedError(invalid_json(error)) from None
+    if not isinstance(fields, dict):
         raise MalformedError("the body must be a JSON object")
-    return found
+    return fields
 
 
-def _fields(asked: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """Names and values as fields; one that is given several times is a list."""
-    found: dict[str, list[str]] = {}
-    for name, value in asked:
-        found.setdefault(name, []).append(value)
-    return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
+def _fields(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Return (name, value) pairs as fields; a repeated name gets a list."""
+    fields: dict[str, list[str]] = {}
+    for name, value in pairs:
+        fields.setdefault(name, []).append(value)
+    return {name: values if len(values) > 1 else values[0] for name, values in fields.items()}
 
 
-def _of_characters(text: str) -> str:
+def _no_surrogates(text: str) -> str:
     if any("\ud800" <= character <= "\udfff" for character in text):
-        raise must("have no unpaired surrogate, which is no character")
+        raise must("have no unpaired surrogates, which are not characters")
     return text
 
 
 def _not_blank(text: str) -> str:
     if not text.strip():
-        raise must("have 1 or more characters that are no spaces")
+        raise must("not be blank")
     return text
 
 
-def _several(texts: Any) -> Any:
+def _as_list(texts: Any) -> Any:
     texts = [texts] if isinstance(texts, str) else texts
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise must("be a text or a list of texts")
-    return [_of_characters(text) for text in texts]
+    return [_no_surrogates(text) for text in texts]
 
 
 def _lower(word: Any) -> Any:
     return word.lower() if isinstance(word, str) else word
 
 
-Text = Annotated[str, AfterValidator(_of_characters)]
+Text = Annotated[str, AfterValidator(_no_surrogates)]
 """Field of a request that is one text."""
 
 FullText = Annotated[Text, Field(min_length=1), AfterValidator(_not_blank)]
-"""The same, not blank."""
+"""Field that is one text and not blank."""
 
-Texts = Annotated[str | list[str], BeforeValidator(_several)]
-"""Field that is a text or a list of texts; once it is read, always a list."""
+Texts = Annotated[str | list[str], BeforeValidator(_as_list)]
+"""Field that is a text or a list of texts; read as a list."""
 
 AnyCase = BeforeValidator(_lower)
-"""For a field whose words may be written in capitals."""
+"""Validator that makes a field lower case."""
 
 Columns = Annotated[
     Texts,
-    Field(description="Heading of a column to translate, of a .csv or .tsv; may be given several times."),
+    Field(description="Heading of a column to translate, in a .csv or .tsv; may be repeated."),
 ]
 
 M = TypeVar("M", bound=BaseModel)
 
 
 def read(declared: type[M], fields: Mapping[str, Any]) -> M:
-    """Return the fields of a request as they are declared; a field that is null is as if it were not there.
+    """Return the fields of a request as ``declared``; a null counts as absent.
 
     Raises:
-        MalformedError: A field is missing, or its value impossible.
+        MalformedError: A field is missing or unknown, or its value is invalid.
     """
     try:
         return declared.model_validate({name: value for name, value in fields.items() if value is not None})
@@ -180,7 +181,7 @@ def read(declared: type[M], fields: Mapping[str, Any]) -> M:
 
 
 def unknown_field(path: Sequence[str]) -> str:
-    """Return the refusal of a field that a request may not have."""
+    """Return the message for a field that does not exist."""
     return f"unknown field {'.'.join(path)}: leave it out"
 
 
@@ -191,7 +192,7 @@ async def translate_markup(
     """Translate texts with tags, which keep their number, order and bytes.
 
     Returns:
-        Each text, and the answers for its units.
+        Each translated text, and the answers for its units, which are its stretches of text between block tags.
     """
     documents = [markup.parse(text, kind, **elements) for text in texts]
     units = [[unit for unit in units_of(parts) if unit.plain] for parts in documents]
@@ -199,33 +200,34 @@ async def translate_markup(
     plain = [unit.plain for own in units for unit in own]
     options = service.aligned(pair, options) if has_tags else options
     answers = await service.translate(plain, pair, options)
-    found = Translations(
+    translations = Translations(
         {text: answer.lines[0] for text, answer in zip(plain, answers, strict=True)},
         is_unspaced(pair.src), is_unspaced(pair.tgt),
     )  # fmt: skip
     in_order = iter(answers)
-    return [(write(parts, found), [next(in_order) for _ in own]) for parts, own in zip(documents, units, strict=True)]
+    pairs = zip(documents, units, strict=True)
+    return [(write(parts, translations), [next(in_order) for _ in own]) for parts, own in pairs]
 
 
 def plain_text(text: str, kind: markup.Kind) -> str:
-    """What a text with tags says, for telling its language."""
+    """Return a text without its tags, to detect its language."""
     return " ".join(unit.plain for unit in units_of(markup.parse(text, kind)))
 
 
 def key_of(request: Request, fields: Mapping[str, Any] | None = None) -> str:
-    """The API key that a request brings, in a header or a field; "" if none."""
+    """Return the API key of a request, from a header or a field; "" if it has none."""
     scheme, _, key = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() in ("bearer", "deepl-auth-key") and key.strip():
         return key.strip()
-    given = request.headers.get("x-api-key") or (fields or {}).get("api_key") or (fields or {}).get("auth_key")
-    return given if isinstance(given, str) else ""
+    other = request.headers.get("x-api-key") or (fields or {}).get("api_key") or (fields or {}).get("auth_key")
+    return other if isinstance(other, str) else ""
 
 
 def check_key(request: Request, fields: Mapping[str, Any] | None, *, missing: int, wrong: int) -> None:
-    """Let a request pass, or not; the statuses are those that the clients of each API understand.
+    """Refuse a request without a valid API key, with the status that clients of its API expect.
 
     Raises:
-        DeniedError: It has no key, or a wrong one.
+        DeniedError: The key is ``missing`` or ``wrong``, which are the statuses.
     """
     keys = state_of(request).keys
     if keys is None:

@@ -1,4 +1,4 @@
-"""Figures for Prometheus: requests, latencies, queue, batches, tokens; few labels, and no text in any."""
+"""Metrics for Prometheus: requests, latencies, queue, batches, tokens. Labels are few and hold no text of users."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 
 class Metrics:
-    """The figures of one server."""
+    """Metrics of one server."""
 
     def __init__(self, batcher: Batcher) -> None:
         self.registry = CollectorRegistry()
-        self.n_characters = 0  # translated since the server began
+        self.n_characters = 0  # translated since the server started
         names = ["method", "route", "status"]
         self._requests = Counter("dragoman_requests", "Requests answered.", names, registry=self.registry)
         self._latency = Histogram(
@@ -26,46 +26,46 @@ class Metrics:
             registry=self.registry,
         )  # fmt: skip
         self._chars = Counter("dragoman_characters", "Characters translated.", ["pair"], registry=self.registry)
-        self.registry.register(_OfTheBatcher(batcher))
+        self.registry.register(_BatcherMetrics(batcher))
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count an answer; status 0: the client left before there was one, which is counted as 499."""
+        """Count a request and its time; status 0 (the client left without an answer) is counted as 499."""
         self._requests.labels(method if method in METHODS else "other", route, str(status or 499)).inc()
         self._latency.labels(route).observe(seconds)
 
     def translated(self, pair: str, n_chars: int) -> None:
-        """Count the characters of a request."""
+        """Count the translated characters of a request."""
         self.n_characters += n_chars
         self._chars.labels(pair).inc(n_chars)
 
     def text(self) -> bytes:
-        """All figures in Prometheus' text format."""
+        """Return all metrics in Prometheus' text format."""
         return generate_latest(self.registry)
 
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 
 
-class _OfTheBatcher:
-    """Reads the batcher's figures when they are asked for."""
+class _BatcherMetrics:
+    """Reads the batcher's counts whenever Prometheus collects them."""
 
     def __init__(self, batcher: Batcher) -> None:
         self.batcher = batcher
 
     def collect(self) -> Iterable[Any]:
-        """One family for each figure."""
+        """Yield one metric family for each count."""
         done = self.batcher.done
         for name, what, value in (
             ("dragoman_queue_sentences", "Sentences waiting.", self.batcher.n_waiting),
-            ("dragoman_running_sentences", "Sentences being searched for.", self.batcher.n_running),
-            ("dragoman_expected_wait_seconds", "Time that the queue will take.", self.batcher.expected_wait_s),
+            ("dragoman_running_sentences", "Sentences being translated.", self.batcher.n_running),
+            ("dragoman_expected_wait_seconds", "Expected time until the queue is empty.", self.batcher.expected_wait_s),
         ):
             yield GaugeMetricFamily(name, what, value=value)
         for name, what, total in (
             ("dragoman_batches", "Batches searched.", done.batches),
             ("dragoman_sentences", "Sentences searched.", done.sentences),
             ("dragoman_source_tokens", "Source tokens searched, eos counted.", done.tokens),
-            ("dragoman_dropped_sentences", "Sentences that nobody waited for any more.", done.dropped),
+            ("dragoman_dropped_sentences", "Sentences dropped because their client had left.", done.dropped),
             ("dragoman_search_seconds", "Time spent searching.", done.busy_s),
         ):
             yield CounterMetricFamily(name, what, value=total)

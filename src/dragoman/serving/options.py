@@ -1,4 +1,4 @@
-"""How to serve: each option once, with its name, type, default, check and help; the command line is made from it."""
+"""Options of `serve`, declared once: name, type, default, limits and help; the command line is made from them."""
 
 from __future__ import annotations
 
@@ -15,43 +15,46 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 @option_group
 class ServeOptions(FastOptions):
-    """All options of a server; those of searching hold for requests that do not set them."""
+    """Options of a server; its search options are the defaults of requests."""
 
     host: str = option("127.0.0.1", "Network", "Address to listen on.")
-    port: int = option(5000, "Network", "Port to listen on; 0 takes any that is free.", ge=0, le=65535)
+    port: int = option(5000, "Network", "Port to listen on; 0: any free one.", ge=0, le=65535)
     allow_host: tuple[str, ...] = option(
-        (), "Network", "Host name under which clients reach the server, beside its address; may be repeated."
+        (), "Network", "Further host name that clients use for this server; may be repeated."
     )
     cors_origin: tuple[str, ...] = option(
-        (), "Network", "Origin whose pages may call the API, as https://a.org; may be repeated."
+        (), "Network", "Origin whose pages may call the API, such as https://a.org; may be repeated."
     )
-    keys: Path | None = option(None, "Access", "File of API keys; requests without a key are refused.")
+    keys: Path | None = option(None, "Access", "File of API keys; requests without a valid key are refused.")
     open: bool = option(False, "Access", "Serve the network without API keys.")
-    glossaries: Path | None = option(None, "Access", "Folder for glossaries that clients store (default: they cannot).")
+    glossaries: Path | None = option(
+        None, "Access", "Folder for the glossaries of clients (default: clients store none)."
+    )
     documents: Path | None = option(
         None, "Access", "Folder for uploaded documents, each kept for an hour (default: a temporary one)."
     )
     batches: int | None = option(
         None,
         "Speed",
-        "Number of batches decoded at a time, one CPU core each; 1: one on all cores (default: one for each core).",
+        "Number of batches decoded at a time, on one CPU core each; 1: one batch on all cores (default: one per core).",
         ge=1,
         le=256,
     )
     max_wait: float = option(
-        5.0, "Limits", "Seconds that a request may have to wait; beyond that it is answered 429.", gt=0
+        5.0, "Limits", "Longest expected wait of a request in seconds; beyond it the answer is 429.", gt=0
     )
-    max_chars: int = option(50_000, "Limits", "Characters in one request.", ge=1)
-    max_texts: int = option(500, "Limits", "Texts in one request.", ge=1)
-    max_body: int = option(1_000_000, "Limits", "Bytes of a request's body.", ge=1)
-    max_document: int = option(20_000_000, "Limits", "Bytes of an uploaded document.", ge=1)
-    max_beam: int = option(16, "Limits", "Beam size and number of translations per line.", ge=1)
-    grace: float = option(30.0, "Limits", "Seconds in which requests may finish at shutdown.", ge=0)
+    max_chars: int = option(50_000, "Limits", "Largest number of characters in a request.", ge=1)
+    max_texts: int = option(500, "Limits", "Largest number of texts in a request.", ge=1)
+    max_body: int = option(1_000_000, "Limits", "Largest body of a request in bytes.", ge=1)
+    max_document: int = option(20_000_000, "Limits", "Largest uploaded document in bytes.", ge=1)
+    max_beam: int = option(16, "Limits", "Largest beam size, and number of translations per line.", ge=1)
+    grace: float = option(30.0, "Limits", "Time for running requests to finish at shutdown, in seconds.", ge=0)
 
     @field_validator("cors_origin")
     @classmethod
     def _named_origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
-        if "*" in origins:  # every page on the web could use this server
+        # "*" would let every page on the web use this server.
+        if "*" in origins:
             raise must("be origins by name, such as https://a.org")
         return origins
 
@@ -60,7 +63,7 @@ class ServeOptions(FastOptions):
         if self.host not in LOOPBACK and self.keys is None and not self.open:
             raise ValueError(
                 f"host = {self.host} opens the server to the network: give a file of API keys (--keys), or --open to "
-                "serve without"
+                "serve without keys"
             )
         if self.beam_size is not None and self.beam_size > self.max_beam:
             raise ValueError(f"beam_size must be at most max_beam = {self.max_beam}, got {self.beam_size}")

@@ -1,4 +1,4 @@
-"""The page to translate on, and the policy that a page is sent with."""
+"""The translation page, and the content security policy of pages."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from dragoman.serving.state import State
 router = APIRouter(tags=["pages"], default_response_class=HTMLResponse)
 
 
-@router.get("/", summary="A page to translate on")
+@router.get("/", summary="Translation page")
 async def index(request: Request) -> HTMLResponse:
-    """Translate as you type."""
+    """Return the page that translates as you type."""
     return with_policy(_index(state_of(request)))
 
 
@@ -45,11 +45,11 @@ def _index(state: State) -> str:
 
 
 def with_policy(text: str) -> HTMLResponse:
-    """A page with the policy that lets its own scripts and styles run, and nothing else."""
-    script = [checksum(each) for each in re.findall(r"<script>(.*?)</script>", text, re.DOTALL)]
-    style = [checksum(each) for each in re.findall(r"<style>(.*?)</style>", text, re.DOTALL)]
+    """Return a page with a content security policy that allows its own scripts and styles alone."""
+    script = [checksum(code) for code in re.findall(r"<script>(.*?)</script>", text, re.DOTALL)]
+    style = [checksum(code) for code in re.findall(r"<style>(.*?)</style>", text, re.DOTALL)]
     sources = {"script-src": script, "style-src": style}
-    policy = "; ".join(kind + "".join(f" '{one}'" for one in sums) for kind, sums in sources.items())
+    policy = "; ".join(kind + "".join(f" '{sum_}'" for sum_ in sums) for kind, sums in sources.items())
     policy = f"default-src 'none'; {policy}; connect-src 'self'; img-src 'self' data:; base-uri 'none'; "
     policy += "form-action 'none'; frame-ancestors 'none'"
     return HTMLResponse(text, headers={"content-security-policy": policy})

@@ -1,4 +1,4 @@
-"""Which languages are served: the pairs, the names and codes that clients use for them, and detection among them."""
+"""Language pairs of a server: the codes that clients use for them, their names, and detection of the source."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from dragoman.serving.refusals import UnservedError
 ALIASES: Mapping[str, str] = {
     "iw": "he", "in": "id", "ji": "yi", "nb": "no", "nn": "no", "no": "nb", "pb": "pt-br", "zt": "zh-hant", "cn": "zh"
 }  # fmt: skip
-"""What clients call a language otherwise: the old ISO codes, and those of LibreTranslate and Subtitle Edit."""
+"""Other codes that clients use for a language: old ISO codes, and those of LibreTranslate and Subtitle Edit."""
 
 
 def name_of(code: str) -> str:
-    """Return ``German`` for ``de``; the code itself where no name is known."""
+    """Return the English name of a language, such as ``German`` for ``de``; the code itself if none is known."""
     return known(code).name
 
 
 class Detected(NamedTuple):
-    """A language, and how sure that is."""
+    """Detected language of a text."""
 
     code: str
     confidence: float  # 0 to 1
@@ -32,43 +32,43 @@ class Detected(NamedTuple):
 
 @dataclass(frozen=True)
 class Pair:
-    """A translator and the languages it is for."""
+    """Translator of one language pair."""
 
     src: str
     tgt: str
     translator: Any  # a Translator
-    to: str | None = None  # what chooses the target language, of a translator with several
+    to: str | None = None  # option ``to``, if the translator has several target languages
 
     @property
     def name(self) -> str:
-        """``en-de``: what metrics and logs call it."""
+        """Name of the pair in metrics and logs, such as ``en-de``."""
         return f"{self.src}-{self.tgt}"
 
 
 class Pairs:
-    """All pairs that a server has, by language."""
+    """Language pairs of a server."""
 
     def __init__(self, translators: Iterable[Any]) -> None:
-        """Take translators; each says its languages itself.
+        """Collect the pairs of ``translators``.
 
         Raises:
-            ConfigError: One says none, is a parser, or two have the same languages.
+            ConfigError: A translator has no languages or is a parser, or two have the same pair.
         """
         self._pairs: dict[tuple[str, str], Pair] = {}
         for translator in translators:
             if translator.is_parser:
-                raise ConfigError("a parser cannot be served: serve runs of translation")
+                raise ConfigError("a parser cannot be served: give runs that translate")
             served = translator.languages.served()
             if not served:
                 raise ConfigError(
-                    "the run does not say its languages: set data.src_lang and data.tgt_lang when it is trained"
+                    "the languages of the run are not known: set data.src_lang and data.tgt_lang when you train it"
                 )
             for src, tgt, to in served:
                 if (src.lower(), tgt.lower()) in self._pairs:
                     raise ConfigError(f"two runs translate {src} to {tgt}: leave out one of them")
                 self._pairs[src.lower(), tgt.lower()] = Pair(src, tgt, translator, to)
         if not self._pairs:
-            raise ConfigError("no run to serve: name one or several")
+            raise ConfigError("no run to serve: give one or several")
 
     def __iter__(self) -> Any:
         return iter(self._pairs.values())
@@ -78,23 +78,23 @@ class Pairs:
 
     @property
     def sources(self) -> list[str]:
-        """Each source language once."""
+        """Source languages, each once."""
         return list(dict.fromkeys(pair.src for pair in self))
 
     @property
     def targets(self) -> list[str]:
-        """Each target language once."""
+        """Target languages, each once."""
         return list(dict.fromkeys(pair.tgt for pair in self))
 
     def targets_of(self, src: str) -> list[str]:
-        """The targets of one source language."""
+        """Return the target languages of a source language."""
         return [pair.tgt for pair in self if pair.src == src]
 
     def find(self, src: str, tgt: str) -> Pair:
-        """The pair for two codes as a client writes them: ``EN``, ``de-AT``, ``zh_Hans``, ``pb``.
+        """Return the pair for two codes as clients write them: ``EN``, ``de-AT``, ``zh_Hans``, ``pb``.
 
         Raises:
-            UnservedError: There is none; what there is, is named.
+            UnservedError: The pair is not served; the message names those that are.
         """
         source, target = match(src, self.sources), match(tgt, self.targets)
         if source is None:
@@ -104,17 +104,17 @@ class Pairs:
         pair = self._pairs.get((source.lower(), target.lower()))
         if pair is None:
             raise UnservedError(
-                f"{source} to {target} is not served: from {source} there is {', '.join(self.targets_of(source))}"
+                f"{source} to {target} is not served: from {source} use {', '.join(self.targets_of(source))}"
             )
         return pair
 
     def detect(self, text: str, tgt: str | None = None) -> Detected:
-        """The source language that a text most likely is in, among those served (that have the target ``tgt``).
+        """Return the most likely source language of a text, among those served (with the target ``tgt``).
 
-        With one candidate it is that one, with the confidence that the text is in no other language known.
+        A single candidate is returned for any text; its confidence shows how well the text fits.
         """
-        wanted = None if tgt is None else match(tgt, self.targets)
-        among = [pair.src for pair in self if wanted is None or pair.tgt == wanted] or self.sources
+        target = None if tgt is None else match(tgt, self.targets)
+        among = [pair.src for pair in self if target is None or pair.tgt == target] or self.sources
         scores = language_scores(text)
         best = max(dict.fromkeys(among), key=lambda code: scores.get(primary(code), 0.0))
         total = sum(scores.values())
@@ -122,13 +122,13 @@ class Pairs:
 
 
 def match(code: str, among: Sequence[str]) -> str | None:
-    """The one of ``among`` that a client means by ``code``: the same, an alias, or the same primary language."""
-    asked = code.strip().lower().replace("_", "-")
-    known = {each.lower().replace("_", "-"): each for each in among}
-    for candidate in (asked, ALIASES.get(asked, asked)):
-        if candidate in known:
-            return known[candidate]
-        for each, own in known.items():
-            if primary(each) == primary(candidate):
-                return own
+    """Return the code of ``among`` that ``code`` means: equal, an alias, or of the same primary language; else None."""
+    code = code.strip().lower().replace("_", "-")
+    served = {name.lower().replace("_", "-"): name for name in among}
+    for candidate in (code, ALIASES.get(code, code)):
+        if candidate in served:
+            return served[candidate]
+        for normalised, name in served.items():
+            if primary(normalised) == primary(candidate):
+                return name
     return None

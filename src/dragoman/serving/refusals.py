@@ -1,4 +1,4 @@
-"""The reasons why the server refuses a request, each with the HTTP status of the answer."""
+"""Reasons for refusing a request, each with the HTTP status of its answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class UnservedError(RefusalError):
 
 
 class DeniedError(RefusalError):
-    """The API key is missing or not known; each API has its own status for that."""
+    """The API key is missing or not known; each API answers with a status of its own."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -50,7 +50,7 @@ class BusyError(RefusalError):
 
     @property
     def headers(self) -> dict[str, str]:
-        """The header that says when to try again, in whole seconds."""
+        """Header ``Retry-After``, in whole seconds."""
         return {"retry-after": str(round(self.retry_after_s + 0.5))}
 
 

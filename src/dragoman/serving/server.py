@@ -1,4 +1,4 @@
-"""Run the application: load, listen, be ready, and at SIGTERM finish what is in flight."""
+"""Runs the server: listen, load, become ready, and at SIGTERM finish the requests in flight."""
 
 from __future__ import annotations
 
@@ -27,21 +27,23 @@ from dragoman.translation.translator import Translator
 logger = logging.getLogger("dragoman.serving")
 
 SWITCH_S = 0.0005
-"""How long the thread that searches may keep the interpreter while a request waits for it; Python's own is ten times
-that, and a request changes hands several times."""
+"""Longest time that a search thread keeps Python's interpreter lock while a request waits, in seconds. Python's default
+is ten times that, and a request needs the lock several times."""
 
 
 def serve(runs: Sequence[Path | str], options: ServeOptions | None = None, **changes: Any) -> None:
     """Serve runs until SIGINT or SIGTERM.
 
     Raises:
-        ConfigError, BundleError: A run or an option cannot be used, or the port is taken.
+        ConfigError, BundleError: A run or an option cannot be used, or the port is in use.
     """
     options = ServeOptions.of(options, changes)
     sys.setswitchinterval(SWITCH_S)
-    listener = _listen(options.host, options.port)  # before minutes of loading
+    # Loading can take minutes: a port that is in use is reported before.
+    listener = _listen(options.host, options.port)
+    # Only the search threads compute on several cores; see ``Batcher``.
     cores = torch.get_num_threads()
-    torch.set_num_threads(1)  # of this thread; see ``Batcher``
+    torch.set_num_threads(1)
     try:
         app, state = build(Pairs(Translator.load(run) for run in runs), options, cores)
         asyncio.run(_run(app, state, options, listener))
@@ -52,16 +54,16 @@ def serve(runs: Sequence[Path | str], options: ServeOptions | None = None, **cha
 def _listen(host: str, port: int) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        found = socket.socket(family, kind, protocol)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(address)
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
     except (OSError, OverflowError) as error:
         raise ConfigError(f"cannot listen on {host}:{port} ({error}): choose another --port or --host") from None
-    return found
+    return listener
 
 
 def configured(app: Any, grace_s: float, **more: Any) -> uvicorn.Config:
-    """uvicorn's configuration: what a connection may do, and how long."""
+    """Return uvicorn's configuration: limits and time limits of a connection."""
     return uvicorn.Config(
         app, http=PatientProtocol, log_config=None, access_log=False, server_header=False,
         h11_max_incomplete_event_size=16 * 1024, timeout_keep_alive=5, timeout_graceful_shutdown=int(grace_s) or None,
@@ -90,7 +92,7 @@ async def _run(app: Any, state: Any, options: ServeOptions, listener: socket.soc
 
 
 class _Server(uvicorn.Server):
-    """Says that it is not ready any more before it stops listening."""
+    """Becomes unready at the first SIGINT or SIGTERM, before it stops listening."""
 
     def __init__(self, config: uvicorn.Config, state: Any) -> None:
         super().__init__(config)
@@ -98,7 +100,8 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """As uvicorn's, but a shutdown that was asked for and has finished is no death by a signal."""
+        """Handle SIGINT and SIGTERM during the block."""
+        # uvicorn raises the signal again at the end, so an orderly shutdown would end as a death by signal.
         before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
@@ -107,6 +110,6 @@ class _Server(uvicorn.Server):
                 signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        """SIGINT or SIGTERM."""
+        """Begin the shutdown."""
         self._state.service.ready = False
         super().handle_exit(sig, frame)

@@ -1,4 +1,4 @@
-"""What all APIs share: texts to sentences, sentences through the batcher, and back to texts of the same lines."""
+"""Translation for all APIs: texts to sentences, sentences through the batcher, and back to texts of the same lines."""
 
 from __future__ import annotations
 
@@ -22,99 +22,99 @@ from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
 from dragoman.translation.segments import SegmentResult, TextSegment, segment
 
-OF_THE_SERVER = ("engine", "precision", "fast", "batch_tokens", "workers", "shortlist", "deterministic")
-"""Options that the operator chooses for all; a request does not."""
+OPERATOR_OPTIONS = ("engine", "precision", "fast", "batch_tokens", "workers", "shortlist", "deterministic")
+"""Options set by the operator for all requests; no request may set them."""
 
-OF_THE_PAIR = ("to", "from_lang")
-"""Options that the languages of a request say."""
+LANGUAGE_OPTIONS = ("to", "from_lang")
+"""Options set from ``source`` and ``target`` of a request."""
 
 SHORT = 1000
-"""Characters in a request up to which reading and joining them takes about a millisecond."""
+"""Longest texts of a request, in characters, that are prepared without a thread: that takes about a millisecond."""
 
 T = TypeVar("T")
 
-KEPT_PLANS = 64
-"""Plans kept for the next request with the same options."""
+MOST_PLANS = 64
+"""Largest number of plans kept for later requests with the same options."""
 
 _LINE_END = re.compile(r"(\r?\n)")
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of a text."""
+    """Translation of one text of a request."""
 
     text: str
-    lines: tuple[Translation, ...]  # of each of its lines
-    notes: tuple[Note, ...]  # of all of them
+    lines: tuple[Translation, ...]
+    notes: tuple[Note, ...]  # of all lines
 
     @property
     def confidence(self) -> float | None:
-        """That of its least sure line; None: not known."""
+        """Lowest confidence of its lines, 0 to 1; None if not known."""
         known = [line.confidence for line in self.lines if line.n_tokens and line.confidence is not None]
         return min(known, default=None)
 
 
 class Service:
-    """Translates the texts of requests; one for each server."""
+    """Translates the texts of all requests of a server."""
 
     def __init__(self, pairs: Pairs, batcher: Batcher, limits: Limits, defaults: TranslateOptions) -> None:
-        """``defaults``: the operator's options, such as the engine."""
+        """Serve ``pairs``; ``defaults`` are the operator's options, such as the engine."""
         self.pairs, self.batcher, self.limits, self.defaults = pairs, batcher, limits, defaults
         self._plans: OrderedDict[tuple[str, str], Plan] = OrderedDict()
         self._planning = threading.Lock()
         self.ready = False
 
     def warm(self) -> None:
-        """Load every engine and translate a word with it; only then is the server ready."""
+        """Load every engine by translating a word with it, then set ``ready``."""
         for pair in self.pairs:
             plan = self.plan(pair, self.defaults)
             segments = segment(["1"], plan, Events())
             ticket = Ticket(plan, segments)
             self.batcher.submit(ticket)
-            ticket.found.result()
+            ticket.results.result()
         self.ready = True
 
     def pair(self, source: str, target: str | None, texts: Sequence[str]) -> Pair:
-        """The pair that a request means; ``auto`` (or nothing) as its source is detected in its texts.
+        """Return the language pair of a request; a source that is ``auto`` or empty is detected from the texts.
 
         Raises:
-            UnservedError: There is none, or it must be named.
+            UnservedError: The pair is not served, or the target must be given.
         """
         if not source or source.lower() == "auto":
             source = self.pairs.detect(" ".join(texts)[:5000], target).code
         if not target:
             targets = self.pairs.targets_of(match(source, self.pairs.sources) or source)
             if len(targets) > 1:
-                raise UnservedError(f"target is missing: from {source} there is {', '.join(targets)}")
+                raise UnservedError(f"target is missing: give one of {', '.join(targets)} (source {source})")
             target = targets[0] if targets else ""
         return self.pairs.find(source, target)
 
-    def options(self, **asked: Any) -> TranslateOptions:
-        """The operator's options with those of a request.
+    def options(self, **changes: Any) -> TranslateOptions:
+        """Return the operator's options, changed by those of a request.
 
         Raises:
-            ConfigError: One is unknown, the operator's, impossible, or beyond the limits.
+            ConfigError: An option is unknown, reserved for the operator, impossible, or beyond the limits.
         """
-        for name in asked:
-            if name in OF_THE_SERVER:
+        for name in changes:
+            if name in OPERATOR_OPTIONS:
                 raise ConfigError(f"{name} is set for the whole server: leave it out")
-            if name in OF_THE_PAIR:
-                raise ConfigError(f"{name} is said by source and target: leave it out")
-        # a request that samples does not search, so the operator's settings of the search are not for it
-        unused = {"beam_size": None, "patience": None} if asked.get("sample") else {}
-        options = TranslateOptions.of(self.defaults, {**unused, **asked})
+            if name in LANGUAGE_OPTIONS:
+                raise ConfigError(f"{name} follows from source and target: leave it out")
+        # Sampling uses no beam: the operator's beam settings would make such a request invalid.
+        unused = {"beam_size": None, "patience": None} if changes.get("sample") else {}
+        options = TranslateOptions.of(self.defaults, {**unused, **changes})
         self.limits.check_options(options)
         return options
 
     def beam_size(self, pair: Pair) -> int:
-        """Return the beam size of a request that does not set one."""
+        """Return the beam size for requests that set none."""
         return self.defaults.beam_size or pair.translator.config.decode.beam_size
 
     def plan(self, pair: Pair, options: TranslateOptions) -> Plan:
-        """The plan of a request; those of equal options are one, so that their sentences can be searched together.
+        """Return the plan of a request: the same object for equal options, so that their sentences share batches.
 
         Raises:
-            ConfigError: The model or the engine cannot do what is asked.
+            ConfigError: The model or the engine does not support an option.
         """
         if pair.to is not None:
             options = replace(options, to=pair.to, from_lang=pair.src)
@@ -124,77 +124,79 @@ class Service:
             if plan is None:
                 plan = pair.translator.plan(options)
             self._plans[key] = plan
-            while len(self._plans) > KEPT_PLANS:
+            while len(self._plans) > MOST_PLANS:
                 self._plans.popitem(last=False)
         return plan
 
     def aligned(self, pair: Pair, options: TranslateOptions) -> TranslateOptions:
-        """``options`` with word alignments, where the engine has them; else tags are placed by position."""
-        wanted = replace(options, alignments=True)
+        """Return ``options`` with word alignments if the engine has them; without, tags are placed by position."""
+        with_alignments = replace(options, alignments=True)
         try:
-            self.plan(pair, wanted)
+            self.plan(pair, with_alignments)
         except ConfigError:
             return options
-        return wanted
+        return with_alignments
 
     async def translate(
         self, texts: Sequence[str], pair: Pair, options: TranslateOptions, *, limited: bool = True
     ) -> list[Answer]:
-        """Translate texts, each with its own line ends again.
+        """Translate texts; line ends stay as they are.
 
-        If this is cancelled, its sentences leave the queue, and those being searched for stop at the next step.
+        Cancelling removes the sentences from the queue, and ends running searches at their next decoding step.
 
         Args:
-            limited: Their number of sentences is; not that of a document, whose bytes are.
+            limited: Limit the number of sentences; documents are limited by their size in bytes instead.
 
         Raises:
             BusyError: The queue is full.
             ConfigError: See ``plan``.
-            TooMuchError: They have too many sentences.
+            TooMuchError: The texts have too many sentences.
         """
-        work = await _aside(texts, self._prepare, texts, pair, options, limited)
+        work = await _off_the_loop(texts, self._prepare, texts, pair, options, limited)
         ticket = Ticket(work.plan, work.segments)
         with self._queued(ticket):
-            results = await asyncio.wrap_future(ticket.found)
-        return await _aside(texts if not options.alignments else None, work.finish, results)
+            results = await asyncio.wrap_future(ticket.results)
+        return await _off_the_loop(texts if not options.alignments else None, work.finish, results)
 
     async def stream(
         self, texts: Sequence[str], pair: Pair, options: TranslateOptions
     ) -> AsyncIterator[tuple[int, str] | list[Answer] | None]:
-        """None once they are in the queue; sentence by sentence, in order, (text number, its translation); all answers.
+        """Yield None once the texts are queued, then (text number, translation) of each sentence in order, then all.
 
         Raises:
-            BusyError, ConfigError, TooMuchError: As ``translate``; instead of None.
+            BusyError, ConfigError, TooMuchError: See ``translate``; raised before anything is yielded.
         """
         work = await asyncio.to_thread(self._prepare, texts, pair, options, True)
-        loop, news = asyncio.get_running_loop(), asyncio.Queue[tuple[int, SegmentResult] | None]()
+        loop, arrivals = asyncio.get_running_loop(), asyncio.Queue[tuple[int, SegmentResult] | None]()
+        # Search threads finish sentences in any order: one that is early is kept until those before it were yielded.
+        # ``call_soon_threadsafe`` because an asyncio queue belongs to its event loop.
         ticket = Ticket(
             work.plan, work.segments,
-            lambda i, result: loop.call_soon_threadsafe(news.put_nowait, (i, result)),
+            lambda i, result: loop.call_soon_threadsafe(arrivals.put_nowait, (i, result)),
         )  # fmt: skip
         early: dict[int, SegmentResult] = {}
         with self._queued(ticket):
             yield None
-            found = asyncio.wrap_future(ticket.found)
-            found.add_done_callback(lambda _: news.put_nowait(None))  # an end, also where there is no more news
-            for number, each in enumerate(work.segments):
-                while number not in early and (new := await news.get()) is not None:
-                    early[new[0]] = new[1]
+            all_results = asyncio.wrap_future(ticket.results)
+            all_results.add_done_callback(lambda _: arrivals.put_nowait(None))  # so that a failure ends the wait
+            for number, source in enumerate(work.segments):
+                while number not in early and (arrival := await arrivals.get()) is not None:
+                    early[arrival[0]] = arrival[1]
                 if number not in early:
                     break
-                said = early.pop(number).texts
-                yield work.text_of_line[each.owner], said[0] if said else ""
-            results = await found
+                hypotheses = early.pop(number).texts
+                yield work.text_of_line[source.owner], hypotheses[0] if hypotheses else ""
+            results = await all_results
         yield await asyncio.to_thread(work.finish, results)
 
     @contextlib.contextmanager
     def _queued(self, ticket: Ticket) -> Iterator[None]:
-        """In the queue while this is open; whatever is not done then is dropped."""
+        """Keep a ticket in the queue while the block runs; drop what is unfinished at its end."""
         self.batcher.submit(ticket)
         try:
             yield
         finally:
-            if not ticket.found.done() or ticket.found.cancelled():
+            if not ticket.results.done() or ticket.results.cancelled():
                 self.batcher.forget(ticket)
 
     def _prepare(self, texts: Sequence[str], pair: Pair, options: TranslateOptions, limited: bool) -> _Work:
@@ -208,8 +210,9 @@ class Service:
         return _Work(plan, pieces, lines, text_of_line, segments)
 
 
-async def _aside(texts: Sequence[str] | None, work: Callable[..., T], *arguments: Any) -> T:
-    """Do some work: here where the texts are short, for a thread of its own would wait longer than that takes."""
+async def _off_the_loop(texts: Sequence[str] | None, work: Callable[..., T], *arguments: Any) -> T:
+    """Run ``work`` in a thread, so that it does not block the event loop."""
+    # For short texts the hand-over to a thread would take longer than the work.
     if texts is not None and sum(map(len, texts)) <= SHORT:
         return work(*arguments)
     return await asyncio.to_thread(work, *arguments)
@@ -217,7 +220,7 @@ async def _aside(texts: Sequence[str] | None, work: Callable[..., T], *arguments
 
 @dataclass(frozen=True)
 class _Work:
-    """A request between its sentences and their translations."""
+    """Request that was split into sentences and waits for their translations."""
 
     plan: Plan
     pieces: list[list[str]]  # of each text: line, line end, line, ...
@@ -226,7 +229,7 @@ class _Work:
     segments: list[TextSegment]
 
     def finish(self, results: Sequence[SegmentResult]) -> list[Answer]:
-        """The answer for each text."""
+        """Join the translated sentences; return one answer for each text."""
         translations = iter(assemble(self.lines, self.segments, results, self.plan))
         answers = []
         for parts in self.pieces:
@@ -243,5 +246,5 @@ class _Work:
 
 
 def request_options() -> list[Any]:
-    """The declared options that a request may give: their dataclass fields."""
-    return [each for each in fields(TranslateOptions) if each.name not in (*OF_THE_SERVER, *OF_THE_PAIR)]
+    """Return the dataclass fields of the options that a request may set."""
+    return [field for field in fields(TranslateOptions) if field.name not in (*OPERATOR_OPTIONS, *LANGUAGE_OPTIONS)]

@@ -1,4 +1,4 @@
-"""The parts of a running server, which its routes share."""
+"""Parts of a running server that its routes share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dragoman.serving.service import Service
 
 @dataclass(frozen=True)
 class State:
-    """The parts of a running server."""
+    """Parts of a running server; ``keys`` and ``glossaries`` are None where the operator gave none."""
 
     service: Service
     metrics: Metrics

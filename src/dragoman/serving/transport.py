@@ -1,6 +1,6 @@
-"""What stands before the routes, as plain ASGI: body limits, the Host list, security headers, request logs, metrics.
+"""Layers in front of the routes, as plain ASGI: body limits, allowed hosts, security headers, request log, metrics.
 
-Bodies are read here, whole, within a limit of bytes and of time, so that no route waits for a slow or endless one.
+Bodies are read here, whole, within limits of bytes and time, so that no route waits for a slow or endless one.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 BODY_S = 15.0
-"""Seconds in which the body of a request must have come."""
+"""Longest time for receiving the body of a request, in seconds."""
 
 DOCUMENT_S = 120.0
-"""The same for a document."""
+"""Longest time for receiving a document, in seconds."""
 
 LINGER_S = 1.0
-"""Seconds in which the rest of a refused body is taken, and thrown away, while the client reads why."""
+"""Longest time for reading and discarding the rest of a refused body, in seconds."""
 
 HEADERS = {
     b"x-content-type-options": b"nosniff",
@@ -42,15 +42,14 @@ HEADERS = {
     b"cross-origin-resource-policy": b"same-origin",
     b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 }
-"""Of every answer; a page brings a content security policy of its own."""
-
+"""Security headers of every answer; a page sets its own content security policy."""
 
 ErrorBody = Callable[[str, str], Any]
 """Makes the JSON body of an error from the path of the request and the message; see ``apis.api.error_of``."""
 
 
 class Envelope:
-    """The outermost layer: every answer gets the security headers, every request a line of the log and its metrics."""
+    """Outermost layer: adds the security headers to every answer, and logs and counts every request."""
 
     def __init__(self, app: App, metrics: Metrics) -> None:
         self.app, self.metrics = app, metrics
@@ -73,7 +72,7 @@ class Envelope:
             await self.app(scope, receive, answer)
         finally:
             seconds = time.perf_counter() - started
-            route = getattr(scope.get("route"), "path", scope.get("shed"))  # of the route, so that labels are few
+            route = getattr(scope.get("route"), "path", scope.get("shed"))  # not the path itself: few labels
             self.metrics.request(scope["method"], route or "other", status, seconds)
             logger.info(
                 "%s",
@@ -83,13 +82,13 @@ class Envelope:
 
 
 class Gate:
-    """Before all routes: nothing passes that is too long, too slow, or for another host."""
+    """Refuses requests that are too long, too slow, or for another host, before any route sees them."""
 
     def __init__(
-        self, app: App, error: ErrorBody, *, most_bytes: int, of_path: Mapping[str, int], hosts: Sequence[str]
+        self, app: App, error: ErrorBody, *, most_bytes: int, path_limits: Mapping[str, int], hosts: Sequence[str]
     ) -> None:
-        """Take the largest body in bytes: ``most_bytes``, or that of the path in ``of_path``; and the Host names."""
-        self.app, self.error, self.most_bytes, self.of_path = app, error, most_bytes, of_path
+        """Set the largest body in bytes (``path_limits`` for some paths, else ``most_bytes``), and the hosts."""
+        self.app, self.error, self.most_bytes, self.path_limits = app, error, most_bytes, path_limits
         self.hosts = frozenset(host.lower() for host in hosts)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -101,16 +100,17 @@ class Gate:
         async def refused(status: int, message: str, unread: Receive | None = receive) -> None:
             await refuse(send, status, self.error(scope["path"], message), unread=unread)
 
-        if not self._is_for_us(headers.get(b"host", b"").decode("latin-1")):
-            await refused(421, "this server is not known by that name: see --allow-host")
+        if not self._is_allowed(headers.get(b"host", b"").decode("latin-1")):
+            await refused(421, "this host name is not allowed here: the operator can add it with --allow-host")
             return
+        # Starlette replaces bytes that are not UTF-8: without this, another text than the client's would be translated.
         try:
             unquote_to_bytes(scope["query_string"]).decode("utf-8")
         except UnicodeDecodeError:
-            await refused(400, "the query is not UTF-8")
+            await refused(400, "the query must be UTF-8 text")
             return
-        most = self.of_path.get(scope["path"], self.most_bytes)
-        seconds = DOCUMENT_S if scope["path"] in self.of_path else BODY_S
+        most = self.path_limits.get(scope["path"], self.most_bytes)
+        seconds = DOCUMENT_S if scope["path"] in self.path_limits else BODY_S
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > most:
             await refused(413, f"the body is longer than {most:,} bytes")
@@ -125,19 +125,21 @@ class Gate:
         if body is None:
             await refused(413, f"the body is longer than {most:,} bytes")
             return
-        given = False
+        # The routes get the body from here in one piece. What comes after it can only be the client's disconnection.
+        is_replayed = False
 
         async def replay() -> Message:
-            nonlocal given
-            if given:
-                return await receive()  # the client's leaving
-            given = True
+            nonlocal is_replayed
+            if is_replayed:
+                return await receive()
+            is_replayed = True
             return {"type": "http.request", "body": body, "more_body": False}
 
         await self.app(scope, replay, send)
 
-    def _is_for_us(self, host: str) -> bool:
-        """A name that leads elsewhere is refused: a page could have it point here (DNS rebinding)."""
+    def _is_allowed(self, host: str) -> bool:
+        """Return True if the Host header names this server."""
+        # Against DNS rebinding: a page elsewhere could let its own host name point to this machine, and read answers.
         name = re.sub(r":\d+$", "", host).strip("[]").lower()
         return "*" in self.hosts or name in self.hosts
 
@@ -158,20 +160,20 @@ class Gate:
 class Shed:
     """Refuses requests while the queue is full, before anything reads them.
 
-    An overload is mostly refusals, and the time that each takes is taken from the requests that were let in.
+    In an overload most requests are refused, and the time spent on each is lost to the accepted ones.
     """
 
     def __init__(
         self, app: App, error: ErrorBody, queued: Collection[str], busy_for_s: Callable[[], float | None]
     ) -> None:
-        """Take the paths whose texts wait, and a function that returns the seconds until there is room, or None."""
+        """Set the paths that use the queue; ``busy_for_s`` returns the seconds until there is room, or None."""
         self.app, self.error, self.queued, self.busy_for_s = app, error, frozenset(queued), busy_for_s
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "POST" and scope["path"] in self.queued:
             again_after_s = self.busy_for_s()
             if again_after_s is not None:
-                scope["shed"] = scope["path"]  # it never comes to its route, whose name the metrics want
+                scope["shed"] = scope["path"]  # for the metrics: such a request has no route
                 busy = BusyError(again_after_s)
                 await refuse(send, busy.status, self.error(scope["path"], str(busy)), busy.headers)
                 return
@@ -181,13 +183,12 @@ class Shed:
 async def refuse(
     send: Send, status: int, error: Any, headers: Mapping[str, str] | None = None, unread: Receive | None = None
 ) -> None:
-    """Answer with an error; the connection is closed if the body of the request may be unread.
+    """Answer with an error, and close the connection unless ``headers`` are given.
 
     Args:
         error: JSON body in the shape of the API.
-        headers: Further headers of a request that was read to its end.
-        unread: The rest of a body that may still be coming. It is taken for ``LINGER_S``: a connection that is closed
-            over unread bytes is reset, and then the client may lose the answer.
+        headers: Further headers, for a request whose body was read to its end.
+        unread: Receives the rest of an unread body, for ``LINGER_S`` at most.
     """
     body = json.dumps(error).encode()
     all_headers = {
@@ -198,19 +199,20 @@ async def refuse(
     encoded = [(name.encode(), value.encode()) for name, value in all_headers.items()]
     await send({"type": "http.response.start", "status": status, "headers": encoded})
     await send({"type": "http.response.body", "body": body, "more_body": True})
+    # Closing a connection with unread bytes resets it, and the client may then lose the answer: read them first.
     if unread is not None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LINGER_S):
                 while (await unread()).get("more_body"):
-                    await asyncio.sleep(0.005)  # others have their turn
+                    await asyncio.sleep(0.005)  # let other requests run
     await send({"type": "http.response.body", "body": b""})
 
 
-async def unless_gone(receive: Receive, work: Awaitable[Any]) -> Any:
-    """The result of ``work``; cancels it as soon as the client closes the connection.
+async def until_client_leaves(receive: Receive, work: Awaitable[Any]) -> Any:
+    """Return the result of ``work``, or cancel it as soon as the client closes the connection.
 
     Raises:
-        ClientLeft: It did.
+        ClientLeft: The client closed the connection.
     """
 
     async def left() -> None:
@@ -224,7 +226,7 @@ async def unless_gone(receive: Receive, work: Awaitable[Any]) -> Any:
             raise ClientLeft
         return task.result()
     finally:
-        for each in (task, watch):
-            if not each.done():
-                each.cancel()
+        for future in (task, watch):
+            if not future.done():
+                future.cancel()
         await asyncio.gather(task, watch, return_exceptions=True)

@@ -1,1 +1,1 @@
-"""The HTTP APIs that the server offers, a file each."""
+"""HTTP APIs of the server, one file each."""

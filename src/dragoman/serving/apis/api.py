@@ -1,4 +1,4 @@
-"""An HTTP API of the server: its routes, and what the layers before the routes must know of them."""
+"""An HTTP API of the server: its routes, and the facts about them that the layers in front need."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from fastapi import APIRouter
 
 @dataclass(frozen=True)
 class Api:
-    """One API. Every module beside this one has its own as ``API``; ``app.APIS`` lists them."""
+    """One API. Each module of this package defines its ``API``; ``app.APIS`` lists them."""
 
     router: APIRouter
     prefix: str
-    """Beginning of the paths of its routes, such as ``/v2/``; the longest that fits a path decides whose it is."""
+    """Beginning of its paths, such as ``/v2/``; a path belongs to the API with the longest matching prefix."""
     error: Callable[[str], Any]
-    """Makes the JSON body of an error answer from its message, as clients of the API read it."""
+    """Makes the JSON body of an error from its message, in the form that clients of the API expect."""
     queued: Sequence[str] = ()
-    """Paths whose texts wait in the queue of all requests."""
+    """Paths that use the queue, and are refused while it is full."""
     uploads: Sequence[str] = ()
     """Paths whose body is a document."""
 
 
 def error_of(apis: Sequence[Api]) -> Callable[[str, str], Any]:
-    """Return the function ``(path, message)`` that makes the body of an error in the shape of the path's API."""
+    """Return a function ``(path, message)`` that makes the body of an error in the form of the path's API."""
     by_length = sorted(apis, key=lambda api: -len(api.prefix))
 
     def error(path: str, message: str) -> Any:

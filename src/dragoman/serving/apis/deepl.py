@@ -1,6 +1,6 @@
-"""DeepL's API v2, as its libraries and Weblate use it: text, tags, documents, languages, usage.
+"""DeepL's API v2, as its client libraries and Weblate use it: text, tags, documents, languages, usage.
 
-Requests come as JSON or as a form. https://developers.deepl.com/docs/api-reference/translate
+Requests are JSON or forms. https://developers.deepl.com/docs/api-reference/translate
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, JSONResponse
 from pydantic import BaseModel, BeforeValidator, Field
 
+from dragoman.documents.document import DocumentInfo
 from dragoman.options import must
 from dragoman.serving.apis.api import Api
-from dragoman.serving.apis.deepl_glossaries import checked, chosen, error_body
+from dragoman.serving.apis.deepl_glossaries import authorised_fields, error_body, glossary_option
 from dragoman.serving.documents import Job, state_of_job
 from dragoman.serving.http import (
     AnyCase,
@@ -32,20 +33,20 @@ from dragoman.serving.http import (
 )
 from dragoman.serving.pairs import name_of
 from dragoman.serving.refusals import MalformedError
-from dragoman.serving.transport import unless_gone
+from dragoman.serving.transport import until_client_leaves
 
 router = APIRouter(prefix="/v2", tags=["DeepL"])
 
 UNLIMITED = 1_000_000_000_000
-"""What ``/usage`` gives as the limit: there is none."""
+"""Limit that ``/usage`` reports: DeepL's clients require one, and this server has none."""
 
 
 def _names(tags: Any) -> Any:
-    """Return names of elements as a list; one text may have several, with commas."""
+    """Return names of elements as a list; a text may hold several, separated by commas."""
     tags = [tags] if isinstance(tags, str) else tags
-    if not isinstance(tags, list) or not all(isinstance(each, str) for each in tags):
+    if not isinstance(tags, list) or not all(isinstance(names, str) for names in tags):
         raise must("be a list of names")
-    return [name.strip().lower() for each in tags for name in each.split(",") if name.strip()]
+    return [name.strip().lower() for names in tags for name in names.split(",") if name.strip()]
 
 
 Tags = Annotated[list[str], BeforeValidator(_names)]
@@ -53,7 +54,7 @@ Formality = Annotated[Literal["default", "prefer_more", "prefer_less", ""], AnyC
 
 
 class DeepLRequest(BaseModel):
-    """What ``/v2/translate`` reads; other fields of DeepL's are accepted and have no effect."""
+    """Fields of ``/v2/translate``; DeepL's other fields are accepted and have no effect."""
 
     text: Texts = Field(description="Texts to translate.")
     target_lang: Text = Field(description="Target language, such as DE.")
@@ -69,46 +70,46 @@ class DeepLRequest(BaseModel):
 
 @router.post("/translate", openapi_extra=body_of(DeepLRequest), summary="Translate texts")
 async def translate(request: Request) -> Any:
-    """Translate; empty texts stay empty and are not billed."""
-    state, fields = state_of(request), await checked(request)
+    """Translate texts; empty ones stay empty and are not billed."""
+    state, fields = state_of(request), await authorised_fields(request)
     if fields.get("text") is None:
         raise MalformedError("Parameter 'text' not specified.")
     if not fields.get("target_lang"):
         raise MalformedError("Parameter 'target_lang' not specified.")
-    asked = read(DeepLRequest, fields)
-    texts, source, handling = list(asked.text), asked.source_lang, asked.tag_handling
+    body = read(DeepLRequest, fields)
+    texts, source, handling = list(body.text), body.source_lang, body.tag_handling
     state.service.limits.check_texts(texts)
     plain = [plain_text(text, handling) for text in texts] if handling else texts
-    pair = state.service.pair(source, asked.target_lang, plain)
-    options = state.service.options(**chosen(state.glossaries, asked.glossary_id, pair, source))
+    pair = state.service.pair(source, body.target_lang, plain)
+    options = state.service.options(**glossary_option(state.glossaries, body.glossary_id, pair, source))
     state.metrics.translated(pair.name, sum(map(len, texts)))
     if handling:
         work = translate_markup(
-            state.service, texts, pair, options, handling, ignored=asked.ignore_tags, splitting=asked.splitting_tags,
-            non_splitting=asked.non_splitting_tags,
+            state.service, texts, pair, options, handling, ignored=body.ignore_tags, splitting=body.splitting_tags,
+            non_splitting=body.non_splitting_tags,
         )  # fmt: skip
-        translated = [text for text, _ in await unless_gone(request.receive, work)]
+        translated = [text for text, _ in await until_client_leaves(request.receive, work)]
     else:
-        answers = await unless_gone(request.receive, state.service.translate(texts, pair, options))
+        answers = await until_client_leaves(request.receive, state.service.translate(texts, pair, options))
         translated = [answer.text for answer in answers]
-    shown = (source or pair.src).split("-")[0].upper()
-    found = [
-        {"detected_source_language": shown, "text": out, "billed_characters": len(text)}
-        for text, out in zip(texts, translated, strict=True)
+    detected = (source or pair.src).split("-")[0].upper()
+    translations = [
+        {"detected_source_language": detected, "text": translation, "billed_characters": len(text)}
+        for text, translation in zip(texts, translated, strict=True)
     ]
-    return JSONResponse({"translations": found})
+    return JSONResponse({"translations": translations})
 
 
 class LanguagesRequest(BaseModel):
-    """What ``/v2/languages`` reads."""
+    """Fields of ``/v2/languages``."""
 
     type: Text = "source"
 
 
-@router.get("/languages", summary="The languages that are served")
+@router.get("/languages", summary="Served languages")
 async def languages(request: Request) -> Any:
-    """Source languages, or target languages with ``type=target`` (in the query or in a form)."""
-    fields, pairs = await checked(request), state_of(request).service.pairs
+    """Return the source languages, or with ``type=target`` the target languages."""
+    fields, pairs = await authorised_fields(request), state_of(request).service.pairs
     if read(LanguagesRequest, fields).type == "target":
         return [{"language": _code(code), "name": name_of(code), "supports_formality": False} for code in pairs.targets]
     return [{"language": _code(code), "name": name_of(code)} for code in pairs.sources]
@@ -118,10 +119,10 @@ def _code(code: str) -> str:
     return code.replace("_", "-").upper()
 
 
-@router.get("/usage", summary="How much has been translated")
+@router.get("/usage", summary="Number of translated characters")
 async def usage(request: Request) -> dict[str, int]:
-    """Characters since the server began; there is no limit."""
-    await checked(request)
+    """Return the characters translated since the server started; there is no limit."""
+    await authorised_fields(request)
     return {"character_count": state_of(request).metrics.n_characters, "character_limit": UNLIMITED}
 
 
@@ -129,12 +130,12 @@ async def usage(request: Request) -> dict[str, int]:
 
 
 class DocumentRequest(BaseModel):
-    """What ``/v2/document`` reads beside the file."""
+    """Fields of ``/v2/document`` next to the file."""
 
     target_lang: Text = Field(description="Target language, such as DE.")
     source_lang: Text = Field("", description="Source language; detected if it is left out.")
-    filename: Text = Field("", description="Name of the file, if it is not that of the part.")
-    output_format: Text = Field("", description="Its ending: a document keeps its format.")
+    filename: Text = Field("", description="Name of the file (default: that of the upload).")
+    output_format: Text = Field("", description="Ending of the result; must be that of the document.")
     formality: Formality = "default"
     glossary_id: Text = ""
     column: Columns = []
@@ -145,45 +146,46 @@ class DocumentRequest(BaseModel):
     openapi_extra=upload_body(DocumentRequest),
 )  # fmt: skip
 async def upload_document(request: Request) -> dict[str, str]:
-    """Translate a document in the background; ask for its status with the id and the key."""
+    """Start to translate a document; its status is queried with the returned id and key."""
     fields, name, content = await upload_of(request)
     check_key(request, fields, missing=403, wrong=403)
     if not fields.get("target_lang"):
         raise MalformedError("Parameter 'target_lang' not specified.")
-    state, asked = state_of(request), read(DocumentRequest, fields)
-    name, source, target = asked.filename or name, asked.source_lang, asked.target_lang
-    wanted = asked.output_format.lower().lstrip(".")
-    if wanted and not name.lower().endswith(f".{wanted}"):
-        raise MalformedError(f"'output_format' {wanted} is not supported: a document keeps its format")
+    state, body = state_of(request), read(DocumentRequest, fields)
+    name, source, target = body.filename or name, body.source_lang, body.target_lang
+    ending = body.output_format.lower().lstrip(".")
+    if ending and not name.lower().endswith(f".{ending}"):
+        raise MalformedError(f"'output_format' {ending} is not supported: a document keeps its format")
     terms: Mapping[str, Any] = {}
-    if asked.glossary_id:
+    if body.glossary_id:
         if not source:
             raise MalformedError("'glossary_id' needs 'source_lang'")
-        terms = chosen(state.glossaries, asked.glossary_id, state.service.pair(source, target, []), source)
+        terms = glossary_option(state.glossaries, body.glossary_id, state.service.pair(source, target, []), source)
     options = state.service.options(**terms)
-    job, secret = await state.documents.add(content, name, source, target, options, list(asked.column))
+    info = DocumentInfo(name, source, target, tuple(body.column))
+    job, secret = await state.documents.add(content, info, options)
     state.metrics.translated(job.pair, job.n_chars)
     return {"document_id": job.id, "document_key": secret}
 
 
 class DocumentKey(BaseModel):
-    """What routes of a document read."""
+    """Fields of the routes of an uploaded document."""
 
-    document_key: Text = Field("", description="As the upload answered.")
+    document_key: Text = Field("", description="Key from the answer to the upload.")
 
 
 @router.post("/document/{document_id}", openapi_extra=body_of(DocumentKey), summary="The status of a document")
 async def document_status(document_id: str, request: Request) -> dict[str, Any]:
-    """Queued, translating, done, or error with its message."""
+    """Return the status: queued, translating, done, or error with its message."""
     job = await _job(document_id, request)
-    told: dict[str, Any] = {"document_id": job.id, "status": job.status}
+    status: dict[str, Any] = {"document_id": job.id, "status": job.status}
     if job.status in ("queued", "translating"):
-        told["seconds_remaining"] = 1
+        status["seconds_remaining"] = 1
     if job.status == "error":
-        told["error_message"] = told["message"] = job.error
+        status["error_message"] = status["message"] = job.error
     if job.status == "done":
-        told |= {"billed_characters": job.n_chars, **state_of_job(job)}
-    return told
+        status |= {"billed_characters": job.n_chars, **state_of_job(job)}
+    return status
 
 
 @router.post(
@@ -191,7 +193,7 @@ async def document_status(document_id: str, request: Request) -> dict[str, Any]:
     summary="The translated document",
 )  # fmt: skip
 async def document_result(document_id: str, request: Request) -> Any:
-    """Its bytes; 503 until it is done."""
+    """Return the translated file; 503 until it is done."""
     job = await _job(document_id, request)
     if job.status == "error":
         raise MalformedError(job.error)
@@ -203,7 +205,7 @@ async def document_result(document_id: str, request: Request) -> Any:
 
 
 async def _job(document_id: str, request: Request) -> Job:
-    fields = await checked(request)
+    fields = await authorised_fields(request)
     return state_of(request).documents.get(document_id, read(DocumentKey, fields).document_key)
 
 

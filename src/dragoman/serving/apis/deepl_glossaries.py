@@ -1,4 +1,4 @@
-"""DeepL's glossaries of API v2: one language pair each; stored on disk, they bind the search.
+"""DeepL's glossaries of API v2: one language pair each. The search enforces their terms.
 
 https://developers.deepl.com/docs/api-reference/glossaries
 """
@@ -25,31 +25,31 @@ router = APIRouter(prefix="/v2", tags=["DeepL"])
 
 
 class GlossaryRequest(BaseModel):
-    """What ``/v2/glossaries`` stores."""
+    """Fields of ``/v2/glossaries``."""
 
     name: FullText
     source_lang: Text
     target_lang: Text
-    entries: FullText = Field(description="A term a line: source, tab, target; or as CSV.")
+    entries: FullText = Field(description="One term per line: source, tab, target; or CSV.")
     entries_format: Annotated[Literal["tsv", "csv"], AnyCase] = "tsv"
 
 
 def error_body(message: str) -> dict[str, str]:
-    """Return an error as clients of DeepL read it."""
+    """Return the body of an error in DeepL's form."""
     return {"message": message}
 
 
-async def checked(request: Request) -> dict[str, Any]:
-    """The fields of a request, whose key is checked as DeepL's clients expect."""
+async def authorised_fields(request: Request) -> dict[str, Any]:
+    """Check the API key of a request, and return its fields."""
     fields = await fields_of(request)
     check_key(request, fields, missing=403, wrong=403)
     return fields
 
 
-@router.get("/glossary-language-pairs", summary="The pairs that glossaries can be for")
+@router.get("/glossary-language-pairs", summary="Language pairs of glossaries")
 async def glossary_pairs(request: Request) -> dict[str, Any]:
-    """All that are served."""
-    await checked(request)
+    """Return all served pairs."""
+    await authorised_fields(request)
     pairs = state_of(request).service.pairs
     return {
         "supported_languages": [{"source_lang": primary(pair.src), "target_lang": primary(pair.tgt)} for pair in pairs]
@@ -58,51 +58,52 @@ async def glossary_pairs(request: Request) -> dict[str, Any]:
 
 @router.post("/glossaries", status_code=201, openapi_extra=body_of(GlossaryRequest), summary="Store a glossary")
 async def make_glossary(request: Request) -> Any:
-    """Store terms as TSV or CSV; they bind the search."""
-    fields, stored = await checked(request), stored_in(request)
-    asked = read(GlossaryRequest, fields)
-    pair = state_of(request).service.pairs.find(asked.source_lang, asked.target_lang)
-    terms = terms_of(asked.entries, asked.entries_format)
-    made = stored.add(asked.name, [Dictionary(primary(pair.src), primary(pair.tgt), terms)])
-    return JSONResponse(_shown(made), status_code=201)
+    """Store a glossary given as TSV or CSV."""
+    fields, stored = await authorised_fields(request), stored_glossaries(request)
+    body = read(GlossaryRequest, fields)
+    pair = state_of(request).service.pairs.find(body.source_lang, body.target_lang)
+    terms = terms_of(body.entries, body.entries_format)
+    glossary = stored.add(body.name, [Dictionary(primary(pair.src), primary(pair.tgt), terms)])
+    return JSONResponse(_described(glossary), status_code=201)
 
 
 @router.get("/glossaries", summary="All glossaries")
 async def list_glossaries(request: Request) -> dict[str, Any]:
-    """Those of one pair, without their entries."""
-    await checked(request)
+    """Return all glossaries of a single pair, without their entries."""
+    await authorised_fields(request)
     stored = state_of(request).glossaries
-    return {"glossaries": [_shown(each) for each in (stored.list() if stored else []) if len(each.dictionaries) == 1]}
+    glossaries = stored.list() if stored else []
+    return {"glossaries": [_described(glossary) for glossary in glossaries if len(glossary.dictionaries) == 1]}
 
 
 @router.get("/glossaries/{glossary_id}", summary="One glossary")
 async def get_glossary(glossary_id: str, request: Request) -> dict[str, Any]:
-    """Without its entries."""
-    await checked(request)
-    return _shown(_of_one_pair(request, glossary_id))
+    """Return a glossary without its entries."""
+    await authorised_fields(request)
+    return _described(_of_one_pair(request, glossary_id))
 
 
 @router.delete("/glossaries/{glossary_id}", status_code=204, summary="Delete a glossary")
 async def delete_glossary(glossary_id: str, request: Request) -> Response:
-    """For good."""
-    await checked(request)
-    stored_in(request).delete(glossary_id)
+    """Delete a glossary for good."""
+    await authorised_fields(request)
+    stored_glossaries(request).delete(glossary_id)
     return Response(status_code=204)
 
 
-@router.get("/glossaries/{glossary_id}/entries", response_class=PlainTextResponse, summary="The entries of a glossary")
+@router.get("/glossaries/{glossary_id}/entries", response_class=PlainTextResponse, summary="Entries of a glossary")
 async def glossary_entries(glossary_id: str, request: Request) -> PlainTextResponse:
-    """As lines of source TAB target."""
-    await checked(request)
+    """Return the entries as lines of source TAB target."""
+    await authorised_fields(request)
     text = tsv(_of_one_pair(request, glossary_id).dictionaries[0])
     return PlainTextResponse(text, media_type="text/tab-separated-values")
 
 
-def stored_in(request: Request) -> Glossaries:
-    """The glossaries of the server.
+def stored_glossaries(request: Request) -> Glossaries:
+    """Return the glossaries of the server.
 
     Raises:
-        UnknownError: It stores none.
+        UnknownError: The server stores no glossaries.
     """
     stored = state_of(request).glossaries
     if stored is None:
@@ -111,10 +112,10 @@ def stored_in(request: Request) -> Glossaries:
 
 
 def terms_of(entries: str, form: str) -> dict[str, str]:
-    """Terms from ``tsv`` or ``csv``.
+    """Return the terms of ``entries``, which are ``tsv`` or ``csv``.
 
     Raises:
-        MalformedError: A line has not two fields, or there are too many; the line is named.
+        MalformedError: A line does not have two fields, contradicts another, or there are too many.
     """
     if form == "csv":
         rows = [row[:2] for row in csv.reader(io.StringIO(entries)) if row]
@@ -123,41 +124,41 @@ def terms_of(entries: str, form: str) -> dict[str, str]:
     terms: dict[str, str] = {}
     for number, row in enumerate(rows, 1):
         if len(row) != 2 or not all(field.strip() for field in row):
-            raise MalformedError(f"entry {number} of the glossary is not a source term and a target term")
+            raise MalformedError(f"entry {number} of the glossary must have a source term and a target term")
         src, tgt = row[0].strip(), row[1].strip()
         if terms.get(src, tgt) != tgt:
-            raise MalformedError(f"entry {number} of the glossary gives {src!r} another translation than before")
+            raise MalformedError(f"entry {number} of the glossary translates {src!r} a second time: keep one")
         terms[src] = tgt
     if len(terms) > 10_000:
-        raise MalformedError("a glossary may have at most 10,000 entries")
+        raise MalformedError(f"a glossary may have at most 10,000 entries, got {len(terms):,}")
     return terms
 
 
 def tsv(dictionary: Dictionary) -> str:
-    """Its entries as lines of source TAB target."""
+    """Return the entries of a dictionary as lines of source TAB target."""
     return "\n".join(f"{src}\t{tgt}" for src, tgt in dictionary.entries.items())
 
 
 def _of_one_pair(request: Request, id_: str) -> Stored:
-    found = stored_in(request).get(id_)
-    if len(found.dictionaries) != 1:
-        raise MalformedError(f"the glossary has {len(found.dictionaries)} dictionaries: use /v3/glossaries")
-    return found
+    glossary = stored_glossaries(request).get(id_)
+    if len(glossary.dictionaries) != 1:
+        raise MalformedError(f"the glossary has {len(glossary.dictionaries)} dictionaries: use /v3/glossaries")
+    return glossary
 
 
-def _shown(one: Stored) -> dict[str, Any]:
-    only = one.dictionaries[0]
+def _described(glossary: Stored) -> dict[str, Any]:
+    only = glossary.dictionaries[0]
     return {
-        "glossary_id": one.id, "name": one.name, "ready": True, "source_lang": only.src, "target_lang": only.tgt,
-        "creation_time": one.created, "entry_count": len(only.entries),
+        "glossary_id": glossary.id, "name": glossary.name, "ready": True, "source_lang": only.src,
+        "target_lang": only.tgt, "creation_time": glossary.created, "entry_count": len(only.entries),
     }  # fmt: skip
 
 
-def chosen(stored: Glossaries | None, id_: str, pair: Pair, source: str) -> Mapping[str, Any]:
-    """The option of translating that a ``glossary_id`` means: its dictionary for the pair.
+def glossary_option(stored: Glossaries | None, id_: str, pair: Pair, source: str) -> Mapping[str, Any]:
+    """Return the option ``glossary`` for a ``glossary_id``: its dictionary for the pair; nothing without an id.
 
     Raises:
-        MalformedError: There is no source language beside it, or it has no dictionary for the pair.
+        MalformedError: ``source`` is empty, or the glossary has no dictionary for the pair.
         UnknownError: There is no such glossary.
     """
     if not id_:
@@ -166,11 +167,11 @@ def chosen(stored: Glossaries | None, id_: str, pair: Pair, source: str) -> Mapp
         raise MalformedError("'glossary_id' needs 'source_lang'")
     if stored is None:
         raise UnknownError("glossary not found")
-    one = stored.get(id_)
-    for each in one.dictionaries:
-        if match(each.src, [pair.src]) is not None and match(each.tgt, [pair.tgt]) is not None:
-            return {"glossary": dict(each.entries)}
-    has = ", ".join(f"{each.src} to {each.tgt}" for each in one.dictionaries)
+    dictionaries = stored.get(id_).dictionaries
+    for own in dictionaries:
+        if match(own.src, [pair.src]) is not None and match(own.tgt, [pair.tgt]) is not None:
+            return {"glossary": dict(own.entries)}
+    has = ", ".join(f"{own.src} to {own.tgt}" for own in dictionaries)
     raise MalformedError(f"the glossary is for {has}, not for {pair.src} to {pair.tgt}")
 
 

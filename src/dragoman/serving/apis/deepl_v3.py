@@ -1,6 +1,6 @@
-"""DeepL's glossaries of API v3: several language pairs in one, each a dictionary that can be changed.
+"""DeepL's glossaries of API v3: several language pairs in one glossary, each with a dictionary that can be changed.
 
-Requests come as JSON or as a form with names such as ``dictionaries[0].source_lang``, as deepl-node writes.
+Requests are JSON or forms with names such as ``dictionaries[0].source_lang``, as deepl-node writes.
 https://developers.deepl.com/api-reference/multilingual-glossaries
 """
 
@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field
 
 from dragoman.languages.codes import primary
 from dragoman.serving.apis.api import Api
-from dragoman.serving.apis.deepl_glossaries import checked, error_body, stored_in, terms_of, tsv
+from dragoman.serving.apis.deepl_glossaries import authorised_fields, error_body, stored_glossaries, terms_of, tsv
 from dragoman.serving.glossaries import Dictionary, Stored
 from dragoman.serving.http import AnyCase, FullText, Text, body_of, read, state_of
 from dragoman.serving.refusals import MalformedError
@@ -28,23 +28,23 @@ _INDEXED = re.compile(r"dictionaries\[(\d{1,3})\]\.(\w+)")
 
 
 class DictionaryRequest(BaseModel):
-    """The terms of one pair."""
+    """Terms of one language pair."""
 
     source_lang: Text
     target_lang: Text
-    entries: FullText = Field(description="A term a line: source, tab, target; or as CSV.")
+    entries: FullText = Field(description="One term per line: source, tab, target; or CSV.")
     entries_format: Annotated[Literal["tsv", "csv"], AnyCase] = "tsv"
 
 
 class GlossaryRequest(BaseModel):
-    """A glossary of several pairs."""
+    """Glossary of one or several language pairs."""
 
     name: FullText
     dictionaries: list[DictionaryRequest] = Field(min_length=1)
 
 
 class ChangeRequest(BaseModel):
-    """Another name, or terms to add."""
+    """New name of a glossary, or terms to add."""
 
     name: FullText | None = None
     dictionaries: list[DictionaryRequest] = []
@@ -52,84 +52,84 @@ class ChangeRequest(BaseModel):
 
 @router.post("", status_code=201, openapi_extra=body_of(GlossaryRequest), summary="Store a glossary")
 async def make(request: Request) -> Any:
-    """With a dictionary for each of some pairs."""
-    fields, stored = await checked(request), stored_in(request)
-    asked = read(GlossaryRequest, _nested(fields))
-    dictionaries = [_dictionary(request, each) for each in asked.dictionaries]
-    return JSONResponse(_shown(stored.add(asked.name, _merged((), dictionaries))), status_code=201)
+    """Store a glossary with a dictionary for each pair."""
+    fields, stored = await authorised_fields(request), stored_glossaries(request)
+    body = read(GlossaryRequest, _nested(fields))
+    dictionaries = [_dictionary(request, own) for own in body.dictionaries]
+    return JSONResponse(_described(stored.add(body.name, _merged((), dictionaries))), status_code=201)
 
 
 @router.get("", summary="All glossaries")
 async def list_all(request: Request) -> dict[str, Any]:
-    """Without their entries."""
-    await checked(request)
+    """Return all glossaries, without their entries."""
+    await authorised_fields(request)
     stored = state_of(request).glossaries
-    return {"glossaries": [_shown(each) for each in (stored.list() if stored else [])]}
+    return {"glossaries": [_described(glossary) for glossary in (stored.list() if stored else [])]}
 
 
 @router.get("/{glossary_id}", summary="One glossary")
 async def get(glossary_id: str, request: Request) -> dict[str, Any]:
-    """Without its entries."""
-    await checked(request)
-    return _shown(stored_in(request).get(glossary_id))
+    """Return a glossary without its entries."""
+    await authorised_fields(request)
+    return _described(stored_glossaries(request).get(glossary_id))
 
 
 @router.patch("/{glossary_id}", openapi_extra=body_of(ChangeRequest), summary="Rename a glossary, or add terms")
 async def change(glossary_id: str, request: Request) -> dict[str, Any]:
-    """A term that is there already gets the new translation; a pair that is not there, a dictionary."""
-    fields = await checked(request)
-    asked = read(ChangeRequest, _nested(fields))
-    new = [_dictionary(request, each) for each in asked.dictionaries]
-    return _shown(stored_in(request).change(
-        glossary_id, lambda one: replace(one, name=asked.name or one.name, dictionaries=_merged(one.dictionaries, new))
+    """Rename a glossary or add terms: known terms get the new translation, new pairs a dictionary."""
+    fields = await authorised_fields(request)
+    body = read(ChangeRequest, _nested(fields))
+    new = [_dictionary(request, own) for own in body.dictionaries]
+    return _described(stored_glossaries(request).change(
+        glossary_id, lambda old: replace(old, name=body.name or old.name, dictionaries=_merged(old.dictionaries, new))
     ))  # fmt: skip
 
 
 @router.delete("/{glossary_id}", status_code=204, summary="Delete a glossary")
 async def delete(glossary_id: str, request: Request) -> Response:
-    """For good."""
-    await checked(request)
-    stored_in(request).delete(glossary_id)
+    """Delete a glossary for good."""
+    await authorised_fields(request)
+    stored_glossaries(request).delete(glossary_id)
     return Response(status_code=204)
 
 
-@router.get("/{glossary_id}/entries", summary="The entries of one dictionary")
+@router.get("/{glossary_id}/entries", summary="Entries of a dictionary")
 async def entries(glossary_id: str, request: Request, source_lang: str, target_lang: str) -> dict[str, Any]:
-    """As lines of source TAB target."""
-    await checked(request)
-    found = stored_in(request).get(glossary_id).dictionary(primary(source_lang), primary(target_lang))
+    """Return the entries of a pair's dictionary as lines of source TAB target."""
+    await authorised_fields(request)
+    own = stored_glossaries(request).get(glossary_id).dictionary(primary(source_lang), primary(target_lang))
     return {"dictionaries": [
-        {"source_lang": found.src, "target_lang": found.tgt, "entries": tsv(found), "entries_format": "tsv"}
+        {"source_lang": own.src, "target_lang": own.tgt, "entries": tsv(own), "entries_format": "tsv"}
     ]}  # fmt: skip
 
 
 @router.put("/{glossary_id}/dictionaries", openapi_extra=body_of(DictionaryRequest), summary="Replace a dictionary")
 async def put(glossary_id: str, request: Request) -> dict[str, Any]:
-    """All its terms; where the pair is not there, it is added."""
-    new = _dictionary(request, read(DictionaryRequest, await checked(request)))
-    stored_in(request).change(
-        glossary_id, lambda one: replace(one, dictionaries=(*_without(one, new.src, new.tgt), new))
+    """Replace all terms of a pair, or add the pair."""
+    new = _dictionary(request, read(DictionaryRequest, await authorised_fields(request)))
+    stored_glossaries(request).change(
+        glossary_id, lambda old: replace(old, dictionaries=(*_without(old, new.src, new.tgt), new))
     )  # fmt: skip
     return _counted(new)
 
 
 @router.delete("/{glossary_id}/dictionaries", status_code=204, summary="Delete a dictionary")
 async def delete_dictionary(glossary_id: str, request: Request, source_lang: str, target_lang: str) -> Response:
-    """The last one cannot be deleted: delete the glossary."""
-    await checked(request)
+    """Delete the dictionary of a pair, unless it is the only one."""
+    await authorised_fields(request)
 
-    def without(one: Stored) -> Stored:
-        gone = one.dictionary(primary(source_lang), primary(target_lang))
-        if len(one.dictionaries) == 1:
-            raise MalformedError("a glossary has at least one dictionary: delete the glossary")
-        return replace(one, dictionaries=_without(one, gone.src, gone.tgt))
+    def without(glossary: Stored) -> Stored:
+        own = glossary.dictionary(primary(source_lang), primary(target_lang))
+        if len(glossary.dictionaries) == 1:
+            raise MalformedError("a glossary must have at least one dictionary: delete the glossary instead")
+        return replace(glossary, dictionaries=_without(glossary, own.src, own.tgt))
 
-    stored_in(request).change(glossary_id, without)
+    stored_glossaries(request).change(glossary_id, without)
     return Response(status_code=204)
 
 
 def _nested(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields with the dictionaries of a form, ``dictionaries[0].source_lang``, as JSON has them."""
+    """Return fields of a form, such as ``dictionaries[0].source_lang``, nested as in JSON."""
     indexed: dict[int, dict[str, Any]] = {}
     for name, value in fields.items():
         if parts := _INDEXED.fullmatch(name):
@@ -138,31 +138,31 @@ def _nested(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {**nested, **fields}
 
 
-def _dictionary(request: Request, asked: DictionaryRequest) -> Dictionary:
-    pair = state_of(request).service.pairs.find(asked.source_lang, asked.target_lang)
-    return Dictionary(primary(pair.src), primary(pair.tgt), terms_of(asked.entries, asked.entries_format))
+def _dictionary(request: Request, body: DictionaryRequest) -> Dictionary:
+    pair = state_of(request).service.pairs.find(body.source_lang, body.target_lang)
+    return Dictionary(primary(pair.src), primary(pair.tgt), terms_of(body.entries, body.entries_format))
 
 
 def _merged(old: Sequence[Dictionary], new: Sequence[Dictionary]) -> tuple[Dictionary, ...]:
-    """The old ones with the terms of the new ones."""
-    found = {(each.src, each.tgt): dict(each.entries) for each in old}
-    for each in new:
-        found.setdefault((each.src, each.tgt), {}).update(each.entries)
-    return tuple(Dictionary(src, tgt, entries) for (src, tgt), entries in found.items())
+    """Return the old dictionaries with the terms of the new ones added."""
+    terms = {(own.src, own.tgt): dict(own.entries) for own in old}
+    for own in new:
+        terms.setdefault((own.src, own.tgt), {}).update(own.entries)
+    return tuple(Dictionary(src, tgt, entries) for (src, tgt), entries in terms.items())
 
 
-def _without(one: Stored, src: str, tgt: str) -> tuple[Dictionary, ...]:
-    return tuple(each for each in one.dictionaries if (each.src, each.tgt) != (src, tgt))
+def _without(glossary: Stored, src: str, tgt: str) -> tuple[Dictionary, ...]:
+    return tuple(own for own in glossary.dictionaries if (own.src, own.tgt) != (src, tgt))
 
 
-def _counted(one: Dictionary) -> dict[str, Any]:
-    return {"source_lang": one.src, "target_lang": one.tgt, "entry_count": len(one.entries)}
+def _counted(dictionary: Dictionary) -> dict[str, Any]:
+    return {"source_lang": dictionary.src, "target_lang": dictionary.tgt, "entry_count": len(dictionary.entries)}
 
 
-def _shown(one: Stored) -> dict[str, Any]:
+def _described(glossary: Stored) -> dict[str, Any]:
     return {
-        "glossary_id": one.id, "name": one.name, "creation_time": one.created,
-        "dictionaries": [_counted(each) for each in one.dictionaries],
+        "glossary_id": glossary.id, "name": glossary.name, "creation_time": glossary.created,
+        "dictionaries": [_counted(dictionary) for dictionary in glossary.dictionaries],
     }  # fmt: skip
 
 

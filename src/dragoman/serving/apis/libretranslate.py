@@ -1,6 +1,6 @@
 """The API of LibreTranslate 1.9, as its clients use it: Weblate, Mastodon, Discourse, Subtitle Edit and others.
 
-Requests come as JSON, as a form or in the query. https://docs.libretranslate.com/api/operations/translate/
+Requests are JSON, forms or queries. https://docs.libretranslate.com/api/operations/translate/
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, JSONResponse
 from pydantic import BaseModel, Field
 
+from dragoman.documents.document import DocumentInfo
 from dragoman.documents.formats import supported_suffixes
 from dragoman.serving.apis.api import Api
 from dragoman.serving.http import (
@@ -30,13 +31,13 @@ from dragoman.serving.http import (
 )
 from dragoman.serving.pairs import Detected, name_of
 from dragoman.serving.refusals import ClientLeft, MalformedError, UnknownError
-from dragoman.serving.transport import unless_gone
+from dragoman.serving.transport import until_client_leaves
 
 router = APIRouter(tags=["LibreTranslate"])
 
 
 class LibreRequest(BaseModel):
-    """What ``/translate`` reads."""
+    """Fields of ``/translate``."""
 
     q: Texts = Field(description="Text or texts to translate.")
     source: Text = Field("auto", description="Source language, or auto.")
@@ -47,14 +48,14 @@ class LibreRequest(BaseModel):
 
 
 class DetectRequest(BaseModel):
-    """What ``/detect`` reads."""
+    """Fields of ``/detect``."""
 
-    q: Text = Field(description="Text whose language is asked for.")
+    q: Text = Field(description="Text whose language to detect.")
     api_key: str = ""
 
 
 class FileRequest(BaseModel):
-    """What ``/translate_file`` reads beside the file."""
+    """Fields of ``/translate_file`` next to the file."""
 
     source: Text = Field("auto", description="Source language, or auto.")
     target: Text = Field(description="Target language.")
@@ -64,49 +65,52 @@ class FileRequest(BaseModel):
 
 @router.post("/translate", openapi_extra=body_of(LibreRequest), summary="Translate text or HTML")
 async def translate(request: Request) -> Any:
-    """Translate; a list is answered by lists."""
+    """Translate a text, or a list of texts into lists."""
     state, fields = state_of(request), await fields_of(request)
     check_key(request, fields, missing=400, wrong=403)
     for name in ("q", "target"):
         if fields.get(name) is None:
             raise MalformedError(f"Invalid request: missing {name} parameter")
-    asked = read(LibreRequest, fields)
-    texts, n_others, is_html = list(asked.q), asked.alternatives, asked.format == "html"
+    body = read(LibreRequest, fields)
+    texts, n_others, is_html = list(body.q), body.alternatives, body.format == "html"
     state.service.limits.check_texts(texts)
     plain = [plain_text(text, "html") for text in texts] if is_html else texts
-    detected = [state.service.pairs.detect(text[:5000], asked.target) for text in plain]
-    pair = state.service.pair(asked.source, asked.target, plain)
+    detected = [state.service.pairs.detect(text[:5000], body.target) for text in plain]
+    pair = state.service.pair(body.source, body.target, plain)
     options = state.service.options(**({"n_best": n_others + 1} if n_others and not is_html else {}))
     options = _wide_enough(state, options, n_others)
     state.metrics.translated(pair.name, sum(map(len, texts)))
     others: list[list[str]] = [[] for _ in texts]
     if is_html:
-        pages = await unless_gone(request.receive, translate_markup(state.service, texts, pair, options, "html"))
-        translated = [text for text, _ in pages]
+        work = translate_markup(state.service, texts, pair, options, "html")
+        translated = [text for text, _ in await until_client_leaves(request.receive, work)]
     else:
-        answers = await unless_gone(request.receive, state.service.translate(texts, pair, options))
+        answers = await until_client_leaves(request.receive, state.service.translate(texts, pair, options))
         translated = [answer.text for answer in answers]
         others = [
-            [one.text for one in answer.lines[0].alternatives] if len(answer.lines) == 1 else [] for answer in answers
+            [other.text for other in answer.lines[0].alternatives] if len(answer.lines) == 1 else []
+            for answer in answers
         ]
     answer: dict[str, Any] = {"translatedText": translated}
-    if asked.source.lower() == "auto":
-        answer["detectedLanguage"] = [_detected(one) for one in detected]
+    if body.source.lower() == "auto":
+        answer["detectedLanguage"] = [_detected(language) for language in detected]
     if n_others:
         answer["alternatives"] = others
-    return JSONResponse(answer if isinstance(fields["q"], list) else {name: each[0] for name, each in answer.items()})
+    if not isinstance(fields["q"], list):
+        answer = {name: values[0] for name, values in answer.items()}
+    return JSONResponse(answer)
 
 
 def _wide_enough(state: Any, options: Any, n_others: int) -> Any:
-    """With a beam that holds as many translations as were asked for."""
+    """Return options with a beam wide enough for ``n_others`` other translations."""
     if n_others:
         beams = map(state.service.beam_size, state.service.pairs)
         return state.service.options(n_best=options.n_best, beam_size=max(options.n_best, *beams))
     return options
 
 
-def _detected(found: Detected) -> dict[str, Any]:
-    return {"language": found.code, "confidence": round(100 * found.confidence, 1)}
+def _detected(language: Detected) -> dict[str, Any]:
+    return {"language": language.code, "confidence": round(100 * language.confidence, 1)}
 
 
 @router.post(
@@ -114,16 +118,16 @@ def _detected(found: Detected) -> dict[str, Any]:
     openapi_extra=upload_body(FileRequest),
 )  # fmt: skip
 async def translate_file(request: Request) -> dict[str, str]:
-    """Translate a document, and answer with where it can be fetched for an hour."""
+    """Translate a document; the returned URL is valid for an hour."""
     fields, name, content = await upload_of(request)
     check_key(request, fields, missing=400, wrong=403)
     if not fields.get("target"):
         raise MalformedError("Invalid request: missing target parameter")
-    state, asked = state_of(request), read(FileRequest, fields)
-    options = state.service.options()
-    job, secret = await state.documents.add(content, name, asked.source, asked.target, options, list(asked.column))
+    state, body = state_of(request), read(FileRequest, fields)
+    info = DocumentInfo(name, body.source, body.target, tuple(body.column))
+    job, secret = await state.documents.add(content, info, state.service.options())
     try:
-        job = await unless_gone(request.receive, state.documents.finished(job.id))
+        job = await until_client_leaves(request.receive, state.documents.finished(job.id))
     except ClientLeft:
         state.documents.forget(job.id)
         raise
@@ -133,20 +137,20 @@ async def translate_file(request: Request) -> dict[str, str]:
     return {"translatedFileUrl": str(request.url_for("download_file", name=quote(f"{job.id}.{secret}.{job.name}")))}
 
 
-@router.get("/download_file/{name}", response_class=FileResponse, summary="A translated document")
+@router.get("/download_file/{name}", response_class=FileResponse, summary="Translated document")
 async def download_file(name: str, request: Request) -> Any:
-    """The document that ``/translate_file`` has named; its name is the secret."""
+    """Return the document of a URL from ``/translate_file``; its name holds the id and the secret."""
     documents = state_of(request).documents
-    id_, _, rest = name.partition(".")
-    job = documents.get(id_, rest.partition(".")[0])
+    id_, _, secret_and_name = name.partition(".")
+    job = documents.get(id_, secret_and_name.partition(".")[0])
     if job.status != "done":
         raise UnknownError("document not found")
     return FileResponse(documents.result(job), media_type="application/octet-stream", filename=job.name)
 
 
-@router.post("/detect", openapi_extra=body_of(DetectRequest), summary="Tell the language of a text")
+@router.post("/detect", openapi_extra=body_of(DetectRequest), summary="Detect the language of a text")
 async def detect(request: Request) -> list[dict[str, Any]]:
-    """The most likely of the languages that are served."""
+    """Return the most likely of the served languages."""
     state, fields = state_of(request), await fields_of(request)
     check_key(request, fields, missing=400, wrong=403)
     if fields.get("q") is None:
@@ -154,17 +158,17 @@ async def detect(request: Request) -> list[dict[str, Any]]:
     return [_detected(state.service.pairs.detect(read(DetectRequest, fields).q[:5000]))]
 
 
-@router.get("/languages", summary="The languages that are served")
+@router.get("/languages", summary="Served languages")
 async def languages(request: Request) -> list[dict[str, Any]]:
-    """Every language with its targets; one that is only a target has none."""
+    """Return all languages with their targets; a language that is only a target has none."""
     pairs = state_of(request).service.pairs
     codes = dict.fromkeys([*pairs.sources, *pairs.targets])
     return [{"code": code, "name": name_of(code), "targets": pairs.targets_of(code)} for code in codes]
 
 
-@router.get("/frontend/settings", summary="What a web page of LibreTranslate asks for")
+@router.get("/frontend/settings", summary="Settings for LibreTranslate's web page")
 async def settings(request: Request) -> dict[str, Any]:
-    """Limits and the first pair."""
+    """Return the limits and the default pair."""
     state = state_of(request)
     first = next(iter(state.service.pairs))
     return {
@@ -182,9 +186,9 @@ async def settings(request: Request) -> dict[str, Any]:
     }
 
 
-@router.get("/health", summary="Whether the server is up")
+@router.get("/health", summary="Liveness")
 async def health() -> dict[str, str]:
-    """Always the same, as long as there is an answer."""
+    """Return ``ok``."""
     return {"status": "ok"}
 
 

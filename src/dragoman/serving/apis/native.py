@@ -1,6 +1,6 @@
-"""dragoman's own API, ``/v1``: every option of translating, scores, confidence, notes, alignments, and streaming.
+"""dragoman's own API, ``/v1``: all options of translation, scores, confidence, notes, alignments, and streaming.
 
-The request is made from the declaration of ``TranslateOptions``; nothing of it is written twice.
+The fields of a request are made from the declarations in ``TranslateOptions``.
 """
 
 from __future__ import annotations
@@ -19,27 +19,25 @@ from dragoman.serving.apis.api import Api
 from dragoman.serving.http import Texts, check_key, state_of
 from dragoman.serving.pairs import Pair, name_of
 from dragoman.serving.service import Answer, Service, request_options
-from dragoman.serving.transport import unless_gone
+from dragoman.serving.transport import until_client_leaves
 from dragoman.translation.options import TranslateOptions
 
 router = APIRouter(prefix="/v1", tags=["dragoman"])
 
 
-class _Asked(BaseModel):
+class _RequestBase(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     text: Annotated[Texts, Field(description="One text, or several; each may have several lines.")]
-    source: Annotated[str, Field(description="Source language; auto detects it among those served.")] = "auto"
-    target: Annotated[
-        str | None, Field(description="Target language; may be left out where the source has only one.")
-    ] = None
+    source: Annotated[str, Field(description="Source language; auto: detect it among those served.")] = "auto"
+    target: Annotated[str | None, Field(description="Target language; optional if the source has only one.")] = None
     stream: Annotated[
-        bool, Field(description="Answer with server-sent events: each sentence as it is done, then the whole.")
+        bool, Field(description="Answer with server-sent events: sentence by sentence, then the whole.")
     ] = False
 
 
 def _declared() -> dict[str, Any]:
-    """Return the declared options that a request may give, for pydantic."""
+    """Return the options that a request may set, as fields for pydantic."""
     hints = get_type_hints(TranslateOptions, include_extras=True)
     fields: dict[str, Any] = {
         option.name: (hints[option.name], declaration_of(TranslateOptions, option.name)) for option in request_options()
@@ -48,18 +46,18 @@ def _declared() -> dict[str, Any]:
     return {**fields, "glossary": (dict[str, str | None] | None, about)}
 
 
-TranslateRequest: Any = create_model("TranslateRequest", __base__=_Asked, **_declared())
+TranslateRequest: Any = create_model("TranslateRequest", __base__=_RequestBase, **_declared())
 
 
 class Alternative(BaseModel):
-    """Another translation of a text of one line."""
+    """Another translation of a one-line text."""
 
     text: str
     score: float
 
 
 class NoteOut(BaseModel):
-    """What a reader should know of a translation."""
+    """Note on a translation for its reader."""
 
     kind: str
     text: str
@@ -70,19 +68,19 @@ class TranslationOut(BaseModel):
     """One translated text."""
 
     text: str
-    score: float = Field(description="Log-probability over the length penalty; of several lines the sum.")
+    score: float = Field(description="Log-probability divided by the length penalty; summed over lines.")
     confidence: float | None = Field(
-        default=None, description="Expected sentence chrF over 100; of several lines the least."
+        default=None, description="Expected sentence chrF divided by 100; the lowest of several lines."
     )
     notes: list[NoteOut] = []
     alternatives: list[Alternative] | None = None
     alignment: list[list[tuple[int, int]]] | None = Field(
-        default=None, description="For each line pairs of a source and a target word, from 0."
+        default=None, description="Pairs of source and target word numbers, from 0, for each line."
     )
 
 
 class TranslateResponse(BaseModel):
-    """All texts, in order."""
+    """Translations of all texts, in order."""
 
     source: str
     target: str
@@ -90,16 +88,16 @@ class TranslateResponse(BaseModel):
 
 
 class Language(BaseModel):
-    """A source language and what it is translated to."""
+    """Source language with its target languages."""
 
     code: str
     name: str
     targets: list[str]
 
 
-@router.get("/languages", summary="The languages that are served")
+@router.get("/languages", summary="Served languages")
 def languages(request: Request) -> list[Language]:
-    """Each source language with its targets."""
+    """Return each source language with its targets."""
     check_key(request, None, missing=401, wrong=403)
     pairs = state_of(request).service.pairs
     return [Language(code=code, name=name_of(code), targets=pairs.targets_of(code)) for code in pairs.sources]
@@ -111,26 +109,27 @@ _STREAMED: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stre
 @router.post(
     "/translate", summary="Translate one text or several", response_model=TranslateResponse, responses=_STREAMED
 )
-async def translate(asked: TranslateRequest, request: Request) -> Any:
-    """Translate; with ``stream`` the answer is ``text/event-stream``."""
+async def translate(body: TranslateRequest, request: Request) -> Any:
+    """Translate texts; with ``stream`` the answer is ``text/event-stream``."""
     check_key(request, None, missing=401, wrong=403)
     state = state_of(request)
     service: Service = state.service
-    texts = asked.text
+    texts = body.text
     service.limits.check_texts(texts)
-    pair = service.pair(asked.source, asked.target, texts)
-    given = {name: getattr(asked, name) for name in asked.model_fields_set - set(_Asked.model_fields)}
-    options = service.options(**given)
+    pair = service.pair(body.source, body.target, texts)
+    changes = {name: getattr(body, name) for name in body.model_fields_set - set(_RequestBase.model_fields)}
+    options = service.options(**changes)
     if options.n_best > 1 and any("\n" in text for text in texts):
-        raise ConfigError("n_best needs texts of one line each: split them")
+        raise ConfigError("n_best above 1 needs texts of one line: send each line as a text")
     state.metrics.translated(pair.name, sum(map(len, texts)))
-    if asked.stream:
-        found = service.stream(texts, pair, options)
-        await anext(found)  # what is wrong has its status; later it would end a stream that began well
+    if body.stream:
+        # The first step raises what is wrong with the request, while the answer can still have an error status.
+        stream = service.stream(texts, pair, options)
+        await anext(stream)
         return StreamingResponse(
-            _events(found, pair, options), media_type="text/event-stream", headers={"cache-control": "no-store"}
+            _events(stream, pair, options), media_type="text/event-stream", headers={"cache-control": "no-store"}
         )
-    answers = await unless_gone(request.receive, service.translate(texts, pair, options))
+    answers = await until_client_leaves(request.receive, service.translate(texts, pair, options))
     return JSONResponse(_response(pair, answers, options).model_dump(exclude_none=True, exclude_defaults=False))
 
 
@@ -144,7 +143,7 @@ def _translation(answer: Answer, options: TranslateOptions) -> TranslationOut:
     best = answer.lines[0]
     alternatives = None
     if options.n_best > 1:
-        alternatives = [Alternative(text=one.text, score=one.score) for one in best.alternatives]
+        alternatives = [Alternative(text=other.text, score=other.score) for other in best.alternatives]
     return TranslationOut(
         text=answer.text,
         score=sum(line.score for line in answer.lines),
@@ -156,11 +155,11 @@ def _translation(answer: Answer, options: TranslateOptions) -> TranslationOut:
 
 
 async def _events(stream: AsyncIterator[Any], pair: Pair, options: TranslateOptions) -> AsyncIterator[str]:
-    async for found in stream:
-        if isinstance(found, tuple):
-            yield _event("sentence", {"text": found[0], "translation": found[1]})
+    async for part in stream:
+        if isinstance(part, tuple):
+            yield _event("sentence", {"text": part[0], "translation": part[1]})
         else:
-            yield _event("done", _response(pair, found, options).model_dump(exclude_none=True))
+            yield _event("done", _response(pair, part, options).model_dump(exclude_none=True))
 
 
 def _event(name: str, data: dict[str, Any]) -> str:
