@@ -184,7 +184,7 @@ def test_ctrl_c_in_an_evaluation_says_that_nothing_is_kept(tiny_run: Path, tmp_p
     terminal.wait_for("sentences translated")
     terminal.process.send_signal(signal.SIGINT)
     assert terminal.end() == 130
-    assert "stopped before the scores were there" in terminal.screen.lines[-2] + terminal.screen.lines[-1]
+    assert "stopped before the scores were computed" in terminal.screen.lines[-2] + terminal.screen.lines[-1]
 
 
 def test_the_prompt_says_how_it_ends(tiny_run: Path, tmp_path: Path) -> None:

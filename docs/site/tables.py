@@ -23,7 +23,7 @@ import dragoman
 from docs.site.numbers import written
 from docs.site.problems import BrokenDocsError
 from dragoman import errors, reference
-from dragoman.cli.commands import COMMANDS, load, taken
+from dragoman.cli.commands import COMMANDS, load, value_name
 from dragoman.config import PRESETS, Config, ModelConfig, fields_of, section_in
 from dragoman.decoding.ensemble import Ensemble
 from dragoman.model.build import build as build_model
@@ -189,7 +189,7 @@ def commands() -> str:
 
 def _flags(option: Any) -> str:
     """How an option is written, with what it takes."""
-    return ", ".join(f"`{name} {taken(option)}`".replace(" `", "`") for name in option.opts)
+    return ", ".join(f"`{name} {value_name(option)}`".replace(" `", "`") for name in option.opts)
 
 
 def escaped(text: str) -> str:

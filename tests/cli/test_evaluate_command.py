@@ -118,10 +118,10 @@ def test_the_clean_line_of_a_stress_test_is_the_plain_evaluation(
     ("args", "error"),
     [
         (["RUN", "--ref", "test.de"], "give the source side of the test set with --src"),
-        (["RUN", "RUN", "RUN", "--src", "test.en", "--ref", "test.de"], "3 systems: compare two at a time"),
+        (["RUN", "RUN", "RUN", "--src", "test.en", "--ref", "test.de"], "one or two systems, got 3"),
         (["RUN", "RUN", "--src", "test.en", "--ref", "test.de", "--out", "x"], "--out is for the translations of one"),
-        (["RUN", "RUN", "--src", "test.en", "--ref", "test.de", "--stress"], "--stress takes one run"),
-        (["RUN", "--ref", "test.de", "--stress"], "--stress takes one run, with --src and one --ref"),
+        (["RUN", "RUN", "--src", "test.en", "--ref", "test.de", "--stress"], "--stress needs one run"),
+        (["RUN", "--ref", "test.de", "--stress"], "--stress needs one run, --src and one --ref"),
         (["test.de", "--src", "test.en", "--ref", "test.de", "--stress"], "--stress needs a run"),
         (["RUN", "short", "--src", "test.en", "--ref", "test.de"], "short has 1 lines but test.de has 20"),
         (["short", "nowhere", "--ref", "short"], "nowhere"),

@@ -72,7 +72,7 @@ def test_a_text_for_a_file_and_a_file_for_a_text_are_told_apart(command: Command
     assert "echo TEXT | dragoman translate r, or dragoman translate r -i" in done.error
     (tmp_path / "t.en").write_text("a\n", encoding="utf-8")
     done = command("explain", "r", "t.en", cwd=tmp_path)
-    assert "t.en is a file, and explain takes a sentence" in done.error
+    assert "t.en is a file, but explain takes a sentence" in done.error
 
 
 def test_each_command_shows_three_examples_made_of_what_there_is(command: Command) -> None:

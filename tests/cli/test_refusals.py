@@ -305,7 +305,7 @@ def test_translating_refuses_what_is_no_run_and_what_is_no_text(
     assert "device must be auto, cpu or cuda, got 'tpu'" in refused("translate", tiny_run, "--device", "tpu")
     assert "leave out one of them" in refused("translate", tiny_run, "train.en", "-i")
     assert "--out needs a FILE" in refused("translate", tiny_run, "--out", "x")
-    assert "--restart starts the file of --out again" in refused("translate", tiny_run, "train.en", "--restart")
+    assert "--restart overwrites the file of --out" in refused("translate", tiny_run, "train.en", "--restart")
     assert "train.en: is the input" in refused("translate", tiny_run, "train.en", "--out", "train.en")
     (folder / "checkpoints").mkdir()
     assert "nothing can be used yet; the first weights are there after" in refused("translate", ".")

@@ -70,7 +70,7 @@ def test_columns(command: Any, tiny_run: Path, tmp_path: Path, translator: Trans
 def test_what_was_left_is_named(command: Any, tiny_run: Path, tmp_path: Path) -> None:
     (tmp_path / "a.po").write_text('msgid "the dog"\nmsgstr "der hund"\n')
     done = command("translate", tiny_run, tmp_path / "a.po", "--out", tmp_path / "b.po")
-    assert "left as it is (translated already): the dog" in done.err
+    assert "not translated (translated already): the dog" in done.err
     assert "0 of 1 segments translated; 1 left: translated already" in done.err
 
 
@@ -123,7 +123,7 @@ def test_what_is_neither_text_nor_a_known_document_is_refused(command: Any, tiny
     for more in ((), ("--out", tmp_path / "b.pdf")):
         done = command("translate", tiny_run, tmp_path / "a.PDF", *more)
         assert done.status == 2
-        assert "a.PDF: .PDF is no text, and no document that can be translated: convert it to text or" in done.error
+        assert "a.PDF: .PDF is neither text nor a supported document: convert it to text or" in done.error
     assert not (tmp_path / "b.pdf").exists()
 
 

@@ -72,7 +72,7 @@ def test_argos_is_refused_and_a_check_asks_for_the_language_before_it_writes(
         dragoman.export(several_run, "argos", tmp_path / "argos")
     assert "\n" not in str(error.value)
     refused = command("export", several_run, "--to", "ctranslate2", "--out", tmp_path / "ct", "--check", sources)
-    assert "say with --target which to compare (de, fr)" in refused.error
+    assert "choose one with --target (de, fr)" in refused.error
     alone = command("export", several_run, "--to", "ctranslate2", "--out", tmp_path / "ct", "--target", "fr")
     assert "--target need --check" in alone.error
     assert list(tmp_path.iterdir()) == []

@@ -1,7 +1,7 @@
-"""The command line: one file for each command, each a thin skin over the function that does the work.
+"""The command line: one file for each command, each a thin layer over a public function.
 
-Results go to stdout, progress and warnings to stderr. Exit status: 0 done; 2 the user's error, in one line that says
-what to do; 1 a bug of ours, with its traceback; 128 + n stopped by signal n.
+Results go to stdout, progress and warnings to stderr. Exit status: 0 success; 2 an error of the user, reported in one
+line that says what to do; 1 a bug of dragoman, with its traceback; 128 + n stopped by signal n.
 """
 
 from __future__ import annotations
@@ -43,26 +43,24 @@ def _version(version: bool = typer.Option(False, "--version", help="Print the ve
 def main() -> None:
     """Run the command line and turn errors into exit statuses."""
     environment.prepare()
-    _fill_what_is_closed()
+    _replace_closed_streams()
     if sys.stdout is None:
-        sys.exit(_refused("stdout is closed: leave it open, or redirect it to /dev/null"))
-    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # as all text that comes and goes
-    handler = _Said()
-    handler.addFilter(once())
+        sys.exit(_report_error("stdout is closed: leave it open, or redirect it to /dev/null"))
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # as all input and output
+    handler = _StderrHandler()
+    handler.addFilter(no_repeats())
     logging.getLogger("dragoman").addHandler(handler)
     logging.getLogger("dragoman").setLevel(logging.INFO)
     sys.exit(run(sys.argv[1:] or ["--help"]))
 
 
-def _fill_what_is_closed() -> None:
-    """Put something in the place of stdin, stdout and stderr, where who started us closed them.
-
-    Otherwise the next file opened would be one of them. What goes to a closed stderr is lost, instead of going to
-    stdout, as ``print`` would have it; a closed stdin or stdout is refused where it is wanted.
-    """
+def _replace_closed_streams() -> None:
+    """Open /dev/null for each of stdin, stdout and stderr that the caller closed."""
+    # Otherwise the next opened file would get that number, and be taken for the stream. Messages to a closed stderr are
+    # dropped: ``print`` would send them to stdout. A closed stdin or stdout is refused by the commands that need it.
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            _CLOSED.append(Path(os.devnull).open(mode))  # noqa: SIM115  (takes the least number that is free, and keeps it)
+            _CLOSED.append(Path(os.devnull).open(mode))  # noqa: SIM115  (open for the whole process)
     if sys.stderr is None:
         sys.stderr = _CLOSED[-1]
 
@@ -81,63 +79,60 @@ def run(arguments: Sequence[str]) -> int:
         context = getattr(error, "ctx", None)
         named = [name for name in arguments[:1] if name in COMMANDS]
         command = context.command_path if context else " ".join(["dragoman", *named])
-        return _refused(f"{_usage(error, context, arguments)} (see {command} --help)")
+        return _report_error(f"{_usage_message(error, context, arguments)} (see {command} --help)")
     except DragomanError as error:
-        return _refused(str(error))
+        return _report_error(str(error))
     except (MemoryError, RuntimeError) as error:
         from dragoman.device import is_out_of_memory
 
         if not is_out_of_memory(error):
             raise
-        return _refused(
-            "out of memory: lower train.batch_tokens or decode.batch_tokens (--batch-tokens), or take a smaller model"
+        return _report_error(
+            "out of memory: lower train.batch_tokens or decode.batch_tokens (--batch-tokens), or use a smaller model"
         )
     except BrokenPipeError:
         _drop_output()
         return 1
-    except OSError as error:  # of the world and not of ours, such as a full disk behind stdout
+    except OSError as error:  # from the system, such as a full disk behind stdout
         _drop_output()
-        return _refused(f"{error.filename or 'reading or writing'}: {error.strerror or error}")
+        return _report_error(f"{error.filename or 'reading or writing'}: {error.strerror or error}")
     except KeyboardInterrupt:
         return 130
     finally:
         clear()
 
 
-def _usage(error: Any, context: Any, arguments: Sequence[str]) -> str:
-    """What is wrong with a command line; for a command or an option that is not there, what was probably meant.
-
-    Of what is missing, what it is.
-    """
+def _usage_message(error: Any, context: Any, arguments: Sequence[str]) -> str:
+    """Return the message of click's usage error, with a suggestion for a wrong name or the help of a missing option."""
     option = getattr(error, "option_name", None)
     if context is not None and context.parent is None and arguments:
         from dragoman.cli.habits import command_hint
 
-        if meant := command_hint(arguments[0]):
-            return f"No such command {arguments[0]!r}; {meant}"
+        if suggestion := command_hint(arguments[0]):
+            return f"No such command {arguments[0]!r}; {suggestion}"
     if hasattr(error, "param_type") and getattr(error.param, "help", None):  # click's MissingParameter
-        what = error.param.help
-        return f"{error.format_message().rstrip('.')}: {what[0].lower()}{what[1:].rstrip('.')}"
+        text = error.param.help
+        return f"{error.format_message().rstrip('.')}: {text[0].lower()}{text[1:].rstrip('.')}"
     if option is None or not hasattr(error, "possibilities") or context is None:
         return str(error.format_message())
-    from dragoman.cli.habits import hint
+    from dragoman.cli.habits import option_hint
 
     known = [name for parameter in context.command.params for name in parameter.opts if name.startswith("--")]
-    meant = hint(context.info_name or "", option, known)
-    return f"No such option: {option}" + (f"; {meant}" if meant else "")
+    suggestion = option_hint(context.info_name or "", option, known)
+    return f"No such option: {option}" + (f"; {suggestion}" if suggestion else "")
 
 
-class _Said(logging.Handler):
-    """Messages on stderr; warnings are marked as such."""
+class _StderrHandler(logging.Handler):
+    """Prints log messages on stderr; warnings begin with "warning: "."""
 
     def emit(self, record: logging.LogRecord) -> None:
         say(("warning: " if record.levelno >= logging.WARNING else "") + record.getMessage())
 
 
-def once() -> Callable[[logging.LogRecord], bool]:
-    """Let each message through once: a corpus is read several times, and its oddities are noticed each time.
+def no_repeats() -> Callable[[logging.LogRecord], bool]:
+    """Return a log filter that lets each message through once, except a server's.
 
-    A server's are all let through: there is no end of them, and two requests may well take as long.
+    A corpus is read several times, and would give the same warnings each time.
     """
     seen: set[str] = set()
 
@@ -151,11 +146,12 @@ def once() -> Callable[[logging.LogRecord], bool]:
     return first_time
 
 
-def _refused(message: str) -> int:
+def _report_error(message: str) -> int:
+    """Print an error in one line on stderr; return the exit status."""
     say(f"error: {' '.join(message.split())}")
     return 2
 
 
 def _drop_output() -> None:
-    """Keep Python from complaining again when it flushes stdout at exit."""
+    """Redirect stdout to /dev/null, so that flushing it at exit does not fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -6,7 +6,7 @@ import json
 import logging
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,36 +17,26 @@ from dragoman.distillation.options import AugmentOptions
 from dragoman.progress import say
 
 
+def _models(text: str) -> Any:
+    return typer.Option(autocompletion=runs, metavar="RUN", rich_help_panel="Models", help=text)
+
+
+def _texts(text: str) -> Any:
+    return typer.Option(metavar="FILE", rich_help_panel="Data", help=text)
+
+
 @with_options(AugmentOptions)
 def augment(
     options: AugmentOptions,
-    out: Annotated[Path, typer.Option(help="The folder for the text that is made.", rich_help_panel="Output")],
+    out: Annotated[Path, typer.Option(help="Folder for the synthetic data.", rich_help_panel="Output")],
     forward: Annotated[
-        list[Path] | None,
-        typer.Option(
-            autocompletion=runs, metavar="RUN", rich_help_panel="Models",
-            help="Run that translates the text of --src; several are an ensemble.",
-        ),
+        list[Path] | None, _models("Run that translates the text of --src; several form an ensemble.")
     ] = None,
-    src: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE", rich_help_panel="Data", help="Text of the source language, for --forward; may be repeated."
-        ),
-    ] = None,
+    src: Annotated[list[Path] | None, _texts("Source text for --forward; may be repeated.")] = None,
     back: Annotated[
-        list[Path] | None,
-        typer.Option(
-            autocompletion=runs, metavar="RUN", rich_help_panel="Models",
-            help="Run of the other direction, which translates the text of --tgt; several are an ensemble.",
-        ),
+        list[Path] | None, _models("Run of the opposite direction, for the text of --tgt; several form an ensemble.")
     ] = None,
-    tgt: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE", rich_help_panel="Data", help="Text of the target language, for --back; may be repeated."
-        ),
-    ] = None,
+    tgt: Annotated[list[Path] | None, _texts("Target text for --back; may be repeated.")] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print entries and counts as one JSON object.", rich_help_panel="Output")
     ] = False,
@@ -58,12 +48,12 @@ def augment(
 
     if options.quiet:
         logging.getLogger("dragoman").setLevel(logging.ERROR)
-    with at_ctrl_c(lambda: f"before {out} was whole; the same command resumes"):
-        found = api.augment(out, forward=forward or (), src=src or (), back=back or (), tgt=tgt or (), options=options)
+    with at_ctrl_c(lambda: f"before {out} was complete; the same command resumes"):
+        data = api.augment(out, forward=forward or (), src=src or (), back=back or (), tgt=tgt or (), options=options)
     if as_json:
-        counts = {name: one._asdict() for name, one in found.counts.items()}
-        print(json.dumps({"config": str(found.config), "entries": found.entries, **counts}, indent=2))
+        counts = {name: count._asdict() for name, count in data.counts.items()}
+        print(json.dumps({"config": str(data.config), "entries": data.entries, **counts}, indent=2))
     else:
-        print(f"{found.config}\n{dumped({'data': {'train': list(found.entries)}})}", end="")
+        print(f"{data.config}\n{dumped({'data': {'train': list(data.entries)}})}", end="")
     if not options.quiet:
-        say(f"Train on it:  dragoman train {shlex.quote(str(found.config))} --out runs/NAME")
+        say(f"Train on it:  dragoman train {shlex.quote(str(data.config))} --out runs/NAME")

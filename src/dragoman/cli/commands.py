@@ -1,4 +1,4 @@
-"""The commands: where the code of each is, its help, and three examples to copy. Imports none of them."""
+"""List of the commands: module, help and three examples of each. Imports none of them, so `--help` is fast."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typer.core import TyperCommand, TyperGroup
 
 @dataclass(frozen=True)
 class About:
-    """What is known of a command without its code."""
+    """Facts about a command that its help needs before the command is imported."""
 
     function: str
-    """``module:function`` in this package."""
+    """Place of the command, as ``module:function`` in this package."""
     help: str
-    """Its first paragraph stands in ``dragoman --help``."""
+    """Help text; ``dragoman --help`` shows its first paragraph."""
     examples: tuple[str, str, str]
 
 
@@ -33,7 +33,7 @@ COMMANDS = {
         "train:train",
         "Train a translator from parallel text.\n\n"
         "Without a configuration, sizes are chosen from the corpus and written to OUT/config.yaml. "
-        "With --from, sizes, subwords and first weights are those of another run.",
+        "With --from, training starts from the sizes, subwords and weights of another run.",
         (
             "dragoman train train.en train.de --minutes 30 --out runs/first",
             "dragoman train my.yaml --set train.max_steps=20000",
@@ -42,9 +42,9 @@ COMMANDS = {
     ),
     "augment": About(
         "augment:augment",
-        "Make more training text: trained runs translate text of one language, and what is unfit to learn from is "
-        "left out.\n\n"
-        "OUT gets the text and a configuration for `dragoman train`. After an interruption the same command resumes.",
+        "Make synthetic training data: trained runs translate monolingual text, and bad pairs are filtered out.\n\n"
+        "OUT receives the data and a configuration for `dragoman train`. After an interruption, the same command "
+        "resumes.",
         (
             "dragoman augment --forward runs/there --src news.en --out made",
             "dragoman augment --back runs/back --tgt news.de --held-out test.de --out made",
@@ -53,9 +53,9 @@ COMMANDS = {
     ),
     "distill": About(
         "distill:distill",
-        "Train a small, fast student on what a trained run translates, and measure it beside its teacher.\n\n"
-        "Options of search, speed and languages are the teacher's. After an interruption the same command resumes. The "
-        "student is an ordinary run; translate and serve it with --fast.",
+        "Train a small, fast student on the translations of a trained run, and compare it with its teacher.\n\n"
+        "Options for search, speed and languages apply to the teacher. After an interruption, the same command "
+        "resumes. The student is an ordinary run; translate and serve it with --fast.",
         (
             "dragoman distill runs/first --src train.en --ref train.de --out runs/student",
             "dragoman distill runs/first --src train.en --mono news.en --minutes 30 --out runs/student",
@@ -73,7 +73,7 @@ COMMANDS = {
     ),
     "score": About(
         "score:score",
-        "Score given translations (forced decoding): log-probability, per token, and length-normalised, per line.",
+        "Score given translations line by line (forced decoding): log-probability, per token, and length-normalised.",
         (
             "dragoman score runs/first --src test.en --tgt test.de",
             "dragoman score runs/first --src test.en --tgt test.de --json",
@@ -123,12 +123,12 @@ COMMANDS = {
     ),
     "formats": About(
         "export:formats",
-        "Print which variants of the model each format of `export` holds exactly, and why not the others.",
+        "Print which model variants each format of `export` supports exactly, and why not the others.",
         ("dragoman formats", "dragoman formats runs/first", "dragoman formats > formats.md"),
     ),
     "import": About(
         "import_:import_",
-        "Make a run of a model of Hugging Face, CTranslate2, Marian or Argos Translate, and print its folder.",
+        "Convert a model of Hugging Face, CTranslate2, Marian or Argos Translate into a run, and print its folder.",
         (
             "dragoman import Helsinki-NLP/opus-mt-en-de --out runs/opus",
             "dragoman import translate-en_de-1_0.argosmodel --out runs/argos",
@@ -137,46 +137,46 @@ COMMANDS = {
     ),
     "serve": About(
         "serve:serve",
-        "Serve runs over HTTP: dragoman's API, LibreTranslate's and DeepL's v2.",
+        "Serve runs over HTTP: dragoman's API, LibreTranslate's, and DeepL's v2 and v3.",
         ("dragoman serve runs/first", "dragoman serve runs/first --port 9000", "dragoman serve runs/first runs/back"),
     ),
 }
 
 
-def taken(option: Any) -> str:
-    """What an option takes, in a word; nothing of a flag."""
+def value_name(option: Any) -> str:
+    """Return the placeholder of an option's value in the help, such as PATH; "" for a flag."""
     if option.is_flag or option.metavar is not None:
         return "" if option.is_flag else str(option.metavar)
     kind = option.type_descriptor.annotation
-    kind = getattr(kind, "__args__", [kind])[0]  # one of a list
+    kind = getattr(kind, "__args__", [kind])[0]  # the type of a list's elements
     return {int: "N", float: "NUM", Path: "PATH"}.get(kind, "TEXT")
 
 
 class _Parameters:
-    """A command whose help shows what its options take as people write it, and no types of Python."""
+    """Command whose help names the values of options as N, NUM, PATH and TEXT, not as types of Python."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """What click calls for the parameters of a command, ``--help`` among them."""
+        """Return all parameters of a command, ``--help`` included, as click asks for them."""
         parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
-        for each in parameters:
-            if each.param_type_name == "argument":
-                each.display_type = lambda ctx: ""  # its name says it
-            elif each.is_flag or hasattr(each, "type_descriptor"):  # older versions of typer show no types of Python
-                each.metavar = taken(each)
+        for parameter in parameters:
+            if parameter.param_type_name == "argument":
+                parameter.display_type = lambda ctx: ""  # the name is enough
+            elif parameter.is_flag or hasattr(parameter, "type_descriptor"):  # older versions of typer show no types
+                parameter.metavar = value_name(parameter)
         return parameters
 
 
 class Command(_Parameters, TyperCommand):
-    """One command."""
+    """Single command of ``dragoman``."""
 
 
 class Commands(_Parameters, TyperGroup):
-    """The list of commands is printed without their code; that of a command is imported when it is called."""
+    """Group of all commands; the code of a command is imported when the command is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """What click calls before a command and before completing its words."""
-        name, _, rest = super().resolve_command(ctx, args)
-        return name, name and load(name), rest
+        """Find and import a command, as click asks for it before calling it or completing its words."""
+        name, _, remaining = super().resolve_command(ctx, args)
+        return name, name and load(name), remaining
 
 
 def declare(app: typer.Typer, name: str, function: Callable[..., None]) -> None:
@@ -187,7 +187,7 @@ def declare(app: typer.Typer, name: str, function: Callable[..., None]) -> None:
 
 
 def load(name: str) -> Any:
-    """A command with its options."""
+    """Import a command and return it with its options."""
     module, function = COMMANDS[name].function.split(":")
     alone = typer.Typer(add_completion=False)
     declare(alone, name, getattr(importlib.import_module(f"dragoman.cli.{module}"), function))

@@ -1,4 +1,4 @@
-"""Options of a command made from a declaration: name, type, default and help are written once, where it stands."""
+"""Makes the options of a command from a declared group, so that name, type, default and help are written once."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ F = TypeVar("F", bound=Callable[..., None])
 def with_options(
     declared: type[Options], *names: str, without: Sequence[str] = (), into: str = "options"
 ) -> Callable[[F], F]:
-    """Give a command the declared options ``names``; it gets what was given of them as its argument ``into``.
+    """Give a command the options ``names`` of a declared group; it receives the group as its argument ``into``.
 
-    Without any names it gets all but those of ``without``. Of several declarations the lowest comes first in its help.
-
-    A bool that is true by default becomes ``--no-NAME``; a list may be repeated. The declaration checks the values.
+    Without names it gets all options but those in ``without``. The help shows the lowest decorator's options first.
+    A bool that is true by default becomes ``--no-NAME``; a list may be repeated. The group checks the values.
     """
 
     names = names or tuple(name for name in declared.names() if name not in without)
@@ -51,14 +50,14 @@ def with_options(
 
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        del run.__wrapped__  # whose signature would be taken
+        del run.__wrapped__  # typer would read the signature of the wrapped function
         return run  # type: ignore[return-value]
 
     return decorate
 
 
 def _parameter(declared: type[Options], name: str, default: Any) -> inspect.Parameter:
-    """Return an option as a parameter of a command."""
+    """Return a declared option as a parameter of a typer command."""
     kind = _kind(get_type_hints(declared)[name])
     about: Any = declaration_of(declared, name)
     flag = about.json_schema_extra.get("flag", "--" + name.replace("_", "-"))
@@ -81,11 +80,11 @@ def _parameter(declared: type[Options], name: str, default: Any) -> inspect.Para
 
 
 METAVARS = {int: "N", float: "NUM"}
-"""Numbers are text to the command line: their declaration reads and refuses them, as everywhere."""
+"""Placeholders of numbers. The command line passes them as text; the declared group converts and checks them."""
 
 
 def _kind(annotation: Any) -> Any:
-    """Return the type of a declared option's value on the command line, without None."""
+    """Return the type of an option's value on the command line, without None."""
     if annotation is Any:
         return Path
     is_union = get_origin(annotation) in (Union, types.UnionType)

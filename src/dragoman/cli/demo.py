@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 TRAIN_PAIRS = 120_000
 TEST_PAIRS = 1000
-SPLITS = {  # of the corpus: how many pairs, of which split of the phrasebook, from which seed
+SPLITS = {  # (number of pairs, split of the phrasebook, seed)
     "train": (TRAIN_PAIRS, "train", 1),
     "valid": (300, "held_out", 2),
     "held_out": (TEST_PAIRS, "held_out", 3),
@@ -59,10 +59,10 @@ def demo(
 
 
 def run_demo(tgt_lang: str = "de", out: Path | None = None, overrides: Sequence[str] = ()) -> int | None:
-    """Write the corpus, train, score combinations never seen, show translations, an attention map and a page.
+    """Write the corpus, train, score unseen combinations, show translations, an attention map and a page.
 
     Returns:
-        The number of the signal that stopped training, if one did.
+        Number of the signal that stopped training, or None.
 
     Raises:
         ConfigError: The language is unknown or the folder already holds a run.
@@ -83,12 +83,12 @@ def run_demo(tgt_lang: str = "de", out: Path | None = None, overrides: Sequence[
         from dragoman.training.run import train
         from dragoman.translation.translator import Translator
 
-    with at_ctrl_c(lambda: "before the corpus was whole: the same command begins again"):
+    with at_ctrl_c(lambda: "before the corpus was written: the same command starts again"):
         write_corpus(files, tgt_lang, ticker)
     trained = train(config, out=run)
     if trained.signal is not None:
         return trained.signal
-    with at_ctrl_c(lambda: f"after training: the model is whole.\n{what_next(run, tgt_lang)}"):
+    with at_ctrl_c(lambda: f"after training: the model is complete.\n{what_next(run, tgt_lang)}"):
         translator = Translator.load(run)
         report(translator, files, tgt_lang, ticker)
         draw(translator, run, ticker)
@@ -98,23 +98,23 @@ def run_demo(tgt_lang: str = "de", out: Path | None = None, overrides: Sequence[
 
 
 def what_next(run: Path, tgt_lang: str) -> str:
-    """The commands to try now, each as it can be pasted: also where ``make`` made an environment that is not active."""
+    """Return the commands to try next, ready to paste, with the activation of the environment if that is needed."""
     name = shlex.quote(str(run))
     environment = Path(sys.prefix)
     here = environment.relative_to(Path.cwd()) if environment.is_relative_to(Path.cwd()) else environment
-    now = [
+    commands = [
         (f"dragoman translate {name} -i", f"type English, read {LANGUAGES[tgt_lang]}"),
         (f'dragoman explain {name} "The clever girl sleeps."', "a page: where the model looked, word by word"),
         (f"dragoman train A.en A.{tgt_lang} --out runs/mine", "your own text, line by line"),
     ]
     if shutil.which("dragoman") is None and (environment / "bin/activate").is_file():
-        now.insert(0, (f"source {shlex.quote(str(here / 'bin/activate'))}", "first, in each new terminal"))
-    width = max(len(command) for command, _ in now)
-    return "\n".join(["", "Now you:", *(f"  {command:{width}}  {what}" for command, what in now)])
+        commands.insert(0, (f"source {shlex.quote(str(here / 'bin/activate'))}", "first, in each new terminal"))
+    width = max(len(command) for command, _ in commands)
+    return "\n".join(["", "Now you:", *(f"  {command:{width}}  {about}" for command, about in commands)])
 
 
 def write_corpus(files: Files, tgt_lang: str, ticker: Ticker) -> None:
-    """Write the splits as plain text files."""
+    """Write the splits of the corpus as plain text files."""
     from dragoman.data import phrasebook
     from dragoman.files import explained
 
@@ -126,7 +126,7 @@ def write_corpus(files: Files, tgt_lang: str, ticker: Ticker) -> None:
 
 
 def report(translator: Translator, files: Files, tgt_lang: str, ticker: Ticker) -> None:
-    """Print how many sentences are exactly right, and a few of them."""
+    """Print the share of sentences that are exactly right, and a few examples."""
     from dragoman.evaluation.metrics import bleu
     from dragoman.translation.notes import Events
 
@@ -136,33 +136,35 @@ def report(translator: Translator, files: Files, tgt_lang: str, ticker: Ticker) 
     ):
         sources = files[name]["src"].read_text(encoding="utf-8").split("\n")[:-1]
         references = files[name]["tgt"].read_text(encoding="utf-8").split("\n")[:-1]
-        found = translator.translate(sources, events=Events(progress=ticker))
-        right = sum(translation.text == reference for translation, reference in zip(found, references, strict=True))
-        quality = bleu([translation.text for translation in found], references, tgt_lang).value
-        print(f"\n{what}: {right / len(found):.1%} of {len(found):,} exactly right, BLEU {quality:.1f}")
-        for source, translation, reference in list(zip(sources, found, references, strict=True))[:4]:
+        translations = translator.translate(sources, events=Events(progress=ticker))
+        right = sum(
+            translation.text == reference for translation, reference in zip(translations, references, strict=True)
+        )
+        quality = bleu([translation.text for translation in translations], references, tgt_lang).value
+        print(f"\n{what}: {right / len(translations):.1%} of {len(translations):,} exactly right, BLEU {quality:.1f}")
+        for source, translation, reference in list(zip(sources, translations, references, strict=True))[:4]:
             mark = "✓" if translation.text == reference else "✗"
             print(f"  {source}\n  {mark} {translation.text}")
     sys.stdout.flush()
 
 
 def draw(translator: Translator, run: Path, ticker: Ticker) -> None:
-    """Save an attention map of one sentence, where matplotlib (and a font) is there."""
+    """Save an attention map of one sentence, if matplotlib and a font are installed."""
     from dragoman.explanation.attention import alignment
     from dragoman.explanation.explain import explain
     from dragoman.explanation.style import save
 
     text = "Yesterday the clever girl did not open the white box."
     try:
-        found = explain(translator, text)
-        save(alignment(found.by_words()), run / "attention.svg", run / "attention.png")
+        trace = explain(translator, text)
+        save(alignment(trace.by_words()), run / "attention.svg", run / "attention.png")
         print(f"\nattention map: {run / 'attention.svg'}")
     except ConfigError as error:
         ticker.say(f"no attention map: {error}")
 
 
 def write_page(run: Path, ticker: Ticker) -> None:
-    """Write the translator as one HTML file, if it can be one."""
+    """Export the translator as one HTML file, if the page supports the model."""
     from dragoman.toolkits.export import export
 
     try:

@@ -20,13 +20,11 @@ from dragoman.progress import say
 def distill(
     teachers: Annotated[
         list[Path],
-        typer.Argument(autocompletion=runs, metavar="RUN", help="The teacher; several runs are an ensemble."),
+        typer.Argument(autocompletion=runs, metavar="RUN", help="Teacher; several runs form an ensemble."),
     ],
     options: DistillOptions,
-    src: Annotated[
-        Path, typer.Option(help="Text of the source language for the teacher to translate.", rich_help_panel="Data")
-    ],
-    out: Annotated[Path, typer.Option(help="The student's run folder.", rich_help_panel="Output")],
+    src: Annotated[Path, typer.Option(help="Source text for the teacher to translate.", rich_help_panel="Data")],
+    out: Annotated[Path, typer.Option(help="Run folder of the student.", rich_help_panel="Output")],
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the certificate as one JSON object.", rich_help_panel="Output")
     ] = False,
@@ -37,12 +35,12 @@ def distill(
 
     if options.quiet:
         logging.getLogger("dragoman").setLevel(logging.ERROR)
-    with at_ctrl_c(lambda: f"before {out} was whole; the same command resumes"):
-        found = api.distill(list(teachers), src=src, out=out, options=options)
-    if found.signal is not None:
+    with at_ctrl_c(lambda: f"before {out} was complete; the same command resumes"):
+        distilled = api.distill(list(teachers), src=src, out=out, options=options)
+    if distilled.signal is not None:
         say("The same command resumes.")
-        raise typer.Exit(128 + found.signal)
-    assert found.certificate is not None
-    print(found.certificate.to_json() if as_json else f"{found.run}\n{found.certificate}")
+        raise typer.Exit(128 + distilled.signal)
+    assert distilled.certificate is not None
+    print(distilled.certificate.to_json() if as_json else f"{distilled.run}\n{distilled.certificate}")
     if not options.quiet:
         say(f"Try it:  dragoman translate {shlex.quote(str(out))} -i --fast")

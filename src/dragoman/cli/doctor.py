@@ -20,11 +20,11 @@ from dragoman.progress import say
 def doctor(
     options: ExaminedText,
     settings: ExaminedSettings,
-    what: Annotated[
+    inputs: Annotated[
         list[Path] | None,
         typer.Argument(
             metavar="RUN|CONFIG.yaml|TEXT",
-            help="Run folder, configuration, or training text in any form that train takes, as train.en train.de.",
+            help="Run folder, configuration, or training text in any form that train accepts: train.en train.de, ...",
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Also write a report with figures to DIR/doctor.html.")] = None,
@@ -39,20 +39,22 @@ def doctor(
 
     if out is not None:
         check_page_folder(out)
-    if what and (what[0] / "config.yaml").is_file():
-        if len(what) > 1 or options != ExaminedText() or settings.memory is not None or settings.overrides:
-            raise ConfigError(f"{what[0]} is a run: name it alone, or give text files or a configuration without it")
-        diagnosis = diagnose_run(what[0])
+    if inputs and (inputs[0] / "config.yaml").is_file():
+        if len(inputs) > 1 or options != ExaminedText() or settings.memory is not None or settings.overrides:
+            raise ConfigError(
+                f"{inputs[0]} is a run: leave out other files and options, or give text or a configuration instead"
+            )
+        diagnosis = diagnose_run(inputs[0])
     else:
         columns = options.two_columns
-        config, named = config_and_texts(what or (), columns)
+        config, named = config_and_texts(inputs or (), columns)
         refuse_stray_columns(columns, named)
         texts = {**options.sets}
         if named and "train" in texts:
-            raise ConfigError("name the training text once, so or by --src and --tgt")
+            raise ConfigError("the training text is given twice: give it either as arguments or as --src and --tgt")
         if named:
             texts["train"] = named
-        with at_ctrl_c(lambda: "before all text was read: nothing is reported"):
+        with at_ctrl_c(lambda: "before all text was read: there is no report"):
             diagnosis = diagnose_text(config, texts, settings.overrides, settings.memory, settings.quiet)
     if out is not None:
         say(str(write_page(diagnosis.as_page(), out)))

@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 @option_group
 class TestSet(ScoreOptions):
-    """What is scored, by what, and where the scores go."""
+    """Test set of `evaluate`, its scores, and their output."""
 
     ref: tuple[Path, ...] = option(
-        (), "Text", "References, aligned with the source line by line; may be repeated. Gold trees for a parser."
+        (), "Text", "References, aligned with the source line by line; may be repeated. For a parser: gold trees."
     )
     src: Path | None = option(None, "Text", "Source side of the test set; required to evaluate a run.")
     stress: bool = option(
-        False, "Scores", "Also evaluate robustness on perturbed sources: capitals, typing errors, long lines, ..."
+        False, "Scores", "Also evaluate robustness on perturbed sources: capitals, typos, long lines, ..."
     )
     segment_scores: tuple[Path, Path] | None = option(
         None,
         "Scores",
-        "Compare the two by any metric's scores of their sentences, one number a line, higher is better.",
+        "Compare two systems by sentence scores of any metric: one number per line, higher is better.",
         metavar="FILE FILE",
     )
     out: Path | None = option(None, "Output", "Also write the translations to this file.")
@@ -64,13 +64,13 @@ def evaluate(
 ) -> None:
     """``dragoman evaluate``; its help is in ``cli/commands.py``."""
     with loading():
-        import dragoman.evaluation.evaluate  # noqa: F401  (which takes long)
+        import dragoman.evaluation.evaluate  # noqa: F401  (takes seconds)
         from dragoman.files import check_output
 
     names, out = [str(system) for system in systems], test.out
     if test.segment_scores is not None:
         if len(systems) != 2 or test.ref or test.src is not None:
-            raise ConfigError("--segment-scores takes two names and two files of numbers, and no --src and --ref")
+            raise ConfigError("--segment-scores needs two names and two files of scores: leave out --src and --ref")
         from dragoman.evaluation.evaluate import compare_segment_scores
 
         _print_comparison(compare_segment_scores(*test.segment_scores), names, test.as_json)
@@ -78,72 +78,74 @@ def evaluate(
     if not test.ref:
         raise ConfigError("Missing option '--ref': name the references (see dragoman evaluate --help)")
     if len(systems) > 2:
-        raise ConfigError(f"{len(systems)} systems: compare two at a time")
+        raise ConfigError(f"evaluate takes one or two systems, got {len(systems)}")
     if (len(systems) == 2 or test.stress) and out is not None:
-        raise ConfigError("--out is for the translations of one run; leave it out here")
+        raise ConfigError("--out is for the translations of one run: leave it out with two systems and with --stress")
     if out is not None:
         check_output(out, test.src, *test.ref, *systems)
-    with at_ctrl_c(lambda: "before the scores were there: nothing is kept, and the same command begins again"):
+    with at_ctrl_c(
+        lambda: "before the scores were computed: nothing is saved; the same command starts from the beginning"
+    ):
         _evaluate(systems, options, test)
 
 
 def _evaluate(systems: Sequence[Path], options: TranslateOptions, test: TestSet) -> None:
-    """One run or two, plainly or under stress."""
+    """Evaluate one run, stress it, or compare two."""
     from dragoman.evaluation import evaluate as api
 
-    how: dict[str, Any] = dict(src=test.src, options=options, device=test.device)
+    settings: dict[str, Any] = dict(src=test.src, options=options, device=test.device)
     if test.stress:
         if len(systems) == 2 or test.old_style or test.metrics or test.src is None or len(test.ref) > 1:
-            raise ConfigError("--stress takes one run, with --src and one --ref, and no --metric and --old-style")
-        _print_stress(api.stress(systems[0], ref=test.ref[0], **how), test.as_json)
+            raise ConfigError("--stress needs one run, --src and one --ref: leave out --metric and --old-style")
+        _print_stress(api.stress(systems[0], ref=test.ref[0], **settings), test.as_json)
         return
-    how |= dict(ref=test.ref, metrics=test.metrics, old_style=test.old_style)
+    settings |= dict(ref=test.ref, metrics=test.metrics, old_style=test.old_style)
     if len(systems) == 2:
-        compared = api.compare(*systems, **how)
+        compared = api.compare(*systems, **settings)
         _print_compared(compared, [str(system) for system in systems], test.as_json)
     else:
-        found = api.evaluate(systems[0], **how)
-        _print_evaluation(found, test.as_json)
+        evaluation = api.evaluate(systems[0], **settings)
+        _print_evaluation(evaluation, test.as_json)
         if test.out is not None:
-            text = "".join(translation.text + "\n" for translation in found.translations)
+            text = "".join(translation.text + "\n" for translation in evaluation.translations)
             test.out.write_text(text, encoding="utf-8", newline="\n")
 
 
-def _print_evaluation(found: Evaluation, as_json: bool) -> None:
-    lines = len(found.translations)
+def _print_evaluation(evaluation: Evaluation, as_json: bool) -> None:
+    lines = len(evaluation.translations)
     if as_json:
-        _print_json({"lines": lines, "seconds": found.seconds, "scores": _mappings(found.scores)})
+        _print_json({"lines": lines, "seconds": evaluation.seconds, "scores": _mappings(evaluation.scores)})
         return
-    for score in found.scores:
+    for score in evaluation.scores:
         print(score)
-    if found.seconds:
-        say(f"{lines:,} lines in {found.seconds:.1f} s")
+    if evaluation.seconds:
+        say(f"{lines:,} lines in {evaluation.seconds:.1f} s")
 
 
-def _print_compared(found: Compared, names: Sequence[str], as_json: bool) -> None:
-    both = list(zip(names, (found.a, found.b), strict=True))
+def _print_compared(compared: Compared, names: Sequence[str], as_json: bool) -> None:
+    a, b, comparisons = compared.a, compared.b, compared.comparisons
+    both = list(zip(names, (a, b), strict=True))
     if as_json:
-        systems = [{"name": name, "seconds": one.seconds, "scores": _mappings(one.scores)} for name, one in both]
-        comparisons = [{**one._asdict(), "verdict": one.verdict()} for one in found.comparisons]
-        _print_json({"lines": len(found.a.translations), "systems": systems, "comparisons": comparisons})
+        systems = [{"name": name, "seconds": own.seconds, "scores": _mappings(own.scores)} for name, own in both]
+        verdicts = [{**comparison._asdict(), "verdict": comparison.verdict()} for comparison in comparisons]
+        _print_json({"lines": len(a.translations), "systems": systems, "comparisons": verdicts})
         return
-    for letter, (name, one) in zip("AB", both, strict=True):
+    for letter, (name, own) in zip("AB", both, strict=True):
         print(f"{letter}: {name}")
-        for score in one.scores:
+        for score in own.scores:
             print(f"   {score}")
-    print()
-    for comparison in found.comparisons:
-        print(comparison)
-    print()
-    for comparison in found.comparisons:
-        print(comparison.verdict())
+    for rows in (comparisons, [comparison.verdict() for comparison in comparisons]):
+        print()
+        for row in rows:
+            print(row)
 
 
-def _print_comparison(found: Comparison, names: Sequence[str], as_json: bool) -> None:
+def _print_comparison(comparison: Comparison, names: Sequence[str], as_json: bool) -> None:
+    verdict = comparison.verdict(*names)
     if as_json:
-        _print_json({"systems": names, "comparisons": [{**found._asdict(), "verdict": found.verdict(*names)}]})
+        _print_json({"systems": names, "comparisons": [{**comparison._asdict(), "verdict": verdict}]})
     else:
-        print(f"{found}\n{found.verdict(*names)}")
+        print(f"{comparison}\n{verdict}")
 
 
 def _print_stress(results: Sequence[Stressed], as_json: bool) -> None:

@@ -37,7 +37,7 @@ def explain(
 ) -> None:
     """``dragoman explain``; its help is in ``cli/commands.py``."""
     if os.path.isfile(text):  # noqa: PTH113  (a text may be too long for a path)
-        raise ConfigError(f'{text} is a file, and explain takes a sentence: dragoman explain {run} "$(head -1 {text})"')
+        raise ConfigError(f'{text} is a file, but explain takes a sentence: dragoman explain {run} "$(head -1 {text})"')
     with loading():
         from dragoman.explanation.explain import explain as run_explain
         from dragoman.explanation.outputs import check, write
@@ -46,7 +46,7 @@ def explain(
     check(out, show)
     with loading(run):
         translator = Translator.load(run, machine.device)
-    found = run_explain(translator, text, target, to=options.to)
-    print(found.translation)
-    for path in write(found, out, show, subwords):
+    trace = run_explain(translator, text, target, to=options.to)
+    print(trace.translation)
+    for path in write(trace, out, show, subwords):
         print(path)

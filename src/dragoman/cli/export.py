@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @option_group
 class Comparison(DeviceOptions):
-    """Comparison of an export with its run."""
+    """Comparison of an export with its run, and the limits it must meet."""
 
     check: Path | None = option(
         None, "Comparison", "Verify the export: translate this text with both models and compare."
@@ -29,16 +29,18 @@ class Comparison(DeviceOptions):
     ref: Path | None = option(None, "Comparison", "With --check: references, aligned with the text line by line.")
     as_json: bool = option(False, "Comparison", "With --check: print the comparison as one JSON object.", flag="--json")
     require: tuple[str, ...] = option(
-        (), "Comparison", "With --check: fail unless the export reaches this: nats=1e-4, identical=0.99, bleu=0.1, ..."
+        (),
+        "Comparison",
+        "With --check: fail unless the export meets this limit: nats=1e-4, identical=0.99, bleu=0.1, ...",
     )
     target: str | None = option(
-        None, "Comparison", "With --check: target language, of a model with several, such as fr."
+        None, "Comparison", "With --check: target language, such as fr, if the model has several."
     )
 
 
-@with_options(Comparison, into="asked")
+@with_options(Comparison, into="checks")
 def export(
-    asked: Comparison,
+    checks: Comparison,
     run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
     to: Annotated[
         str,
@@ -49,7 +51,7 @@ def export(
     ],
     out: Annotated[
         Path | None,
-        typer.Option(help="Output folder, or file of a format that is one (default: a folder in RUN/exports)."),
+        typer.Option(help="Output folder, or file for formats of one file (default: in RUN/exports)."),
     ] = None,
     quantization: Annotated[
         str,
@@ -60,17 +62,18 @@ def export(
     with loading():
         from dragoman.toolkits import export as exports
 
-    if asked.check is not None:
-        _export_and_compare(run, to, out, quantization, asked, asked.check)
+    if checks.check is not None:
+        _export_and_compare(run, to, out, quantization, checks)
         return
-    if asked.ref is not None or asked.as_json or asked.require or asked.target is not None:
-        raise ConfigError("--ref, --json, --require and --target need --check: give the text to compare on with it")
+    if checks.ref is not None or checks.as_json or checks.require or checks.target is not None:
+        raise ConfigError(
+            "--ref, --json, --require and --target need --check: give the text to compare on as --check FILE"
+        )
     print(exports.export(run, to, out, quantization))
 
 
-def _export_and_compare(
-    run: Path, to: str, out: Path | None, quantization: str, asked: Comparison, check: Path
-) -> None:  # fmt: skip
+def _export_and_compare(run: Path, to: str, out: Path | None, quantization: str, checks: Comparison) -> None:
+    assert checks.check is not None
     with loading():
         from dragoman.device import resolve_device
         from dragoman.evaluation import certify
@@ -78,28 +81,27 @@ def _export_and_compare(
         from dragoman.translation.options import TranslateOptions
         from dragoman.translation.translator import Translator
 
-    # better known now than after writing: is the package installed, the device here, the text whole, the model one that
-    # can be compared?
-    limits = certify.required(asked.require, asked.ref is not None)
-    certify.check_installed(to, resolve_device(asked.device).type)
-    text = certify.compared_text(check, asked.ref)
-    translator = Translator.load(run, asked.device)
+    # All that can be refused is refused before the export is written, which can take minutes.
+    limits = certify.required(checks.require, checks.ref is not None)
+    certify.check_installed(to, resolve_device(checks.device).type)
+    text = certify.compared_text(checks.check, checks.ref)
+    translator = Translator.load(run, checks.device)
     certify.check_task(translator)
-    options = TranslateOptions(to=asked.target)
-    if asked.target is None and translator.languages.targets:
+    options = TranslateOptions(to=checks.target)
+    if checks.target is None and translator.languages.targets:
         known = ", ".join(translator.languages.targets)
-        raise ConfigError(f"{run} translates into several languages: say with --target which to compare ({known})")
+        raise ConfigError(f"{run} has several target languages: choose one with --target ({known})")
     translator.plan(options)
     folder = exports.export(run, to, out, quantization)
-    with at_ctrl_c(lambda: f"before the comparison was done; the export is whole: {folder}"):
-        found = certify.compare_export(translator, folder, text, options)
-    print(found.to_json() if asked.as_json else f"{folder}\n{found}")
-    found.require(limits)
+    with at_ctrl_c(lambda: f"before the comparison was done; the export is complete: {folder}"):
+        comparison = certify.compare_export(translator, folder, text, options)
+    print(comparison.to_json() if checks.as_json else f"{folder}\n{comparison}")
+    comparison.require(limits)
 
 
 def formats(
     run: Annotated[
-        Path | None, typer.Argument(autocompletion=runs, metavar="RUN", help="Of this run or bundle alone.")
+        Path | None, typer.Argument(autocompletion=runs, metavar="RUN", help="Run or bundle (default: all variants).")
     ] = None,
 ) -> None:
     """``dragoman formats``; its help is in ``cli/commands.py``."""
@@ -114,8 +116,8 @@ def formats(
         print(table(models))
 
 
-def _show(found: Answers) -> None:
-    """The answers on a terminal, as wide as it is."""
+def _show(table: Answers) -> None:
+    """Print the table of formats, fitted to the width of the terminal."""
     from rich.console import Console
     from rich.markup import escape
     from rich.padding import Padding
@@ -126,18 +128,18 @@ def _show(found: Answers) -> None:
     grid.add_column("", overflow="fold")
     for name in writers():
         grid.add_column(name, no_wrap=True)
-    for model, numbers in found.rows.items():
+    for model, numbers in table.rows.items():
         cells = (f"[dim]no {n:>2}[/dim]" if n else "exact" for n in numbers)
         grid.add_row(escape(model.replace("`", "")), *cells)
     console.print(grid)
     lists = Table(box=None, padding=(0, 1, 0, 0), show_header=False, pad_edge=False)
     lists.add_column(no_wrap=True, justify="right")
     lists.add_column(overflow="fold")
-    for n, reason in enumerate(found.reasons, 1):
+    for n, reason in enumerate(table.reasons, 1):
         lists.add_row(f"{n}", escape(reason))
-    if found.reasons:
+    if table.reasons:
         console.print(Padding(lists, (1, 0, 0, 0)))
     rounded = Table("", "--quantization", box=None, padding=(0, 1, 0, 0), header_style="bold", pad_edge=False)
-    for name, quantizations in found.quantizations.items():
+    for name, quantizations in table.quantizations.items():
         rounded.add_row(name, ", ".join(quantizations))
     console.print(Padding(rounded, (1, 0, 0, 0)))

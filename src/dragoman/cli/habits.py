@@ -1,4 +1,4 @@
-"""What people type who know other toolkits, and what it is called here: fairseq, Marian, JoeyNMT, Argos Translate."""
+"""Options and commands of fairseq, Marian, JoeyNMT and Argos Translate, and their names in dragoman."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMES = {
         "--threads --cpu-threads --num-threads": "--workers",
         "--fp16 --half": "--precision bf16",
         "--no-repeat-ngram-size": "--no-repeat-ngram",
-        "--replace-unk --remove-bpe --post-process -v": "not needed: subwords are put together, none is unknown",
+        "--replace-unk --remove-bpe --post-process -v": "not needed: the output has no subwords and no unknown words",
         "--constraints --force-decode": "--include",
         "--sampling": "--sample",
         "--sampling-topk --output-sampling": "--top-k",
@@ -74,29 +74,28 @@ COMMANDS = {
     "help usage man": "dragoman --help, or dragoman COMMAND --help",
     "version": "dragoman --version",
 }
-"""Commands of others that have another name here."""
+"""Commands of other toolkits, and the dragoman command for each."""
 
 
 def command_hint(command: str) -> str:
-    """What another toolkit's command is called here; nothing if nobody can guess."""
-    for others, ours in COMMANDS.items():
-        if command in others.split():
-            return _did_you_mean(ours) if ours.startswith("dragoman") else ours
+    """Return a suggestion for another toolkit's command; "" if it is not known."""
+    for foreign, own in COMMANDS.items():
+        if command in foreign.split():
+            return _did_you_mean(own) if own.startswith("dragoman") else own
     return ""
 
 
-def hint(command: str, option: str, known: Sequence[str]) -> str:
-    """What to say of an option that a command does not have: what was probably meant; nothing if nobody can guess."""
+def option_hint(command: str, option: str, known: Sequence[str]) -> str:
+    """Return a suggestion for an option that ``command`` does not have; "" if none comes near."""
     option = option.partition("=")[0]
-    for others, ours in NAMES.get(command, {}).items():
-        if option in others.split():
-            return _did_you_mean(ours) if ours.startswith("-") else ours
+    for foreign, own in NAMES.get(command, {}).items():
+        if option in foreign.split():
+            return _did_you_mean(own) if own.startswith("-") else own
     if command == "train":
         from dragoman.config import settings_named
 
-        found = settings_named(option.removeprefix("--").replace("-", "_"))
-        if found:
-            return _did_you_mean(" or ".join(f"--set {name}=..." for name in found))
+        if names := settings_named(option.removeprefix("--").replace("-", "_")):
+            return _did_you_mean(" or ".join(f"--set {name}=..." for name in names))
     close = difflib.get_close_matches(option, known, n=1, cutoff=0.6)
     return _did_you_mean(close[0]) if close else ""
 

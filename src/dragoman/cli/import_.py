@@ -11,18 +11,16 @@ from dragoman.cli.signs import loading
 
 
 def import_(
-    source: Annotated[
-        str, typer.Argument(metavar="MODEL", help="Folder or file of a model, or its name on Hugging Face.")
-    ],
+    source: Annotated[str, typer.Argument(metavar="MODEL", help="Model folder or file, or its name on Hugging Face.")],
     out: Annotated[Path, typer.Option(help="Run folder to write.")],
     keep_pieces_of: Annotated[
         list[Path] | None,
-        typer.Option(help="Leave out subwords that this text (of either language) does not have; may be repeated."),
+        typer.Option(help="Drop subwords that do not occur in this text (of either language); may be repeated."),
     ] = None,
-    src_lang: Annotated[str | None, typer.Option(help="Source language code (default: what the model says).")] = None,
-    tgt_lang: Annotated[str | None, typer.Option(help="Target language code (default: what the model says).")] = None,
+    src_lang: Annotated[str | None, typer.Option(help="Source language code (default: the model's).")] = None,
+    tgt_lang: Annotated[str | None, typer.Option(help="Target language code (default: the model's).")] = None,
     revision: Annotated[
-        str | None, typer.Option(help="Branch, tag or commit of a model that is downloaded (default: the newest).")
+        str | None, typer.Option(help="Branch, tag or commit to download (default: the newest).")
     ] = None,
 ) -> None:
     """``dragoman import``; its help is in ``cli/commands.py``."""

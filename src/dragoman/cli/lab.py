@@ -16,10 +16,10 @@ from dragoman.progress import Ticker, clear, has_live_line
 
 
 @with_options(DeviceOptions, into="machine")
-@with_options(QuietOptions, into="loudness")
+@with_options(QuietOptions, into="output")
 def lab(
     machine: DeviceOptions,
-    loudness: QuietOptions,
+    output: QuietOptions,
     name: Annotated[
         str | None,
         typer.Argument(
@@ -28,7 +28,7 @@ def lab(
             help="Experiment to run, or all (default: list them).",
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of the report (default: lab or lab-quick).")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the report (default: lab or lab-quick).")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Smoke test: run in seconds, without a verdict.")] = False,
     config: Annotated[
         Path | None,
@@ -58,19 +58,19 @@ def lab(
         from dragoman.lab.report import run_all, run_experiment
 
     if name != "all":
-        experiment_module(name)  # refuses an unknown name
+        experiment_module(name)  # refuses unknown names before anything is loaded
     out = out or Path("lab-quick" if quick else "lab")
-    given = Lab(
+    settings = Lab(
         out=out,
         quick=quick,
         config=None if config is None else Config.from_yaml(config),
         run=run,
         device=resolve_device(machine.device),
-        say=Ticker(loudness.quiet).say,
+        say=Ticker(output.quiet).say,
     )
-    seconds = Ticker(loudness.quiet or not has_live_line()).task("at work", keep=False)
-    with at_ctrl_c(lambda: f"before the end: what was finished is in {out}, and the same command goes on"), seconds:
-        for record in run_all(out, given) if name == "all" else (run_experiment(name, out, given),):
+    seconds = Ticker(output.quiet or not has_live_line()).task("running", keep=False)
+    with at_ctrl_c(lambda: f"before the end: finished parts are in {out}; the same command resumes"), seconds:
+        for record in run_all(out, settings) if name == "all" else (run_experiment(name, out, settings),):
             clear()
             for claim in record["verdict"]:
                 word = {True: "holds", False: "FAILS", None: "-----"}[claim["holds"]]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dragoman.translation.scoring import Scored
 
 WINDOW = 2048
-"""How many lines are scored together."""
+"""Number of lines scored together."""
 
 
 @with_options(
@@ -66,7 +66,7 @@ def score(
     with loading(run):
         translator = Translator.load([run, *(ensemble or ())], machine.device)
     options = replace(options, alignments=alignments is not None)
-    plan = translator.plan_scoring(options)  # what is impossible is refused before a file is opened
+    plan = translator.plan_scoring(options)  # refuses impossible options before the file of --alignments is opened
     ticker = Ticker()
     n_lines = n_tokens = start = 0
     nats = 0.0
@@ -76,44 +76,44 @@ def score(
     ):
         for start in range(0, len(pairs), WINDOW):
             sources, targets = zip(*pairs[start : start + WINDOW], strict=True)
-            found = plan.score(sources, targets)
-            for number, one in enumerate(found, start + 1):
-                _write(one, f"{tgt}:{number}", as_json, links)
-            asked = [one for one in found if one.n_tokens]
-            n_lines, n_tokens = n_lines + len(asked), n_tokens + sum(one.n_tokens for one in asked)
-            nats -= sum(one.log_prob for one in asked)
+            scored = plan.score(sources, targets)
+            for number, pair in enumerate(scored, start + 1):
+                _write(pair, f"{tgt}:{number}", as_json, links)
+            not_empty = [pair for pair in scored if pair.n_tokens]
+            n_lines, n_tokens = n_lines + len(not_empty), n_tokens + sum(pair.n_tokens for pair in not_empty)
+            nats -= sum(pair.log_prob for pair in not_empty)
             ticker(min(start + WINDOW, len(pairs)), len(pairs), "lines scored")
     perplexity = f"perplexity {math.exp(min(700, nats / n_tokens)):.4f}" if n_tokens else "nothing to score"
     say(f"{perplexity}; {n_lines:,} of {len(pairs):,} lines, {n_tokens:,} tokens")
 
 
-def _write(one: Scored, where: str, as_json: bool, links: BinaryIO | None) -> None:
-    """A pair's scores to stdout, its alignment to ``links``, and its notes as warnings."""
+def _write(pair: Scored, where: str, as_json: bool, links: BinaryIO | None) -> None:
+    """Write a pair's scores to stdout, its alignment to ``links``, and its notes as warnings to stderr."""
     from dragoman.decoding.alignment import pharaoh
 
-    for note in one.notes:
+    for note in pair.notes:
         say(f"warning: {where}: {note}")
     clear()
-    print(json.dumps(_fields(one), ensure_ascii=False) if as_json else _row(one))
+    print(json.dumps(_fields(pair), ensure_ascii=False) if as_json else _row(pair))
     if links is not None:
-        links.write(pharaoh(one.alignment or ()).encode() + b"\n")
+        links.write(pharaoh(pair.alignment or ()).encode() + b"\n")
 
 
-def _row(one: Scored) -> str:
-    per_token = one.log_prob / one.n_tokens if one.n_tokens else math.nan
-    return f"{one.log_prob:.6f}\t{per_token:.6f}\t{one.score:.6f}"
+def _row(pair: Scored) -> str:
+    per_token = pair.log_prob / pair.n_tokens if pair.n_tokens else math.nan
+    return f"{pair.log_prob:.6f}\t{per_token:.6f}\t{pair.score:.6f}"
 
 
-def _fields(one: Scored) -> dict[str, Any]:
-    """As JSON, which has no nan: null."""
+def _fields(pair: Scored) -> dict[str, Any]:
+    """Return the JSON fields of a pair; scores of an empty pair are null, since JSON has no nan."""
     fields: dict[str, Any] = {
-        "log_prob": one.log_prob if one.n_tokens else None,
-        "per_token": one.log_prob / one.n_tokens if one.n_tokens else None,
-        "score": one.score if one.n_tokens else None,
-        "tokens": list(zip(one.tokens, one.token_log_probs, strict=True)),
+        "log_prob": pair.log_prob if pair.n_tokens else None,
+        "per_token": pair.log_prob / pair.n_tokens if pair.n_tokens else None,
+        "score": pair.score if pair.n_tokens else None,
+        "tokens": list(zip(pair.tokens, pair.token_log_probs, strict=True)),
     }
-    if one.alignment is not None:
-        fields["alignment"] = one.alignment
-    if one.notes:
-        fields["notes"] = [{"kind": note.kind, "text": note.text} for note in one.notes]
+    if pair.alignment is not None:
+        fields["alignment"] = pair.alignment
+    if pair.notes:
+        fields["notes"] = [{"kind": note.kind, "text": note.text} for note in pair.notes]
     return fields

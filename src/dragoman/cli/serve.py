@@ -20,7 +20,7 @@ PACKAGES = {
     "fastapi": "fastapi", "uvicorn": "uvicorn", "prometheus_client": "prometheus-client",
     "python_multipart": "python-multipart",
 }  # fmt: skip
-"""Modules that serving needs beside the plain install, and what pip calls them."""
+"""Modules that serving needs in addition to the plain install, with their names for pip."""
 
 
 @with_options(ServeOptions)
@@ -30,7 +30,8 @@ def serve(
         list[Path] | None, typer.Argument(autocompletion=completion.runs, metavar="RUN", help="Run folders or bundles.")
     ] = None,
     new_key: Annotated[
-        str | None, typer.Option("--make-key", metavar="NAME", help="Add an API key to the file of --keys, and exit.")
+        str | None,
+        typer.Option("--make-key", metavar="NAME", help="Add an API key to the file of --keys, print it, and exit."),
     ] = None,
     log_requests: Annotated[
         bool, typer.Option("--log-requests", help="Log each request (no text, no key) as a line of JSON on stderr.")
@@ -39,11 +40,11 @@ def serve(
     """``dragoman serve``; its help is in ``cli/commands.py``."""
     if new_key is not None:
         if options.keys is None:
-            raise ConfigError("--make-key adds to a file of keys: name it with --keys")
+            raise ConfigError("--make-key adds a key to a file: give the file as --keys FILE")
         print(make_key(options.keys, new_key))
         return
     if not runs:
-        raise ConfigError("no run to serve: name one or several")
+        raise ConfigError("no run to serve: give one or several")
     logging.getLogger("dragoman.serving").setLevel(logging.INFO if log_requests else logging.WARNING)
     with loading():
         for module, package in PACKAGES.items():

@@ -1,4 +1,4 @@
-"""Signs of life: what a command says while it loads, and when Ctrl-C ends it."""
+"""Messages of a command while it loads, and when Ctrl-C ends it."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ CTRL_C = 130
 
 
 @contextlib.contextmanager
-def loading(what: object = "") -> Iterator[None]:
-    """Show on a terminal that something is loaded: torch, which takes seconds, and a model."""
-    with importing(), Ticker(quiet=not has_live_line()).task(f"loading {what}".rstrip(), keep=False):
+def loading(name: object = "") -> Iterator[None]:
+    """Show on a terminal that torch or the model ``name`` is being loaded, which can take seconds."""
+    with importing(), Ticker(quiet=not has_live_line()).task(f"loading {name}".rstrip(), keep=False):
         yield
 
 
 @contextlib.contextmanager
-def at_ctrl_c(kept: Callable[[], str]) -> Iterator[None]:
-    """If Ctrl-C ends the body, say "stopped", what is kept and how to go on, and exit as shells expect it."""
+def at_ctrl_c(state: Callable[[], str]) -> Iterator[None]:
+    """If Ctrl-C ends the block, print "stopped" with ``state`` (what is done, how to resume), and exit with 130."""
     try:
         yield
     except KeyboardInterrupt:
         show("")  # over the echo of Ctrl-C
-        say(f"stopped {kept()}")
+        say(f"stopped {state()}")
         raise typer.Exit(CTRL_C) from None

@@ -20,16 +20,16 @@ from dragoman.training.options import TrainOptions
 @with_options(TrainOptions)
 def train(
     options: TrainOptions,
-    what: Annotated[
+    inputs: Annotated[
         list[Path] | None,
         typer.Argument(
             metavar="CONFIG.yaml|TEXT",
-            help="A configuration; text, as train.en train.de, or train en de, or a .tsv, .csv or .tmx, or several.",
+            help="Configuration, or text: train.en train.de, or train en de, or .tsv, .csv or .tmx files.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="The run folder (default: runs/NAME of the first file).", rich_help_panel="Output"),
+        typer.Option(help="Run folder (default: runs/NAME of the first file).", rich_help_panel="Output"),
     ] = None,
 ) -> None:
     """``dragoman train``; its help is in ``cli/commands.py``."""
@@ -38,11 +38,11 @@ def train(
 
     if options.quiet:
         logging.getLogger("dragoman").setLevel(logging.ERROR)
-    trained = api.train(what, out=out, options=options)
+    trained = api.train(inputs, out=out, options=options)
     if trained.signal is not None:
         raise typer.Exit(128 + trained.signal)
     if trained.rank == 0:
-        sys.stdout.buffer.write(os.fsencode(trained.run) + b"\n")  # which may be no UTF-8
+        sys.stdout.buffer.write(os.fsencode(trained.run) + b"\n")  # a path may not be UTF-8
         sys.stdout.flush()
         if not options.quiet:
             say(f"Try it:  dragoman translate {shlex.quote(str(trained.run))} -i")

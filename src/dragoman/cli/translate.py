@@ -28,28 +28,28 @@ if TYPE_CHECKING:
 
 QUIT = ":q"
 
-MOST_NAMED = 20
-"""Segments that are named one by one if they are left."""
+MOST_LISTED = 20
+"""Largest number of untranslated segments that are listed."""
 
 
 @option_group
 class Output(Options):
-    """Where the translations go, and in which form."""
+    """Output of `translate`: files and formats."""
 
     alignments: Path | None = option(None, "Output", "Write word alignments to this file, in Pharaoh format (0-0 1-2).")
     as_json: bool = option(
         False, "Output", "Print one JSON object per line, with score, confidence and notes.", flag="--json"
     )
     out: Path | None = option(
-        None, "Output", "Output file (default: stdout); rerun the same command to resume after an interruption."
+        None, "Output", "Output file (default: stdout); after an interruption, the same command resumes."
     )
     column: tuple[str, ...] = option(
         (), "Output", "Column of a .csv, .tsv or (with --ray) .parquet to translate, by its heading; may be repeated."
     )
-    restart: bool = option(False, "Output", "Start --out again instead of resuming it.")
+    restart: bool = option(False, "Output", "Overwrite the file of --out instead of resuming it.")
 
 
-@with_options(TranslateOptions, without=["alignments"])  # which is a file here
+@with_options(TranslateOptions, without=["alignments"])  # a file here, see Output
 @with_options(Machines, into="machines")
 @with_options(Output, into="output")
 def translate(
@@ -82,10 +82,12 @@ def translate(
 
     members = [run, *(ensemble or ())]
     if machines.ray is not None:
-        _folder(members, file, options, machines, output, interactive)
+        if interactive or output.as_json or output.alignments is not None:
+            raise ConfigError("--ray writes plain lines: leave out -i, --json and --alignments")
+        _folder(members, file, options, machines, output)
         return
     if machines.actors is not None:
-        raise ConfigError("--actors is for a Ray cluster: give --ray too")
+        raise ConfigError("--actors needs a Ray cluster: give --ray too")
     is_document = _check(run, file, options, output, interactive)
     with loading(run):
         translator = Translator.load(members, machines.device)
@@ -100,7 +102,7 @@ def translate(
 
 
 def _check(run: Path, file: Path | None, options: TranslateOptions, output: Output, interactive: bool) -> bool:
-    """Refuse what cannot be done together; returns whether ``file`` is a document, or a folder of them."""
+    """Refuse options that exclude each other; return True if ``file`` is a document or a folder of documents."""
     from dragoman.documents.formats import UNSUPPORTED_SUFFIXES, supported_suffixes
     from dragoman.files import check_output, refuse_an_input
 
@@ -114,8 +116,8 @@ def _check(run: Path, file: Path | None, options: TranslateOptions, output: Outp
         )
     if file is not None and file.name.lower().endswith(UNSUPPORTED_SUFFIXES):
         raise ConfigError(
-            f"{file}: {file.suffix} is no text, and no document that can be translated: convert it to text or to one "
-            f"of {', '.join(supported_suffixes())}"
+            f"{file}: {file.suffix} is neither text nor a supported document: convert it to text or to one of "
+            f"{', '.join(supported_suffixes())}"
         )
     is_document = file is not None and (_is_document(file) if not file.is_dir() else out is not None)
     if output.column and not is_document:
@@ -132,9 +134,9 @@ def _check(run: Path, file: Path | None, options: TranslateOptions, output: Outp
     if out is not None and file is None:
         raise ConfigError("--out needs a FILE, which it can reread to resume: give one, or redirect stdout")
     if output.restart and out is None:
-        raise ConfigError("--restart starts the file of --out again: give --out too")
+        raise ConfigError("--restart overwrites the file of --out: give --out too")
     if alignments is not None and out is not None:
-        raise ConfigError("--alignments cannot resume as --out does: leave out one, or redirect stdout")
+        raise ConfigError("--alignments cannot be resumed, but --out can: leave out one of them, or redirect stdout")
     if alignments is not None:
         check_output(alignments, file, options.glossary)
     if out is not None:
@@ -143,15 +145,15 @@ def _check(run: Path, file: Path | None, options: TranslateOptions, output: Outp
 
 
 def _to_stdout(translator: Translator, plan: Plan, file: Path | None, output: Output, interactive: bool) -> None:
-    """Print the translations of a file, of stdin, or of what is typed."""
+    """Print the translations of a file, of stdin, or of lines typed at a prompt."""
     show, alignments = _Rendering(plan, output.as_json), output.alignments
-    found = _typed(translator, plan) if interactive else _streamed(translator, plan, file)
+    translations = _typed(translator, plan) if interactive else _streamed(translator, plan, file)
     number = 0
     with (
         contextlib.nullcontext() if alignments is None else alignments.open("wb") as links,
         contextlib.nullcontext() if interactive else at_ctrl_c(lambda: f"after line {number:,}"),
     ):
-        for number, translation in enumerate(found, 1):
+        for number, translation in enumerate(translations, 1):
             clear()
             if interactive and not output.as_json and not translation.text and _at_terminal():
                 say("(the translation is empty)")
@@ -163,16 +165,16 @@ def _to_stdout(translator: Translator, plan: Plan, file: Path | None, output: Ou
 
 
 def _into_file(translator: Translator, file: Path, out: Path, show: _Rendering, restart: bool) -> None:
-    """Translate a file into another, or go on with it."""
+    """Translate a file into another, or resume that."""
     from dragoman.translation.assemble import LineFormat
     from dragoman.translation.resumable import lines_done
 
-    def kept() -> str:
+    def state() -> str:
         n_lines = lines_done(out)
-        where = f"after line {n_lines:,} of {out}" if n_lines else f"before the first lines of {out} were kept"
+        where = f"after line {n_lines:,} of {out}" if n_lines else f"before the first lines of {out} were written"
         return f"{where}; the same command resumes"
 
-    with at_ctrl_c(kept):
+    with at_ctrl_c(state):
         n_lines = translator.translate_file(
             file, out, show.plan, restart=restart, events=events_of(file), form=LineFormat(show.form, show)
         )
@@ -181,14 +183,14 @@ def _into_file(translator: Translator, file: Path, out: Path, show: _Rendering, 
 
 
 def _is_document(file: Path) -> bool:
-    """Whether its suffix is that of a document; plain text is translated line by line."""
+    """Return True if the suffix is a document's; plain text is translated line by line."""
     from dragoman.documents.formats import supported_suffixes
 
     return file.name.lower().endswith(supported_suffixes()) and not file.name.lower().endswith(".txt")
 
 
 def _document(translator: Translator, file: Path, out: Path, options: TranslateOptions, columns: Sequence[str]) -> None:
-    """Translate a document or a folder of them; what was left is named."""
+    """Translate a document or a folder of documents, and list the segments that were not translated."""
     from dragoman.documents.translate import translate_document
     from dragoman.translation.notes import Events
 
@@ -198,66 +200,62 @@ def _document(translator: Translator, file: Path, out: Path, options: TranslateO
             translator, file, out, options, columns=columns, events=Events(warn=_warn, progress=ticker)
         )
     clear()
-    for one in report.left[:MOST_NAMED]:
-        _warn(f"left as it is ({one.why}): {one.text}")
-    if len(report.left) > MOST_NAMED:
-        _warn(f"and {len(report.left) - MOST_NAMED:,} more")
+    for segment in report.left[:MOST_LISTED]:
+        _warn(f"not translated ({segment.why}): {segment.text}")
+    if len(report.left) > MOST_LISTED:
+        _warn(f"{len(report.left) - MOST_LISTED:,} more segments were not translated")
     say(f"{out}: {report}")
 
 
-def _folder(
-    runs: list[Path], src: Path | None, options: TranslateOptions, machines: Machines, output: Output, interactive: bool
-) -> None:
-    """Translate a folder of shards on a Ray cluster, or go on with it."""
+def _folder(runs: list[Path], src: Path | None, options: TranslateOptions, machines: Machines, output: Output) -> None:
+    """Translate a folder of shards on a Ray cluster, or resume that."""
     from dragoman.bulk.translate import translate_folder
     from dragoman.translation.notes import Events
 
-    if interactive or output.as_json or output.alignments is not None:
-        raise ConfigError("--ray translates lines into lines: leave out -i, --json and --alignments")
     out, columns = output.out, output.column
     if src is None or out is None:
-        raise ConfigError("--ray translates a folder of shards into another: give the folder, and --out DIR")
+        raise ConfigError("--ray translates a folder of shards into another: give FILE as a folder, and --out DIR")
     if len(columns) > 1:
-        raise ConfigError("--ray translates one column of a .parquet file: give one --column")
+        raise ConfigError(f"--ray translates one column of a .parquet file: give one --column, not {len(columns)}")
     say(f"connecting to Ray ({machines.ray}) ...")
-    with at_ctrl_c(lambda: f"with what is whole in {out}; the same command resumes"):
+    with at_ctrl_c(lambda: f"with the finished shards in {out}; the same command resumes"):
         report = translate_folder(
             runs, src, out, options, machines=machines, column=next(iter(columns), None), restart=output.restart,
-            events=Events(progress=Ticker()), failed=lambda one: _warn(one.why),
+            events=Events(progress=Ticker()), failed=lambda shard: _warn(shard.why),
         )  # fmt: skip
     say(f"{out}: {report}")
     if report.failed:
         raise DataError(
-            f"{len(report.failed):,} of {report.shards:,} shards were not translated, as said above; the same command "
+            f"{len(report.failed):,} of {report.shards:,} shards were not translated, see above; the same command "
             "tries them again"
         )
 
 
 def _streamed(translator: Translator, plan: Plan, file: Path | None) -> Iterator[Translation]:
-    """The translations of a file, or of stdin as it comes."""
+    """Return the translations of a file, or of stdin as its lines come; the file is opened at once."""
     from dragoman.data.corpus import open_corpus
 
     stream, name = (_stdin(), "stdin") if file is None else (open_corpus(file), str(file))
-    found = translator.translate_stream(stream, name, plan, events=events_of(file), flush=sys.stdout.flush)
-    return found if file is None else _and_close(stream, found)
+    translations = translator.translate_stream(stream, name, plan, events=events_of(file), flush=sys.stdout.flush)
+    return translations if file is None else _and_close(stream, translations)
 
 
-def _and_close(stream: BinaryIO, found: Iterator[Translation]) -> Iterator[Translation]:
+def _and_close(stream: BinaryIO, translations: Iterator[Translation]) -> Iterator[Translation]:
     with stream:
-        yield from found
+        yield from translations
 
 
 def _typed(translator: Translator, plan: Plan) -> Iterator[Translation]:
-    """The translations of what is typed, line by line."""
+    """Yield the translation of each typed line."""
     events = dataclasses.replace(events_of(), failed=_warn)
     prompt = f"{plan.src_lang or 'source'}> "
     for number, text in enumerate(_lines_typed(prompt)):
-        here = dataclasses.replace(events, label=lambda _, number=number: f"line {number + 1}")
-        yield translator.translate_planned([text], plan, here, number)[0]
+        of_line = dataclasses.replace(events, label=lambda _, number=number: f"line {number + 1}")
+        yield translator.translate_planned([text], plan, of_line, number)[0]
 
 
 def events_of(file: Path | None = None) -> Any:
-    """Warnings go to stderr; so does how far a file is, on a terminal: plain lines where it wants no live one."""
+    """Return events that print warnings on stderr and, for a file at a terminal, progress."""
     from dragoman.translation.notes import Events
 
     if file is None or not sys.stderr.isatty():
@@ -273,7 +271,7 @@ def events_of(file: Path | None = None) -> Any:
 
 
 def _n_lines(file: Path) -> int | None:
-    """How many lines a file has; None if it can be read only once."""
+    """Return the number of lines of a file; None if it can be read only once, such as a pipe."""
     from dragoman.data.corpus import open_corpus
 
     if not file.is_file():
@@ -291,7 +289,7 @@ def _warn(note: Note | str) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class _Rendering:
-    """How translations are shown."""
+    """Output format of translations: plain text, n-best lists or JSON."""
 
     plan: Plan
     as_json: bool
@@ -306,10 +304,12 @@ class _Rendering:
             return json.dumps(_fields(translation, n_best), ensure_ascii=False)
         if n_best == 1:
             return translation.text
-        return "\n".join(f"{number}\t{one.score:.6f}\t{one.text}" for one in (translation, *translation.alternatives))
+        return "\n".join(
+            f"{number}\t{best.score:.6f}\t{best.text}" for best in (translation, *translation.alternatives)
+        )
 
     def write(self, number: int, translation: Translation, links: BinaryIO | None) -> None:
-        """To stdout, and its alignment to ``links``."""
+        """Write a translation to stdout, and its alignment to ``links``."""
         from dragoman.decoding.alignment import pharaoh
 
         sys.stdout.buffer.write(self(number, translation).encode() + b"\n")
@@ -318,12 +318,12 @@ class _Rendering:
 
 
 def _fields(translation: Translation, n_best: int) -> dict[str, Any]:
-    """A translation as JSON shows it: beside its text, score and parts only what was asked for, or must be known."""
+    """Return the JSON fields of a translation: text, score and parts, then those that were requested or not empty."""
     fields: dict[str, Any] = {
         "text": translation.text, "score": translation.score, "parts": translation.n_parts
     }  # fmt: skip
     if n_best > 1:
-        fields["alternatives"] = [{"text": one.text, "score": one.score} for one in translation.alternatives]
+        fields["alternatives"] = [{"text": other.text, "score": other.score} for other in translation.alternatives]
     if translation.alignment is not None:
         fields["alignment"] = translation.alignment
     if translation.confidence is not None:
@@ -334,26 +334,27 @@ def _fields(translation: Translation, n_best: int) -> dict[str, Any]:
 
 
 def _stdin() -> BinaryIO:
-    """Standard input under a reader of its own: one that another thread still waits on would abort Python's exit.
+    """Open standard input again, with a reader of its own.
 
     Raises:
-        ConfigError: Who started us closed it.
+        ConfigError: The caller closed stdin.
     """
+    # A thread may still wait for input when the program ends. If it waited on ``sys.stdin``, Python's exit would abort.
     if sys.stdin is None:
         raise ConfigError("stdin is closed: give a FILE, or redirect input to stdin")
     return open(0, "rb", closefd=False)
 
 
 def _at_terminal() -> bool:
-    """Whether somebody types, and sees at once what comes of it."""
+    """Return True if stdin and stdout are both a terminal."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _lines_typed(prompt: str) -> Iterator[str]:
-    """Lines typed at a prompt; with a pipe the prompt goes to stderr, so that stdout holds translations alone."""
+    """Yield lines typed at a prompt; with a pipe the prompt goes to stderr, so that stdout has translations only."""
     if _at_terminal():
         with contextlib.suppress(ImportError):
-            import readline  # noqa: F401  (gives input() a history and line editing, where it is there)
+            import readline  # noqa: F401  (gives input() history and line editing)
         sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
         say(f"Type a sentence and Enter; Ctrl-D or {QUIT} ends.")
         with contextlib.suppress(EOFError):
