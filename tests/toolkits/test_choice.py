@@ -26,7 +26,7 @@ from dragoman.toolkits import choice as engines
 from dragoman.toolkits import export as exports
 from dragoman.toolkits.ctranslate2.search import CTranslate2
 from dragoman.toolkits.engine import Models, Needs
-from dragoman.toolkits.export import kept
+from dragoman.toolkits.export import kept_export
 from dragoman.toolkits.ours.search import Torch
 from dragoman.toolkits.toolkit import Toolkit
 from dragoman.translation.options import TranslateOptions
@@ -190,18 +190,18 @@ def test_a_file_is_one_engines_work(run: Path, tmp_path: Path, texts: list[str])
 
 def test_the_model_is_converted_once_and_again_when_it_is_another(run: Path, reseal: Callable[..., Path]) -> None:
     bundle = load_bundle(run)
-    first = kept(bundle, run, "ctranslate2", "float32")
+    first = kept_export(bundle, run, "ctranslate2", "float32")
     assert first.folder == run / "exports/ctranslate2-float32"
     facts = check_sealed(first.folder, "conversion")
     assert facts["bundle"] == bundle.manifest["sha256"]
     made = (first.folder / "model.bin").stat()
-    again = kept(bundle, run / "bundle", "ctranslate2", "float32")
+    again = kept_export(bundle, run / "bundle", "ctranslate2", "float32")
     assert (again.folder / "model.bin").stat().st_ino == made.st_ino
     shutil.rmtree(run / "bundle")
     shutil.copytree(reseal({"step": 12345}), run / "bundle")
     other = load_bundle(run)
     assert (
-        check_sealed(kept(other, run, "ctranslate2", "float32").folder, "conversion")["bundle"]
+        check_sealed(kept_export(other, run, "ctranslate2", "float32").folder, "conversion")["bundle"]
         == other.manifest["sha256"]
     )
     assert (first.folder / "model.bin").stat().st_ino != made.st_ino
@@ -209,20 +209,20 @@ def test_the_model_is_converted_once_and_again_when_it_is_another(run: Path, res
 
 def test_a_damaged_conversion_is_made_again(run: Path) -> None:
     bundle = load_bundle(run)
-    folder = kept(bundle, run, "ctranslate2", "float32").folder
+    folder = kept_export(bundle, run, "ctranslate2", "float32").folder
     (folder / "model.bin").write_bytes(b"")
     with pytest.raises(BundleError):
         check_sealed(folder, "conversion")
-    assert kept(bundle, run, "ctranslate2", "float32").folder == folder
+    assert kept_export(bundle, run, "ctranslate2", "float32").folder == folder
     check_sealed(folder, "conversion")
 
 
 def test_foreign_files_where_exports_go_are_left_alone(run: Path, caplog: pytest.LogCaptureFixture) -> None:
     bundle = load_bundle(run)
-    folder = exports.home(run, "ctranslate2", "float32")
+    folder = exports.export_folder(run, "ctranslate2", "float32")
     folder.mkdir(parents=True)
     (folder / "mine.txt").write_text("years")
-    found = kept(bundle, run, "ctranslate2", "float32")
+    found = kept_export(bundle, run, "ctranslate2", "float32")
     assert found.temporary is not None
     assert found.folder != folder
     assert "left unchanged" in caplog.text
@@ -242,7 +242,7 @@ def test_a_run_that_cannot_be_written_is_converted_elsewhere_for_a_while(run: Pa
     assert translator.translate(["the dog sees a cat"], engine="ctranslate2")[0].text == want
     engine = translator.plan(engine="ctranslate2").engine
     assert isinstance(engine, CTranslate2)
-    elsewhere = engine.home
+    elsewhere = engine.export
     assert elsewhere is not None
     assert elsewhere.temporary is not None
     assert elsewhere.folder.is_dir()
@@ -299,7 +299,7 @@ def test_nothing_else_is_overwritten(run: Path, tmp_path: Path) -> None:
         dragoman.export(run, "word")
     with pytest.raises(ConfigError, match=r"quantization must be .*, got 'int3'"):
         dragoman.export(run, quantization="int3")
-    assert exports.home(run, "ctranslate2", "int3").parent.exists() is False
+    assert exports.export_folder(run, "ctranslate2", "int3").parent.exists() is False
 
 
 def test_weights_that_have_changed_are_converted_again_and_not_beside_the_run(run: Path, texts: list[str]) -> None:

@@ -380,7 +380,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
         ),
         "rows, its vocabulary more",
     ),
-    "no subwords": (lambda f: (f / "joint.spm").unlink(), "its SentencePiece models are not beside it"),
+    "no subwords": (lambda f: (f / "joint.spm").unlink(), "has no SentencePiece models"),
     "an end of which nothing is said": (
         lambda f: configured(f, add_source_eos=False, decoder_start_token="</s>"),
         "nothing says whether sources end with eos",
@@ -398,7 +398,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "one that is left over": (
         lambda f: renamed(f, b"decoder/scale_alibi", b"decoder/scale_aliba"),
-        "has decoder/scale_aliba, which cannot be held here",
+        "has decoder/scale_aliba, which cannot be imported",
     ),
     "another kind": (lambda f: renamed(f, b"TransformerSpec", b"TransformerSpek"), "it is a TransformerSpek"),
     "an epsilon": (lambda f: configured(f, layer_norm_epsilon="x"), "norm_eps"),

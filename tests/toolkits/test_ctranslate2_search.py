@@ -223,7 +223,7 @@ def test_without_the_package_one_line_says_what_to_install(monkeypatch: pytest.M
 
 
 def test_what_the_machine_cannot_do_is_named_with_what_it_can(both: Both, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"cannot compute in float8 on this cpu, but in .*float32.*int8"):
+    with pytest.raises(ConfigError, match=r"has the precisions .*float32.*int8.* on this cpu, got float8"):
         open_folder(tmp_path, "float8")
     with pytest.raises(ConfigError, match="CTranslate2 cannot load it"):
         open_folder(tmp_path, "float32")

@@ -261,7 +261,7 @@ def test_a_bin_is_read_by_its_weights_alone(opus: Opus, tmp_path: Path) -> None:
             return (Path.touch, (tmp_path / "touched",))
 
     torch.save({"x": Bad()}, folder / "pytorch_model.bin")
-    with pytest.raises(BundleError, match="cannot be read as weights alone"):
+    with pytest.raises(BundleError, match=r"cannot be read as weights .* tensors alone"):
         dragoman.import_model(folder, tmp_path / "three")
     assert not (tmp_path / "touched").exists()
     assert not (tmp_path / "three").exists()
@@ -451,7 +451,10 @@ def changed(folder: Path, name: str, **values: Any) -> None:
 
 BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "another model": (lambda f: changed(f, "config.json", model_type="bert"), "model_type is 'bert'"),
-    "an activation": (lambda f: changed(f, "config.json", activation_function="tanh"), "activation_function = 'tanh'"),
+    "an activation": (
+        lambda f: changed(f, "config.json", activation_function="tanh"),
+        "activation_function must be .*, got 'tanh'",
+    ),
     "embedding norm": (lambda f: changed(f, "config.json", normalize_embedding=True), "normalize_embedding = true"),
     "sides differ": (lambda f: changed(f, "config.json", decoder_ffn_dim=64), "ffn_dim of encoder and decoder differ"),
     "a width": (
@@ -467,7 +470,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "no JSON": (lambda f: (f / "config.json").write_text("{"), "config.json: not JSON"),
     "no config": (
         lambda f: (f / "config.json").unlink(),
-        "holds no model that can be imported: give a package of Argos",
+        "holds no model that can be imported: give a folder of CTranslate2",
     ),
     "no weights": (lambda f: (f / "model.safetensors").unlink(), "neither model.safetensors nor pytorch_model.bin"),
     "cut weights": (lambda f: (f / "model.safetensors").write_bytes(b"123"), "model.safetensors: "),
@@ -531,7 +534,7 @@ def test_what_cannot_be_imported_is_refused_in_one_line(
 
 def test_other_refusals(opus: Opus, tmp_path: Path, command: Callable[..., Any]) -> None:
     folder = opus()
-    with pytest.raises(ConfigError, match="no such folder, and no name of a model"):
+    with pytest.raises(ConfigError, match="neither a folder nor the name of a model"):
         dragoman.import_model(tmp_path / "nowhere", tmp_path / "run")
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(BundleError, match="holds no model that can be imported"):
@@ -605,7 +608,7 @@ def test_a_name_is_downloaded_and_its_commit_noted(
 def test_a_normaliser_is_said(opus: Opus, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "dragoman"):
         dragoman.import_model(opus(), tmp_path / "run")
-    assert "its subwords normalise text (nmt_nfkc)" in caplog.text
+    assert "its tokenizer normalises text (nmt_nfkc)" in caplog.text
 
 
 # --- several target languages ----------------------------------------------------------------------------------------

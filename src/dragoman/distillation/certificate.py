@@ -13,7 +13,7 @@ from dragoman.evaluation.significance import Comparison, compare
 from dragoman.model.weights import n_bytes, untied
 from dragoman.progress import Ticker
 from dragoman.toolkits import OURS, engine_toolkits
-from dragoman.toolkits.export import home
+from dragoman.toolkits.export import export_folder
 from dragoman.translation.notes import Events
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.translator import Translator
@@ -210,5 +210,5 @@ def _megabytes(translator: Translator, engine: str, precision: str) -> float:
     if engine == OURS.engine or translator.run is None:
         return sum(n_bytes(untied(bundle.model)) for bundle in translator.bundles) / 1e6
     toolkit = next(toolkit for toolkit in engine_toolkits() if toolkit.engine == engine)
-    folder = home(translator.run, toolkit.name, QUANTIZATIONS.get(precision, precision))
+    folder = export_folder(translator.run, toolkit.name, QUANTIZATIONS.get(precision, precision))
     return max(path.stat().st_size for path in folder.iterdir()) / 1e6  # the weights are the largest file

@@ -1,8 +1,8 @@
-"""Other programs that run such models, and our own search: a folder for each.
+"""Other programs that run translation models, and our own search: a folder for each.
 
-A folder has ``write.py`` (our model in its format), ``read.py`` (its model as a run of ours) and ``search.py`` (its
-search on our segments), each only where it makes sense, and declares a ``Toolkit``. The files beside the folders name
-none of them.
+A folder declares a ``Toolkit``. It has ``write.py`` (our model in its format), ``read.py`` (its model as a run of
+ours) and ``search.py`` (its search on our segments), each only where it makes sense. The files next to the folders
+name no toolkit.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ TOOLKITS: list[Toolkit] = [
     OURS,
     *(folder.TOOLKIT for folder in (ctranslate2, huggingface, argos, page, onnx, marian)),
 ]
-"""All toolkits: another one is another folder and an entry here. Engines before others are preferred by ``auto``."""
+"""All toolkits; a new one is a folder and an entry here. ``auto`` prefers the engine that comes first."""
 
 
 def writers() -> dict[str, Callable[[], Writer]]:
-    """Return what ``--to`` may be, and for each the function that imports its writer."""
+    """Return the values of ``--to``, each with the function that imports its writer."""
     return {toolkit.name: toolkit.writer for toolkit in TOOLKITS if toolkit.writer is not None}
 
 
@@ -32,5 +32,5 @@ def engine_toolkits() -> list[Toolkit]:
 
 
 def engine_names() -> tuple[str, ...]:
-    """Return what ``--engine`` may be, beside ``auto``."""
+    """Return the values of ``--engine`` except ``auto``."""
     return tuple(toolkit.engine for toolkit in engine_toolkits())

@@ -1,7 +1,9 @@
-"""Which engine searches: the one that is named, ``auto``, or the fastest.
+"""Choose the engine that searches: the named one, ``auto``, or the fastest.
 
-Ours (``torch``) is the default and does everything. ``auto`` takes the first other engine that is faster on this
-machine and can do what is needed, and logs which.
+    Engines(models).choose("auto", Needs())      # "ctranslate2" or "torch"
+
+Ours (``torch``) is the default and supports every option. ``auto`` takes the first other engine that is faster on this
+machine and meets all needs, and logs its name.
 """
 
 from __future__ import annotations
@@ -40,29 +42,29 @@ def by_preference() -> list[type[Engine]]:
 
 
 def exporting_engines(config: ModelConfig) -> list[Toolkit]:
-    """Return the toolkits whose engine searches an export in their format, and whose format can hold such a model."""
+    """Return the toolkits whose engine searches an export in their format, if the format can hold such a model."""
     engines = engine_toolkits()
     return [toolkit for toolkit in engines if toolkit.writer is not None and not toolkit.writer().why_not(config)]
 
 
 class Engines:
-    """The engines of some weights, each loaded when it is first asked for, and again when the weights have changed."""
+    """Engines of the same weights, each loaded at first use and again after the weights have changed."""
 
     def __init__(self, models: Models) -> None:
         self._models = models
         self._loaded: dict[tuple[str, str, int], Engine] = {}
         self._lock = threading.Lock()
 
-    def choose(self, asked: str, needs: Needs) -> str:
-        """Return the name of the engine to use; it depends on the options alone, never on the texts.
+    def choose(self, name: str, needs: Needs) -> str:
+        """Return the name of the engine to use; the choice depends on the options, never on the texts.
 
         Raises:
-            ConfigError: The engine is unknown, or cannot do what is asked.
+            ConfigError: The engine is unknown, or cannot meet the needs.
         """
-        if asked == "auto":
+        if name == "auto":
             return self._first_for_auto(needs)
-        self.refuse(engine_class(asked), needs)
-        return asked
+        self.refuse(engine_class(name), needs)
+        return name
 
     def _first_for_auto(self, needs: Needs) -> str:
         reasons = []
@@ -75,10 +77,10 @@ class Engines:
         return engine.name
 
     def refuse(self, engine: type[Searcher] | Searcher, needs: Needs) -> None:
-        """Refuse what an engine cannot do.
+        """Check that an engine meets all needs.
 
         Raises:
-            ConfigError: Something that it cannot do is asked for.
+            ConfigError: It does not; the message names the first need that it cannot meet.
         """
         if obstacle := engine.obstacle(self._models, needs):
             raise ConfigError(
@@ -86,13 +88,13 @@ class Engines:
             )
 
     def constrained(self, name: str, needs: Needs) -> tuple[str, str]:
-        """Return engine and precision for constrained decoding: the engine itself if it can, or ours in fp32."""
+        """Return engine and precision for constrained decoding: the engine itself if it has it, or ours in fp32."""
         if engine_class(name).obstacle(self._models, replace(needs, sampling=False, constraints=True)):
             return OURS.engine, "fp32"
         return name, needs.precision
 
     def fastest(self, needs: Needs) -> tuple[str, Precision]:
-        """Return engine and precision that are fastest here, of those that can do what is needed."""
+        """Return the fastest engine and precision of this machine that meet all needs."""
         for engine in by_preference():
             if precision := engine.fastest_precision(self._models, needs):
                 return engine.name, precision
@@ -102,13 +104,13 @@ class Engines:
         """Return the engine of this name, ready to search.
 
         Raises:
-            ConfigError: As ``Engine.load``, or there are no workers.
+            ConfigError: See ``Engine.load``; or ``workers`` is below 1.
         """
         checked_workers(workers)
         key = (name, precision, workers if engine_class(name).loads_workers else 1)
         with self._lock:
-            for stale in [each for each, engine in self._loaded.items() if not engine.is_of(self._models)]:
-                self._loaded.pop(stale).close()
+            for stale_key in [key for key, engine in self._loaded.items() if not engine.is_of(self._models)]:
+                self._loaded.pop(stale_key).close()
             if key not in self._loaded:
                 self._loaded[key] = engine_class(name).load(self._models, precision, workers)
             return self._loaded[key]

@@ -1,6 +1,6 @@
-"""The Protocol of all that search: what an engine can do, and how it is loaded and called.
+"""Protocols of search: what an engine supports, and how it is loaded and called.
 
-    if not engine.obstacle(models, needs):                       # "" if it can do all that is needed
+    if not engine.obstacle(models, needs):                       # "" if it meets all needs
         result = engine.search(segments, settings)               # see ``decoding.request``
 
 A new engine is a class that fits ``Engine`` in a folder of this package, which its ``Toolkit`` declares.
@@ -25,7 +25,7 @@ from dragoman.options import Precision
 
 @dataclass(frozen=True, kw_only=True)
 class Needs:
-    """Abilities that a call needs and not every engine has."""
+    """Features that a call needs and not every engine has."""
 
     precision: str = "fp32"
     sampling: bool = False
@@ -37,12 +37,12 @@ class Needs:
 
 @dataclass(frozen=True)
 class Models:
-    """The weights that an engine searches with."""
+    """Weights that an engine searches with."""
 
     bundles: tuple[Bundle, ...]  # several are an ensemble
     model: EncoderDecoder | Ensemble
-    run: Path | None = None  # where the first was loaded from, if it was
-    versions: Sequence[tuple[int, float]] = ()  # of the weights as they were loaded: see ``fast.step.weight_versions``
+    run: Path | None = None  # folder that the first was loaded from; None: none
+    versions: Sequence[tuple[int, float]] = ()  # of the loaded weights: see ``fast.step.weight_versions``
 
     @property
     def device(self) -> torch.device:
@@ -62,13 +62,13 @@ class Models:
 
 
 class Searcher(Protocol):
-    """Searches for translations: ids in, hypotheses out. An export that is compared with its model is one."""
+    """Searches for translations, ids in and hypotheses out: an engine, or an export that is compared with its model."""
 
     name: ClassVar[str]
 
     @classmethod
     def obstacle(cls, models: Models, needs: Needs) -> str:
-        """Return the first need that it cannot meet, in words; "" if it meets all. Nothing is loaded for the answer."""
+        """Return the first need that it cannot meet, in words; "" if it meets all. Loads nothing."""
         ...
 
     def search(
@@ -76,8 +76,8 @@ class Searcher(Protocol):
     ) -> SearchResult:
         """Translate segments; the result for one does not depend on the others.
 
-        A segment that is cancelled leaves the search at the next step, or before its batch begins, as each engine can;
-        it has no hypotheses then.
+        A cancelled segment leaves the search at the next step, or before its batch begins, depending on the engine. It
+        gets no hypotheses.
 
         Raises:
             ConfigError, DecodeError: A setting is impossible, or the model's scores are not finite.
@@ -86,44 +86,44 @@ class Searcher(Protocol):
 
 
 class ExportedSearcher(Searcher, Protocol):
-    """A searcher on an export, which a certificate compares with our model."""
+    """Searcher on an export, which a certificate compares with our model."""
 
     def read(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[list[float]]:
         """Return the log-probability in nats of each token of given translations, eos last; ids without bos and eos."""
         ...
 
     def n_cut_differently(self, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> int | None:
-        """Return the number of texts that its own tokenizer cuts differently from ours; None if it has none."""
+        """Return the number of texts that its own tokenizer splits differently from ours; None if it has none."""
         ...
 
 
 class Engine(Searcher, Protocol):
-    """A searcher that is loaded for the weights of a run, when a user chooses it."""
+    """Searcher that is loaded for the weights of a run when a user chooses it."""
 
-    loads_workers: ClassVar[bool]  # True if it is loaded for a number of workers, and again for another number
+    loads_workers: ClassVar[bool]  # True if another number of workers needs another load
     merit: ClassVar[str]  # why ``auto`` prefers it, in words
 
     @classmethod
     def is_installed(cls) -> bool:
-        """Return True if the packages that it needs are installed."""
+        """Return True if its packages are installed."""
         ...
 
     @classmethod
     def why_not_auto(cls, models: Models, needs: Needs) -> str:
-        """Return why ``auto`` does not take it here, in words; "" if it takes it."""
+        """Return the reason why ``auto`` does not take it here; "" if it takes it."""
         ...
 
     @classmethod
     def fastest_precision(cls, models: Models, needs: Needs) -> Precision | None:
-        """Return the precision in which it is fastest on this machine; None if it cannot do what is needed."""
+        """Return the precision in which it is fastest on this machine; None if it cannot meet the needs."""
         ...
 
     @classmethod
     def load(cls, models: Models, precision: str, workers: int) -> Self:
-        """Make it ready to search.
+        """Load the engine, ready to search.
 
         Raises:
-            ConfigError: This machine cannot: a package is missing, or the processor lacks the precision.
+            ConfigError: This machine cannot run it: a package is missing, or the processor lacks the precision.
         """
         ...
 
@@ -132,7 +132,7 @@ class Engine(Searcher, Protocol):
         ...
 
     def close(self) -> None:
-        """Remove what ``load`` wrote for this process alone."""
+        """Remove the files that ``load`` wrote for this process alone."""
         ...
 
 

@@ -1,9 +1,11 @@
-"""A trained model written in a foreign format: where it lies, and whether it still is that of the bundle.
+"""Write a trained model in a foreign format, and find a kept export that still belongs to the bundle.
 
-RUN/exports/ctranslate2-float32/    what `dragoman export RUN --to ctranslate2` writes, and the engine of that name
-                                    makes for itself
-    manifest.json                   format, quantization, which bundle it was made from, SHA-256 of each file
-    certificate.json                with --check: how it compares with ours
+    dragoman.export("runs/x", "ctranslate2", quantization="int8")
+
+RUN/exports/ctranslate2-float32/    written by `dragoman export RUN --to ctranslate2`, or by the engine of that name
+                                    for its own use
+    manifest.json                   format, quantization, SHA-256 of its bundle and of each file
+    certificate.json                with --check: the comparison with our model
 """
 
 from __future__ import annotations
@@ -25,18 +27,18 @@ from dragoman.toolkits.writing import check, format_of
 logger = logging.getLogger(__name__)
 
 CERTIFICATE = "certificate.json"
-"""What an export holds beside its own files, if it was compared with the original."""
+"""Name of the file in an export that holds its comparison with the original."""
 CARD = "README.md"
-"""Of an export for Hugging Face the model card, which says then how it compares."""
+"""Model card of an export; a comparison is added to it."""
 EXPORT_VERSION = 1
-"""Of what is written: a kept export of another one is made again."""
+"""Version of the files of an export; a kept export of another version is made again."""
 
 
-class Kept(NamedTuple):
-    """An export that an engine uses."""
+class KeptExport(NamedTuple):
+    """Export that an engine uses."""
 
     folder: Path
-    temporary: tempfile.TemporaryDirectory[str] | None  # goes with this object, if the run's folder cannot be written
+    temporary: tempfile.TemporaryDirectory[str] | None  # removed with this object; None: the folder is the run's
 
 
 def export(
@@ -48,10 +50,10 @@ def export(
         run: A run folder or a bundle.
         to: One of ``toolkits.writers()``, such as ``ctranslate2``.
         out: The folder to write; an earlier export there is replaced. None: ``exports/FORMAT-QUANTIZATION`` in the run.
-            Of a format that is one file, such a file may be named here.
-        quantization: How numbers are rounded, one of the format's ``QUANTIZATIONS``. ctranslate2 has ``float32``,
-            ``float16``, ``bfloat16``, ``int8``, and ``int8_float16`` or ``int8_bfloat16``, which say what the rest is
-            beside int8 matrices.
+            For a format of one file, ``out`` may be the file.
+        quantization: Number format of the weights, one of the format's ``QUANTIZATIONS``. ctranslate2 has ``float32``,
+            ``float16``, ``bfloat16``, ``int8``, and ``int8_float16`` or ``int8_bfloat16``: int8 matrices, all else in
+            16 bits.
 
     Returns:
         The folder, or the file.
@@ -63,15 +65,15 @@ def export(
         DragomanError: The folder cannot be written.
     """
     form = format_of(to, quantization)
-    folder = home(run, to, quantization) if out is None else Path(out)
-    alone = bool(form.FILE) and folder.suffix == form.FILE
-    if not alone:
+    folder = export_folder(run, to, quantization) if out is None else Path(out)
+    is_one_file = bool(form.FILE) and folder.suffix == form.FILE
+    if not is_one_file:
         _refuse_what_is_no_export(folder)
     if folder.name in ("", ".."):
         raise ConfigError(f"{out}: --out must name a folder, not '.' or '..'")
     bundle = load_bundle(run)
     check(to, bundle.model.config, quantization)
-    if alone:
+    if is_one_file:
         _write_file(bundle, folder, to, quantization)
         return folder
     with explained(folder):
@@ -82,7 +84,7 @@ def export(
 
 
 def _write_file(bundle: Bundle, file: Path, to: str, quantization: str) -> None:
-    """Write an export that is one file, by itself."""
+    """Write an export that is one file, whole or not at all."""
     form = check(to, bundle.model.config, quantization)
     with explained(file, n_bytes(untied(bundle.model))):
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -99,8 +101,8 @@ def _refuse_what_is_no_export(folder: Path) -> None:
                 raise ConfigError(f"{folder}: already exists and is not an export; choose another --out, or remove it")
 
 
-def home(run: Path | str, to: str, quantization: str) -> Path:
-    """Where an export of a run (or of a bundle that lies by itself) is kept."""
+def export_folder(run: Path | str, to: str, quantization: str) -> Path:
+    """Return the folder of a kept export of a run, or of a bundle outside a run."""
     owner = Path(run)
     if not is_unfinished(owner):
         bundle = find_bundle(owner)
@@ -116,30 +118,30 @@ def write(bundle: Bundle, folder: Path, to: str, quantization: str) -> None:
         form.write(bundle, aside, quantization)
 
 
-def kept(bundle: Bundle, run: Path | None, to: str, quantization: str) -> Kept:
-    """The export of a bundle, written only if there is none yet, or one of another bundle.
+def kept_export(bundle: Bundle, run: Path | None, to: str, quantization: str) -> KeptExport:
+    """Return the kept export of a bundle; write it first if there is none, or one of another bundle.
 
     Args:
-        run: Where the bundle was loaded from; None, or a folder that cannot be written: a temporary folder is used.
+        run: Folder that the bundle was loaded from; None or a read-only one: a temporary folder is used.
     """
     facts = _facts(bundle, to, quantization)
     if run is not None and facts["bundle"] is not None:
-        folder = home(run, to, quantization)
+        folder = export_folder(run, to, quantization)
         if _is_of(folder, facts):
-            return Kept(folder, None)
+            return KeptExport(folder, None)
         if folder.exists() and not _is_export(folder):
             logger.warning("%s is not an export of this bundle: left unchanged, a temporary folder is used", folder)
         else:
-            with contextlib.suppress(OSError):  # a folder that cannot be written: the next best place
+            with contextlib.suppress(OSError):  # a read-only folder: use a temporary one
                 folder.parent.mkdir(exist_ok=True)
                 with one_at_a_time(folder.parent):
                     if not _is_of(folder, facts):  # another process may have made it meanwhile
                         _write_or_os_error(bundle, folder, to, quantization)
-                return Kept(folder, None)
+                return KeptExport(folder, None)
     temporary = tempfile.TemporaryDirectory(prefix="dragoman-")
     folder = Path(temporary.name) / f"{to}-{quantization}"
     write(bundle, folder, to, quantization)
-    return Kept(folder, temporary)
+    return KeptExport(folder, temporary)
 
 
 def _write_or_os_error(bundle: Bundle, folder: Path, to: str, quantization: str) -> None:
@@ -164,7 +166,7 @@ def _facts(bundle: Bundle, to: str, quantization: str) -> dict[str, Any]:
 
 
 def _is_of(folder: Path, facts: dict[str, Any]) -> bool:
-    """Whether a whole export with these facts is there."""
+    """True if the folder holds a whole export with these facts."""
     try:
         found = check_sealed(folder, "conversion")
     except BundleError:
@@ -173,7 +175,7 @@ def _is_of(folder: Path, facts: dict[str, Any]) -> bool:
 
 
 def _is_export(folder: Path) -> bool:
-    """Whether a folder is empty or holds an export, damaged or not, and nothing else: one that may be replaced."""
+    """True if a folder may be replaced: it is empty, or holds an export, damaged or not, and nothing else."""
     try:
         there = {path.name for path in folder.iterdir()}
         if not there:

@@ -1,7 +1,7 @@
-"""The search that a model of Hugging Face orders, by ``generation_config.json`` or, of older models, ``config.json``.
+"""Read the search settings of a model of Hugging Face: ``generation_config.json``, or ``config.json`` of older models.
 
-A run keeps beam, length penalty and stopping rule. Of all other settings that change which translation is chosen only
-the neutral values pass; any other value is refused by name, so that none is dropped without a word.
+A run keeps beam, length penalty and stopping rule. Every other setting that changes which translation is chosen must
+have its neutral value. Any other value is refused by name, so that none is dropped silently.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ FILE = "generation_config.json"
 KEPT = ("num_beams", "length_penalty", "early_stopping")
 """Settings that become the run's own."""
 LIMITS = ("max_length", "max_new_tokens")
-"""Settings that cut a translation off; a run has a limit of its own for each sentence."""
+"""Settings that limit the length of all translations; a run has a limit for each sentence instead."""
 BANS = ("bad_words_ids", "suppress_tokens", "begin_suppress_tokens")
-"""Settings that list tokens, which are never chosen."""
+"""Settings that list forbidden tokens."""
 SAME = ("decoder_start_token_id", "eos_token_id", "pad_token_id")
-"""Settings that must be those of ``config.json``."""
+"""Settings that must agree with ``config.json``."""
 NEUTRAL: dict[str, tuple[Any, ...]] = {
     "min_length": (0, 1), "min_new_tokens": (0,), "do_sample": (False,), "repetition_penalty": (1,),
     "encoder_repetition_penalty": (1,), "no_repeat_ngram_size": (0,), "encoder_no_repeat_ngram_size": (0,),
@@ -33,37 +33,37 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
     "sequence_bias": ({},), "force_words_ids": ([],), "constraints": ([],), "stop_strings": ([],), "max_time": (),
     "watermarking_config": (), "dola_layers": (),
 }  # fmt: skip
-"""Settings that order another search, and the values with which they do not; null never does."""
+"""Settings that change the search, and the values with which they do not; null never does."""
 WITHOUT_EFFECT = frozenset({
     # of sampling, which do_sample: false turns off
     "temperature", "top_k", "top_p", "min_p", "top_h", "typical_p", "epsilon_cutoff", "eta_cutoff",
-    # numbers of a score that it would not choose otherwise by, and what it does with numbers that are not finite
+    # rescaling of scores that keeps their order; treatment of scores that are not finite
     "renormalize_logits", "remove_invalid_values",
-    # what is returned beside the best translation
+    # results returned besides the best translation
     "num_return_sequences", "output_attentions", "output_hidden_states", "output_scores", "output_logits",
     "return_dict_in_generate",
-    # how it is computed: caches, compilation, a small model that runs ahead
+    # speed alone: caches, compilation, speculative decoding
     "use_cache", "cache_implementation", "cache_config", "max_cache_len", "compile_config", "disable_compile",
     "low_memory", "prefill_chunk_size", "continuous_batching_config", "use_mtp", "is_assistant",
     "num_assistant_tokens", "num_assistant_tokens_schedule", "assistant_confidence_threshold",
     "prompt_lookup_num_tokens", "max_matching_ngram_size", "assistant_early_exit", "assistant_lookbehind",
     "target_lookbehind", "assistant_ensemble_weight", "speculation_type",
-    # who wrote it
+    # provenance
     "bos_token_id", "transformers_version",
 })  # fmt: skip
 KNOWN = frozenset({*KEPT, *LIMITS, *BANS, *SAME, "forced_eos_token_id", *NEUTRAL, *WITHOUT_EFFECT})
 
 
 def ordered_search(folder: Path, theirs: Mapping[str, Any], never: Collection[int], wanted: str) -> dict[str, Any]:
-    """Return the fields of a run's ``decode`` that a model orders.
+    """Return the section ``decode`` of a run that has the search settings of a model.
 
     Args:
-        theirs: Its ``config.json``, which has been checked.
-        never: Ids that are never chosen here anyway.
-        wanted: Said where ``generation_config.json`` cannot be read.
+        theirs: Checked content of ``config.json``.
+        never: Ids that our search never chooses.
+        wanted: Advice for a ``generation_config.json`` that cannot be read.
 
     Raises:
-        BundleError: It orders a search that a run cannot hold; the setting is named.
+        BundleError: A run cannot hold a setting; the message names it.
     """
     path = folder / FILE
     orders = read_object(path, wanted) if path.is_file() else {}
@@ -111,7 +111,7 @@ def ordered_search(folder: Path, theirs: Mapping[str, Any], never: Collection[in
 
 
 def _bans_only(value: Any, never: Collection[int]) -> bool:
-    """True if a list of tokens, or of lists of one token each, has only ids that are never chosen anyway."""
+    """True if a list of tokens, or of lists of one token each, has only ids that our search never chooses."""
     if not isinstance(value, list):
         return False
     ids = [ids[0] if isinstance(ids, list) and len(ids) == 1 else ids for ids in value]

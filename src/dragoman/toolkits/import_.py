@@ -1,10 +1,9 @@
-"""A foreign model as a run of ours: read by its format, checked against the model it is to be, written as a bundle.
-
-The files say which toolkit wrote it (``Toolkit.recognises``), and the reader of that toolkit reads it.
+"""Import a foreign model: read it, check its tensors, write it as a run.
 
     dragoman.import_model("opus-mt-en-de", "runs/opus")
 
-The run holds ``bundle/`` alone. It can be translated with, scored, explained, fine-tuned, evaluated, exported, served.
+The files show which toolkit wrote the model (``Toolkit.recognises``); the reader of that toolkit reads it. The run
+holds ``bundle/`` alone, which every command accepts that takes a trained run.
 """
 
 from __future__ import annotations
@@ -32,24 +31,24 @@ def import_model(
     source: Path | str, out: Path | str, *, keep_pieces_of: Sequence[Path | str] = (),
     src_lang: str | None = None, tgt_lang: str | None = None, revision: str | None = None,
 ) -> Path:  # fmt: skip
-    """Make a run of a foreign model: a folder or file, or a name that huggingface_hub can download.
+    """Import a foreign model as a run: a folder, a file, or a name that huggingface_hub can download.
 
     Args:
         source: A folder of Hugging Face's Marian or Pegasus (``config.json``) or of CTranslate2 (``model.bin``), a
             package of Argos Translate, a ``.npz`` of Marian or its folder; or a name such as
-            ``Helsinki-NLP/opus-mt-en-de``. What it is, its files say.
-        out: The run to write; it must not be there yet.
-        keep_pieces_of: Texts of either language. If given, subwords that none of them has are left out, which makes
-            the model smaller and faster; these texts are cut as before.
-        src_lang, tgt_lang: Language codes; None: what the model says.
-        revision: Of a model that is downloaded: a branch, tag or commit; None: the newest.
+            ``Helsinki-NLP/opus-mt-en-de``.
+        out: The run to write; it must not exist yet.
+        keep_pieces_of: Texts of either language. If given, subwords that none of them uses are removed, which makes
+            the model smaller and faster; these texts are split into the same subwords as before.
+        src_lang, tgt_lang: Language codes; None: those that the model names.
+        revision: Branch, tag or commit of a model to download; None: the newest.
 
     Returns:
         ``out``.
 
     Raises:
         BundleError: The model is damaged, incomplete, or of a kind that cannot be held exactly.
-        ConfigError: ``out`` is there already, or the name cannot be downloaded.
+        ConfigError: ``out`` already exists, or the name cannot be downloaded.
         DataError: A text cannot be read.
     """
     run = Path(out)
@@ -65,31 +64,31 @@ def import_model(
         )
     _check_sums(folder)
     texts = [line for path in keep_pieces_of for line in read_lines(path)]
-    found = reader(folder).read(folder, name, texts if keep_pieces_of else None, (src_lang, tgt_lang))
-    _check(found, folder)
-    if normalizers := found.facts["imported"].get("normalises_text"):
-        said = ", ".join(normalizers)
+    model = reader(folder).read(folder, name, texts if keep_pieces_of else None, (src_lang, tgt_lang))
+    _check(model, folder)
+    if normalizers := model.facts["imported"].get("normalises_text"):
+        names = ", ".join(normalizers)
         logger.info(
-            "%s: its subwords normalise text (%s): odd characters and double spaces do not come back", name, said
+            "%s: its tokenizer normalises text (%s): unusual characters and double spaces are not restored", name, names
         )
-    if targets := sorted(found.src_tokenizer.targets):
-        found.facts["imported"]["targets"] = targets
+    if targets := sorted(model.src_tokenizer.targets):
+        model.facts["imported"]["targets"] = targets
         logger.info("%s: its target languages: %s; choose one with to", source, ", ".join(targets))
     with explained(run):
         run.mkdir(parents=True, exist_ok=True)
         with one_at_a_time(run):
             save_bundle(
-                run / "bundle", found.config, found.model, found.weights, found.src_tokenizer, found.tgt_tokenizer,
-                found.facts,
+                run / "bundle", model.config, model.model, model.weights, model.src_tokenizer, model.tgt_tokenizer,
+                model.facts,
             )  # fmt: skip
     return run
 
 
 def _check_sums(folder: Path) -> None:
-    """Refuse an export of ours that was damaged or changed since, by the sums of the manifest in its folder.
+    """Check the files of an export of ours against the sums of its manifest.
 
     Raises:
-        BundleError: A file is not the one that the manifest lists, or the manifest itself is damaged.
+        BundleError: A file was changed since, or the manifest is damaged.
     """
     path = folder / MANIFEST
     if path.is_file() and {"export", "files", "sha256"} & read_object(path, "an export of dragoman has it").keys():
@@ -99,32 +98,33 @@ def _check_sums(folder: Path) -> None:
             raise BundleError(f"{error}; if it was changed on purpose, remove {path.name} beside it") from None
 
 
-def _check(found: Imported, folder: Path) -> None:
-    """Refuse tensors that are not those of the model, before anything is written."""
-    wanted = shapes(found.model)
-    if found.weights.keys() != wanted.keys():
+def _check(imported: Imported, folder: Path) -> None:
+    """Refuse a tensor that is missing, unexpected, of another shape or not finite, before anything is written."""
+    expected = shapes(imported.model)
+    if imported.weights.keys() != expected.keys():
         missing, extra = (
-            sorted(a - b)[:3] for a, b in ((wanted.keys(), found.weights.keys()), (found.weights.keys(), wanted.keys()))
+            sorted(a - b)[:3]
+            for a, b in ((expected.keys(), imported.weights.keys()), (imported.weights.keys(), expected.keys()))
         )
         raise BundleError(
             f"{folder}: its weights are not those of its configuration (missing {missing}, unexpected {extra})"
         )
-    for name, like in wanted.items():
-        tensor = found.weights[name]
+    for name, like in expected.items():
+        tensor = imported.weights[name]
         if tensor.shape != like.shape:
             raise BundleError(
                 f"{folder}: {name} is {tuple(tensor.shape)}, but its configuration says {tuple(like.shape)}"
             )
         if not bool(tensor.isfinite().all()):
             raise BundleError(f"{folder}: {name} holds values that are not finite: the model is damaged")
-    assert all(tensor.dtype == torch.float32 for tensor in found.weights.values())
+    assert all(tensor.dtype == torch.float32 for tensor in imported.weights.values())
 
 
 def reader(source: Path) -> Reader:
-    """Return the reader of a folder or file.
+    """Return the reader of the toolkit that recognises a folder or file.
 
     Raises:
-        BundleError: No toolkit recognises it.
+        BundleError: There is none.
     """
     try:
         if source.is_dir():

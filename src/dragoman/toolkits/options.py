@@ -1,4 +1,4 @@
-"""Engine and precision: options of every command that translates. Nothing here imports torch."""
+"""Options of every command that translates: engine and precision. Nothing here imports torch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dragoman.options import PRECISIONS, Precision, SearchOptions, either, must,
 
 
 def words() -> tuple[str, ...]:
-    """Return what ``engine`` may be."""
+    """Return the values of the option ``engine``."""
     return (*toolkits.engine_names(), "auto")
 
 
@@ -32,7 +32,7 @@ class EngineOptions(SearchOptions):
 
 @option_group
 class FastOptions(EngineOptions):
-    """The same, and the choice of what is fastest on this machine."""
+    """Settings of a search, and a switch for the fastest ones of this machine."""
 
     fast: bool = option(
         False,

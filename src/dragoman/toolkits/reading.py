@@ -1,9 +1,9 @@
-"""Shared by readers: what a foreign model becomes, and its small files, read within limits."""
+"""Shared by readers: the contents of a foreign model, and its small files, read within limits."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,74 +21,80 @@ MAX_FILE_BYTES = 64 * 2**20
 
 
 class Imported(NamedTuple):
-    """What a format has read: all that a bundle is made of."""
+    """Contents of a foreign model: all parts of a bundle."""
 
     config: Config
     model: ModelConfig
-    weights: dict[str, Tensor]  # as ``model.weights.untied``
+    weights: dict[str, Tensor]  # tied tensors once, as ``model.weights.untied`` returns them
     src_tokenizer: Tokenizer
     tgt_tokenizer: Tokenizer
-    facts: dict[str, Any]  # what the manifest says of where it is from
+    facts: dict[str, Any]  # provenance, for the manifest
 
 
 def read_bytes(path: Path, wanted: str) -> bytes:
-    """A file that is not weights.
+    """Return the content of a file that holds no weights.
 
     Args:
-        wanted: Said if it is missing.
+        wanted: Advice if the file is missing.
 
     Raises:
-        BundleError: It cannot be read, or is larger than such a file is.
+        BundleError: The file cannot be read, or is larger than ``MAX_FILE_BYTES``.
     """
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
-            raise BundleError(f"{path}: larger than {MAX_FILE_BYTES:,} bytes, which it should not be")
+            raise BundleError(f"{path}: must have at most {MAX_FILE_BYTES:,} bytes, got {path.stat().st_size:,}")
         return path.read_bytes()
     except OSError as error:
         raise BundleError(f"{path}: cannot be read ({error.strerror}); {wanted}") from None
 
 
 def read_object(path: Path, wanted: str) -> dict[str, Any]:
-    """A file of JSON that holds an object.
+    """Return the object in a JSON file.
 
     Raises:
-        BundleError: As ``read_bytes``, or it is something else.
+        BundleError: See ``read_bytes``; or the file holds something else.
     """
     try:
-        found = json.loads(read_bytes(path, wanted))
+        content = json.loads(read_bytes(path, wanted))
     except (ValueError, RecursionError):
         raise BundleError(f"{path}: not JSON; copy it again") from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise BundleError(f"{path}: should hold a JSON object")
-    return found
+    return content
+
+
+def listing(names: Iterable[str]) -> str:
+    """Return the first three names in words, and the number of the others."""
+    first, others = sorted(names)[:3], sorted(names)[3:]
+    return ", ".join(first) + (f" and {len(others)} more" if others else "")
 
 
 def facts_of(name: str, form: str, digest: str, models: Sequence[Parts], **more: Any) -> dict[str, Any]:
-    """What the manifest says of where a model is from.
+    """Return the provenance of a model for the manifest.
 
     Args:
         digest: SHA-256 of its weights, in hex.
-        models: Its subwords.
+        models: Its SentencePiece models.
     """
     facts = {"from": name, "format": form, "weights_sha256": digest, **more}
-    if normalizers := sorted({normalizer_name(one.normalizer) for one in models} - {IDENTITY}):
+    if normalizers := sorted({normalizer_name(model.normalizer) for model in models} - {IDENTITY}):
         facts["normalises_text"] = normalizers
     return {"weights": f"imported from {name}", "imported": facts}
 
 
 def order_of_sinusoids(table: Tensor) -> Tensor | None:
-    """Which channel of ours each channel of a table of positions is, if it holds the paper's sinusoids.
+    """Return the order of the channels in a table of positions that holds the paper's sinusoids.
 
     Args:
-        table: ``(n, d_model)``: sines and cosines in turn, as ours, or first all sines; perhaps in 16 bits.
+        table: ``(n, d_model)``: sines and cosines in turn, as ours, or first all sines; perhaps rounded to 16 bits.
 
     Returns:
-        ``(d_model,)``, or None: it holds something else.
+        For each channel of the table its number in our table, ``(d_model,)``; None: the table holds something else.
     """
     if table.size(1) % 2:
         return None
-    ours, channels = sinusoids(0, len(table), table.size(1)).float(), torch.arange(table.size(1))
+    sinusoidal, channels = sinusoids(0, len(table), table.size(1)).float(), torch.arange(table.size(1))
     for order in (channels, torch.cat((channels[0::2], channels[1::2]))):
-        if torch.allclose(table, ours[:, order], atol=1e-3):
+        if torch.allclose(table, sinusoidal[:, order], atol=1e-3):
             return order
     return None

@@ -1,8 +1,8 @@
-"""Foreign subwords: a SentencePiece model rewritten so that its ids are those of another vocabulary.
+"""Foreign subwords: rewrite a SentencePiece model so that its ids are those of another vocabulary.
 
-Marian and its heirs cut with SentencePiece and number the pieces by a list of their own, and source and target have two
-models and may share one list. ``Subwords`` is such a list with what the models lack; ``rewritten`` makes a model whose
-ids are its places.
+Marian and its heirs split text with SentencePiece, but number the pieces by a list of their own. Source and target have
+two models and may share one list. ``Vocabulary`` is such a list in the order of our ids; ``rewritten`` makes a model
+with these ids.
 """
 
 from __future__ import annotations
@@ -31,61 +31,65 @@ from dragoman.data.tokenizer import BOS_ID, EOS_ID, MAX_MODEL_BYTES, PAD_ID, TAR
 from dragoman.errors import BundleError
 
 SPECIAL = (("<pad>", CONTROL), ("<unk>", UNKNOWN), ("<s>", CONTROL), ("</s>", CONTROL))
-"""Our first ids, in their order."""
-NEVER = -1e4  # a bias that no logit makes up for
-LEFT_OUT = (4, 5)  # of a ModelProto: samples for its own tests, and a denormaliser, which is not used in translation
+"""Name and type of our first four ids, in their order."""
+NEVER = -1e4  # a bias far below any logit
+LEFT_OUT = (4, 5)  # fields of a ModelProto: self-test samples; a denormaliser, which translation does not use
 _MODEL_TYPE, _BYTE_FALLBACK, _SUFFIXES = 3, 35, 24  # fields of the trainer's settings
 
 
 class Vocabulary(NamedTuple):
-    """The pieces of one side or of both, in the order of our ids, and where the rows of their tensors are found."""
+    """Pieces of one side or of both in the order of our ids, and the rows of their tensors."""
 
     pieces: tuple[str, ...]  # from id 4 on
-    rows: tuple[int, ...]  # of each of our ids, special ones too, the row in the foreign tensors; -1: it has none
-    never: tuple[int, ...]  # of ours, those that the foreign model cannot choose
+    rows: tuple[int, ...]  # by our id, special ones too: its row in the foreign tensors; -1: none
+    never: tuple[int, ...]  # our ids that the foreign model cannot choose
 
     def take(self, table: Tensor, what: str) -> Tensor:
-        """The rows of a foreign table ``(V, ...)`` in our order; zeros for what it has not.
+        """Return the rows of a foreign table ``(V, ...)`` in our order; zeros for ids without a row.
 
         Raises:
-            BundleError: It has too few; ``what`` names it.
+            BundleError: The table, which ``what`` names, has too few rows.
         """
         if max(self.rows) >= len(table):
             raise BundleError(f"{what} has {len(table):,} rows, its vocabulary more")
         return torch.cat((table, torch.zeros_like(table[:1])))[list(self.rows)].contiguous()
 
-    def bias(self, given: Tensor | None, what: str) -> Tensor | None:
-        """A foreign bias of the generator in our order, with what can never be chosen; None if there is nothing.
+    def bias(self, foreign: Tensor | None, what: str) -> Tensor | None:
+        """Return the generator's bias in our order, very low for ids that can never be chosen; None if none is needed.
 
         Raises:
-            BundleError: As ``take``.
+            BundleError: See ``take``.
         """
-        if given is None and not self.never:
+        if foreign is None and not self.never:
             return None
-        bias = torch.zeros(len(self.rows)) if given is None else self.take(given, what)
+        bias = torch.zeros(len(self.rows)) if foreign is None else self.take(foreign, what)
         bias[list(self.never)] = NEVER
         return bias
 
 
-def numbered(found: Mapping[str, Any], name: str) -> list[str]:
-    """The piece of each id, of a file that gives each piece its id.
+def numbered(ids: Mapping[str, Any], name: str) -> list[str]:
+    """Return the pieces in the order of their ids.
+
+    Args:
+        ids: Content of a vocabulary file, the id of each piece.
+        name: Name of the file in messages.
 
     Raises:
-        BundleError: The ids are not 0, 1, 2, ..., or a piece is no text that can stand in a line.
+        BundleError: The ids are not 0, 1, 2, ..., or a piece is not a text of one line.
     """
-    pieces = {i: piece for piece, i in found.items() if type(i) is int}
-    if sorted(pieces) != list(range(len(found))):
-        raise BundleError(f"{name}: should give the {len(found):,} pieces the ids 0 to {len(found) - 1:,}, once each")
-    listed = [pieces[i] for i in range(len(found))]
+    pieces = {i: piece for piece, i in ids.items() if type(i) is int}
+    if sorted(pieces) != list(range(len(ids))):
+        raise BundleError(f"{name}: should give the {len(ids):,} pieces the ids 0 to {len(ids) - 1:,}, once each")
+    listed = [pieces[i] for i in range(len(ids))]
     check_pieces(listed, name)
     return listed
 
 
 def check_pieces(listed: Sequence[str], name: str) -> None:
-    """Refuse pieces that are no text, or would end a line.
+    """Check that every piece is a text of one line.
 
     Raises:
-        BundleError: There is one.
+        BundleError: One is empty, holds a line break or is not valid Unicode.
     """
     for i, piece in enumerate(listed):
         if not piece or "\n" in piece or any("\ud800" <= letter <= "\udfff" for letter in piece):
@@ -93,10 +97,10 @@ def check_pieces(listed: Sequence[str], name: str) -> None:
 
 
 def check_belongs(model: Parts, listed: Sequence[str], name: str) -> None:
-    """Refuse subwords of which the vocabulary lacks more than half: they are another model's.
+    """Check that a SentencePiece model belongs to a vocabulary.
 
     Raises:
-        BundleError: They are.
+        BundleError: The vocabulary lacks more than half of its pieces.
     """
     texts = _texts(model)
     n_lacking = len(set(texts) - set(listed))
@@ -107,10 +111,10 @@ def check_belongs(model: Parts, listed: Sequence[str], name: str) -> None:
 
 
 def read_model(proto: bytes, name: str) -> Parts:
-    """Take a foreign model apart.
+    """Parse a foreign SentencePiece model.
 
     Raises:
-        BundleError: It is not one, or one of a kind that is not known here.
+        BundleError: The bytes are no such model, or a model of an unsupported kind.
     """
     if len(proto) > MAX_MODEL_BYTES:
         raise BundleError(f"{name}: {len(proto):,} bytes is too much for a tokenizer (at most {MAX_MODEL_BYTES:,})")
@@ -136,23 +140,24 @@ def vocabulary(
     listed: Sequence[str],
     special: tuple[int | None, int, int | None, int],
     models: Sequence[Parts],
-    kept: frozenset[str] | None = None,
+    kept_pieces: frozenset[str] | None = None,
 ) -> Vocabulary:
-    """Our order of a foreign list.
+    """Return a foreign list of pieces in our order, special ids first.
 
     Args:
         listed: The piece of each foreign id.
-        special: The foreign ids whose rows our pad, unk, bos and eos get; None: it has no such row, and zeros are used.
-            Where a row serves two of them, it can be chosen as eos or unk alone.
-        models: The models that cut for this list.
-        kept: The pieces to keep; None: all.
+        special: The foreign ids whose rows our pad, unk, bos and eos get; None: no such row, zeros are used. A row that
+            serves two of them can be chosen as eos or unk alone.
+        models: SentencePiece models that use this list.
+        kept_pieces: The pieces to keep; None: all.
     """
     names = {name for name, _ in SPECIAL}
     order = [i for i, piece in enumerate(listed) if i not in special and piece not in names]
-    if kept is not None:
-        order = [i for i in order if listed[i] in kept or TARGET.fullmatch(listed[i])]
+    if kept_pieces is not None:
+        order = [i for i in order if listed[i] in kept_pieces or TARGET.fullmatch(listed[i])]
+    # Pieces that the models may produce but the list lacks are read with the row of unk, and never chosen.
     lacking = []
-    if kept is None:
+    if kept_pieces is None:
         known = {*listed, *names}
         lacking = sorted({text for model in models for text in _texts(model)} - known)
     pad, unk, bos, eos = special
@@ -164,30 +169,30 @@ def vocabulary(
 
 
 def tokenizers(models: Sequence[Parts], vocabularies: Sequence[Vocabulary], name: str) -> tuple[Tokenizer, Tokenizer]:
-    """The tokenizers of both sides, one object if they are the same: of one model or two, one vocabulary or two."""
+    """Return the tokenizers of both sides, one object if they are equal; each list holds one entry for both, or two."""
     src, tgt = (Tokenizer(rewritten(models[i], vocabularies[i]), name) for i in (0, -1))
     return src, src if src == tgt else tgt
 
 
 def needed(models: Sequence[Parts], texts: Sequence[str]) -> frozenset[str]:
-    """The pieces that some texts need, by any of the models."""
-    kept: frozenset[str] = frozenset()
+    """Return the pieces that any of the models needs to split some texts as before."""
+    pieces: frozenset[str] = frozenset()
     for model in models:
         everything = [piece.text.decode() for piece in model.pieces]
         whole = Tokenizer(rewritten(model, vocabulary(everything, (0, 0, 0, 0), [model])))
-        kept |= used(model, {piece for row in whole.encode(texts) for piece in whole.pieces(row)})
-    return kept
+        pieces |= used(model, {piece for row in whole.encode(texts) for piece in whole.pieces(row)})
+    return pieces
 
 
 def _texts(model: Parts) -> list[str]:
-    """The pieces of a model that may come out of a text."""
+    """Return the pieces of a model that may come out of a text."""
     return [piece.text.decode() for piece in model.pieces if piece.kind in (NORMAL, BYTE)]
 
 
 def used(model: Parts, pieces: set[str]) -> frozenset[str]:
-    """Pieces to keep so that the texts which were cut into ``pieces`` are cut so again, and any other can be.
+    """Return the pieces to keep, so that texts which were split into ``pieces`` are split so again.
 
-    All their parts, which byte pairs are merged of, all single characters and bytes.
+    These are all their parts, which byte pairs are merged from, and all single characters and bytes.
     """
     return frozenset(
         {
@@ -202,11 +207,11 @@ def used(model: Parts, pieces: set[str]) -> frozenset[str]:
 
 
 def rewritten(model: Parts, vocabulary: Vocabulary) -> bytes:
-    """The model with the vocabulary's ids: what it lacks of them is unused, which is never cut and still decoded.
+    """Return the model with the ids of the vocabulary; a piece that it lacks becomes unused: decoded, never split off.
 
-    A single character is the exception. SentencePiece cuts one that it does not know as a piece of its own, and Marian
-    and its heirs look that up in the list for both sides, where the other side's model may have put it. So it is cut
-    here too, at the price of an unknown one. (Of several in a row they look up all of them as one piece.)
+    A single character is the exception. SentencePiece splits off a character that it does not know. Marian and its
+    heirs look it up in the list for both sides, where the other side's model may have put it. So it is split off here
+    too, with the score of an unknown one. (Marian looks up several in a row as one piece.)
     """
     known = {piece.text.decode(): piece for piece in model.pieces if piece.kind in (NORMAL, BYTE, UNUSED)}
     lowest = min(piece.score for piece in model.pieces) - 1
@@ -235,7 +240,7 @@ def _written(piece: Piece) -> bytes:
 
 
 def _string(field: int, value: bytes) -> bytes:
-    """A field of bytes, see https://protobuf.dev/programming-guides/encoding/."""
+    """Return an encoded field of bytes, see https://protobuf.dev/programming-guides/encoding/."""
     return _varint(field << 3 | 2) + _varint(len(value)) + value
 
 

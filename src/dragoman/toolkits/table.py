@@ -1,6 +1,6 @@
-"""Which variant of the model goes into which format: the answers of ``why_not``, as a table.
+"""Table of the model variants that each format can hold, made from the answers of ``why_not``.
 
-The site puts the same table into docs/reference/formats.md.
+The site shows the same table in docs/reference/formats.md.
 """
 
 from __future__ import annotations
@@ -37,52 +37,52 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "RNN, GRU, LSTM": dict(architecture="gru"),
     "convolutions": dict(architecture="conv"),
 }
-"""What is changed of the paper's base model, in the words of the table."""
+"""Rows of the table, each with its changes to the paper's base model."""
 
 
 class Answers(NamedTuple):
-    """Which model goes into which format."""
+    """Answers of all formats about all models."""
 
-    rows: dict[str, list[int]]  # of each model: for each format 0 for exact, or the number of the reason why not
+    rows: dict[str, list[int]]  # by model, for each format: 0 for exact, or the number of the reason why not
     reasons: list[str]
-    quantizations: dict[str, tuple[str, ...]]  # of each format
+    quantizations: dict[str, tuple[str, ...]]  # by format
 
 
 def answers(models: Mapping[str, ModelConfig] | None = None) -> Answers:
-    """Ask each format about each model.
+    """Return for each model and format whether the format can hold the model.
 
     Args:
-        models: What stands in the first column, and the model that it is of. None: ``VARIANTS``.
+        models: Text of the first column, and its model; None: ``VARIANTS``.
     """
     if models is None:
         sizes = dict(src_vocab_size=8000, tgt_vocab_size=8000)
         models = {variant: ModelConfig(**{**sizes, **changes}) for variant, changes in VARIANTS.items()}
     forms = [format_of(name) for name in writers()]
-    given: dict[str, list[str]] = {}  # each reason, and the formats that give it
+    titles_of: dict[str, list[str]] = {}  # by reason: the formats that give it
     rows: dict[str, list[int]] = {}
     for model, config in models.items():
         rows[model] = []
         for form in forms:
             if reason := form.why_not(config):
-                titles = given.setdefault(reason, [])
+                titles = titles_of.setdefault(reason, [])
                 if form.TITLE not in titles:
                     titles.append(form.TITLE)
-            rows[model].append(list(given).index(reason) + 1 if reason else 0)
-    reasons = [f"{', '.join(titles)}: {reason}" for reason, titles in given.items()]
+            rows[model].append(list(titles_of).index(reason) + 1 if reason else 0)
+    reasons = [f"{', '.join(titles)}: {reason}" for reason, titles in titles_of.items()]
     return Answers(rows, reasons, {name: form.QUANTIZATIONS for name, form in zip(writers(), forms, strict=True)})
 
 
 def table(models: Mapping[str, ModelConfig] | None = None) -> str:
-    """The answers in Markdown: for each model and format ``exact``, or the number of the reason why not.
+    """Return the answers in Markdown: for each model and format ``exact``, or the number of the reason why not.
 
     Args:
-        models: As ``answers``.
+        models: See ``answers``.
     """
-    found = answers(models)
+    summary = answers(models)
     rows = [["", *writers()], ["---"] * (1 + len(writers()))]
-    rows += [[model, *(f"no ({n})" if n else "exact" for n in numbers)] for model, numbers in found.rows.items()]
-    rows.append(["`--quantization`", *(", ".join(names) for names in found.quantizations.values())])
+    rows += [[model, *(f"no ({n})" if n else "exact" for n in numbers)] for model, numbers in summary.rows.items()]
+    rows.append(["`--quantization`", *(", ".join(names) for names in summary.quantizations.values())])
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join(
-        [*lines, *([""] if found.reasons else []), *(f"{n}. {one}" for n, one in enumerate(found.reasons, 1))]
+        [*lines, *([""] if summary.reasons else []), *(f"{n}. {reason}" for n, reason in enumerate(summary.reasons, 1))]
     )

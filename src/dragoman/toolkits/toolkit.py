@@ -1,9 +1,10 @@
-"""A toolkit: another program that runs such models, or our own search; what its folder declares.
+"""Declaration of a toolkit: another program that runs translation models, or our own search.
 
     TOOLKIT = Toolkit(name="mine", writer=lazily(__name__, "write"))    # in toolkits/mine/__init__.py
 
-A toolkit may write models (``Writer``), read them (``Reader``), be compared with ours (``Comparer``) and be an engine
-that users choose (``engine.Engine``). Nothing here imports torch: the command line reads the declarations for its help.
+A toolkit may write models (``Writer``), read them (``Reader``), be compared with our model (``Comparer``) and be an
+engine that users choose (``engine.Engine``). Nothing here imports torch: the command line reads the declarations
+for its help.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+
+from dragoman.errors import ConfigError, not_installed
 
 if TYPE_CHECKING:
     import torch
@@ -24,45 +27,45 @@ if TYPE_CHECKING:
 
 
 class Writer(Protocol):
-    """A module that writes models in one foreign format."""
+    """Module that writes models in one foreign format."""
 
     TITLE: str
     """Name of the format in messages."""
     QUANTIZATIONS: tuple[str, ...]
     """Number formats of the weights; the first, ``float32``, leaves them as they are."""
     PACKAGES: tuple[str, ...]
-    """Packages that writing needs, by the names that they are imported and installed by."""
+    """Packages that writing needs; each has the same name in ``pip install`` and ``import``."""
     FILE: str
-    """Suffix of an export that is one file, such as ``.html``; "" if an export is a folder."""
+    """Suffix of an export that is one file, such as ``.html``; "" if it is a folder."""
 
     def why_not(self, config: ModelConfig) -> str:
-        """Return what of a model the format cannot hold exactly, with the setting's value; "" if it holds all of it."""
+        """Return the reason why the format cannot hold a model exactly, with the setting's value; "" if it can."""
         ...
 
     def write(self, bundle: Bundle, folder: Path, quantization: str) -> None:
-        """Write the model and its subwords into ``folder``, which exists and is empty.
+        """Write the model and its subwords into the empty ``folder``.
 
         Raises:
             BundleError: The model is damaged.
-            ConfigError: The format cannot hold what is not in the configuration, such as the subwords.
+            ConfigError: The format cannot hold something outside the configuration, such as the subwords.
             OSError: A file cannot be written.
         """
         ...
 
 
 class Reader(Protocol):
-    """A module that reads models of one foreign format."""
+    """Module that reads models of one foreign format."""
 
     def read(
         self, source: Path, name: str, texts: Sequence[str] | None, languages: tuple[str | None, str | None]
     ) -> Imported:
-        """Read a model; nothing is written.
+        """Read a model without writing anything.
 
         Args:
             source: The folder or file.
             name: Name of the model in messages.
-            texts: If given, subwords that none of these texts has are left out.
-            languages: Codes of source and target; None: what the model says.
+            texts: If given, subwords that none of these texts uses are removed.
+            languages: Codes of source and target; None: those that the model names.
 
         Raises:
             BundleError: A file is missing or damaged, or the model is of a kind that cannot be held exactly.
@@ -71,10 +74,10 @@ class Reader(Protocol):
 
 
 class Comparer(Protocol):
-    """A module that loads exports of its format, so that a certificate can compare them with our model."""
+    """Module that loads exports of its format, so that a certificate can compare them with our model."""
 
     def check_installed(self, device: str) -> None:
-        """Refuse to compare on this device (``cpu``, ``cuda``) before anything is written.
+        """Check that exports can be compared on this device (``cpu``, ``cuda``).
 
         Raises:
             ConfigError: A package is missing, or it cannot use the device.
@@ -84,7 +87,7 @@ class Comparer(Protocol):
     def open_export(
         self, export: Path, quantization: str, bundle: Bundle, device: torch.device
     ) -> tuple[ExportedSearcher, str]:
-        """Load an export of ``bundle``, a folder or a file; return it and the precision that it computes in.
+        """Load an export of ``bundle``, a folder or a file; return its searcher and the precision that it computes in.
 
         Raises:
             ConfigError: It cannot be loaded here.
@@ -107,26 +110,38 @@ def recognises_nothing(source: Path, names: Collection[str]) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Toolkit:
-    """What one toolkit can do. Modules and classes are given as functions, so that they are imported when needed."""
+    """Parts of one toolkit; modules and classes come as functions, so that they are imported when needed."""
 
     name: str
-    """What ``--to`` calls its format."""
+    """Name of its format in ``--to``."""
     writer: Callable[[], Writer] | None = None
     reader: Callable[[], Reader] | None = None
     reads: str = ""
-    """What the reader reads, in words for the user, such as ``a folder of CTranslate2 (model.bin)``."""
+    """Description of the input of the reader, such as ``a folder of CTranslate2 (model.bin)``."""
     recognises: Callable[[Path, Collection[str]], bool] = recognises_nothing
     """True if the reader reads a folder with these file names, or a zip file with these members."""
     download: Callable[[], Callable[[str, str | None], tuple[Path, str]]] | None = None
-    """Downloads a model by name and revision; returns its folder, and its name with the commit."""
+    """Imports a function that downloads a model by name and revision; it returns the folder, and name with commit."""
     comparer: Callable[[], Comparer] | None = None
     engine: str = ""
-    """What ``--engine`` calls its search; "" if users cannot choose it."""
+    """Name of its search in ``--engine``; "" if users cannot choose it."""
     engine_class: Callable[[], type[Engine]] | None = None
     one_file_facts: Callable[[], Callable[[Path], dict[str, Any]]] | None = None
-    """Reads what an export that is one file says of itself, as the manifest of a folder would."""
+    """Imports a function that reads from a one-file export the facts that the manifest of a folder holds."""
     card: Callable[[], Callable[[Bundle, str, str], str]] | None = None
-    """Makes the model card of an export from the bundle, the quantization and its certificate in Markdown."""
+    """Imports a function that makes a model card from bundle, quantization and certificate in Markdown."""
+
+
+def import_package(name: str, purpose: str) -> Any:
+    """Import an optional package.
+
+    Raises:
+        ConfigError: It is not installed; the message says how to install it, and that ``purpose`` needs it.
+    """
+    try:
+        return import_module(name)
+    except ImportError:
+        raise ConfigError(not_installed(purpose, name)) from None
 
 
 def lazily(package: str, module: str) -> Callable[[], Any]:

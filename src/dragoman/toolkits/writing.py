@@ -1,25 +1,30 @@
-"""Shared by writers: which models a format can hold, and the weights to write.
+"""Shared by writers: checks before writing, and the weights to write.
 
-form = check("onnx", config, "float32")      # refuses what cannot be written, before there is a folder
+form = check("onnx", config, "float32")      # refuses a model that the format cannot hold
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from importlib import import_module
+import json
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
 from dragoman.bundle import Bundle
 from dragoman.config import ModelConfig
-from dragoman.errors import BundleError, ConfigError, not_installed
+from dragoman.errors import BundleError, ConfigError
 from dragoman.options import not_among
 from dragoman.toolkits import writers
-from dragoman.toolkits.toolkit import Writer
+from dragoman.toolkits.toolkit import Writer, import_package
+
+LEAST_POSITIONS = 1024
+NORMS = ("post", "pre")
 
 
 def format_of(name: str, quantization: str | None = None) -> Writer:
-    """Return the writer of this name, if it has the quantization.
+    """Return the writer of this name; check that it has the quantization.
 
     Raises:
         ConfigError: There is no such format or quantization.
@@ -33,7 +38,7 @@ def format_of(name: str, quantization: str | None = None) -> Writer:
 
 
 def check(name: str, config: ModelConfig, quantization: str) -> Writer:
-    """Return the writer of this name, if it can hold such a model and write here; called before there is a folder.
+    """Return the writer of this name; check that its format can hold the model and its packages are installed.
 
     Raises:
         ConfigError: There is no such format, the quantization is unknown, the format cannot hold the model (the message
@@ -45,17 +50,14 @@ def check(name: str, config: ModelConfig, quantization: str) -> Writer:
         instead = f"; it can be exported --to {' or '.join(able)}" if able else ""
         raise ConfigError(f"this model cannot be written for {form.TITLE}: {reason}{instead}")
     for package in form.PACKAGES:
-        try:
-            import_module(package)
-        except ImportError:
-            raise ConfigError(not_installed(f"writing the format of {form.TITLE}", package)) from None
+        import_package(package, f"writing the format of {form.TITLE}")
     return form
 
 
 def not_held(config: ModelConfig, activations: Collection[str], positions: Collection[str]) -> str:
-    """Return what of a model a format of Transformers with these variants cannot hold; "" if it can hold all of it.
+    """Return the reason why a format of Transformers with these variants cannot hold a model; "" if it can.
 
-    A variant that is new in the configuration is refused by each format that does not name it.
+    A variant that is new in the configuration is refused by every format that does not list it.
     """
     if config.architecture != "transformer":
         return f"it has Transformers only, and here model.architecture is {config.architecture}"
@@ -71,12 +73,8 @@ def not_held(config: ModelConfig, activations: Collection[str], positions: Colle
     return ""
 
 
-LEAST_POSITIONS = 1024
-NORMS = ("post", "pre")
-
-
 def weights_of(bundle: Bundle) -> dict[str, Tensor]:
-    """Return a copy of the state dict in float32, on the CPU.
+    """Return a copy of the state dict in float32 on the CPU.
 
     Raises:
         BundleError: A value is not finite.
@@ -88,8 +86,13 @@ def weights_of(bundle: Bundle) -> dict[str, Tensor]:
     return weights
 
 
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write an object as indented JSON."""
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
 def n_positions(bundle: Bundle) -> int:
-    """Return the rows of a table of positions: as many as the run's settings allow, at least 1,024."""
+    """Return the number of rows of a table of positions: as many as the run's settings can need, at least 1,024."""
     config = bundle.model.config
     if config.n_positions is not None:
         return config.n_positions

@@ -1,7 +1,7 @@
-"""A package of Argos Translate read: a zip, or the folder that it is installed as; see ``argos.py``.
+"""Read a package of Argos Translate: a zip, or the folder that it is installed as; see ``write.py``.
 
-It is a model of CTranslate2 with one SentencePiece model. A zip is a stranger's: names that lead out of a folder are
-refused, only the files that are needed are taken out, under names of ours, and no more bytes than their sizes say.
+It is a model of CTranslate2 with one SentencePiece model. A zip may come from anyone. So names that lead out of its
+folder are refused, and only the files of ``FILES`` are unpacked, each up to a largest size.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ FILES = ("metadata.json", "sentencepiece.model", "bpe.model", *(f"model/{name}" 
 MAX_MODEL_BYTES = 16 * 2**30
 CHUNK = 2**20
 CODES = {"zt": "zh-Hant", "pb": "pt-BR"}
-"""Languages that Argos alone calls so."""
+"""Codes of Argos alone, with the usual ones."""
 
 
 def read(
     source: Path, name: str, texts: Sequence[str] | None, languages: tuple[str | None, str | None]
 ) -> Imported:  # fmt: skip
-    """Read a package; see ``imported.Reader``."""
+    """Read a package; see ``toolkit.Reader``."""
     if source.is_dir():
         return _read(source, name, texts, languages)
     with tempfile.TemporaryDirectory(prefix="dragoman-") as aside:
-        folder = Path(aside) / source.stem  # which messages name
+        folder = Path(aside) / source.stem  # the name in messages
         _unpack(source, folder)
         return _read(folder, name, texts, languages)
 
@@ -56,10 +56,10 @@ def _read(
 
 
 def _unpack(source: Path, folder: Path) -> None:
-    """Take out the files that are needed.
+    """Unpack the files of ``FILES``.
 
     Raises:
-        BundleError: It is damaged, or made to do harm.
+        BundleError: The package is damaged, or made to do harm.
     """
     (folder / "model").mkdir(parents=True)
     try:
@@ -77,8 +77,9 @@ def _unpack(source: Path, folder: Path) -> None:
                 inside = "/".join(PurePosixPath(entry.filename).parts[1:])
                 if inside not in FILES:
                     continue
-                if entry.file_size > (MAX_MODEL_BYTES if inside == "model/model.bin" else MAX_FILE_BYTES):
-                    raise BundleError(f"{source}: {inside} has {entry.file_size:,} bytes, more than it should")
+                most = MAX_MODEL_BYTES if inside == "model/model.bin" else MAX_FILE_BYTES
+                if entry.file_size > most:
+                    raise BundleError(f"{source}: {inside} must have at most {most:,} bytes, got {entry.file_size:,}")
                 with package.open(entry) as packed, (folder / inside).open("xb") as file:
                     while chunk := packed.read(CHUNK):
                         file.write(chunk)

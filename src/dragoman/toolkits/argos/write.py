@@ -1,11 +1,11 @@
-"""A package of Argos Translate, which LibreTranslate uses too: one file, installed as it is and used offline.
+"""Write a package of Argos Translate, which LibreTranslate uses too: one file that works offline.
 
 NAME.argosmodel is a zip of one folder:
 
   metadata.json        languages and versions
-  model/               CTranslate2's folder, see ``ctranslate2.py``
+  model/               CTranslate2's folder, see ``ctranslate2/write.py``
   sentencepiece.model  the subwords, one model for both sides
-  minisbd/CODE.onnx    where a sentence ends: without it Argos downloads a model at first use
+  minisbd/CODE.onnx    sentence splitter; without it Argos downloads one at first use
   README.md
 
 The splitter is one table: each of the marks ``.!?`` and their wide forms ends a sentence, as in "Mr. Smith" too.
@@ -35,13 +35,13 @@ PACKAGES = ("ctranslate2", "onnx")
 QUANTIZATIONS = ctranslate2.QUANTIZATIONS
 
 MARKS = ".!?。！？"
-LABELS = 5  # of the splitter: nothing, a token's end, a sentence's end, and two more
+LABELS = 5  # scores of the splitter: no end, end of a token, end of a sentence, and two more
 ARGOS_VERSION = "1.9"
 DATE = (1980, 1, 1, 0, 0, 0)  # the same model gives the same file
 
 
 def why_not(config: ModelConfig) -> str:
-    """What of a model the package cannot hold: what CTranslate2 cannot, and two vocabularies."""
+    """See ``Writer``: a package holds what CTranslate2 holds, but only one vocabulary."""
     if reason := ctranslate2.why_not(config):
         return reason
     if config.src_vocab_size != config.tgt_vocab_size:
@@ -50,13 +50,7 @@ def why_not(config: ModelConfig) -> str:
 
 
 def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
-    """Write ``translate-FROM_TO-1_0.argosmodel`` into the folder.
-
-    Raises:
-        BundleError: A weight is not finite.
-        ConfigError: A language has no code, or source and target have other subwords.
-        OSError: A file cannot be written.
-    """
+    """See ``Writer``; the file is ``translate-FROM_TO-1_0.argosmodel``."""
     targets = sorted(bundle.src_tokenizer.targets)
     if len(targets) > 1:
         raise ConfigError(
@@ -95,7 +89,7 @@ def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
 
 
 def _code(lang: str | None, side: str) -> str:
-    """A language as Argos writes it: two letters; zt is Chinese in traditional characters, pb Brazil's Portuguese."""
+    """Return Argos' code of a language: two letters; zt is traditional Chinese, pb Brazilian Portuguese."""
     if not lang:
         raise ConfigError(
             f"an Argos package needs data.{side}_lang, which this run does not have: export it to ctranslate2"
@@ -105,7 +99,7 @@ def _code(lang: str | None, side: str) -> str:
 
 
 def splitter(code: str) -> bytes:
-    """An ONNX file that finds the ends of sentences: a row of a table for each unit, and minisbd's settings."""
+    """Return an ONNX file that finds the ends of sentences: a table with a row for each unit, minisbd's settings."""
     import onnx
     from onnx import TensorProto, helper, numpy_helper
 

@@ -1,8 +1,8 @@
-"""Models of CTranslate2 read: the inverse of ``ctranslate2.py``.
+"""Read a model of CTranslate2: the inverse of ``write.py``.
 
-Of https://github.com/OpenNMT/CTranslate2, a folder written by version 1.20 or later, SentencePiece models beside it.
-Every variable of ``model.bin`` is either taken or refused by its name, so that nothing of a model is left out in
-silence. Rounded matrices are multiplied out, which is what they mean: an int8 row is its numbers over its scale.
+It is a folder written by https://github.com/OpenNMT/CTranslate2, version 1.20 or later, with its SentencePiece models.
+Every variable of ``model.bin`` is either read or refused by name, so that no part of a model is dropped silently.
+Quantized matrices are multiplied out: an int8 row is its numbers divided by its scale.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from dragoman.toolkits.subwords import Vocabulary, check_pieces, needed, read_mo
 logger = logging.getLogger(__name__)
 
 ACTIVATION_CODES = {0: "RELU", 1: "GELUTanh", 2: "SWISH", 3: "GELU", 4: "GELUSigmoid", 5: "Tanh", 6: "Sigmoid"}
-EPSILON = 1e-5  # of its norms, where its configuration gives none
+EPSILON = 1e-5  # epsilon of its norms, where its configuration gives none
 SUBWORDS = (("joint.spm",), ("src.spm", "tgt.spm"), ("source.spm", "target.spm"), ("src.spm.model", "tgt.spm.model"),
             ("sentencepiece.model",))  # fmt: skip
-"""What its users call the models beside it."""
+"""Usual names of the SentencePiece models in its folder."""
 SIDES = ("encoder", "decoder")
-GATE = "encoder/layer_0/ffn/linear_0_noact/weight"  # there where the activation is gated
+GATE = "encoder/layer_0/ffn/linear_0_noact/weight"  # exists if the activation is gated
 PADS = ("<pad>", "<blank>")
 WANTED = "a model of CTranslate2 has it"
 
@@ -43,155 +43,160 @@ def read(
     source: Path, name: str, texts: Sequence[str] | None, languages: tuple[str | None, str | None],
     subwords: Sequence[Path] = (),
 ) -> Imported:  # fmt: skip
-    """Read a folder; see ``imported.Reader``.
+    """Read a folder; see ``toolkit.Reader``.
 
     Args:
-        subwords: Where its SentencePiece models are, one or two; none: under one of the names of ``SUBWORDS``.
+        subwords: Paths of its SentencePiece models, one or two; none: the names of ``SUBWORDS`` are tried.
     """
-    found = Variables(source / "model.bin")
-    about = _about(found, source)
+    variables = Variables(source / "model.bin")
+    about = _about(variables, source)
     paths = subwords or _subwords(source)
     models = [read_model(read_bytes(path, WANTED), str(path)) for path in paths]
     lists = _lists(source)
-    kept = None if texts is None else needed(models, texts)
+    pieces = None if texts is None else needed(models, texts)
     vocabularies = []
     for i, listed in enumerate(lists):
-        special = _special(listed, about, found.flag("decoder/start_from_zero_embedding"), source)
-        vocabularies.append(vocabulary(listed, special, models if len(lists) == 1 else [models[-1 if i else 0]], kept))
+        special = _special(listed, about, variables.flag("decoder/start_from_zero_embedding"), source)
+        vocabularies.append(
+            vocabulary(listed, special, models if len(lists) == 1 else [models[-1 if i else 0]], pieces)
+        )
     if about.get("add_source_bos"):
-        raise BundleError(f"{source}/config.json: add_source_bos = true: here no source begins with bos")
+        raise BundleError(f"{source}/config.json: add_source_bos = true is not supported, only false")
     src, tgt = tokenizers(models, vocabularies, str(source))
-    options, weights = _model(found, about, vocabularies)
-    if not _has_source_eos(about, found, source):
+    options, weights = _model(variables, about, vocabularies)
+    if not _has_source_eos(about, variables, source):
         options["src_eos"] = False
-        logger.info("%s: its sources have no eos (as OpenNMT-py's); model.src_eos = false says so", name)
-    found.refuse_the_rest()
-    given = _languages(source, languages)
+        logger.info("%s: its sources do not end with eos (as OpenNMT-py's): model.src_eos = false", name)
+    variables.refuse_unread()
+    lang_codes = _languages(source, languages)
     config = Config.from_mapping(
         {
             "model": options,
             "data": dict(
-                train={"src": "imported.src", "tgt": "imported.tgt"}, src_lang=given[0], tgt_lang=given[1],
+                train={"src": "imported.src", "tgt": "imported.tgt"}, src_lang=lang_codes[0], tgt_lang=lang_codes[1],
                 max_tokens=max(1, min(256, options.get("max_len", 1024) - 1)), tokenizer=dict(joint=src is tgt),
             ),
         },
-        str(found.path),
+        str(variables.path),
     )  # fmt: skip
     model = ModelConfig(**config.model.model_dump(), src_vocab_size=src.vocab_size, tgt_vocab_size=tgt.vocab_size)
-    rounded = {"rounded_to": found.kind} if found.kind != "float32" else {}
-    return Imported(config, model, weights, src, tgt, facts_of(name, "ctranslate2", found.digest, models, **rounded))
+    rounded = {"rounded_to": variables.kind} if variables.kind != "float32" else {}
+    return Imported(
+        config, model, weights, src, tgt, facts_of(name, "ctranslate2", variables.digest, models, **rounded)
+    )
 
 
-def _about(found: Variables, folder: Path) -> dict[str, Any]:
-    """What is not in the tensors: ``config.json``, or what stood for it before there was one."""
-    if found.version >= SINCE_CONFIG:
+def _about(variables: Variables, folder: Path) -> dict[str, Any]:
+    """Return the settings of ``config.json``, or of an older model those of its variables."""
+    if variables.version >= SINCE_CONFIG:
         return read_object(folder / "config.json", WANTED)
-    found.must_be("user_decoder_start_tokens", 0)
-    start = "<s>" if found.flag("with_target_bos", True) else "</s>"
+    variables.must_be("user_decoder_start_tokens", 0)
+    start = "<s>" if variables.flag("with_target_bos", True) else "</s>"
     return dict(
         unk_token="<unk>", bos_token="<s>", eos_token="</s>", decoder_start_token=start,
-        add_source_bos=found.flag("with_source_bos"), add_source_eos=found.flag("with_source_eos"),
+        add_source_bos=variables.flag("with_source_bos"), add_source_eos=variables.flag("with_source_eos"),
     )  # fmt: skip
 
 
-def _variant(found: Variables) -> dict[str, Any]:
-    """The settings that it has as such: depth, heads, norm, activation, whether embeddings are scaled.
+def _variant(variables: Variables) -> dict[str, Any]:
+    """Return the settings that are stored as such: depth, heads, norm, activation, scaling of embeddings.
 
     Raises:
-        BundleError: Encoder and decoder differ, or one cannot be held.
+        BundleError: Encoder and decoder differ, or a value is not supported.
     """
 
-    def same(what: str, ask: Any) -> Any:
-        values = [ask(side) for side in SIDES]
+    def same(what: str, value_of: Any) -> Any:
+        values = [value_of(side) for side in SIDES]
         if values[0] != values[1]:
-            raise BundleError(f"{found.path}: {what} of encoder and decoder differ ({values[0]} and {values[1]})")
+            raise BundleError(f"{variables.path}: {what} of encoder and decoder differ ({values[0]} and {values[1]})")
         return values[0]
 
-    n_layers = {f"n_{side}_layers": _n_layers(found, side) for side in SIDES}
-    n_heads = int(same("num_heads", lambda side: found.number(f"{side}/num_heads")))
+    n_layers = {f"n_{side}_layers": _n_layers(variables, side) for side in SIDES}
+    n_heads = int(same("num_heads", lambda side: variables.number(f"{side}/num_heads")))
     if n_heads < 1:
-        raise BundleError(f"{found.path}: num_heads = {n_heads} should be at least 1")
-    is_pre = same("pre_norm", lambda side: found.flag(f"{side}/pre_norm", True))
-    is_scaled = same("scale_embeddings", lambda side: _is_scaled(found, side))
+        raise BundleError(f"{variables.path}: num_heads = {n_heads} should be at least 1")
+    is_pre = same("pre_norm", lambda side: variables.flag(f"{side}/pre_norm", True))
+    is_scaled = same("scale_embeddings", lambda side: _is_scaled(variables, side))
     code = ACTIVATION_CODES.get(
-        int(same("activation", lambda side: found.number(f"{side}/activation", 0))), "of no name"
+        int(same("activation", lambda side: variables.number(f"{side}/activation", 0))), "of no name"
     )
-    is_gated = GATE in found
-    activation = next((ours for ours, theirs in ACTIVATIONS.items() if theirs == code), None)
+    is_gated = GATE in variables
+    activation = next((name for name, their_name in ACTIVATIONS.items() if their_name == code), None)
     if is_gated:
         activation = "swiglu" if code == "SWISH" else None
     if activation is None:
-        raise BundleError(f"{found.path}: its activation {code}{' with a gate' * is_gated} cannot be held here")
+        raise BundleError(f"{variables.path}: its activation {code}{' with a gate' * is_gated} is not supported")
     return dict(
         **n_layers, n_heads=n_heads, norm="pre" if is_pre else "post", activation=activation, scale_embeddings=is_scaled
     )
 
 
-def _layers(found: Variables, options: Mapping[str, Any]) -> dict[str, Tensor]:
-    """The tensors of all layers under our names; without biases of attention, where no attention has one."""
+def _layers(variables: Variables, options: Mapping[str, Any]) -> dict[str, Tensor]:
+    """Return the tensors of all layers under our names, without biases of attention if no attention has one."""
     weights: dict[str, Tensor] = {}
     has_bias = False
 
-    def linear(theirs: str, *ours: str) -> None:
-        """A projection, or several side by side."""
-        parts = found.tensor(f"{theirs}/weight").chunk(len(ours))
-        if len({part.shape for part in parts}) > 1 or len(parts) != len(ours):
-            raise BundleError(f"{found.path}: {theirs} is not made of {len(ours)} equal projections")
+    def linear(source: str, *targets: str) -> None:
+        """Add one projection, or several that are stored side by side."""
+        parts = variables.tensor(f"{source}/weight").chunk(len(targets))
+        if len({part.shape for part in parts}) > 1 or len(parts) != len(targets):
+            raise BundleError(f"{variables.path}: {source} is not made of {len(targets)} equal projections")
         n = len(parts[0])
-        bias = found.tensor(f"{theirs}/bias", 1) if f"{theirs}/bias" in found else torch.zeros(n * len(ours))
-        for one, part, shift in zip(ours, parts, bias.chunk(len(ours)), strict=True):
-            weights[f"{one}.weight"], weights[f"{one}.bias"] = part, shift
+        bias = variables.tensor(f"{source}/bias", 1) if f"{source}/bias" in variables else torch.zeros(n * len(targets))
+        for name, part, shift in zip(targets, parts, bias.chunk(len(targets)), strict=True):
+            weights[f"{name}.weight"], weights[f"{name}.bias"] = part, shift
 
-    def norm(theirs: str, ours: str) -> None:
-        weights[f"{ours}.weight"], weights[f"{ours}.bias"] = (
-            found.tensor(f"{theirs}/{what}", 1) for what in ("gamma", "beta")
+    def norm(source: str, target: str) -> None:
+        weights[f"{target}.weight"], weights[f"{target}.bias"] = (
+            variables.tensor(f"{source}/{what}", 1) for what in ("gamma", "beta")
         )
 
     for side in SIDES:
         for i in range(options[f"n_{side}_layers"]):
-            theirs, ours = f"{side}/layer_{i}", f"{side}.layers.{i}"
+            source, target = f"{side}/layer_{i}", f"{side}.layers.{i}"
             attentions: dict[str, tuple[str, tuple[str, ...]]] = {"self_attention": ("self_attn", ("qkv", "o"))}
             if side == "decoder":
                 attentions["attention"] = ("cross_attn", ("q", "kv", "o"))
-            for one, (name, groups) in attentions.items():
+            for block, (name, groups) in attentions.items():
                 for k, group in enumerate(groups):
-                    linear(f"{theirs}/{one}/linear_{k}", *(f"{ours}.{name}.w_{letter}" for letter in group))
-                    has_bias = has_bias or f"{theirs}/{one}/linear_{k}/bias" in found
-                _check_heads(found, f"{theirs}/{one}", weights[f"{ours}.{name}.w_q.weight"], options["n_heads"])
-            linear(f"{theirs}/ffn/linear_0", f"{ours}.feed_forward.{'w_3' if GATE in found else 'w_1'}")
-            linear(f"{theirs}/ffn/linear_1", f"{ours}.feed_forward.w_2")
-            if GATE in found:
-                linear(f"{theirs}/ffn/linear_0_noact", f"{ours}.feed_forward.w_1")
-            for n, one in enumerate((*attentions, "ffn"), 1):
-                norm(f"{theirs}/{one}/layer_norm", f"{ours}.norm{n}")
+                    linear(f"{source}/{block}/linear_{k}", *(f"{target}.{name}.w_{letter}" for letter in group))
+                    has_bias = has_bias or f"{source}/{block}/linear_{k}/bias" in variables
+                _check_heads(variables, f"{source}/{block}", weights[f"{target}.{name}.w_q.weight"], options["n_heads"])
+            linear(f"{source}/ffn/linear_0", f"{target}.feed_forward.{'w_3' if GATE in variables else 'w_1'}")
+            linear(f"{source}/ffn/linear_1", f"{target}.feed_forward.w_2")
+            if GATE in variables:
+                linear(f"{source}/ffn/linear_0_noact", f"{target}.feed_forward.w_1")
+            for n, block in enumerate((*attentions, "ffn"), 1):
+                norm(f"{source}/{block}/layer_norm", f"{target}.norm{n}")
         if options["norm"] == "pre":
             norm(f"{side}/layer_norm", f"{side}.norm")
     if not has_bias:
-        weights = {name: one for name, one in weights.items() if not ("_attn.w_" in name and name.endswith(".bias"))}
+        biases = {name for name in weights if "_attn.w_" in name and name.endswith(".bias")}
+        weights = {name: tensor for name, tensor in weights.items() if name not in biases}
     return weights
 
 
 def _model(
-    found: Variables, about: Mapping[str, Any], vocabularies: Sequence[Vocabulary]
+    variables: Variables, about: Mapping[str, Any], vocabularies: Sequence[Vocabulary]
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The settings of the model, and its tensors under our names."""
-    options = _variant(found)
-    found.take("encoder/embeddings_merge", "decoder/alignment_layer", "decoder/alignment_heads")
-    found.take("decoder/alibi_use_positive_positions")
+    """Return the settings of the model, and its tensors under our names."""
+    options = _variant(variables)
+    variables.take("encoder/embeddings_merge", "decoder/alignment_layer", "decoder/alignment_heads")
+    variables.take("decoder/alibi_use_positive_positions")
     for name in ("encoder/multi_query_attention", "decoder/alibi", "decoder/scale_alibi"):
-        found.must_be(name, 0)
+        variables.must_be(name, 0)
     tables = {
-        side: found.tensor(f"{side}/position_encodings/encodings")
+        side: variables.tensor(f"{side}/position_encodings/encodings")
         for side in SIDES
-        if f"{side}/position_encodings/encodings" in found
+        if f"{side}/position_encodings/encodings" in variables
     }
-    src = found.tensor("encoder/embeddings_0/weight")
-    tgt, generator = found.tensor("decoder/embeddings/weight"), found.tensor("decoder/projection/weight")
+    src = variables.tensor("encoder/embeddings_0/weight")
+    tgt, generator = variables.tensor("decoder/embeddings/weight"), variables.tensor("decoder/projection/weight")
     d_model, n_heads = src.size(1), options["n_heads"]
-    weights = _layers(found, options)
+    weights = _layers(variables, options)
     projection = "decoder/projection/bias"
-    given = found.tensor(projection, 1) if projection in found else None
-    bias = vocabularies[-1].bias(given, f"{found.path}: {projection}")
+    their_bias = variables.tensor(projection, 1) if projection in variables else None
+    bias = vocabularies[-1].bias(their_bias, f"{variables.path}: {projection}")
     if bias is not None:
         weights["generator.bias"] = bias
 
@@ -201,7 +206,7 @@ def _model(
     share = "all" if tied and is_one else "decoder" if tied else "none"
     for name, table in {"src_embed": src, "tgt_embed": tgt, "generator": generator}.items():
         of = vocabularies[0 if name == "src_embed" else -1]
-        rows = of.take(table, f"{found.path}: {name}")
+        rows = of.take(table, f"{variables.path}: {name}")
         if name in {"all": ("src_embed",), "decoder": ("src_embed", "tgt_embed")}.get(share, (name,)):
             weights[f"{name}.weight"] = rows
     heads = weights["encoder.layers.0.self_attn.w_q.weight"].size(0) // n_heads
@@ -211,71 +216,73 @@ def _model(
         share_embeddings=share, attention_bias="encoder.layers.0.self_attn.w_q.bias" in weights,
         generator_bias=bias is not None, norm_eps=EPSILON if epsilon is None else epsilon,
     )  # fmt: skip
-    options |= _positions(found, tables, weights, options)
-    return options, {name: one.contiguous() for name, one in weights.items()}
+    options |= _positions(variables, tables, weights, options)
+    return options, {name: tensor.contiguous() for name, tensor in weights.items()}
 
 
-def _n_layers(found: Variables, side: str) -> int:
+def _n_layers(variables: Variables, side: str) -> int:
     n = 0
-    while f"{side}/layer_{n}/self_attention/linear_0/weight" in found:
+    while f"{side}/layer_{n}/self_attention/linear_0/weight" in variables:
         n += 1
     if not n:
-        raise BundleError(f"{found.path}: has no {side}; only translators can be imported")
+        raise BundleError(f"{variables.path}: has no {side}; only translators can be imported")
     return n
 
 
-def _is_scaled(found: Variables, side: str) -> bool:
-    """Whether embeddings are multiplied by the root of their width: a flag, or the factor itself."""
-    name, width = (
-        f"{side}/scale_embeddings",
-        found.shape(f"{side}/embeddings{'_0' if side == 'encoder' else ''}/weight"),
-    )
-    if found.type(name) in ("", "int8"):
-        return found.flag(name, True)
-    factor = found.number(name)
-    if factor != 1 and not math.isclose(factor, math.sqrt(width[-1]), rel_tol=1e-3):
-        raise BundleError(f"{found.path}: {name} = {factor:g} cannot be held here, only 1 and the root of d_model")
+def _is_scaled(variables: Variables, side: str) -> bool:
+    """True if embeddings are multiplied by the root of their width; the file has a flag, or the factor."""
+    name = f"{side}/scale_embeddings"
+    *_, d_model = variables.shape(f"{side}/embeddings{'_0' if side == 'encoder' else ''}/weight")
+    if variables.type(name) in ("", "int8"):
+        return variables.flag(name, True)
+    factor = variables.number(name)
+    if factor != 1 and not math.isclose(factor, math.sqrt(d_model), rel_tol=1e-3):
+        raise BundleError(f"{variables.path}: {name} must be 1 or the root of d_model, got {factor:g}")
     return factor != 1
 
 
-def _check_heads(found: Variables, attention: str, queries: Tensor, n_heads: int) -> None:
-    """Refuse heads that are not of one width, or turned in another way than ours."""
+def _check_heads(variables: Variables, attention: str, queries: Tensor, n_heads: int) -> None:
+    """Check that all heads have one width, and that rotary positions are those of our model."""
     if len(queries) % n_heads:
-        raise BundleError(f"{found.path}: {attention} has {len(queries)} rows of queries for {n_heads} heads")
+        raise BundleError(f"{variables.path}: {attention} has {len(queries)} rows of queries for {n_heads} heads")
     width = len(queries) // n_heads
-    found.must_be(f"{attention}/head_dim", width)
-    if f"{attention}/rotary_dim" in found:
-        if found.number(f"{attention}/rotary_dim"):  # 0 is all of them too
-            found.must_be(f"{attention}/rotary_dim", width)
-        found.must_be(f"{attention}/rotary_interleave", 1)
-        found.must_be(f"{attention}/rotary_base", 10000)
+    variables.must_be(f"{attention}/head_dim", width)
+    if f"{attention}/rotary_dim" in variables:
+        if variables.number(f"{attention}/rotary_dim"):  # 0 means the whole width too
+            variables.must_be(f"{attention}/rotary_dim", width)
+        variables.must_be(f"{attention}/rotary_interleave", 1)
+        variables.must_be(f"{attention}/rotary_base", 10000)
 
 
 def _positions(
-    found: Variables, tables: Mapping[str, Tensor], weights: dict[str, Tensor], options: Mapping[str, Any]
+    variables: Variables, tables: Mapping[str, Tensor], weights: dict[str, Tensor], options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The settings of positions; what they need is done to the weights.
+    """Return the settings of positions, and change ``weights`` to fit them.
 
-    Sinusoids with all sines first reorder the channels as ``huggingface.order`` does; any other table is learned.
+    Sinusoids with all sines first reorder the channels as ``huggingface.write.order`` does; any other table is learned.
     """
     if not tables:
         if (
-            "encoder/layer_0/self_attention/rotary_dim" in found
-            and "decoder/layer_0/self_attention/rotary_dim" in found
+            "encoder/layer_0/self_attention/rotary_dim" in variables
+            and "decoder/layer_0/self_attention/rotary_dim" in variables
         ):
             return dict(positions="rotary")
-        raise BundleError(f"{found.path}: has no table of positions (OpenNMT-tf's are made elsewhere), which is needed")
+        raise BundleError(
+            f"{variables.path}: has no table of positions, which is needed (OpenNMT-tf's models have none)"
+        )
     if len(tables) == 1 or tables["encoder"].size(1) != tables["decoder"].size(1):
-        raise BundleError(f"{found.path}: its positions of encoder and decoder are of two kinds")
+        raise BundleError(f"{variables.path}: its encoder and decoder must have the same kind of positions")
     orders = [order_of_sinusoids(table) for table in tables.values()]
     if orders[0] is not None and orders[1] is not None and torch.equal(orders[0], orders[1]):
+        # Both tables hold the paper's sinusoids: bring the channels of all tensors into the order of ours.
         back = orders[0].argsort()
         layers = {name: options[name] for name in ("n_encoder_layers", "n_decoder_layers", "norm")}
-        for one in parameters(ModelConfig(src_vocab_size=5, tgt_vocab_size=5, **layers)):
-            if one.ours in weights and one.rows:
-                weights[one.ours] = weights[one.ours][back]
-            if one.ours in weights and one.columns:
-                weights[one.ours] = weights[one.ours][:, back]
+        for parameter in parameters(ModelConfig(src_vocab_size=5, tgt_vocab_size=5, **layers)):
+            name = parameter.ours
+            if name in weights and parameter.rows:
+                weights[name] = weights[name][back]
+            if name in weights and parameter.columns:
+                weights[name] = weights[name][:, back]
         for name in {"src_embed.weight", "tgt_embed.weight", "generator.weight"} & weights.keys():
             weights[name] = weights[name][:, back]
         return dict(positions="sinusoidal")
@@ -286,45 +293,45 @@ def _positions(
 
 
 def _lists(folder: Path) -> list[list[str]]:
-    """The pieces of each id: one list for both sides, or one for each."""
+    """Return the pieces in the order of their ids: one list for both sides, or one for each."""
 
     def listed(name: str) -> list[str] | None:
         path = folder / f"{name}_vocabulary.json"
         if not path.is_file():
             path = path.with_suffix(".txt")
             return read_bytes(path, WANTED).decode("utf-8").removesuffix("\n").split("\n") if path.is_file() else None
-        found = json.loads(read_bytes(path, WANTED))
-        if not isinstance(found, list) or not all(isinstance(piece, str) for piece in found):
+        pieces = json.loads(read_bytes(path, WANTED))
+        if not isinstance(pieces, list) or not all(isinstance(piece, str) for piece in pieces):
             raise ValueError(f"{path.name} is no list of texts")
-        return found
+        return pieces
 
     try:
         shared = listed("shared")
         both = [shared] if shared is not None else [listed("source"), listed("target")]
     except (ValueError, RecursionError) as error:
         raise BundleError(f"{folder}: its vocabulary is damaged ({error}); copy it again") from None
-    found = [one for one in both if one is not None]
-    if len(found) < len(both):
+    lists = [pieces for pieces in both if pieces is not None]
+    if len(lists) < len(both):
         raise BundleError(f"{folder}: lacks shared_vocabulary.json, or source_ and target_vocabulary.json")
-    for one in found:
-        check_pieces(one, str(folder))
-    return found
+    for pieces in lists:
+        check_pieces(pieces, str(folder))
+    return lists
 
 
 def _subwords(folder: Path) -> list[Path]:
-    """Its SentencePiece models."""
+    """Return the paths of its SentencePiece models."""
     for names in SUBWORDS:
         paths = [folder / name for name in names]
         if all(path.is_file() for path in paths):
             return paths
-    said = " or ".join(" and ".join(names) for names in SUBWORDS)
-    raise BundleError(f"{folder}: its SentencePiece models are not beside it: put {said} there")
+    choices = " or ".join(" and ".join(names) for names in SUBWORDS)
+    raise BundleError(f"{folder}: has no SentencePiece models: put {choices} there")
 
 
 def _special(
     listed: Sequence[str], about: Mapping[str, Any], from_zero: bool, folder: Path
 ) -> tuple[int | None, int, int | None, int]:
-    """The ids there of our pad, unk, bos and eos."""
+    """Return their ids of our pad, unk, bos and eos."""
     ids = {piece: i for i, piece in enumerate(listed)}
 
     def needed_id(setting: str) -> int:
@@ -338,13 +345,13 @@ def _special(
     return pad, needed_id("unk_token"), bos, needed_id("eos_token")
 
 
-def _has_source_eos(about: Mapping[str, Any], found: Variables, folder: Path) -> bool:
-    """Whether its sources end with eos, whoever adds it: those of Marian do, those of OpenNMT do not.
+def _has_source_eos(about: Mapping[str, Any], variables: Variables, folder: Path) -> bool:
+    """True if its sources end with eos, as those of Marian do and those of OpenNMT do not.
 
     Raises:
-        BundleError: Nothing says so: M2M100's and mBART's configurations look alike, and their tokenizers add eos.
+        BundleError: Its files leave it open: in M2M100 and mBART only the tokenizer adds eos.
     """
-    if about.get("add_source_eos") or found.flag("decoder/start_from_zero_embedding"):
+    if about.get("add_source_eos") or variables.flag("decoder/start_from_zero_embedding"):
         return True
     if about.get("decoder_start_token") != about.get("bos_token"):
         raise BundleError(
@@ -355,8 +362,8 @@ def _has_source_eos(about: Mapping[str, Any], found: Variables, folder: Path) ->
     return False
 
 
-def _languages(folder: Path, given: tuple[str | None, str | None]) -> tuple[str | None, str | None]:
-    """The languages asked for, or those of the manifest that our exports have."""
+def _languages(folder: Path, chosen: tuple[str | None, str | None]) -> tuple[str | None, str | None]:
+    """Return the chosen languages, or those of the manifest if it is an export of ours."""
     manifest = read_object(folder / MANIFEST, WANTED) if (folder / MANIFEST).is_file() else {}
     src, tgt = (manifest.get(f"{side}_lang") for side in ("src", "tgt"))
-    return given[0] or src, given[1] or tgt
+    return chosen[0] or src, chosen[1] or tgt

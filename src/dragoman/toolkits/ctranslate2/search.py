@@ -1,13 +1,14 @@
-"""The search of CTranslate2 on a model that ``formats.ctranslate2`` wrote: ids in, ids out, as ``batches.search_all``.
+"""Search with CTranslate2 on a model that ``write.py`` wrote: ids in, ids out, as ``batches.search_all``.
 
-What is the same as in ``search``: the model, the ids, the extensions that a beam keeps, which of them are finished, and
-the score, log P / ((5 + n) / 6) ** alpha. What is not: CTranslate2 stops a sentence when ``beam_size`` hypotheses are
-finished (of n best, twice as many; or ``patience`` times as many), without asking whether an unfinished one could still
-become better; so a translation may differ, seldom, where a longer one wins late. Its own length penalty, n ** alpha,
-only chooses which of the finished ones it hands over. Its kernels may round differently for batches of different
-shapes.
+Model, ids, the extensions that a beam keeps, and the score log P / ((5 + n) / 6) ** alpha are those of our search.
+Three things differ:
 
-A hypothesis that reaches the limit of its sentence unfinished is ended there, and then read to know its probability.
+* CTranslate2 stops a sentence when ``beam_size`` hypotheses are finished (twice as many for several best, or
+  ``patience`` times as many), even if an unfinished one could still become better. So a few translations differ.
+* Its own length penalty, n ** alpha, only chooses which of the finished hypotheses it returns.
+* Its kernels may round differently for batches of different shapes.
+
+A hypothesis that reaches the limit of its sentence unfinished is ended there, and then scored.
 """
 
 from __future__ import annotations
@@ -38,18 +39,19 @@ from dragoman.decoding.request import (
 )  # fmt: skip
 from dragoman.decoding.search import NOT_FINITE, scored
 from dragoman.device import is_out_of_memory
-from dragoman.errors import ConfigError, DecodeError, not_installed
+from dragoman.errors import ConfigError, DecodeError
 from dragoman.fast.step import weight_versions
 from dragoman.options import Precision
 from dragoman.toolkits.ctranslate2.write import why_not
 from dragoman.toolkits.engine import Models, Needs
-from dragoman.toolkits.export import Kept, kept
+from dragoman.toolkits.export import KeptExport, kept_export
+from dragoman.toolkits.toolkit import import_package
 
 PRECISIONS = {"fp32": "float32", "int8": "int8"}
-"""Ours, and what CTranslate2 calls them."""
+"""Our precisions, and their names in CTranslate2."""
 
 BATCH_TOKENS = 512
-"""Rows x longest source of a batch on a CPU, where the caller leaves that open: more are slower (docs/log.md)."""
+"""Rows x longest source of a batch on a CPU, unless the caller chooses; larger ones are slower (docs/log.md)."""
 
 
 def is_installed() -> bool:
@@ -62,15 +64,12 @@ def is_installed() -> bool:
 
 
 def precisions(device: str) -> set[str]:
-    """In what CTranslate2 can compute on this ``cpu`` or ``cuda``.
+    """Return the precisions that CTranslate2 has on this ``cpu`` or ``cuda``.
 
     Raises:
         ConfigError: The package is not installed, or it sees no GPU.
     """
-    try:
-        ctranslate2 = import_module("ctranslate2")
-    except ImportError:
-        raise ConfigError(not_installed("engine = 'ctranslate2'", "ctranslate2")) from None
+    ctranslate2 = import_package("ctranslate2", "engine = 'ctranslate2'")
     if device == "cuda" and not ctranslate2.get_cuda_device_count():
         raise ConfigError("engine = 'ctranslate2' sees no GPU here: use engine torch, or device cpu")
     return set(ctranslate2.get_supported_compute_types(device))
@@ -94,16 +93,16 @@ def why_different(decode: DecodeConfig) -> list[str]:
 
 
 def check(precision: str, device: str) -> None:
-    """Refuse a precision that ``load`` would refuse, before there is anything to load."""
+    """Refuse a precision that CTranslate2 does not have on this device."""
     able = precisions(device)
     if precision not in able:
         raise ConfigError(
-            f"engine = 'ctranslate2' cannot compute in {precision} on this {device}, but in {', '.join(sorted(able))}"
+            f"engine = 'ctranslate2' has the precisions {', '.join(sorted(able))} on this {device}, got {precision}"
         )
 
 
 class CTranslate2:
-    """A model that CTranslate2 has loaded."""
+    """Model that CTranslate2 has loaded."""
 
     name: ClassVar[str] = "ctranslate2"
     loads_workers: ClassVar[bool] = True
@@ -113,14 +112,14 @@ class CTranslate2:
         """Take a loaded ``ctranslate2.Translator`` and the tokenizers of the bundle that was converted.
 
         Args:
-            workers: How many batches it searches at a time.
+            workers: Number of batches that it searches at a time.
         """
         self.translator, self.workers = translator, workers
         self.src_pieces = src_tokenizer.pieces(range(src_tokenizer.vocab_size))
         self.tgt_pieces = tgt_tokenizer.pieces(range(tgt_tokenizer.vocab_size))
         self.tgt_ids = {piece: i for i, piece in enumerate(self.tgt_pieces)}
-        self.home: Kept | None = None
-        self._versions: list[tuple[int, float]] = []  # of the weights that were converted
+        self.export: KeptExport | None = None
+        self._versions: list[tuple[int, float]] = []  # of the converted weights
 
     @classmethod
     def obstacle(cls, models: Models, needs: Needs) -> str:
@@ -164,27 +163,29 @@ class CTranslate2:
 
     @classmethod
     def load(cls, models: Models, precision: str, workers: int) -> Self:
-        """See ``Engine``; the model is written in CTranslate2's format first where that has not been done.
+        """See ``Engine``; the model is first written in CTranslate2's format, unless that was done before.
 
         Args:
-            workers: On a CPU at least as many as torch has threads are taken: two batches on a thread each are done
-                sooner than one on two.
+            workers: On a CPU at least as many as torch has threads: two batches on one thread each are faster than one
+                batch on two.
 
         Raises:
-            ConfigError: As ``open_folder``.
+            ConfigError: See ``open_folder``.
             DragomanError: No folder can be written.
         """
         bundle, device, versions = models.bundles[0], models.device.type, weight_versions(models.model)
         if device == "cpu":
             workers = max(workers, torch.get_num_threads())
         check(PRECISIONS[precision], device)  # before anything is written
-        # an export beside the run has the weights that the run was loaded with
-        home = kept(bundle, models.run if versions == models.versions else None, "ctranslate2", PRECISIONS[precision])
-        translator = open_folder(home.folder, PRECISIONS[precision], device, workers)
+        # The export in the run's folder has the weights on disk: it serves only if they were not changed in memory.
+        export = kept_export(
+            bundle, models.run if versions == models.versions else None, "ctranslate2", PRECISIONS[precision]
+        )
+        translator = open_folder(export.folder, PRECISIONS[precision], device, workers)
         engine = cls(translator, bundle.src_tokenizer, bundle.tgt_tokenizer, workers)
-        engine.home, engine._versions = home, versions
-        if home.temporary is not None:
-            weakref.finalize(engine, home.temporary.cleanup)
+        engine.export, engine._versions = export, versions
+        if export.temporary is not None:
+            weakref.finalize(engine, export.temporary.cleanup)
         return engine
 
     def is_of(self, models: Models) -> bool:
@@ -193,16 +194,16 @@ class CTranslate2:
 
     def close(self) -> None:
         """See ``Engine``."""
-        if self.home is not None and self.home.temporary is not None:
-            self.home.temporary.cleanup()
+        if self.export is not None and self.export.temporary is not None:
+            self.export.temporary.cleanup()
 
     def search(
         self, segments: Sequence[Segment], settings: SearchSettings, progress: Progress | None = None
     ) -> SearchResult:
-        """See ``Engine``; segments that are cancelled are left out when their batch is handed over.
+        """See ``Engine``; cancelled segments are left out when their batch is submitted.
 
-        Batches are handed over ahead, so that each worker always has one: all of them, or two for each worker if
-        segments may be cancelled.
+        Batches are submitted ahead, so that no worker waits: all of them, or two for each worker if segments may be
+        cancelled.
         """
         config = settings.decode
         settings.check(segments)
@@ -221,21 +222,20 @@ class CTranslate2:
                 running.append(_Running(len(batch), rows, search.start(rows) if rows else []))
             first = running.popleft()
             try:
-                search.settle(first.rows, first.results)
+                search.collect(first.rows, first.results)
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
                     raise
-                lost += run_halving(first.rows, search.settle)
+                lost += run_halving(first.rows, search.collect)
             done += first.size
             if progress is not None:
                 progress(done, len(segments), "sentences translated")
-        return SearchResult(search.found, lost)
+        return SearchResult(search.hypotheses, lost)
 
     def read(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], batch_tokens: int = 4096) -> list[list[float]]:
-        """The log-probability of each token of given translations, in nats, eos last.
+        """See ``ExportedSearcher``.
 
         Args:
-            pairs: Sources and translations, as ids without bos and eos.
             batch_tokens: Rows x longest side of one batch.
 
         Raises:
@@ -260,30 +260,30 @@ class CTranslate2:
 
 @dataclass(frozen=True)
 class _Running:
-    """A batch that was handed over."""
+    """Submitted batch."""
 
-    size: int  # cancelled segments counted
+    size: int  # number of its segments, cancelled ones too
     rows: list[int]  # segments that were not cancelled
-    results: list[Any]  # CTranslate2's, of each of the rows
+    results: list[Any]  # future result of each row
 
 
 class _Search:
-    """One call of ``CTranslate2.search``."""
+    """State of one call of ``CTranslate2.search``."""
 
     def __init__(self, engine: CTranslate2, segments: Sequence[Segment], settings: SearchSettings) -> None:
         self.engine, self.segments, self.settings = engine, segments, settings
-        self.found: list[list[Hypothesis]] = [[] for _ in segments]
+        self.hypotheses: list[list[Hypothesis]] = [[] for _ in segments]
         config, n_best = settings.decode, settings.n_best
         self._limits = [most_tokens(segment, settings) for segment in segments]
-        # a sentence is done with so many finished hypotheses, which are all returned
+        # A sentence ends when so many hypotheses are finished; all of them are returned.
         self._n_finished = max(n_best, math.ceil((config.patience or (1.0 if n_best == 1 else 2.0)) * config.beam_size))
 
     def start(self, batch: list[int], suppress: bool = False) -> list[Any]:
-        """Hand over one batch; returns what will be the result of each of its sources.
+        """Submit one batch, and return the future result of each source.
 
         Args:
-            suppress: Take away pad, bos and unk before the softmax. Without it they seldom come, and the probabilities
-                are the model's.
+            suppress: Remove pad, bos and unk before the softmax. They seldom win without it, and the probabilities are
+                then the model's own.
         """
         engine, config = self.engine, self.settings.decode
         most = max(self._limits[i] for i in batch)
@@ -293,36 +293,36 @@ class _Search:
                 asynchronous=True, beam_size=config.beam_size, num_hypotheses=self._n_finished,
                 patience=self._n_finished / config.beam_size, length_penalty=config.length_penalty,
                 return_scores=True, return_end_token=True, max_input_length=0,
-                min_decoding_length=0, max_decoding_length=max(1, most - 1),  # then eos must come
+                min_decoding_length=0, max_decoding_length=max(1, most - 1),  # eos follows
                 suppress_sequences=[[engine.tgt_pieces[i]] for i in self.settings.never] if suppress else None,
                 use_vmap=self.settings.shortlist,  # the union of a batch's shortlists
             )
         )  # fmt: skip
 
-    def settle(self, batch: list[int], running: list[Any] | None = None, suppress: bool = False) -> None:
-        """Wait for a batch, and search again for those of it that were not searched for as they should be."""
+    def collect(self, batch: list[int], running: list[Any] | None = None, suppress: bool = False) -> None:
+        """Wait for a batch; search sentences again that went past their limit or got special subwords."""
         if not batch:
             return
         most = max(self._limits[i] for i in batch)
-        waited = running or self.start(batch, suppress)
-        results = {i: one.result() for i, one in zip(batch, waited, strict=True)}
-        # a limit counts for a whole batch: those that went beyond their own are searched for again by it
+        futures = running or self.start(batch, suppress)
+        results = {i: future.result() for i, future in zip(batch, futures, strict=True)}
+        # CTranslate2 has one limit for a batch: sentences that went beyond their own are searched again with it.
         late = [
             i for i in batch if self._limits[i] < most and any(len(h) >= self._limits[i] for h in results[i].hypotheses)
         ]
         good = [i for i in batch if i not in late]
         for i, hypotheses in zip(good, self._finish(good, results, suppress), strict=True):
-            self.found[i] = hypotheses[: self.settings.n_best]
+            self.hypotheses[i] = hypotheses[: self.settings.n_best]
         for limit in sorted({self._limits[i] for i in late}):
-            self.settle([i for i in late if self._limits[i] == limit], suppress=suppress)
+            self.collect([i for i in late if self._limits[i] == limit], suppress=suppress)
         if not suppress:
-            self.settle([i for i in good if self._spoiled(results[i], self.found[i])], suppress=True)
+            self.collect([i for i in good if self._needs_suppression(results[i], self.hypotheses[i])], suppress=True)
 
-    def _spoiled(self, result: Any, hypotheses: Sequence[Hypothesis]) -> bool:
+    def _needs_suppression(self, result: Any, hypotheses: Sequence[Hypothesis]) -> bool:
         """True if a sentence must be searched again without the special subwords.
 
-        That is so if unk stands in any hypothesis, as the beam that it took could have held a better one; or if all
-        hypotheses hold pad or bos, which a trained model hardly ever predicts.
+        Any hypothesis with unk may have displaced a better one. And none may be left without pad and bos, which a
+        trained model hardly ever predicts.
         """
         unk = None if self.settings.allow_unk else self.engine.tgt_pieces[UNK_ID]
         return not hypotheses or any(unk in pieces for pieces in result.hypotheses)
@@ -343,7 +343,7 @@ class _Search:
                     raise DecodeError(NOT_FINITE)
                 ids = tuple(engine.tgt_ids[piece] for piece in pieces)
                 ended = bool(ids) and ids[-1] == EOS_ID
-                if any(each in self.settings.never for each in ids):
+                if any(token in self.settings.never for token in ids):
                     continue
                 if ended and not suppress:
                     log_probs_of[row][ids[:-1]] = score * len(ids) ** decode.length_penalty
@@ -360,16 +360,16 @@ class _Search:
 
 
 def open_folder(folder: Path, precision: str, device: str = "cpu", workers: int = 1, threads: int = 1) -> Any:
-    """A ``ctranslate2.Translator`` of a folder that ``formats.ctranslate2.write`` filled.
+    """Load a folder that ``write.py`` wrote as a ``ctranslate2.Translator``.
 
     Args:
-        precision: In which to compute: ``float32``, or another of CTranslate2's, such as ``int8``.
+        precision: One of CTranslate2's, such as ``float32`` or ``int8``.
         device: ``cpu`` or ``cuda``.
-        workers: Batches searched at a time.
-        threads: Of each worker.
+        workers: Number of batches searched at a time.
+        threads: Number of threads of each worker.
 
     Raises:
-        ConfigError: The package is not installed, or it cannot compute so on this machine.
+        ConfigError: The package is not installed, or has no such precision on this machine.
     """
     check(precision, device)
     n_threads = torch.get_num_threads()
@@ -380,11 +380,11 @@ def open_folder(folder: Path, precision: str, device: str = "cpu", workers: int 
     except (RuntimeError, ValueError) as error:
         raise ConfigError(f"{folder}: CTranslate2 cannot load it ({error}); use engine torch") from None
     finally:
-        torch.set_num_threads(n_threads)  # it takes its own number for the thread that loads it, torch's included
+        torch.set_num_threads(n_threads)  # loading changes torch's number of threads
 
 
 def open_export(export: Path, quantization: str, bundle: Bundle, device: torch.device) -> tuple[CTranslate2, str]:
-    """See ``Comparer``; it computes in the export's own precision, or in the nearest that this machine has."""
+    """See ``Comparer``; the precision is the export's own, or the nearest one of this machine."""
     whole = quantization in ("float16", "bfloat16")
     own = [quantization, "float32" if whole or quantization == "float32" else "int8_float32"]
     able = precisions(device.type)

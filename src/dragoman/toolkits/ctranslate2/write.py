@@ -1,14 +1,14 @@
-"""A bundle in the format of CTranslate2, written by that package's own specification of a Transformer.
+"""Write a bundle in the format of CTranslate2, with that package's own specification of a Transformer.
 
 A folder for https://github.com/OpenNMT/CTranslate2:
 
-  model.bin                variables, and names that stand for the same one
+  model.bin                variables, and their aliases
   config.json              the special tokens, the epsilon of the norms
   shared_vocabulary.json   or source_vocabulary.json and target_vocabulary.json: the piece of each id
   vmap.txt                 the shortlist, if the bundle has one: a source piece, a tab, target pieces
 
-In the specification a matrix is ``(out, in)`` as here; queries, keys and values of self-attention are one matrix, keys
-and values of cross-attention another; a norm belongs to the sub-layer it follows (or precedes, pre-norm).
+In the specification a matrix is ``(out, in)`` as here. Queries, keys and values of self-attention are one matrix; so
+are keys and values of cross-attention. A norm belongs to the sub-layer that it follows (pre-norm: precedes).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dragoman.toolkits.writing import n_positions, not_held, weights_of
 
 ACTIVATIONS = {"relu": "RELU", "swish": "SWISH", "swiglu": "SWISH", "gelu": "GELU"}
 POSITIONS = ("sinusoidal", "learned", "rotary")
-MOST_BYTES = 2**32 - 1  # of one variable
+MOST_BYTES = 2**32 - 1  # largest variable
 TITLE = "CTranslate2"
 _BLANK = re.compile(r"[ \t\r\n]")
 FILE = ""
@@ -39,7 +39,7 @@ QUANTIZATIONS = ("float32", "float16", "bfloat16", "int8", "int8_float32", "int8
 
 
 def why_not(config: ModelConfig) -> str:
-    """What of a model CTranslate2 cannot express, with the setting's value; nothing if it can express it."""
+    """See ``Writer``."""
     if reason := not_held(config, ACTIVATIONS, POSITIONS):
         return reason
     if config.head_d_k != config.head_d_v:
@@ -51,18 +51,9 @@ def why_not(config: ModelConfig) -> str:
 
 
 def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
-    """Write the model of ``bundle`` into ``folder``, which is there and empty.
+    """See ``Writer``; subword models get the names that they have in a bundle.
 
-    Its subword models are written too, under the names they have in a bundle. Sinusoidal positions become a table: of
-    as many rows as the run's settings can ask for, at least 1,024.
-
-    Args:
-        quantization: One of ``QUANTIZATIONS``. With ``int8`` each row of a matrix is rounded to 127 steps of its
-            largest value.
-
-    Raises:
-        BundleError: A weight is not finite.
-        OSError: A file cannot be written.
+    Sinusoidal positions become a table with as many rows as the run's settings can need, at least 1,024.
     """
     config = bundle.model.config
     spec = specification(config, weights_of(bundle), n_positions(bundle))
@@ -88,10 +79,10 @@ def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
 
 
 def vocabulary_map(shortlist: Shortlist, src: Sequence[str], tgt: Sequence[str]) -> str:
-    """A shortlist as CTranslate2 reads it; pieces with a blank in them are left out, as it parts pieces by blanks.
+    """Return a shortlist in CTranslate2's format, which separates pieces by blanks: pieces with a blank are left out.
 
     Args:
-        src, tgt: The piece of each id.
+        src, tgt: Pieces in the order of their ids.
     """
 
     def line(key: str, ids: Iterable[int]) -> str:
@@ -104,50 +95,50 @@ def vocabulary_map(shortlist: Shortlist, src: Sequence[str], tgt: Sequence[str])
 
 
 def specification(config: ModelConfig, weights: Mapping[str, Tensor], n_positions: int) -> Any:
-    """A ``TransformerSpec`` that holds the weights, a state dict.
+    """Return a ``TransformerSpec`` that holds a state dict.
 
     Args:
-        n_positions: Rows of the table of sinusoids, ``(n_positions, d_model)``.
+        n_positions: Number of rows of the table of sinusoids, ``(n_positions, d_model)``.
     """
     spec = _without_weights(config)
 
-    def linear(target: Any, *ours: str) -> None:
-        """One projection, or several side by side: ``(sum of outs, in)``."""
+    def linear(target: Any, *sources: str) -> None:
+        """Set one projection, or several side by side: ``(sum of outs, in)``."""
         for what in ("weight", "bias"):
-            parts = [weights[f"{one}.{what}"] for one in ours if f"{one}.{what}" in weights]
+            parts = [weights[f"{name}.{what}"] for name in sources if f"{name}.{what}" in weights]
             if parts:
                 setattr(target, what, torch.cat(parts) if len(parts) > 1 else parts[0])
 
-    def norm(target: Any, ours: str) -> None:
-        target.gamma, target.beta = weights[f"{ours}.weight"], weights[f"{ours}.bias"]
+    def norm(target: Any, source: str) -> None:
+        target.gamma, target.beta = weights[f"{source}.weight"], weights[f"{source}.bias"]
 
-    def attention(target: Any, ours: str, groups: Sequence[str]) -> None:
-        for one, group in zip(target.linear, groups, strict=True):
-            linear(one, *(f"{ours}.w_{letter}" for letter in group))
+    def attention(target: Any, source: str, groups: Sequence[str]) -> None:
+        for projection, group in zip(target.linear, groups, strict=True):
+            linear(projection, *(f"{source}.w_{letter}" for letter in group))
 
-    def feed_forward(target: Any, ours: str) -> None:
-        linear(target.linear_0, f"{ours}.{'w_3' if config.is_gated else 'w_1'}")  # the one the activation follows
-        linear(target.linear_1, f"{ours}.w_2")
+    def feed_forward(target: Any, source: str) -> None:
+        linear(target.linear_0, f"{source}.{'w_3' if config.is_gated else 'w_1'}")  # followed by the activation
+        linear(target.linear_1, f"{source}.w_2")
         if config.is_gated:
-            linear(target.linear_0_noact, f"{ours}.w_1")
+            linear(target.linear_0_noact, f"{source}.w_1")
 
     table = sinusoids(0, n_positions, config.d_model).float() if config.positions == "sinusoidal" else None
-    for stack, ours, side in ((spec.encoder, "encoder", "src"), (spec.decoder, "decoder", "tgt")):
+    for stack, name, side in ((spec.encoder, "encoder", "src"), (spec.decoder, "decoder", "tgt")):
         stack.scale_embeddings = config.scale_embeddings
         positions = weights.get(f"{side}_positions.weight", table)
         if positions is not None:
             stack.position_encodings.encodings = positions
         if config.norm == "pre":
-            norm(stack.layer_norm, f"{ours}.norm")
+            norm(stack.layer_norm, f"{name}.norm")
         for i, layer in enumerate(stack.layer):
-            attention(layer.self_attention, f"{ours}.layers.{i}.self_attn", ("qkv", "o"))
-            feed_forward(layer.ffn, f"{ours}.layers.{i}.feed_forward")
+            attention(layer.self_attention, f"{name}.layers.{i}.self_attn", ("qkv", "o"))
+            feed_forward(layer.ffn, f"{name}.layers.{i}.feed_forward")
             norms = [layer.self_attention.layer_norm, layer.ffn.layer_norm]
-            if ours == "decoder":
-                attention(layer.attention, f"{ours}.layers.{i}.cross_attn", ("q", "kv", "o"))
+            if name == "decoder":
+                attention(layer.attention, f"{name}.layers.{i}.cross_attn", ("q", "kv", "o"))
                 norms.insert(1, layer.attention.layer_norm)
             for n, target in enumerate(norms, 1):
-                norm(target, f"{ours}.layers.{i}.norm{n}")
+                norm(target, f"{name}.layers.{i}.norm{n}")
     spec.encoder.embeddings[0].weight = weights["src_embed.weight"]
     spec.decoder.embeddings.weight = weights["tgt_embed.weight"]
     linear(spec.decoder.projection, "generator")
@@ -155,7 +146,7 @@ def specification(config: ModelConfig, weights: Mapping[str, Tensor], n_position
 
 
 def _without_weights(config: ModelConfig) -> Any:
-    """A ``TransformerSpec`` of the variant, before weights are put into it."""
+    """Return a ``TransformerSpec`` of the variant, still without weights."""
     from ctranslate2.specs import TransformerDecoderSpec, TransformerEncoderSpec, TransformerSpec, common_spec
 
     variant: dict[str, Any] = dict(

@@ -7,23 +7,23 @@ from pathlib import Path
 from dragoman.errors import ConfigError, not_installed
 
 FILES = ("*.json", "*.spm", "model*.safetensors", "model.bin", "*.spm.model", "sentencepiece.model", "*_vocabulary.txt")
-"""Patterns of the files to download; ``pytorch_model.bin`` only where no other weights are."""
+"""Patterns of the files to download; ``pytorch_model.bin`` only if there are no other weights."""
 
 
 def download(name: str, revision: str | None) -> tuple[Path, str]:
     """Download a model of transformers or CTranslate2 from Hugging Face, or take it from the cache.
 
     Args:
-        revision: A branch, tag or commit; None: the newest.
+        revision: Branch, tag or commit; None: the newest.
 
     Returns:
-        Its folder, and ``NAME@COMMIT``.
+        The folder, and ``NAME@COMMIT``.
 
     Raises:
         ConfigError: There is no such folder or model, no network, or the package is missing.
     """
     if name.count("/") != 1 or name.startswith((".", "/")):
-        raise ConfigError(f"{name}: no such folder, and no name of a model such as Helsinki-NLP/opus-mt-en-de")
+        raise ConfigError(f"{name}: is neither a folder nor the name of a model such as Helsinki-NLP/opus-mt-en-de")
     try:
         from huggingface_hub import errors, snapshot_download
     except ImportError:
@@ -45,14 +45,14 @@ def download(name: str, revision: str | None) -> tuple[Path, str]:
         raise ConfigError(
             f"{name}: Hugging Face has no such model, or it is private (then log in with `hf auth login`)"
         ) from None
-    except Exception as error:  # of many kinds, its own and those of the network
-        said = " ".join(str(error).split())
+    except Exception as error:  # its own errors and those of several network packages
+        reason = " ".join(str(error).split())
         raise ConfigError(
-            f"{name}: cannot be downloaded ({type(error).__name__}: {said[:200]}); give a folder"
+            f"{name}: cannot be downloaded ({type(error).__name__}: {reason[:200]}); give a folder"
         ) from None
-    return folder, f"{name}@{folder.name}"  # the cache calls it by its commit
+    return folder, f"{name}@{folder.name}"  # the cache names it by its commit
 
 
 def index_of(weights: str) -> str:
-    """Return the name of the file that says which tensor is in which part, where weights are in several files."""
+    """Return the name of the index that lists the file of each tensor, of weights in several files."""
     return f"{weights}.index.json"

@@ -1,4 +1,4 @@
-"""A model card, made of what a bundle says of itself: languages, text, sizes, weights, how to translate with it."""
+"""Model card, made from the facts of a bundle: languages, training text, sizes, weights and an example."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ Each source begins with the code of its target language ({codes}), without a spa
 
 
 def model_card(bundle: Bundle, quantization: str, compared: str = "") -> str:
-    """The card in Markdown, with the front matter that model hubs read.
+    """Return the card in Markdown, with the front matter that model hubs read.
 
     Args:
-        compared: How the export compares with the bundle, in Markdown, if that is known.
+        compared: Comparison of the export with the bundle in Markdown; "": none.
     """
     config, data, known = bundle.model.config, bundle.config.data, bundle.facts
     targets = sorted(bundle.src_tokenizer.targets) if len(bundle.src_tokenizer.targets) > 1 else []
@@ -55,7 +55,7 @@ def model_card(bundle: Bundle, quantization: str, compared: str = "") -> str:
     tgt = _in_words(targets or [data.tgt_lang or ""]) or "the target language"
     codes = [f">>{target}<<" for target in targets]
     decode = bundle.config.decode
-    signed = {name: " (" + one.replace("|", r"\|") + ")" for name, one in known.signatures.items()}
+    signatures = {name: f" ({text})".replace("|", r"\|") for name, text in known.signatures.items()}
     facts = {
         "layers": f"{config.n_encoder_layers} + {config.n_decoder_layers}, {config.norm}-norm, {config.activation}",
         "width": f"{config.d_model}, feed-forward {config.d_ff}, {config.n_heads} heads",
@@ -65,7 +65,7 @@ def model_card(bundle: Bundle, quantization: str, compared: str = "") -> str:
         "training pairs": f"{known.train_pairs:,}" if known.train_pairs else None,
         "steps": known.step,
         **{
-            f"validation, {SCORES.get(name, name)}": f"{value:.2f}{signed.get(name, '')}"
+            f"validation, {SCORES.get(name, name)}": f"{value:.2f}{signatures.get(name, '')}"
             for name, value in known.validation.items()
         },
         "beam size": decode.beam_size,
@@ -88,7 +88,7 @@ def model_card(bundle: Bundle, quantization: str, compared: str = "") -> str:
 
 
 SCORES = {"loss": "nats per token", "bleu": "BLEU, greedy", "chrf": "chrF, greedy", "f1": "F1 of brackets"}
-"""How a validation's figures are shown."""
+"""Names of a validation's figures in the card."""
 
 
 def _in_words(codes: Sequence[str]) -> str:

@@ -1,8 +1,8 @@
-"""Models of Hugging Face read: Marian (``Helsinki-NLP/opus-mt-*``), and what ``huggingface.py`` writes.
+"""Read a model of Hugging Face: Marian (``Helsinki-NLP/opus-mt-*``), or an export of ``write.py``.
 
-The inverse of ``huggingface.py``: the same parameters, the same order of channels. Ids and subwords are rewritten
-(``subwords.py``). OPUS-MT begins a translation with its padding, whose row is zero: it becomes our bos. Its padding and
-what its list of pieces lacks can never be chosen: they get a bias of -10,000, so that the softmax is Marian's.
+This is the inverse of ``write.py``, with the same parameters and order of channels. ``subwords.py`` rewrites ids and
+subwords. OPUS-MT begins a translation with its padding, whose row is zero: it becomes our bos. Its padding and pieces
+missing in its list can never be chosen: they get a bias of -10,000, so that the softmax is Marian's.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,11 @@ from dragoman.config import Config, ModelConfig
 from dragoman.data.sentencepiece_check import Parts
 from dragoman.errors import BundleError
 from dragoman.model.weights import read_weights
+from dragoman.options import either
 from dragoman.toolkits.generation import ordered_search
 from dragoman.toolkits.huggingface.download import index_of
 from dragoman.toolkits.huggingface.write import EPSILON, order, parameters
-from dragoman.toolkits.reading import Imported, facts_of, order_of_sinusoids, read_bytes, read_object
+from dragoman.toolkits.reading import Imported, facts_of, listing, order_of_sinusoids, read_bytes, read_object
 from dragoman.toolkits.subwords import (
     SPECIAL,
     Vocabulary,
@@ -47,11 +48,7 @@ WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 
 
 def read(folder: Path, name: str, texts: Sequence[str] | None, languages: tuple[str | None, str | None]) -> Imported:
-    """Read a folder; see ``imported.import_model``.
-
-    Raises:
-        BundleError: A file is missing or damaged, or the model is of a kind that cannot be held exactly.
-    """
+    """Read a folder; see ``toolkit.Reader``."""
     theirs = read_object(folder / "config.json", WANTED)
     _refuse_what_is_not_held(theirs, folder)
     paths = [folder / f"{side}.spm" for side in ("source", "target")]
@@ -59,10 +56,10 @@ def read(folder: Path, name: str, texts: Sequence[str] | None, languages: tuple[
     first = folder / "vocab.json"
     second = folder / "target_vocab.json"
     lists = [_listed(first)] if not second.is_file() else [_listed(first), _listed(second)]
-    for path, of, listed in zip(paths, models, (lists[0], lists[-1]), strict=True):
-        check_belongs(of, listed, str(path))
-    kept = None if texts is None else needed(models, texts)
-    vocabularies = _vocabularies(theirs, lists, models, kept, folder)
+    for path, spm, listed in zip(paths, models, (lists[0], lists[-1]), strict=True):
+        check_belongs(spm, listed, str(path))
+    pieces = None if texts is None else needed(models, texts)
+    vocabularies = _vocabularies(theirs, lists, models, pieces, folder)
     src, tgt = tokenizers(models, vocabularies, str(folder))
     raw, digest = _weights(folder)
     tables = _tables(theirs, lists)
@@ -70,19 +67,24 @@ def read(folder: Path, name: str, texts: Sequence[str] | None, languages: tuple[
     bias = vocabularies[-1].bias(_bias(raw), f"{folder}: final_logits_bias")
     unk = lists[-1].index(UNKNOWN)
     search = ordered_search(folder, theirs, (theirs["pad_token_id"], theirs["decoder_start_token_id"], unk), WANTED)
-    config = _config(folder, theirs, raw, len(lists) == 1, bias is not None, languages, search)
+    variant = dict(
+        positions=_positions(raw), generator_bias=bias is not None,
+        share_embeddings=_share_embeddings(folder, theirs, raw, len(lists) == 1),
+    )  # fmt: skip
+    src_lang, tgt_lang = _languages(folder, languages)
+    data = dict(src_lang=src_lang, tgt_lang=tgt_lang, tokenizer=dict(joint=len(lists) == 1))
+    config = _config(folder, theirs, variant, data, search)
     model = ModelConfig(**config.model.model_dump(), src_vocab_size=src.vocab_size, tgt_vocab_size=tgt.vocab_size)
-    if rest := sorted(raw.keys() - {one.theirs for one in parameters(model)} - tables.keys()):
-        more = f" and {len(rest) - 3} more" if len(rest) > 3 else ""
-        raise BundleError(f"{folder}: the weights have {', '.join(rest[:3])}{more}, which its configuration has not")
-    weights = _ours(model, raw, vocabularies, folder)
+    if unread := raw.keys() - {parameter.theirs for parameter in parameters(model)} - tables.keys():
+        raise BundleError(f"{folder}: the weights have {listing(unread)}, which its configuration has not")
+    weights = _renamed(model, raw, vocabularies, folder)
     if bias is not None:
         weights["generator.bias"] = bias
     return Imported(config, model, weights, src, tgt, facts_of(name, theirs["model_type"], digest, models))
 
 
 def _refuse_what_is_not_held(theirs: Mapping[str, Any], folder: Path) -> None:
-    """Refuse by name each setting that our model does not have."""
+    """Refuse by name each setting that our model does not support."""
     kind = theirs.get("model_type")
     if kind not in ("marian", "pegasus"):
         raise BundleError(f"{folder}: its model_type is {str(kind)[:40]!r}; only marian and pegasus can be imported")
@@ -94,9 +96,9 @@ def _refuse_what_is_not_held(theirs: Mapping[str, Any], folder: Path) -> None:
             raise BundleError(f"{folder}/config.json: {name} = {str(theirs.get(name))[:40]} should be a whole number")
     for name in ("normalize_embedding", "normalize_before", "add_final_layer_norm", "add_bias_logits"):
         if theirs.get(name) and kind == "marian":
-            raise BundleError(f"{folder}/config.json: {name} = true cannot be held here")
+            raise BundleError(f"{folder}/config.json: {name} = true is not supported")
     if theirs.get("static_position_embeddings") is False:
-        raise BundleError(f"{folder}/config.json: static_position_embeddings = false cannot be held here")
+        raise BundleError(f"{folder}/config.json: static_position_embeddings = false is not supported")
     for name in ("attention_heads", "ffn_dim"):
         both = theirs[f"encoder_{name}"], theirs[f"decoder_{name}"]
         if both[0] != both[1]:
@@ -105,12 +107,12 @@ def _refuse_what_is_not_held(theirs: Mapping[str, Any], folder: Path) -> None:
         if type(theirs.get(name, True)) is not bool:
             raise BundleError(f"{folder}/config.json: {name} = {str(theirs[name])[:40]!r} should be true or false")
     if theirs.get("activation_function") not in ACTIVATIONS:
-        said = str(theirs.get("activation_function"))[:40]
-        raise BundleError(f"{folder}/config.json: activation_function = {said!r} is not known here")
+        name = str(theirs.get("activation_function"))[:40]
+        raise BundleError(f"{folder}/config.json: activation_function must be {either(ACTIVATIONS)}, got {name!r}")
 
 
 def _listed(path: Path) -> list[str]:
-    """The piece of each id."""
+    """Return the pieces of a vocabulary file in the order of their ids."""
     return numbered(read_object(path, WANTED), str(path))
 
 
@@ -118,12 +120,12 @@ def _vocabularies(
     theirs: Mapping[str, Any],
     lists: Sequence[list[str]],
     models: Sequence[Parts],
-    kept: frozenset[str] | None,
+    kept_pieces: frozenset[str] | None,
     folder: Path,
 ) -> list[Vocabulary]:
-    """One vocabulary for both sides, or one for each."""
+    """Return one vocabulary for both sides, or one for each; refuse lists that do not fit the configuration."""
     sizes = (theirs["vocab_size"], theirs.get("decoder_vocab_size") or theirs["vocab_size"])
-    found = []
+    vocabularies = []
     for i, listed in enumerate(lists):
         if len(listed) != sizes[i]:
             raise BundleError(
@@ -139,9 +141,9 @@ def _vocabularies(
         )
         if max(special) >= len(listed):
             raise BundleError(f"{folder}/config.json: a special id is {max(special):,}, beyond {len(listed):,} pieces")
-        of = models if len(lists) == 1 else [models[i]]
-        found.append(vocabulary(listed, special, of, kept))
-    return found
+        own_models = models if len(lists) == 1 else [models[i]]
+        vocabularies.append(vocabulary(listed, special, own_models, kept_pieces))
+    return vocabularies
 
 
 def _weights(folder: Path) -> tuple[dict[str, Tensor], str]:
@@ -177,24 +179,24 @@ def _weight_files(folder: Path) -> list[Path]:
 
 
 def _unpickled(path: Path) -> dict[str, Tensor]:
-    """Return the tensors of a ``.bin``; whatever else it holds is not read."""
+    """Return the tensors of a ``.bin``; pickled code is never run."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of other versions of pickle, said before it is refused
-            found = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # of many kinds, for the file may hold anything
+            warnings.simplefilter("ignore")  # of other versions of pickle
+            tensors = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # of any kind: the file may hold anything
         raise BundleError(
-            f"{path}: cannot be read as weights alone ({type(error).__name__}); whatever else it holds is not read"
+            f"{path}: cannot be read as weights ({type(error).__name__}); it must hold tensors alone"
         ) from None
-    if not isinstance(found, dict) or not all(
-        isinstance(name, str) and isinstance(one, Tensor) for name, one in found.items()
+    if not isinstance(tensors, dict) or not all(
+        isinstance(name, str) and isinstance(tensor, Tensor) for name, tensor in tensors.items()
     ):
         raise BundleError(f"{path}: holds something other than tensors")
-    return found
+    return tensors
 
 
 def _refuse_other_tables(tables: Mapping[str, tuple[int, int]], raw: Mapping[str, Tensor], folder: Path) -> None:
-    """Refuse tables of other sizes than there are pieces, positions and channels."""
+    """Check that the tables have as many rows and columns as there are pieces, positions and channels."""
     for name, size in tables.items():
         if name in raw and tuple(raw[name].shape) != size:
             raise BundleError(
@@ -203,7 +205,7 @@ def _refuse_other_tables(tables: Mapping[str, tuple[int, int]], raw: Mapping[str
 
 
 def _tables(theirs: Mapping[str, Any], lists: Sequence[Sequence[str]]) -> dict[str, tuple[int, int]]:
-    """The tensors beside the two stacks and their sizes; a file may have each of those that are tied."""
+    """Return name and size of each tensor outside the two stacks; a file may hold tied ones several times."""
     src, tgt, width, rows = len(lists[0]), len(lists[-1]), theirs["d_model"], theirs["max_position_embeddings"]
     return {
         "model.shared.weight": (src, width), "lm_head.weight": (tgt, width), "final_logits_bias": (1, tgt),
@@ -212,44 +214,47 @@ def _tables(theirs: Mapping[str, Any], lists: Sequence[Sequence[str]]) -> dict[s
     }  # fmt: skip
 
 
-def _config(
-    folder: Path, theirs: Mapping[str, Any], raw: Mapping[str, Tensor], one_list: bool, biased: bool,
-    languages: tuple[str | None, str | None], search: dict[str, Any],
-) -> Config:  # fmt: skip
-    """The configuration of the run."""
-    is_marian = theirs["model_type"] == "marian"
-    of_tokenizer = folder / "tokenizer_config.json"
-    about = read_object(of_tokenizer, WANTED) if of_tokenizer.is_file() else {}
-    shared = (
-        theirs.get("share_encoder_decoder_embeddings", True) if is_marian else theirs.get("tie_word_embeddings", True)
-    )
+def _share_embeddings(folder: Path, theirs: Mapping[str, Any], raw: Mapping[str, Tensor], one_list: bool) -> str:
+    """Return the setting ``share_embeddings``; refuse weights that lack a table which is tied to no other."""
     tied = theirs.get("tie_word_embeddings", True)
+    shared = theirs.get("share_encoder_decoder_embeddings", True) if theirs["model_type"] == "marian" else tied
     decoder = raw.get("model.decoder.embed_tokens.weight")
     head = raw.get("lm_head.weight")
     own = {"lm_head.weight": not tied, **{f"model.{side}.embed_tokens.weight": not shared for side in SIDES}}
     if lacking := [name for name, is_own in own.items() if is_own and name not in raw]:
         raise BundleError(f"{folder}: the weights lack {lacking[0]}, and its configuration ties it to no other")
+    # The configuration does not tell whether the generator is tied to the decoder's own table: compare the values.
     if not (one_list and shared):
         shared = False
         tied = tied and (head is None or (decoder is not None and torch.equal(head, decoder)))
+    return "all" if shared and tied else "decoder" if tied else "none"
+
+
+def _languages(folder: Path, chosen: tuple[str | None, str | None]) -> Iterator[str | None]:
+    """Yield source and target language: the chosen ones, or those of the tokenizer."""
+    path = folder / "tokenizer_config.json"
+    about = read_object(path, WANTED) if path.is_file() else {}
+    for lang, side in zip(chosen, ("source", "target"), strict=True):
+        yield lang or about.get(f"{side}_lang") or None
+
+
+def _config(
+    folder: Path, theirs: Mapping[str, Any], variant: dict[str, Any], data: dict[str, Any], search: dict[str, Any]
+) -> Config:
+    """Return the configuration of the run."""
     limit = theirs["max_position_embeddings"]
-    share = "all" if shared and tied else "decoder" if tied else "none"
-    given = [
-        given or about.get(f"{side}_lang") or None for given, side in zip(languages, ("source", "target"), strict=True)
-    ]
     return Config.from_mapping(
         {
             "model": dict(
                 d_model=theirs["d_model"], d_ff=theirs["encoder_ffn_dim"], n_heads=theirs["encoder_attention_heads"],
                 n_encoder_layers=theirs["encoder_layers"], n_decoder_layers=theirs["decoder_layers"],
-                norm="post" if is_marian else "pre", activation=ACTIVATIONS[theirs["activation_function"]],
-                positions=_positions(raw), max_len=limit, share_embeddings=share, norm_eps=EPSILON,
-                scale_embeddings=bool(theirs.get("scale_embedding", False)), generator_bias=biased,
-                **{name: theirs[name] for name in DROPOUTS if name in theirs},
+                norm="post" if theirs["model_type"] == "marian" else "pre", max_len=limit, norm_eps=EPSILON,
+                activation=ACTIVATIONS[theirs["activation_function"]],
+                scale_embeddings=bool(theirs.get("scale_embedding", False)),
+                **variant, **{name: theirs[name] for name in DROPOUTS if name in theirs},
             ),
             "data": dict(
-                train={"src": "imported.src", "tgt": "imported.tgt"}, src_lang=given[0], tgt_lang=given[1],
-                max_tokens=max(1, min(256, limit - 1)), tokenizer=dict(joint=one_list),
+                train={"src": "imported.src", "tgt": "imported.tgt"}, max_tokens=max(1, min(256, limit - 1)), **data,
             ),
             "decode": search,
         },
@@ -258,54 +263,54 @@ def _config(
 
 
 def _positions(raw: Mapping[str, Tensor]) -> str:
-    """Sinusoidal, unless a table is there that does not hold sinusoids."""
+    """Return the kind of positions: sinusoidal, unless a table holds something else."""
     tables = [raw.get(f"model.{side}.embed_positions.weight") for side in SIDES]
     hold = [table is None or order_of_sinusoids(table) is not None for table in tables]
     return "sinusoidal" if all(hold) else "learned"
 
 
 def _bias(raw: Mapping[str, Tensor]) -> Tensor | None:
-    """The generator's bias, if it has one."""
+    """Return the generator's bias; None if it is zero."""
     bias = raw.get("final_logits_bias")
     return bias.flatten() if bias is not None and bool(bias.any()) else None
 
 
-def _ours(
+def _renamed(
     model: ModelConfig,
     raw: Mapping[str, Tensor],
     vocabularies: Sequence[Vocabulary],
     folder: Path,
 ) -> dict[str, Tensor]:
-    """Their tensors under our names, channels and rows in our order."""
+    """Return their tensors under our names, with channels and rows in our order."""
     back = order(model).argsort()
 
-    def tensor(*names: str) -> Tensor:
-        found = next((raw[name] for name in names if name in raw), None)
-        if found is None:
+    def first_of(*names: str) -> Tensor:
+        tensor = next((raw[name] for name in names if name in raw), None)
+        if tensor is None:
             raise BundleError(f"{folder}: the weights lack {names[0]}; copy it again")
-        return found
+        return tensor
 
-    def put(given: Tensor, axis: int, what: str) -> Tensor:
-        if given.dim() <= axis or given.size(axis) != model.d_model:
+    def reordered(tensor: Tensor, axis: int, what: str) -> Tensor:
+        if tensor.dim() <= axis or tensor.size(axis) != model.d_model:
             raise BundleError(
-                f"{folder}: {what} is {tuple(given.shape)}, but its configuration says d_model = {model.d_model}"
+                f"{folder}: {what} is {tuple(tensor.shape)}, but its configuration says d_model = {model.d_model}"
             )
-        return given.index_select(axis, back)
+        return tensor.index_select(axis, back)
 
-    ours = {}
-    for one in parameters(model):
-        given = tensor(one.theirs)
-        given = put(given, 0, one.theirs) if one.rows else given
-        ours[one.ours] = (put(given, 1, one.theirs) if one.columns else given).contiguous()
+    weights = {}
+    for parameter in parameters(model):
+        tensor, name = first_of(parameter.theirs), parameter.theirs
+        tensor = reordered(tensor, 0, name) if parameter.rows else tensor
+        weights[parameter.ours] = (reordered(tensor, 1, name) if parameter.columns else tensor).contiguous()
     shared = "model.shared.weight"
     src, tgt = ("model.encoder.embed_tokens.weight", shared), ("model.decoder.embed_tokens.weight", shared)
     names = {"src_embed": src, "tgt_embed": tgt, "generator": ("lm_head.weight", *tgt)}
-    kept = {"all": ("src_embed",), "decoder": ("src_embed", "tgt_embed"), "none": tuple(names)}[model.share_embeddings]
-    for name in kept:
-        of = vocabularies[0 if name == "src_embed" else -1]
-        table = put(tensor(*names[name]), 1, names[name][0])
-        ours[f"{name}.weight"] = of.take(table, f"{folder}: {names[name][0]}")
+    untied = {"all": ("src_embed",), "decoder": ("src_embed", "tgt_embed"), "none": tuple(names)}
+    for name in untied[model.share_embeddings]:
+        own = vocabularies[0 if name == "src_embed" else -1]
+        table = reordered(first_of(*names[name]), 1, names[name][0])
+        weights[f"{name}.weight"] = own.take(table, f"{folder}: {names[name][0]}")
     if model.positions == "learned":
         for side, letters in (("encoder", "src"), ("decoder", "tgt")):
-            ours[f"{letters}_positions.weight"] = tensor(f"model.{side}.embed_positions.weight").contiguous()
-    return ours
+            weights[f"{letters}_positions.weight"] = first_of(f"model.{side}.embed_positions.weight").contiguous()
+    return weights

@@ -1,15 +1,14 @@
-"""The search of transformers on a model that ``formats.huggingface`` wrote: ids in, ids out, to compare it with ours.
+"""Search with transformers on a model that ``write.py`` wrote, ids in and ids out, to compare it with ours.
 
-It is no engine to translate with, for ours is faster: an export is compared by it. The same are the model, the ids, the
-limit of a sentence, where eos must come. Its beam search divides by n ** p, keeps 2 x ``beam_size`` extensions as
-ours does, and with ``early_stopping="never"`` goes on until no better hypothesis is possible at the limit.
+Users cannot choose it as an engine, as ours is faster. Model, ids and the limit of a sentence are those of our search.
+Its beam search keeps 2 x ``beam_size`` extensions as ours does, but divides by n ** p. With ``early_stopping="never"``
+it searches until no better hypothesis is possible at the limit.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,25 +22,26 @@ from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from dragoman.decoding.batches import most_tokens
 from dragoman.decoding.request import Hypothesis, Progress, SearchResult, SearchSettings, Segment
 from dragoman.decoding.search import scored
-from dragoman.errors import ConfigError, not_installed
 from dragoman.toolkits.engine import Models, Needs, beyond_plain_search
 from dragoman.toolkits.huggingface.write import power
+from dragoman.toolkits.toolkit import import_package
 
 BATCH = 32  # sentences of one length
+PURPOSE = "comparing an export for Hugging Face"
 
 
 class HuggingFace:
-    """A model that transformers has loaded."""
+    """Model that transformers has loaded."""
 
     name: ClassVar[str] = "huggingface"
 
     def __init__(self, folder: Path, device: torch.device) -> None:
-        """Load a folder that ``formats.huggingface.write`` filled.
+        """Load a folder that ``write.py`` wrote.
 
         Raises:
             ConfigError: The package is not installed.
         """
-        self.transformers = installed()
+        self.transformers = import_package("transformers", PURPOSE)
         load = self.transformers.AutoModelForSeq2SeqLM.from_pretrained
         self.model = load(folder, local_files_only=True).eval().to(device)
         self.model.generation_config = self.transformers.GenerationConfig()  # each search has its own
@@ -54,14 +54,14 @@ class HuggingFace:
         return beyond_plain_search(models, needs)
 
     def n_cut_differently(self, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> int:
-        """Return the number of texts that its own tokenizer cuts differently from ours."""
+        """See ``ExportedSearcher``."""
         pairs = zip(texts, ids, strict=True)
         return sum(self.tokenizer(text)["input_ids"] != [*row, EOS_ID] for text, row in pairs)
 
     def search(
         self, segments: Sequence[Segment], settings: SearchSettings, progress: Progress | None = None
     ) -> SearchResult:
-        """See ``Searcher``. Sentences of the same length are searched for together, without padding."""
+        """See ``Searcher``; sentences of the same length are one batch, without padding."""
         n_best = settings.n_best
         by_length: dict[int, list[int]] = defaultdict(list)
         for i, segment in enumerate(segments):
@@ -73,10 +73,9 @@ class HuggingFace:
             for start in range(0, len(members), BATCH):
                 batch = members[start : start + BATCH]
                 src = torch.tensor([[*segments[i].ids, EOS_ID] for i in batch], device=self.device)
+                how = self._generation_config(settings, limit)
                 with torch.inference_mode():
-                    rows = self.model.generate(
-                        src, attention_mask=torch.ones_like(src), generation_config=self._how(settings, limit)
-                    ).tolist()
+                    rows = self.model.generate(src, attention_mask=torch.ones_like(src), generation_config=how).tolist()
                 ids = [row[1 : [*row[1:], EOS_ID].index(EOS_ID) + 1] for row in rows]
                 sources = [segments[i].ids for i in batch for _ in range(n_best)]
                 log_probs = map(sum, self.read(list(zip(sources, ids, strict=True))))
@@ -88,7 +87,7 @@ class HuggingFace:
                     progress(done, len(segments), "sentences translated")
         return SearchResult(hypotheses)
 
-    def _how(self, settings: SearchSettings, limit: int) -> Any:
+    def _generation_config(self, settings: SearchSettings, limit: int) -> Any:
         decode = settings.decode
         beam: dict[str, Any] = {}
         if decode.beam_size > 1:
@@ -100,7 +99,7 @@ class HuggingFace:
         )  # fmt: skip
 
     def read(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[list[float]]:
-        """Return the log-probability in nats of each token of given translations, eos last; ids without bos and eos."""
+        """See ``ExportedSearcher``."""
         log_probs: list[list[float]] = []
         for start in range(0, len(pairs), BATCH):
             batch = pairs[start : start + BATCH]
@@ -122,7 +121,7 @@ class HuggingFace:
 
 def check_installed(device: str) -> None:
     """See ``Comparer``."""
-    installed()
+    import_package("transformers", PURPOSE)
 
 
 def open_export(export: Path, quantization: str, bundle: Bundle, device: torch.device) -> tuple[HuggingFace, str]:
@@ -147,15 +146,3 @@ def why_different(decode: DecodeConfig) -> list[str]:
     if decode.length_penalty_form == "gnmt":
         reasons.append(f"B divides by n ** {power(decode):g}, A by {decode.penalty.formula}")
     return reasons
-
-
-def installed() -> Any:
-    """Return the package transformers.
-
-    Raises:
-        ConfigError: It is not installed.
-    """
-    try:
-        return import_module("transformers")
-    except ImportError:
-        raise ConfigError(not_installed("comparing an export for Hugging Face", "transformers")) from None

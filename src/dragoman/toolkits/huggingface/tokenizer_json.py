@@ -1,8 +1,8 @@
 """Subwords as ``tokenizer.json``, the format of the package tokenizers, which transformers.js reads too.
 
 https://huggingface.co/docs/tokenizers describes its parts. Byte pairs become a list of merges, in the order of the
-scores of what they make; a unigram model keeps its scores. Of a model of several target languages their tags, such as
-``>>fr<<``, are cut out of a text wherever they stand: a text is all that says a language there.
+scores of the merged pieces; a unigram model keeps its scores. In a model of several target languages the tags, such as
+``>>fr<<``, are recognised anywhere in a text, as nothing else names the language there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ N_SPECIAL = 4  # pad, unk, bos, eos
 
 
 def tokenizer_json(tokenizer: Tokenizer, src_eos: bool = True) -> dict[str, Any]:
-    """The content of the file; ``src_eos`` says whether an eos is put behind a text."""
+    """Return the content of the file; with ``src_eos`` every text ends with eos."""
     pieces = tokenizer.pieces(range(tokenizer.vocab_size))
     special = [
         dict(id=i, content=pieces[i], single_word=False, lstrip=False, rstrip=False, normalized=False, special=True)

@@ -1,20 +1,19 @@
-"""Hugging Face's format: a folder that ``AutoModelForSeq2SeqLM`` and ``AutoTokenizer`` of transformers load.
+"""Write a bundle for Hugging Face: a folder that transformers loads as ``AutoModelForSeq2SeqLM`` and ``AutoTokenizer``.
 
-  config.json, generation_config.json      the model's class and sizes; how it searches
-  model.safetensors                        weights, of tied ones one
+  config.json, generation_config.json      the model's class and sizes; settings of its search
+  model.safetensors                        weights, tied ones once
   source.spm, target.spm                   the subwords, for MarianTokenizer
   vocab.json [target_vocab.json]           the id of each piece
-  tokenizer_config.json [tokenizer.json]   the latter where both sides have the same subwords
+  tokenizer_config.json [tokenizer.json]   the latter if both sides have the same subwords
   README.md                                the model card
 
-A post-norm model is a Marian there, a pre-norm one a Pegasus: Marian with the norms before the sub-layers. Both
-have the paper's sinusoids with all sines first, then all cosines; ours alternate. So each axis of a tensor that is
-the residual stream is reordered: even channels, then odd ones. The order of the channels changes no result.
+A post-norm model becomes a Marian, a pre-norm one a Pegasus, which is Marian with the norms before the sub-layers.
+Both have the paper's sinusoids with all sines first, then all cosines; ours alternate. So each axis of a tensor that
+belongs to the residual stream is reordered: even channels, then odd ones. This order changes no result.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,7 +28,7 @@ from dragoman.model.embedding import sinusoids
 from dragoman.model.weights import save_weights
 from dragoman.toolkits.huggingface.model_card import model_card
 from dragoman.toolkits.huggingface.tokenizer_json import tokenizer_json
-from dragoman.toolkits.writing import n_positions, weights_of
+from dragoman.toolkits.writing import n_positions, not_held, weights_of, write_json
 
 TITLE = "Hugging Face"
 FILE = ""
@@ -37,33 +36,27 @@ PACKAGES = ()
 QUANTIZATIONS = ("float32", "float16", "bfloat16")
 
 ACTIVATIONS = ("relu", "gelu", "swish")
-EPSILON = 1e-5  # of its norms; it has no setting for it
+POSITIONS = ("sinusoidal", "learned")
+EPSILON = 1e-5  # epsilon of its norms, which has no setting
 CLASSES = {"post": ("marian", "MarianMTModel"), "pre": ("pegasus", "PegasusForConditionalGeneration")}
 """Model type and class of post-norm and pre-norm models."""
 
 
 class Parameter(NamedTuple):
-    """A tensor of ours, its name there, and which of its axes are the residual stream."""
+    """Our and their name of a tensor, and the axes that are the residual stream."""
 
     ours: str
     theirs: str
-    rows: bool  # of a vector its only axis
+    rows: bool  # the first axis; the only one of a vector
     columns: bool = False
 
 
 def why_not(config: ModelConfig) -> str:
-    """What of a model its classes cannot hold exactly; nothing if they hold it."""
-    if config.architecture != "transformer":
-        return f"it has Transformers only, and here model.architecture is {config.architecture}"
-    for side in ("encoder", "decoder"):
-        if not getattr(config, f"n_{side}_layers"):
-            return f"it has no model without {side} (model.n_{side}_layers = 0)"
+    """See ``Writer``."""
+    if reason := not_held(config, ACTIVATIONS, POSITIONS):
+        return reason
     if {config.head_d_k * config.n_heads, config.head_d_v * config.n_heads} != {config.d_model}:
         return f"its heads are d_model / n_heads wide, not model.d_k = {config.head_d_k}, model.d_v = {config.head_d_v}"
-    if config.activation not in ACTIVATIONS:
-        return f"its Marian and Pegasus have no activation {config.activation} (model.activation)"
-    if config.positions not in ("sinusoidal", "learned"):
-        return f"its Marian and Pegasus have no {config.positions} positions (model.positions)"
     if config.positions == "learned" and config.norm == "post":
         return "its Marian loses learned positions when it is saved again (model.positions, with model.norm: post)"
     if not config.src_eos:
@@ -72,23 +65,18 @@ def why_not(config: ModelConfig) -> str:
         return f"the epsilon of its norms is {EPSILON:g}, and here model.norm_eps is {config.norm_eps:g}"
     if config.norm == "pre" and config.src_vocab_size != config.tgt_vocab_size:
         return "its Pegasus has one size of vocabulary, and here source and target have two"
-    if config.norm not in CLASSES:
-        return f"it has no model.norm = {config.norm!r}"
     return ""
 
 
 def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
-    """Write the folder; see the module's head.
-
-    Raises:
-        BundleError: A weight is not finite.
-        OSError: A file cannot be written.
-    """
+    """See ``Writer``."""
     config, dtype = bundle.model.config, getattr(torch, quantization)
     weights = foreign_weights(config, weights_of(bundle), n_positions(bundle))
-    save_weights(folder / "model.safetensors", {name: one.to(dtype) for name, one in weights.items()}, {"format": "pt"})
-    _write_json(folder / "config.json", foreign_config(config, n_positions(bundle), quantization))
-    _write_json(folder / "generation_config.json", _generation(bundle))
+    save_weights(
+        folder / "model.safetensors", {name: tensor.to(dtype) for name, tensor in weights.items()}, {"format": "pt"}
+    )
+    write_json(folder / "config.json", foreign_config(config, n_positions(bundle), quantization))
+    write_json(folder / "generation_config.json", _generation(bundle))
     sides = (
         ("source.spm", "vocab.json", bundle.src_tokenizer),
         ("target.spm", "target_vocab.json", bundle.tgt_tokenizer),
@@ -98,9 +86,9 @@ def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
         tokenizer.save(folder / model)
         if vocabulary == "vocab.json" or not is_joint:
             pieces = tokenizer.pieces(range(tokenizer.vocab_size))
-            _write_json(folder / vocabulary, {piece: i for i, piece in enumerate(pieces)})
+            write_json(folder / vocabulary, {piece: i for i, piece in enumerate(pieces)})
     data = bundle.config.data
-    _write_json(
+    write_json(
         folder / "tokenizer_config.json",
         dict(
             tokenizer_class="MarianTokenizer", source_lang=data.src_lang or "", target_lang=data.tgt_lang or "",
@@ -109,16 +97,12 @@ def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
         ),
     )  # fmt: skip
     if is_joint:
-        _write_json(folder / "tokenizer.json", tokenizer_json(bundle.src_tokenizer))
+        write_json(folder / "tokenizer.json", tokenizer_json(bundle.src_tokenizer))
     (folder / "README.md").write_text(model_card(bundle, quantization), encoding="utf-8")
 
 
-def _write_json(path: Path, content: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
 def foreign_config(config: ModelConfig, positions: int, dtype: str) -> dict[str, Any]:
-    """What ``config.json`` says of a model."""
+    """Return the content of ``config.json``."""
     kind, name = CLASSES[config.norm]
     sizes: dict[str, Any] = dict(
         vocab_size=config.src_vocab_size, d_model=config.d_model, max_position_embeddings=positions,
@@ -145,7 +129,7 @@ def foreign_config(config: ModelConfig, positions: int, dtype: str) -> dict[str,
 
 
 def power(decode: DecodeConfig) -> float:
-    """The p of its length penalty n ** p; with 3/4 alpha it grows at 15 tokens as ((5 + n) / 6) ** alpha does."""
+    """Return the p of its length penalty n ** p; at 15 tokens 3/4 alpha grows as fast as ((5 + n) / 6) ** alpha."""
     if decode.length_penalty_form == "gnmt":
         return 0.75 * decode.length_penalty
     if decode.length_penalty_form == "power":
@@ -154,7 +138,7 @@ def power(decode: DecodeConfig) -> float:
 
 
 def _generation(bundle: Bundle) -> dict[str, Any]:
-    """How ``generate`` searches: as we do, but for its length penalty."""
+    """Return the content of ``generation_config.json``: our search, except for the form of the length penalty."""
     decode = bundle.config.decode
     is_beam = decode.beam_size > 1
     return {
@@ -166,62 +150,62 @@ def _generation(bundle: Bundle) -> dict[str, Any]:
 
 
 def parameters(config: ModelConfig) -> Iterator[Parameter]:
-    """Each tensor of the two stacks, biases and norms included; not embeddings, generator and positions."""
+    """Yield the tensors of the two stacks, biases and norms included, without embeddings, generator and positions."""
     attentions = {"self_attn": "self_attn", "cross_attn": "encoder_attn"}
     for side, n_layers in (("encoder", config.n_encoder_layers), ("decoder", config.n_decoder_layers)):
         kinds = list(attentions)[: 1 if side == "encoder" else 2]
         for i in range(n_layers):
-            ours, theirs = f"{side}.layers.{i}", f"model.{side}.layers.{i}"
+            our_layer, their_layer = f"{side}.layers.{i}", f"model.{side}.layers.{i}"
             for kind in kinds:
                 for letter, projection in zip("qkvo", ("q_proj", "k_proj", "v_proj", "out_proj"), strict=True):
-                    names = f"{ours}.{kind}.w_{letter}", f"{theirs}.{attentions[kind]}.{projection}"
+                    names = f"{our_layer}.{kind}.w_{letter}", f"{their_layer}.{attentions[kind]}.{projection}"
                     yield from _linear(*names, rows=letter == "o")
-            yield from _linear(f"{ours}.feed_forward.w_1", f"{theirs}.fc1", rows=False)
-            yield from _linear(f"{ours}.feed_forward.w_2", f"{theirs}.fc2", rows=True)
+            yield from _linear(f"{our_layer}.feed_forward.w_1", f"{their_layer}.fc1", rows=False)
+            yield from _linear(f"{our_layer}.feed_forward.w_2", f"{their_layer}.fc2", rows=True)
             norms = [*(f"{attentions[kind]}_layer_norm" for kind in kinds), "final_layer_norm"]
             for n, norm in enumerate(norms, 1):
                 for what in ("weight", "bias"):
-                    yield Parameter(f"{ours}.norm{n}.{what}", f"{theirs}.{norm}.{what}", rows=True)
+                    yield Parameter(f"{our_layer}.norm{n}.{what}", f"{their_layer}.{norm}.{what}", rows=True)
         if config.norm == "pre":
             for what in ("weight", "bias"):
                 yield Parameter(f"{side}.norm.{what}", f"model.{side}.layer_norm.{what}", rows=True)
 
 
 def _linear(ours: str, theirs: str, rows: bool) -> Iterator[Parameter]:
-    """A projection into the residual stream (its rows), or out of it (its columns)."""
+    """Yield weight and bias of a projection into the residual stream (its rows), or out of it (its columns)."""
     yield Parameter(f"{ours}.weight", f"{theirs}.weight", rows, not rows)
     yield Parameter(f"{ours}.bias", f"{theirs}.bias", rows)
 
 
 def order(config: ModelConfig) -> Tensor:
-    """Which channel of ours each channel there is, ``(d_model,)``: even ones first, unless positions are learned."""
+    """Return our number of each of their channels, ``(d_model,)``: even ones first, unless positions are learned."""
     channels = torch.arange(config.d_model)
     return channels if config.positions == "learned" else torch.cat((channels[0::2], channels[1::2]))
 
 
-def foreign_weights(config: ModelConfig, ours: Mapping[str, Tensor], positions: int) -> dict[str, Tensor]:
-    """A state dict of ours as one of theirs; of tied tensors the one that the others are made of when it is loaded."""
+def foreign_weights(config: ModelConfig, weights: Mapping[str, Tensor], positions: int) -> dict[str, Tensor]:
+    """Return a state dict of ours under their names; of tied tensors only the one that loading copies to the others."""
     channels = order(config)
     theirs = {}
-    for one in parameters(config):
-        tensor = ours.get(one.ours)
+    for parameter in parameters(config):
+        tensor = weights.get(parameter.ours)
         if tensor is None:  # a projection without bias
-            tensor = torch.zeros(ours[one.ours.replace(".bias", ".weight")].size(0))
-        tensor = tensor[channels] if one.rows else tensor
-        theirs[one.theirs] = tensor[:, channels] if one.columns else tensor
-    src, tgt, generator = (ours[f"{name}.weight"][:, channels] for name in ("src_embed", "tgt_embed", "generator"))
+            tensor = torch.zeros(weights[parameter.ours.replace(".bias", ".weight")].size(0))
+        tensor = tensor[channels] if parameter.rows else tensor
+        theirs[parameter.theirs] = tensor[:, channels] if parameter.columns else tensor
+    src, tgt, generator = (weights[f"{name}.weight"][:, channels] for name in ("src_embed", "tgt_embed", "generator"))
     if config.share_embeddings == "all":
         theirs["model.shared.weight"] = src
     else:
         theirs["model.encoder.embed_tokens.weight"], theirs["model.decoder.embed_tokens.weight"] = src, tgt
         if config.norm == "pre":
-            theirs["model.shared.weight"] = src.clone()  # which it has, and then does not use
+            theirs["model.shared.weight"] = src.clone()  # a name that must exist, but is not used
         if config.norm == "pre" or config.share_embeddings == "none":
             theirs["lm_head.weight"] = generator.clone()
-    theirs["final_logits_bias"] = ours.get("generator.bias", torch.zeros(len(generator)))[None]
+    theirs["final_logits_bias"] = weights.get("generator.bias", torch.zeros(len(generator)))[None]
     if config.norm == "pre":
         table = sinusoids(0, positions, config.d_model).float()[:, channels]
         for side, letters in (("encoder", "src"), ("decoder", "tgt")):
-            learned = ours.get(f"{letters}_positions.weight")
+            learned = weights.get(f"{letters}_positions.weight")
             theirs[f"model.{side}.embed_positions.weight"] = table.clone() if learned is None else learned
     return theirs

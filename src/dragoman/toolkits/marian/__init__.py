@@ -1,4 +1,4 @@
-"""Marian: its models, read."""
+"""Marian: read its models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dragoman.toolkits.toolkit import Toolkit, lazily
 
 
 def recognises(source: Path, names: Collection[str]) -> bool:
-    """True if a folder has an archive of arrays, or a file is one with Marian's settings in it."""
+    """True if a folder has an ``.npz``, or a file is one that holds Marian's settings."""
     if source.is_dir():
         return any(name.endswith(".npz") for name in names)
     return "special:model.yml.npy" in names  # an .npz is a zip of arrays

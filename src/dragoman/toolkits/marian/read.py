@@ -1,15 +1,15 @@
-"""Models of Marian read: a ``.npz`` as https://github.com/marian-nmt/marian-dev writes it, such as OPUS-MT's originals.
+"""Read a model of Marian: a ``.npz`` of https://github.com/marian-nmt/marian-dev, such as OPUS-MT's originals.
 
-  model.npz                  matrices ``(in, out)``, vectors ``(1, n)``, and the options that it was made with
-  model.npz.decoder.yml      which files belong together, how to search; OPUS-MT calls it ``decoder.yml``
-  model.npz.yml              the options of its training, which name the vocabularies too
+  model.npz                  matrices ``(in, out)``, vectors ``(1, n)``, and the options of the model
+  model.npz.decoder.yml      names of the files, settings of the search; OPUS-MT calls it ``decoder.yml``
+  model.npz.yml              options of the training, which name the vocabularies too
   vocab.yml, vocab.json      the id of each piece; or the SentencePiece model itself, such as ``vocab.spm``
-  source.spm, target.spm     the subwords, where the vocabulary is not one
+  source.spm, target.spm     the subwords, unless the vocabulary is a SentencePiece model
 
 Marian's sinusoids are not the paper's: their frequencies are ``10000^(-i / (d_model / 2 - 1))``, the sines come first.
-Other converters take the paper's, and long sentences come out otherwise. Here they are a table, as if they had been
-learned, and the norms have Marian's epsilon. A translation begins with zeros in place of an embedding: our bos.
-Every array is taken or refused by its name.
+With the paper's, as in other converters, long sentences are translated differently. So they become a table of learned
+positions, and the norms have Marian's epsilon. A translation begins with zeros in place of an embedding: our bos.
+Every array is either read or refused by name.
 """
 
 from __future__ import annotations
@@ -32,19 +32,20 @@ from torch import Tensor
 from dragoman.config import Config, ModelConfig
 from dragoman.data.sentencepiece_check import Parts
 from dragoman.errors import BundleError
-from dragoman.toolkits.reading import Imported, facts_of, read_bytes
+from dragoman.options import either
+from dragoman.toolkits.reading import Imported, facts_of, listing, read_bytes
 from dragoman.toolkits.subwords import Vocabulary, check_belongs, needed, numbered, read_model, tokenizers, vocabulary
 
 logger = logging.getLogger(__name__)
 
 OPTIONS = "special:model.yml"
 WANTED = "a model of Marian has it"
-EPSILON = 1e-6  # of its norms: src/layers/generic.h
+EPSILON = 1e-6  # epsilon of its norms: src/layers/generic.h
 N_POSITIONS = 1024
-"""Rows of the table of sinusoids, which Marian computes as far as a text goes."""
+"""Number of rows of the table of sinusoids, which Marian computes for any length."""
 MAX_BYTES = 16 * 2**30
-ACTIVATIONS = ("swish", "relu")  # its gelu is x * sigmoid(1.702 x), which is another function
-HELD: dict[str, tuple[Any, ...]] = {
+ACTIVATIONS = ("swish", "relu")  # its gelu is x * sigmoid(1.702 x), another function
+SUPPORTED: dict[str, tuple[Any, ...]] = {
     "type": ("transformer",), "transformer-decoder-autoreg": ("self-attention",), "transformer-no-projection": (False,),
     "transformer-postprocess-emb": ("", "d"), "transformer-ffn-activation": ACTIVATIONS, "transformer-ffn-depth": (2,),
     "transformer-decoder-ffn-depth": (0, 2), "transformer-decoder-dim-ffn": (0,),
@@ -52,12 +53,12 @@ HELD: dict[str, tuple[Any, ...]] = {
     "transformer-tied-layers": ([],), "transformer-pool": (False,), "right-left": (False,), "ulr": (False,),
     "lemma-dim-emb": (0,), "input-types": ([], ["sequence"], ["sequence", "sequence"]),
 }  # fmt: skip
-"""Options that say what is computed, and what can be held here of each; one that is not there has the first."""
+"""Options of the model, each with its supported values; a missing option has the first."""
 LAYERS = {
-    ("", "dan", ""): "post",  # before a sub-layer, after it, after the stack
+    ("", "dan", ""): "post",  # steps before a sub-layer, after it, after the stack
     ("n", "da", "n"): "pre",
 }
-"""Their ways to put norms, and ours."""
+"""Marian's placements of norms, and ours."""
 ESCAPED = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
 LETTERS = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b",
            "N": "\x85", "_": "\xa0", "L": "\u2028", "P": "\u2029"}  # fmt: skip
@@ -66,7 +67,7 @@ LETTERS = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "f"
 def read(
     source: Path, name: str, texts: Sequence[str] | None, languages: tuple[str | None, str | None]
 ) -> Imported:  # fmt: skip
-    """Read a folder or a ``.npz``; see ``imported.Reader``."""
+    """Read a folder or a ``.npz``; see ``toolkit.Reader``."""
     file = _model_file(source) if source.is_dir() else source
     folder = file.parent
     about = _settings(file)
@@ -76,16 +77,16 @@ def read(
     _refuse_other_searches(about, file)
     paths = _vocabulary_paths(file, about)
     lists, models = _lists(paths, folder)
-    kept = None if texts is None else needed(models, texts)
+    pieces = None if texts is None else needed(models, texts)
     vocabularies = [
-        vocabulary(listed, _special(listed, path), models if len(lists) == 1 else [models[-1 if i else 0]], kept)
+        vocabulary(listed, _special(listed, path), models if len(lists) == 1 else [models[-1 if i else 0]], pieces)
         for i, (listed, path) in enumerate(zip(lists, paths, strict=False))
     ]
-    for one, listed, side in zip((models[0], models[-1]), (lists[0], lists[-1]), ("source", "target"), strict=True):
-        check_belongs(one, listed, f"{folder}/{side}.spm")
+    for spm, listed, side in zip((models[0], models[-1]), (lists[0], lists[-1]), ("source", "target"), strict=True):
+        check_belongs(spm, listed, f"{folder}/{side}.spm")
     src, tgt = tokenizers(models, vocabularies, str(folder))
     settings, weights = _model(arrays, options, norm, vocabularies)
-    arrays.refuse_the_rest()
+    arrays.refuse_unread()
     config = Config.from_mapping(
         {
             "model": settings,
@@ -105,7 +106,7 @@ def read(
 
 
 def positions(n: int, d_model: int) -> Tensor:
-    """Marian's sinusoids, ``(n, d_model)``; ``SinusoidalPositionEmbeddings`` of its tensor_operators.cpp."""
+    """Return Marian's sinusoids, ``(n, d_model)``; see ``SinusoidalPositionEmbeddings`` of its tensor_operators.cpp."""
     half = d_model // 2
     angles = torch.arange(n, dtype=torch.float64)[:, None] * 10000.0 ** (
         -torch.arange(half, dtype=torch.float64) / max(1, half - 1)
@@ -114,75 +115,76 @@ def positions(n: int, d_model: int) -> Tensor:
 
 
 class Arrays:
-    """The arrays of a ``.npz``, each taken once; what is left at the end is refused."""
+    """Arrays of a ``.npz``; those that were not read can be refused at the end."""
 
     def __init__(self, path: Path) -> None:
         """Read the file; pickled objects are never read.
 
         Raises:
-            BundleError: It is damaged, holds other things than numbers, or no options of Marian.
+            BundleError: The file is damaged, holds something other than numbers, or no options of Marian.
         """
         self.path = path
         try:
             with zipfile.ZipFile(path) as package:
                 size = sum(entry.file_size for entry in package.infolist())
             if size > MAX_BYTES:
-                raise BundleError(f"{path}: {size:,} bytes are too many for a model of Marian")
+                raise BundleError(f"{path}: must have at most {MAX_BYTES:,} bytes unpacked, got {size:,}")
             with np.load(path, allow_pickle=False) as file:
-                self._of = {name: file[name] for name in file.files}
+                self._arrays = {name: file[name] for name in file.files}
             with path.open("rb") as raw:
                 self.digest = hashlib.file_digest(raw, "sha256").hexdigest()
-            found = yaml.safe_load(np.asarray(self._of.pop(OPTIONS)).tobytes().rstrip(b"\0").decode())
+            options = yaml.safe_load(np.asarray(self._arrays.pop(OPTIONS)).tobytes().rstrip(b"\0").decode())
         except KeyError:
             raise BundleError(f"{path}: holds no {OPTIONS}; it is no model of Marian") from None
         except MemoryError:
-            raise BundleError(f"{path}: says that its arrays are larger than memory; copy it again") from None
+            raise BundleError(
+                f"{path}: its arrays are larger than the memory of this machine; if they should not be, copy it again"
+            ) from None
         except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, yaml.YAMLError, RecursionError) as error:
-            said = " ".join(str(error).split())[:120]
-            raise BundleError(f"{path}: cannot be read as arrays of numbers with their options ({said})") from None
-        if not isinstance(found, dict):
+            reason = " ".join(str(error).split())[:120]
+            raise BundleError(f"{path}: cannot be read as arrays of numbers with their options ({reason})") from None
+        if not isinstance(options, dict):
             raise BundleError(f"{path}: its {OPTIONS} should hold options")
-        self.options: dict[str, Any] = found
-        self._taken: set[str] = set()
+        self.options: dict[str, Any] = options
+        self._read: set[str] = set()
 
     def __contains__(self, name: str) -> bool:
-        return name in self._of
+        return name in self._arrays
 
     def matrix(self, name: str) -> Tensor:
-        """A matrix as it is there, in float32.
+        """Return a matrix in float32, stored as it is.
 
         Raises:
-            BundleError: It is not there, or no matrix of numbers.
+            BundleError: There is none, or it is no matrix of floats.
         """
-        self._taken.add(name)
-        if name not in self._of:
+        self._read.add(name)
+        if name not in self._arrays:
             raise BundleError(f"{self.path}: lacks {name}")
-        found = np.asarray(self._of[name])  # which is bytes, if it is no array
-        if found.ndim != 2 or not found.size or found.dtype not in (np.float32, np.float16):
-            raise BundleError(f"{self.path}: {name} is {found.dtype} {list(found.shape)}, and no matrix of floats")
-        return torch.from_numpy(found.astype(np.float32))
+        array = np.asarray(self._arrays[name])  # NumPy gives bytes for a member that is no array
+        if array.ndim != 2 or not array.size or array.dtype not in (np.float32, np.float16):
+            raise BundleError(f"{self.path}: {name} must be a matrix of floats, got {array.dtype} {list(array.shape)}")
+        return torch.from_numpy(array.astype(np.float32))
 
     def vector(self, name: str) -> Tensor:
-        """A vector, which is a matrix of one row there.
+        """Return a vector, which is stored as a matrix of one row.
 
         Raises:
-            BundleError: As ``matrix``.
+            BundleError: See ``matrix``.
         """
         return self.matrix(name).flatten()
 
-    def refuse_the_rest(self) -> None:
-        """Refuse a model that has more than was taken.
+    def refuse_unread(self) -> None:
+        """Check that every array was read.
 
         Raises:
-            BundleError: There is more.
+            BundleError: There are others.
         """
-        if rest := sorted(self._of.keys() - self._taken):
-            more = f" and {len(rest) - 3} more" if len(rest) > 3 else ""
-            raise BundleError(f"{self.path}: has {', '.join(rest[:3])}{more}, which cannot be held here")
+        if unread := self._arrays.keys() - self._read:
+            raise BundleError(f"{self.path}: has {listing(unread)}, which cannot be imported")
 
 
 def _model_file(folder: Path) -> Path:
-    """Return the one model of a folder: the one that ``decoder.yml`` names, or else the one that training ends with.
+    """Return the one model of a folder: the one that ``decoder.yml`` names, or else the last one of the training.
 
     Marian also writes its optimiser, earlier steps and the best steps of a validation; a log line names those.
 
@@ -205,57 +207,55 @@ def _model_file(folder: Path) -> Path:
 
 
 def _is_a_step_of(name: str, model: str) -> bool:
-    """True if Marian wrote ``name`` beside ``model``, such as model.iter100.npz, model.npz.best-bleu.npz."""
+    """True if ``name`` is another step of ``model``, such as model.iter100.npz, model.npz.best-bleu.npz."""
     is_earlier = re.fullmatch(re.escape(model.removesuffix(".npz")) + r"\.iter[0-9]+\.npz", name)
     return name.startswith(f"{model}.") or is_earlier is not None
 
 
 def _settings(file: Path) -> dict[str, Any]:
-    """Return the settings that lie beside a model; where two files differ, the one that names the model wins."""
+    """Return the settings in the folder of a model; a file with the model's name overrides ``decoder.yml``."""
     nearest_last = ("decoder.yml", f"{file.name}.yml", f"{file.name}.decoder.yml")
     return {name: value for yml in nearest_last for name, value in _yaml(file.with_name(yml)).items()}
 
 
 def _yaml(path: Path) -> dict[str, Any]:
-    """Return the settings of a file, or none if it is not there."""
+    """Return the settings of a file; none if there is no such file."""
     if not path.is_file():
         return {}
     try:
-        found = yaml.safe_load(read_bytes(path, WANTED))
+        settings = yaml.safe_load(read_bytes(path, WANTED))
     except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError):
         raise BundleError(f"{path}: not YAML; copy it again") from None
-    return found if isinstance(found, dict) else {}
+    return settings if isinstance(settings, dict) else {}
 
 
 def _refuse_what_is_not_held(options: Mapping[str, Any], file: Path) -> str:
-    """Refuse by name each option that our model does not have; where the norms are, else."""
-    for name, values in HELD.items():
+    """Refuse by name each option that our model does not support; return the placement of the norms."""
+    for name, values in SUPPORTED.items():
         if (value := options.get(name, values[0])) not in values:
-            raise BundleError(
-                f"{file}: its option {name} = {str(value)[:40]!r} cannot be held here, only {values[0]!r}"
-            )
+            raise BundleError(f"{file}: its option {name} must be {either(map(repr, values))}, got {str(value)[:40]!r}")
     for name in ("enc-depth", "dec-depth", "transformer-heads"):
         if type(options.get(name)) is not int or options[name] < 1:
             raise BundleError(f"{file}: its option {name} = {str(options.get(name))[:40]} should be a whole number")
     names = [f"transformer-{what}" for what in ("preprocess", "postprocess", "postprocess-top")]
-    given = tuple(str(options.get(name, "")) for name in names)
-    if given not in LAYERS:
-        said = ", ".join(f"{name} = {value[:9]!r}" for name, value in zip(names, given, strict=True))
-        raise BundleError(f"{file}: its options {said} cannot be held here, only {' and '.join(map(str, LAYERS))}")
-    return LAYERS[given]
+    steps = tuple(str(options.get(name, "")) for name in names)
+    if steps not in LAYERS:
+        settings = ", ".join(f"{name} = {value[:9]!r}" for name, value in zip(names, steps, strict=True))
+        raise BundleError(f"{file}: its options {settings} are not supported, only {' and '.join(map(str, LAYERS))}")
+    return LAYERS[steps]
 
 
 def _refuse_other_searches(about: Mapping[str, Any], file: Path) -> None:
-    """Refuse by name each setting of the search that gives other translations and cannot be kept in a run."""
+    """Refuse by name each setting of the search that changes translations and cannot be kept in a run."""
     if penalty := about.get("word-penalty"):
         raise BundleError(
-            f"{file}: its decoder.yml says word-penalty = {str(penalty)[:40]}, which a run cannot hold, only 0; "
+            f"{file}: word-penalty must be 0 in its decoder.yml, got {str(penalty)[:40]}; "
             "set it to 0 there to import the model without it"
         )
 
 
 def _vocabulary_paths(file: Path, about: Mapping[str, Any]) -> list[Path]:
-    """Return the file of each side's vocabulary: the one that the settings name, or else the one with the usual name.
+    """Return the files of the vocabularies, as the settings name them or under their usual names.
 
     Raises:
         BundleError: There is none.
@@ -268,16 +268,16 @@ def _vocabulary_paths(file: Path, about: Mapping[str, Any]) -> list[Path]:
                 return paths
     if isinstance(named, list) and named:
         raise BundleError(
-            f"{file}: its vocabulary {str(named[0])[:80]} is not there; put {Path(str(named[0])).name} beside the model"
+            f"{file}: its vocabulary {str(named[0])[:80]} is missing; put {Path(str(named[0])).name} next to the model"
         )
     raise BundleError(f"{file.parent}: has no vocabulary: decoder.yml or vocab.yml is missing; copy the whole folder")
 
 
 def _vocabulary_path(file: Path, name: str, about: Mapping[str, Any]) -> Path:
-    """Return the file that a setting names: beside the model, as it says, or from where the training was started.
+    """Return the file that a setting names: next to the model, or relative to the folder of the model or training.
 
-    Marian notes the names of model and vocabularies as they were given to it. So a model ``runs/m/model.npz`` was
-    trained two folders above the file.
+    Marian records the names of model and vocabularies as its command line had them. So a model ``runs/m/model.npz``
+    was trained two folders above the file.
     """
     beside = file.parent / Path(name).name
     if _is_file(beside):
@@ -291,7 +291,7 @@ def _vocabulary_path(file: Path, name: str, about: Mapping[str, Any]) -> Path:
 
 
 def _is_file(path: Path) -> bool:
-    """True if a file is there; False too for a name that no file can have."""
+    """True if a file exists; False too for a name that no file can have."""
     try:
         return path.is_file()
     except OSError:
@@ -299,7 +299,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _lists(paths: Sequence[Path], folder: Path) -> tuple[list[list[str]], list[Parts]]:
-    """The pieces of each id, one list for both sides or two; the models of subwords."""
+    """Return the pieces in the order of their ids, one list for both sides or two, and the SentencePiece models."""
     if paths[0].suffix == ".spm":
         models = [read_model(read_bytes(path, WANTED), str(path)) for path in paths]
         lists = [[piece.text.decode() for piece in model.pieces] for model in models]
@@ -311,21 +311,21 @@ def _lists(paths: Sequence[Path], folder: Path) -> tuple[list[list[str]], list[P
 
 
 def _listed(path: Path) -> list[str]:
-    """The piece of each id, of a file of JSON, or of YAML in lines as Marian writes it.
+    """Return the pieces of a vocabulary file in the order of their ids; the file is JSON, or YAML in Marian's lines.
 
-    PyYAML is not used, for it takes ``yes`` and ``1_0`` for other things than texts.
+    PyYAML is not used, as it reads ``yes`` as a boolean and ``1_0`` as a number.
     """
     try:
         text = read_bytes(path, WANTED).decode("utf-8")
-        found = json.loads(text) if text.startswith("{") else pieces_of_yaml(text)
+        ids = json.loads(text) if text.startswith("{") else pieces_of_yaml(text)
     except (ValueError, RecursionError) as error:
         raise BundleError(f"{path}: not a vocabulary of Marian ({error}); copy it again") from None
-    return numbered(found, str(path))
+    return numbered(ids, str(path))
 
 
 def pieces_of_yaml(text: str) -> dict[str, int]:
-    """Lines such as ``"a": 7``, ``a: 7``, or a key after ``? `` and its id in the next line."""
-    found, key = {}, None
+    """Parse lines such as ``"a": 7`` and ``a: 7``, or a key after ``? `` and its id in the next line."""
+    ids, key = {}, None
     for line in text.split("\n"):
         line = line.removesuffix("\r")
         if not line or line == "---":
@@ -334,9 +334,9 @@ def pieces_of_yaml(text: str) -> dict[str, int]:
             key = line[2:]
             continue
         before, _, number = line.rpartition(":")
-        found[_unquoted(before if key is None else key)] = int(number)
+        ids[_unquoted(before if key is None else key)] = int(number)
         key = None
-    return found
+    return ids
 
 
 def _unquoted(key: str) -> str:
@@ -352,7 +352,7 @@ def _character(escape: str) -> str:
 
 
 def _special(listed: Sequence[str], path: Path) -> tuple[int | None, int, int | None, int]:
-    """The ids there of our pad, unk, bos and eos; Marian has no bos, and no padding of its own."""
+    """Return its ids of our pad, unk, bos and eos; Marian has no bos, and seldom a padding."""
     ids = {piece: i for i, piece in enumerate(listed)}
     for name in ("<unk>", "</s>"):
         if name not in ids:
@@ -363,32 +363,33 @@ def _special(listed: Sequence[str], path: Path) -> tuple[int | None, int, int | 
 def _model(
     arrays: Arrays, options: Mapping[str, Any], norm: str, vocabularies: Sequence[Vocabulary]
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The settings of the model, and its tensors under our names."""
+    """Return the settings of the model, and its tensors under our names."""
     weights: dict[str, Tensor] = {}
     is_pre = norm == "pre"
 
-    def linear(theirs: str, letter: str, ours: str) -> None:
-        weights[f"{ours}.weight"] = arrays.matrix(f"{theirs}_W{letter}").T
-        weights[f"{ours}.bias"] = arrays.vector(f"{theirs}_b{letter}")
+    def linear(source: str, letter: str, target: str) -> None:
+        weights[f"{target}.weight"] = arrays.matrix(f"{source}_W{letter}").T
+        weights[f"{target}.bias"] = arrays.vector(f"{source}_b{letter}")
 
-    def layer_norm(theirs: str, ours: str, ending: str) -> None:
+    def layer_norm(source: str, target: str, ending: str) -> None:
         for what, name in (("scale", "weight"), ("bias", "bias")):
-            weights[f"{ours}.{name}"] = arrays.vector(f"{theirs}_ln_{what}{ending}")
+            weights[f"{target}.{name}"] = arrays.vector(f"{source}_ln_{what}{ending}")
 
     for side, depth in (("encoder", options["enc-depth"]), ("decoder", options["dec-depth"])):
         for i in range(depth):
-            theirs, ours = f"{side}_l{i + 1}", f"{side}.layers.{i}"
+            source, target = f"{side}_l{i + 1}", f"{side}.layers.{i}"
             attentions = {"self": "self_attn", "context": "cross_attn"} if side == "decoder" else {"self": "self_attn"}
-            for one, name in attentions.items():
+            for kind, name in attentions.items():
                 for letter in "qkvo":
-                    linear(f"{theirs}_{one}", letter, f"{ours}.{name}.w_{letter}")
+                    linear(f"{source}_{kind}", letter, f"{target}.{name}.w_{letter}")
             for number in "12":
-                linear(f"{theirs}_ffn", number, f"{ours}.feed_forward.w_{number}")
-            for n, place in enumerate((*(f"{one}_Wo" for one in attentions), "ffn_ffn"), 1):
-                layer_norm(f"{theirs}_{place}", f"{ours}.norm{n}", "_pre" if is_pre else "")
+                linear(f"{source}_ffn", number, f"{target}.feed_forward.w_{number}")
+            for n, place in enumerate((*(f"{kind}_Wo" for kind in attentions), "ffn_ffn"), 1):
+                layer_norm(f"{source}_{place}", f"{target}.norm{n}", "_pre" if is_pre else "")
         if is_pre:
             layer_norm(f"{side}_top", f"{side}.norm", "")
 
+    # Tied tables are stored once: a table that is missing is the one of the other side.
     src = arrays.matrix("Wemb" if "Wemb" in arrays else "encoder_Wemb")
     tgt = arrays.matrix("decoder_Wemb") if "decoder_Wemb" in arrays else src
     head = "decoder_ff_logit_out"
@@ -399,15 +400,15 @@ def _model(
     )  # fmt: skip
     share = "none" if generator is not tgt else "all" if tgt is src and len(vocabularies) == 1 else "decoder"
     for name, table in {"src_embed": src, "tgt_embed": tgt, "generator": generator}.items():
-        of = vocabularies[0 if name == "src_embed" else -1]
-        rows = of.take(table, f"{arrays.path}: {name}")
+        own = vocabularies[0 if name == "src_embed" else -1]
+        rows = own.take(table, f"{arrays.path}: {name}")
         if name in {"all": ("src_embed",), "decoder": ("src_embed", "tgt_embed")}.get(share, (name,)):
             weights[f"{name}.weight"] = rows
     d_model = src.size(1)
-    given = arrays.vector(f"{head}_b") if f"{head}_b" in arrays else torch.zeros(len(generator))
-    if len(given) != len(generator):
-        raise BundleError(f"{arrays.path}: {head}_b has {len(given):,} numbers for {len(generator):,} rows")
-    bias = vocabularies[-1].bias(given, f"{arrays.path}: {head}_b")
+    their_bias = arrays.vector(f"{head}_b") if f"{head}_b" in arrays else torch.zeros(len(generator))
+    if len(their_bias) != len(generator):
+        raise BundleError(f"{arrays.path}: {head}_b has {len(their_bias):,} numbers for {len(generator):,} rows")
+    bias = vocabularies[-1].bias(their_bias, f"{arrays.path}: {head}_b")
     assert bias is not None
     weights["generator.bias"] = bias
     is_trained = "Wpos" in arrays
@@ -419,6 +420,6 @@ def _model(
         n_decoder_layers=options["dec-depth"], norm=norm,
         activation=options.get("transformer-ffn-activation", ACTIVATIONS[0]),
         positions="learned", max_len=len(table), share_embeddings=share, generator_bias=True, norm_eps=EPSILON,
-        scale_embeddings=not is_trained,  # as Marian has it
+        scale_embeddings=not is_trained,  # Marian scales with sinusoids alone
     )  # fmt: skip
-    return settings, {name: one.contiguous() for name, one in weights.items()}
+    return settings, {name: tensor.contiguous() for name, tensor in weights.items()}

@@ -1,14 +1,13 @@
-"""The graphs that ``formats.onnx`` writes, run by onnxruntime under our own search, to compare an export with ours.
+"""Run the graphs of an ONNX export with onnxruntime under our own search, to compare it with our model.
 
-It is no engine to translate with, for it is slower than those that are (docs/decisions/0041-onnx.md). The search is
-ours, so what differs comes from the graphs alone.
+Users cannot choose it as an engine, as it is slower (docs/decisions/0041-onnx.md). The search is ours, so any
+difference comes from the graphs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -23,12 +22,13 @@ from dragoman.config import DecodeConfig, ModelConfig
 from dragoman.decoding.batches import search_all
 from dragoman.decoding.request import Progress, SearchResult, SearchSettings, Segment, out_of_memory
 from dragoman.decoding.scoring import Pair, read_all
-from dragoman.errors import ConfigError, not_installed
 from dragoman.model.masks import read_tokens
 from dragoman.toolkits.engine import Models, Needs, beyond_plain_search
 from dragoman.toolkits.onnx.write import ENDINGS
+from dragoman.toolkits.toolkit import import_package
 
 CPU = torch.device("cpu")
+PURPOSE = "comparing an export to ONNX"
 Arrays = Mapping[str, NDArray[Any]]
 
 
@@ -36,35 +36,31 @@ Arrays = Mapping[str, NDArray[Any]]
 class State:
     """Results of earlier decoder steps that the next one needs."""
 
-    memory: NDArray[np.float32]  # (B, S, d_model), of which there are no cross keys yet: nothing after the first step
+    memory: NDArray[np.float32]  # (B, S, d_model), the part without cross keys: empty after the first step
     mask: NDArray[np.int64]  # (B, S)
     past: Arrays  # keys and values of each layer, (B, H, length, width)
 
     def select(self, rows: Tensor) -> Self:
-        """Keep ``rows``, any number of them, repeats allowed."""
-        kept = rows.numpy()
-        past = {name: array[kept] for name, array in self.past.items()}
-        return type(self)(self.memory[kept], self.mask[kept], past)
+        """Return the state of ``rows``, any number of them, repeats allowed."""
+        i = rows.numpy()
+        return type(self)(self.memory[i], self.mask[i], {name: array[i] for name, array in self.past.items()})
 
 
 class Onnx:
-    """A model that onnxruntime has loaded; searched and read as one of ours."""
+    """Model that onnxruntime has loaded, with the methods that search and scoring call on a model."""
 
     name: ClassVar[str] = "onnx"
 
     def __init__(self, folder: Path, quantization: str, config: ModelConfig) -> None:
-        """Load a folder that ``formats.onnx.write`` filled.
-
-        Args:
-            config: The model's.
+        """Load a folder that ``write.py`` wrote.
 
         Raises:
             ConfigError: The package is not installed.
         """
-        runtime = installed()
+        runtime = import_package("onnxruntime", PURPOSE)
         options = runtime.SessionOptions()
         options.intra_op_num_threads = 1  # each worker searches a batch of its own, as with torch
-        options.log_severity_level = 3  # warnings are of its own optimiser
+        options.log_severity_level = 3  # no warnings of its optimiser
         self._encoder, self._decoder = (
             runtime.InferenceSession(
                 str(folder / f"{name}{ENDINGS[quantization]}.onnx"), options, providers=["CPUExecutionProvider"]
@@ -89,7 +85,7 @@ class Onnx:
         return search_all(self, segments, settings, CPU, progress=progress)
 
     def read(self, pairs: Sequence[Pair]) -> list[list[float]]:
-        """Return the log-probability of each token of given translations, in nats, eos last.
+        """See ``ExportedSearcher``.
 
         Raises:
             DecodeError: A pair ran out of memory.
@@ -101,14 +97,14 @@ class Onnx:
             log_probs.append(read.log_probs)
         return log_probs
 
-    # --- what search and scoring know of a model ---
-
     def n_cut_differently(self, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> int | None:
-        """See ``ExportedSearcher``: what onnxruntime runs has no tokenizer."""
+        """See ``ExportedSearcher``: the graphs have no tokenizer."""
         return None
 
+    # --- methods that search and scoring call on a model ---
+
     def start(self, src: Tensor) -> State:
-        """Encode ``src`` (B, S)."""
+        """Return the state after encoding ``src``, ``(B, S)``."""
         ids = src.numpy()
         mask = read_tokens(src, self._config).numpy().astype(np.int64)
         (memory,) = self._encoder.run(None, {"input_ids": ids, "attention_mask": mask})
@@ -123,29 +119,29 @@ class Onnx:
         return State(memory, mask, past)
 
     def step(self, state: State, last_ids: Tensor) -> tuple[Tensor, State]:
-        """Append a token to each row, ``(B,)``: logits ``(B, V)`` and the next state."""
+        """Append a token to each row, ``(B,)``; return logits ``(B, V)`` and the next state."""
         logits, past = self._decode(last_ids[:, None].numpy(), state)
         return torch.from_numpy(logits[:, 0]), State(state.memory[:, :0], state.mask, past)
 
     def __call__(
         self, src: Tensor, tgt_in: Tensor, record: Callable[[str, Tensor], None] | None = None
     ) -> Tensor:  # fmt: skip
-        """Logits ``(B, T, V)`` of given translations; padding stands behind them, where no token looks."""
+        """Return logits ``(B, T, V)`` of given translations; padding follows them, where no token attends."""
         return torch.from_numpy(self._decode(tgt_in.numpy(), self.start(src))[0])
 
     def _decode(self, ids: NDArray[np.int64], state: State) -> tuple[NDArray[np.float32], Arrays]:
-        """Logits ``(B, T, V)`` and all keys and values by then; those of the memory are asked for once."""
+        """Return logits ``(B, T, V)`` and all keys and values so far; those of the memory are computed once."""
         is_first = bool(state.memory.shape[1])
         names = [*self._present["decoder"], *(self._present["encoder"] if is_first else ())]
-        given = {"input_ids": ids, "encoder_attention_mask": state.mask, "encoder_hidden_states": state.memory}
-        logits, *present = self._decoder.run(["logits", *names], {**given, **state.past})
-        new = {name.replace("present", "past_key_values"): one for name, one in zip(names, present, strict=True)}
+        inputs = {"input_ids": ids, "encoder_attention_mask": state.mask, "encoder_hidden_states": state.memory}
+        logits, *present = self._decoder.run(["logits", *names], {**inputs, **state.past})
+        new = {name.replace("present", "past_key_values"): array for name, array in zip(names, present, strict=True)}
         return logits, {**state.past, **new}
 
 
 def check_installed(device: str) -> None:
     """See ``Comparer``."""
-    installed()
+    import_package("onnxruntime", PURPOSE)
 
 
 def open_export(export: Path, quantization: str, bundle: Bundle, device: torch.device) -> tuple[Onnx, str]:
@@ -161,15 +157,3 @@ def program_version() -> tuple[str, str]:
 def why_different(decode: DecodeConfig) -> list[str]:
     """See ``Comparer``: the search is ours."""
     return []
-
-
-def installed() -> Any:
-    """Return the package onnxruntime.
-
-    Raises:
-        ConfigError: It is not installed.
-    """
-    try:
-        return import_module("onnxruntime")
-    except ImportError:
-        raise ConfigError(not_installed("comparing an export to ONNX", "onnxruntime")) from None

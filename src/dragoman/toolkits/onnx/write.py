@@ -1,17 +1,16 @@
-"""ONNX: two graphs for onnxruntime and transformers.js, with the names of optimum.
+"""Write ONNX: two graphs for onnxruntime and transformers.js, with the names of optimum.
 
-  encoder_model.onnx, decoder_model_merged.onnx         int8: ..._quantized.onnx; see ``onnx_graph.py``
-  config.json, generation_config.json                   sizes; how it searches: greedily, as transformers.js does
+  encoder_model.onnx, decoder_model_merged.onnx         int8: ..._quantized.onnx; see ``graph.py``
+  config.json, generation_config.json                   sizes; greedy search, as in transformers.js
   joint.spm, or src.spm and tgt.spm                     the subwords
-  tokenizer.json, tokenizer_config.json                 the same, where both sides have the same subwords
+  tokenizer.json, tokenizer_config.json                 the same, if both sides have the same subwords
 
-transformers.js takes ``model_type: marian`` as the names of the files alone; what is computed are our graphs, so every
+transformers.js derives only the names of the files from ``model_type: marian``. It computes our graphs, so every
 variant of the Transformer can be written.
 """
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +18,21 @@ from dragoman.bundle import Bundle
 from dragoman.config import ModelConfig
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from dragoman.toolkits.huggingface.tokenizer_json import tokenizer_json
-from dragoman.toolkits.writing import n_positions, not_held, weights_of
+from dragoman.toolkits.writing import n_positions, not_held, weights_of, write_json
 
 TITLE = "ONNX"
 FILE = ""
 PACKAGES = ("onnx",)
 QUANTIZATIONS = ("float32", "int8")
-ACTIVATIONS = ("relu", "gelu", "swish", "swiglu")  # of onnx_graph.py
+ACTIVATIONS = ("relu", "gelu", "swish", "swiglu")  # of graph.py
 POSITIONS = ("sinusoidal", "learned", "rotary")
 ENDINGS = {"float32": "", "int8": "_quantized"}
-"""Of the names of the files, as transformers.js knows them for its ``dtype`` fp32 and q8."""
-MOST_BYTES = 2**31 - 2**24  # of a file: protocol buffers count to 2 GiB
+"""Endings of the file names, those of transformers.js for its ``dtype`` fp32 and q8."""
+MOST_BYTES = 2**31 - 2**24  # largest file: protocol buffers end at 2 GiB
 
 
 def why_not(config: ModelConfig) -> str:
-    """What of a model it does not write, with the setting's value; nothing if it writes it."""
+    """See ``Writer``."""
     if reason := not_held(config, ACTIVATIONS, POSITIONS):
         return reason
     heads = 2 * config.n_heads * (config.head_d_k + config.head_d_v)
@@ -45,28 +44,23 @@ def why_not(config: ModelConfig) -> str:
 
 
 def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
-    """Write the folder; see the module's head.
-
-    Raises:
-        BundleError: A weight is not finite.
-        OSError: A file cannot be written.
-    """
+    """See ``Writer``."""
     from dragoman.toolkits.onnx.graph import decoder, encoder
 
     config, most = bundle.model.config, n_positions(bundle)
-    weights = {name: one.numpy() for name, one in weights_of(bundle).items()}
+    weights = {name: tensor.numpy() for name, tensor in weights_of(bundle).items()}
     for name, graph in (("encoder_model", encoder), ("decoder_model_merged", decoder)):
         model = graph(config, weights, most, quantization == "int8")
         (folder / f"{name}{ENDINGS[quantization]}.onnx").write_bytes(model.SerializeToString())
-    _write_json(folder / "config.json", _config(config, most))
-    _write_json(folder / "generation_config.json", {
+    write_json(folder / "config.json", _config(config, most))
+    write_json(folder / "generation_config.json", {
         **SPECIAL, "bad_words_ids": [[PAD_ID], [UNK_ID], [BOS_ID]], "num_beams": 1,
         "max_length": bundle.config.data.max_tokens + bundle.config.decode.max_extra_tokens,
     })  # fmt: skip
     if bundle.src_tokenizer == bundle.tgt_tokenizer:
         bundle.src_tokenizer.save(folder / "joint.spm")
-        _write_json(folder / "tokenizer.json", tokenizer_json(bundle.src_tokenizer, config.src_eos))
-        _write_json(folder / "tokenizer_config.json", dict(
+        write_json(folder / "tokenizer.json", tokenizer_json(bundle.src_tokenizer, config.src_eos))
+        write_json(folder / "tokenizer_config.json", dict(
             tokenizer_class="PreTrainedTokenizer", pad_token="<pad>", unk_token="<unk>", bos_token="<s>",
             eos_token="</s>", clean_up_tokenization_spaces=False,
         ))  # fmt: skip
@@ -89,7 +83,3 @@ def _config(config: ModelConfig, most: int) -> dict[str, Any]:
         "decoder_attention_heads": config.n_heads, "encoder_ffn_dim": config.d_ff, "decoder_ffn_dim": config.d_ff,
         **SPECIAL,
     }  # fmt: skip
-
-
-def _write_json(path: Path, content: Any) -> None:
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

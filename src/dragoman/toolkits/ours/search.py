@@ -1,4 +1,4 @@
-"""Our own search: every option, on the optimised implementation of the model where it has one."""
+"""Our own search: every option, on the optimised implementation of the model if it has one."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ logger = logging.getLogger(__name__)
 
 
 class Torch:
-    """Searches with the weights themselves."""
+    """Engine that searches with the loaded weights themselves."""
 
     name: ClassVar[str] = OURS.engine
     loads_workers: ClassVar[bool] = False
     merit: ClassVar[str] = "it has every option"
 
     def __init__(self, models: Models, precision: str, fast: Sequence[FastTransformer] | None) -> None:
-        """``fast``: the members' optimised implementations; None where a model has none."""
+        """Take the models; ``fast`` are the optimised implementations of all members, or None."""
         self._models, self._precision, self._fast = models, precision, fast
 
     @classmethod
     def obstacle(cls, models: Models, needs: Needs) -> str:
-        """See ``Engine``: it can do all, but a shortlist with a Transformer alone."""
+        """See ``Engine``: it supports everything; shortlists need a Transformer."""
         narrow = all(isinstance(member, Transformer) for member in _members(models))
         return "a shortlist (the model is no Transformer)" if needs.shortlist and not narrow else ""
 
@@ -49,12 +49,12 @@ class Torch:
 
     @classmethod
     def why_not_auto(cls, models: Models, needs: Needs) -> str:
-        """See ``Engine``: ``auto`` takes it where it takes no other."""
+        """See ``Engine``: ``auto`` takes it if it takes no other."""
         return ""
 
     @classmethod
     def fastest_precision(cls, models: Models, needs: Needs) -> Precision | None:
-        """See ``Engine``: bf16 where the machine multiplies faster in it, or int8 where it can."""
+        """See ``Engine``: bf16 if the machine multiplies faster in it, or else int8 if it can."""
         if resolve_precision("auto", models.device) == "bf16":
             return "bf16"
         able = has_int8(models.device) and all(isinstance(bundle.model, Transformer) for bundle in models.bundles)
@@ -62,7 +62,7 @@ class Torch:
 
     @classmethod
     def load(cls, models: Models, precision: str, workers: int) -> Self:
-        """See ``Engine``; a model that is no Transformer searches itself, which is logged."""
+        """See ``Engine``; a model that is no Transformer has no optimised implementation, which is logged."""
         device, members = models.device, _members(models)
         has_fast = all(isinstance(member, Transformer) for member in members)
         if precision == "int8" and not has_fast:
@@ -77,15 +77,15 @@ class Torch:
     def is_of(self, models: Models) -> bool:
         """See ``Engine``."""
         members = _members(models)
-        return self._fast is None or all(one.is_of(each) for one, each in zip(self._fast, members, strict=True))
+        return self._fast is None or all(fast.is_of(member) for fast, member in zip(self._fast, members, strict=True))
 
     def search(
         self, segments: Sequence[Segment], settings: SearchSettings, progress: Progress | None = None
     ) -> SearchResult:
-        """See ``Engine``; segments that are cancelled leave at the next step."""
+        """See ``Engine``; cancelled segments leave at the next step."""
         device = self._models.device
         if self._fast is None:
-            settings = replace(settings, workers=1)  # autocast binds one thread alone
+            settings = replace(settings, workers=1)  # autocast applies to one thread alone
         if settings.balance and settings.workers > 1:
             settings = balanced(settings, segments)
         with autocast(self._precision if self._fast is None else "fp32", device):
@@ -95,7 +95,7 @@ class Torch:
             )  # fmt: skip
 
     def close(self) -> None:
-        """Nothing was written."""
+        """See ``Engine``: nothing was written."""
 
     def _searcher(self, shortlisted: bool) -> Model | Shortlisted:
         if self._fast is None:
@@ -110,7 +110,7 @@ def _members(models: Models) -> list[Any]:
 
 
 def autocast(precision: str, device: torch.device) -> AbstractContextManager[Any]:
-    """Run what follows in ``fp32`` or ``bf16``; weights, norms and probabilities stay fp32 in either.
+    """Return a context that computes in ``fp32`` or ``bf16``; weights, norms and probabilities stay fp32.
 
     Raises:
         ConfigError: The precision is unknown, or the device lacks it.

@@ -1,7 +1,6 @@
-"""The search of the page that ``formats.page`` writes, run by node: ids in, ids out, to compare it with ours.
+"""Run the search of an exported page with node, ids in and ids out, to compare it with ours.
 
-It is no engine to translate with, for ours is faster: an export is compared by it. What runs are the scripts and the
-weights that are in the file.
+Users cannot choose it as an engine, as ours is faster. It runs the scripts and weights in the file.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ from dragoman.errors import BundleError, ConfigError, DecodeError
 from dragoman.toolkits.engine import Models, Needs, beyond_plain_search
 from dragoman.toolkits.page.write import NAME
 
-PAIRS = 32  # read at a time
+PAIRS = 32  # scored at a time
 
 
 class Page:
-    """The translator in an HTML file."""
+    """Translator in an HTML file."""
 
     name: ClassVar[str] = "page"
 
     def __init__(self, file: Path) -> None:
-        """Take a file that ``formats.page.write`` wrote.
+        """Take a file that ``write.py`` wrote.
 
         Raises:
             ConfigError: node is not installed.
@@ -58,24 +57,24 @@ class Page:
         questions = ({"task": "search", "src": list(segment.ids), "how": how} for segment in segments)
         hypotheses = []
         for answer in self.answers(questions):
-            hypotheses.append([Hypothesis(each["ids"], each["score"], each["logProb"]) for each in answer])
+            hypotheses.append([Hypothesis(row["ids"], row["score"], row["logProb"]) for row in answer])
             if progress is not None:
                 progress(len(hypotheses), len(segments), "sentences translated")
         return SearchResult(hypotheses)
 
     def read(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[list[float]]:
-        """Return the log-probability in nats of each token of given translations, eos last; ids without bos and eos."""
+        """See ``ExportedSearcher``."""
         parts = [pairs[start : start + PAIRS] for start in range(0, len(pairs), PAIRS)]
         questions = ({"task": "read", "pairs": [[list(src), list(tgt)] for src, tgt in part]} for part in parts)
         return [row for answer in self.answers(questions) for row in answer]
 
     def n_cut_differently(self, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> int:
-        """Return the number of texts that its own tokenizer cuts differently from ours."""
+        """See ``ExportedSearcher``."""
         (theirs,) = self.answers([{"task": "encode", "texts": list(texts), "side": "src"}])
         return sum(list(row) != other for row, other in zip(ids, theirs, strict=True))
 
     def answers(self, questions: Iterable[Mapping[str, Any]]) -> Iterator[Any]:
-        """Yield the answer of ``pages/translator/node.js`` to each question, as soon as it is there.
+        """Yield the answer of ``pages/translator/node.js`` to each question as soon as it arrives.
 
         Raises:
             BundleError: The file is damaged.

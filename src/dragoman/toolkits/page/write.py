@@ -1,12 +1,12 @@
-"""A translator that is one HTML file: the model, its subwords and the attention explorer, in plain JavaScript.
+"""Write a translator in one HTML file: the model, its subwords and the attention explorer, in plain JavaScript.
 
-The scripts are in ``pages/translator/``; here is what they are given. The file holds
+The scripts are in ``pages/translator/``; this module makes their data. The file holds
 
   content   settings, subwords and the names and shapes of the matrices, as JSON
-  weights   the matrices one after the other, low byte first, as base64: float32, or of a rounded matrix a float32 for
-            each row, what one step is worth, and then its int8; whatever has one axis stays float32
+  weights   the matrices one after the other, low byte first, as base64: float32; or, quantized, the scale of each row
+            as float32, then its int8 values; vectors stay float32
 
-and needs nothing else: no network, no server, no library.
+and needs no network, server or library.
 """
 
 from __future__ import annotations
@@ -42,38 +42,35 @@ POSITIONS = ("sinusoidal", "learned", "rotary")
 
 NAME = f"translator{FILE}"
 MOST_LETTERS = 500_000_000
-"""Of the weights in the file: no browser holds a text of more than 2 ** 29."""
+"""Largest length of the weights in the file; browsers hold no text of more than 2 ** 29 characters."""
 LEAST_USUAL = 32
+"""Smallest usual length of a source in tokens."""
 
 
 def why_not(config: ModelConfig) -> str:
-    """What of a model the page cannot hold: what its ``model.js`` does not compute."""
+    """See ``Writer``: a page holds what its ``model.js`` computes."""
     return not_held(config, ACTIVATIONS, POSITIONS)
 
 
 def write(bundle: Bundle, folder: Path, quantization: str) -> None:
-    """Write ``translator.html`` into the folder.
-
-    Args:
-        quantization: ``float32``; or ``int8``: each row of a matrix is rounded to 127 steps of its largest value.
-
-    Raises:
-        BundleError: A weight is not finite.
-        ConfigError: The model is a parser or too large, or has subwords of another kind.
-        OSError: The file cannot be written.
-    """
+    """See ``Writer``; the file is ``translator.html``."""
     write_text(folder / NAME, html(bundle, quantization))
 
 
 def html(bundle: Bundle, quantization: str) -> str:
-    """The text of the file, as ``write`` writes it."""
+    """Return the text of the file.
+
+    Raises:
+        BundleError: A weight is not finite.
+        ConfigError: The model is a parser or too large, or its tokenizer is not supported.
+    """
     for tokenizer in (bundle.src_tokenizer, bundle.tgt_tokenizer):
         _check(tokenizer)
     tensors, weights = packed(bundle, quantization)
     if len(weights) > MOST_LETTERS:
         raise ConfigError(
-            f"{len(weights):,} letters of weights are more than a browser holds in one text (at most "
-            f"{MOST_LETTERS:,}): choose --quantization int8, or --to ctranslate2"
+            f"the weights of a page must have at most {MOST_LETTERS:,} characters, got {len(weights):,}: choose "
+            "--quantization int8, or --to ctranslate2"
         )
     content = {**settings(bundle), "tensors": tensors, "facts": facts(bundle, quantization)}
     shell = render("explanation.html", source="", content={})
@@ -81,7 +78,7 @@ def html(bundle: Bundle, quantization: str) -> str:
 
 
 def packed(bundle: Bundle, quantization: str) -> tuple[list[tuple[str, tuple[int, ...], bool]], str]:
-    """Name, shape and whether it is rounded of each matrix, and all of them as base64."""
+    """Return for each matrix its name, its shape and True if it is quantized; then all values as base64."""
     stored = untied(bundle.model)
     tensors: list[tuple[str, tuple[int, ...], bool]] = []
     data = []
@@ -96,14 +93,14 @@ def packed(bundle: Bundle, quantization: str) -> tuple[list[tuple[str, tuple[int
 
 
 def rounded(matrix: NDArray[np.float32]) -> list[bytes]:
-    """What one step of each row is worth, float32, and the steps, int8."""
-    worth = np.abs(matrix).max(axis=1, keepdims=True) / 127  # (out, 1)
-    worth[worth == 0] = 1
-    return [worth.astype("<f4").tobytes(), np.round(matrix / worth).astype(np.int8).tobytes()]
+    """Quantize a matrix: return the scale of each row, float32, and its values, int8."""
+    scales = np.abs(matrix).max(axis=1, keepdims=True) / 127  # (out, 1)
+    scales[scales == 0] = 1
+    return [scales.astype("<f4").tobytes(), np.round(matrix / scales).astype(np.int8).tobytes()]
 
 
 def settings(bundle: Bundle) -> dict[str, Any]:
-    """All but the weights that the scripts compute with."""
+    """Return everything that the scripts compute with, except the weights."""
     config, data, decode = bundle.model.config, bundle.config.data, bundle.config.decode
     read = data.max_tokens
     if config.n_positions is not None:
@@ -126,7 +123,7 @@ def settings(bundle: Bundle) -> dict[str, Any]:
 
 
 def subwords(tokenizer: Tokenizer) -> dict[str, Any]:
-    """A vocabulary as the scripts read it."""
+    """Return a vocabulary in the form that the scripts read."""
     tags = frozenset(tokenizer.tags.values())
     return {
         "kind": "unigram" if is_unigram(tokenizer.proto) else "bpe",
@@ -140,9 +137,9 @@ def subwords(tokenizer: Tokenizer) -> dict[str, Any]:
 
 
 def facts(bundle: Bundle, quantization: str) -> dict[str, Any]:
-    """What the page's foot says of its model; what is not known is left out."""
+    """Return the known facts about the model, for the foot of the page."""
     known = bundle.facts
-    found = {
+    values = {
         "parameters": sum(weight.numel() for weight in bundle.model.parameters()),
         "step": known.step,
         "bleu": known.validation.get("bleu"),
@@ -150,42 +147,42 @@ def facts(bundle: Bundle, quantization: str) -> dict[str, Any]:
         "bundle": known.sha256,
         "dragoman": __version__,
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def facts_of(file: Path) -> dict[str, Any]:
-    """What a manifest says of an export, of a page that lies by itself.
+    """Return the facts of an exported page that the manifest of a folder would hold.
 
     Raises:
-        ConfigError: It is no page that ``write`` wrote.
-        DragomanError: It cannot be read.
+        ConfigError: ``write`` did not write this page.
+        DragomanError: The file cannot be read.
     """
     with explained(file):
         data = file.read_bytes()
-    found = re.search(rb'<script type="application/json" id="content">([^<]+)</script>', data)
+    content = re.search(rb'<script type="application/json" id="content">([^<]+)</script>', data)
     try:
-        known = json.loads(found[1] if found else b"")["facts"]
+        known = json.loads(content[1] if content else b"")["facts"]
         known = {"quantization": known["quantization"], "bundle": known.get("bundle")}
     except (ValueError, TypeError, KeyError):
-        raise ConfigError(f"{file}: no translator in a page, as `dragoman export --to page` writes it") from None
+        raise ConfigError(f"{file}: is no page of `dragoman export --to page`") from None
     digest = hashlib.sha256(data).hexdigest()
     return {"export": "page", **known, "files": {file.name: {"bytes": len(data)}}, "sha256": digest}
 
 
 def normaliser(body: bytes) -> dict[str, Any]:
-    """What SentencePiece does to a text before it cuts it, from its NormalizerSpec.
+    """Return the normalisation that SentencePiece applies to a text, from its NormalizerSpec.
 
     Raises:
-        ConfigError: It leaves spaces as they are, which no script here does.
+        ConfigError: It does not replace spaces by U+2581, as the scripts do.
     """
-    said = {number: value for number, _, value in fields(body)}
-    if not said.get(_ESCAPE, 1):
+    values = {number: value for number, _, value in fields(body)}
+    if not values.get(_ESCAPE, 1):
         raise ConfigError(f"this model cannot be written for {TITLE}: its subwords do not write spaces as U+2581")
-    rules = said.get(_MAP, b"")
+    rules = values.get(_MAP, b"")
     return {
         "map": base64.b64encode(rules if isinstance(rules, bytes) else b"").decode(),
-        "prefix": bool(said.get(_PREFIX, 1)),
-        "trim": bool(said.get(_TRIM, 1)),
+        "prefix": bool(values.get(_PREFIX, 1)),
+        "trim": bool(values.get(_TRIM, 1)),
     }
 
 
@@ -193,6 +190,6 @@ _MAP, _PREFIX, _TRIM, _ESCAPE = 2, 3, 4, 5  # fields of a NormalizerSpec
 
 
 def _check(tokenizer: Tokenizer) -> None:
-    """Refuse whole words."""
+    """Refuse the tokenizer of a parser, which has whole words."""
     if is_of_words(tokenizer.proto):
         raise ConfigError(f"this model cannot be written for {TITLE}: it is a parser, and the page translates")
