@@ -44,10 +44,10 @@ def test_check_prints_the_certificate(command: Command, run: Path, corpus: Any) 
     assert done.status == 0, done.err
     said = done.out.decode().split("\n")
     assert said[0] == f"{run}/exports/ctranslate2-float32"
-    assert said[1] == "A: ours, float32, by torch; B: ctranslate2, float32, computed in float32"
+    assert said[1] == "A: our model, float32, torch; B: ctranslate2, float32, computed in float32"
     assert said[2] == "20 lines, beam 4, length penalty 0.6 (gnmt)"
     assert said[4] == "identical translations: 20 of 20 (100.0%)"
-    assert said[5].startswith("why they may differ: B stops a sentence at as many finished hypotheses as the beam")
+    assert said[5].startswith("reason for differences: B stops a sentence at as many finished hypotheses as the beam")
     assert said[7].split() == ["A", "B", "B", "-", "A", "95%", "interval", "p"]
     names = ["BLEU", "chrF2", "TER", "megabytes", "seconds", "", "BLEU:", "chrF2:", "TER:"]
     assert [line.split(" ")[0] for line in said[8:-1]] == names
@@ -73,7 +73,7 @@ def test_an_export_for_hugging_face_is_compared_and_must_come_up_to_what_is_requ
     assert found["versions"].keys() == {"dragoman", "transformers", "torch", "sacrebleu"}
     done = command(*asked, "--require", "nats=1e-12")
     assert done.status == 2
-    assert re.search(r"does not come up to --require: nats is .*, at most 1e-12 was required", done.error)
+    assert re.search(r"does not satisfy --require: nats must be at most 1e-12, got ", done.error)
     for given, says in (("x=1", "use one of nats=NUMBER"), ("nats=a", "'a' is no number")):
         assert says in command(*asked, "--require", given).error
     assert "needs references" in command(*asked[:6], "--require", "bleu=1").error
@@ -151,12 +151,12 @@ def test_a_page_is_one_file_with_its_certificate_beside_it(
     done = command(*asked, "--require", "nats=1e-4", "--require", "identical=1")
     assert done.status == 0, done.err
     said = done.out.decode().split("\n")
-    assert said[:2] == [str(file), "A: ours, float32, by torch; B: page, float32, computed in float32"]
-    assert "cut into other subwords: 0" in said
+    assert said[:2] == [str(file), "A: our model, float32, torch; B: page, float32, computed in float32"]
+    assert "lines split into other subwords: 0" in said
     assert {path.name for path in tmp_path.iterdir()} == {"run", "translator.html", "translator.certificate.json"}
     done = command(*asked, "--quantization", "int8", "--require", "nats=1e-9")
     assert done.status == 2
-    assert "the export does not come up to --require: nats is" in done.err
+    assert "the export does not satisfy --require: nats must be" in done.err
 
 
 def test_without_node_a_page_is_written_but_not_checked(

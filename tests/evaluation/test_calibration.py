@@ -110,7 +110,7 @@ def test_a_small_validation_set_gives_none_and_few_pairs_are_refused(tiny_run: P
     manifest = json.loads((tiny_run / "bundle/manifest.json").read_text(encoding="utf-8"))
     assert "confidence" not in manifest  # 20 pairs
     translator = Translator.load(tiny_run, "cpu")
-    with pytest.raises(DataError, match=f"{MIN_SENTENCES} pairs or more, and here are 2"):
+    with pytest.raises(DataError, match=f"{MIN_SENTENCES} pairs or more, got 2"):
         learn_confidence(translator, ["a", "", "b"], ["x", "y", "z"])
     with pytest.raises(DataError, match="2 sources but 1 references"):
         learn_confidence(translator, ["a", "b"], ["x"])

@@ -74,11 +74,11 @@ def test_what_cannot_be_compared_is_refused(
     folder = dragoman.export(run, out=tmp_path / "out")
     with pytest.raises(ConfigError, match=r"was not made from the bundle that .* holds now; export it again"):
         dragoman.certify(reseal({"step": 3}), folder, src=corpus.valid_src, quiet=True)
-    with pytest.raises(ConfigError, match="no export to ctranslate2"):
+    with pytest.raises(ConfigError, match="must be an export to ctranslate2"):
         dragoman.certify(run, run / "bundle", src=corpus.valid_src, quiet=True)
     with sealed_folder(tmp_path / "marian", {"export": "marian"}) as aside:
         (aside / "model.npz").write_bytes(b"")
-    with pytest.raises(ConfigError, match="no export to ctranslate2"):
+    with pytest.raises(ConfigError, match="must be an export to ctranslate2"):
         dragoman.certify(run, tmp_path / "marian", src=corpus.valid_src, quiet=True)
     (tmp_path / "blank").write_text("\n \n", encoding="utf-8")
     with pytest.raises(dragoman.DataError, match="nothing to compare: all lines are blank"):

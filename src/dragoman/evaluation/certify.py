@@ -1,10 +1,10 @@
-"""How an export compares with the model it was made from: probabilities, translations, and scores on a test set.
+"""Compare an export with its model: probabilities, translations, and scores on a test set.
 
     folder = dragoman.export("runs/x", "ctranslate2", quantization="int8")
     print(dragoman.certify("runs/x", folder, src="test.en", ref="test.de"))
 
-Ours is float32 and searches with torch; the guard is left out on both sides. The certificate is written beside the
-export as certificate.json.
+Our model is float32 and searches with torch; the guard is off on both sides. The certificate is written into the export
+as certificate.json.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from dragoman import __version__
 from dragoman.config import DecodeConfig
 from dragoman.data.corpus import read_lines, read_pairs
 from dragoman.errors import ConfigError, DataError, DragomanError
-from dragoman.evaluation.metrics import select_metrics
+from dragoman.evaluation.metrics import aligned, select_metrics
 from dragoman.evaluation.significance import Comparison, compare
 from dragoman.files import check_sealed, write_text
 from dragoman.model.weights import n_bytes, untied
-from dragoman.options import takes
+from dragoman.options import DeviceOptions, QuietOptions, either, takes
 from dragoman.progress import Ticker
 from dragoman.toolkits import TOOLKITS
 from dragoman.toolkits.engine import ExportedSearcher
@@ -36,63 +36,63 @@ from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
 
 LIMITS = ("nats", "identical")
-"""What ``--require`` can name, and, with references, the usual metrics."""
+"""Figures that ``--require`` can limit, besides the usual metrics."""
 
 
 class Certificate(NamedTuple):
-    """An export (B) beside our model (A)."""
+    """Comparison of an export (B) with our model (A)."""
 
     export: str
     quantization: str
-    computed_in: str  # may be another: not every processor computes in every precision
+    computed_in: str  # precision; not every processor has the export's own
     n_lines: int
     beam_size: int
     length_penalty: float
     length_penalty_form: str
-    n_tokens: int  # of our translations, eos counted: read by both
-    most_nats: float  # the greatest difference of the log-probability of one of these tokens
-    mean_nats: float  # the mean of these differences, each without its sign
+    n_tokens: int  # tokens of our translations, eos counted, that both score
+    most_nats: float  # largest difference of the log-probability of a token
+    mean_nats: float  # mean of the absolute differences
     n_identical: int  # lines with the same translation
-    n_cut_differently: int | None  # sentences that its own tokenizer cuts otherwise; None if it has no tokenizer
-    why: tuple[str, ...]  # why translations may differ
-    n_bytes: tuple[int, int]  # of the bundle's weights, of the export's files
-    seconds: tuple[float, float]  # for translating the text, on this machine
+    n_cut_differently: int | None  # lines that its own tokenizer splits differently; None: no tokenizer
+    why: tuple[str, ...]  # reasons why translations may differ
+    n_bytes: tuple[int, int]  # size of the bundle's weights, of the export's files
+    seconds: tuple[float, float]  # time for translating the text with each
     hashes: dict[str, str]  # SHA-256 of the bundle and of the export
-    comparisons: tuple[Comparison, ...]  # of the usual metrics of both; none without references
+    comparisons: tuple[Comparison, ...]  # by the usual metrics; none without references
     versions: dict[str, str]
 
     def __str__(self) -> str:
-        said = [
-            f"A: ours, float32, by torch; B: {self.export}, {self.quantization}, computed in {self.computed_in}",
+        lines = [
+            f"A: our model, float32, torch; B: {self.export}, {self.quantization}, computed in {self.computed_in}",
             f"{self.n_lines:,} lines, beam {self.beam_size}, length penalty {self.length_penalty} "
             f"({self.length_penalty_form})",
-            f"log-probability of a token of the same translation: they differ by {self.most_nats:.2g} nats at most, "
-            f"{self.mean_nats:.2g} in the mean of {self.n_tokens:,}",
+            f"log-probability of a token of the same translation: differs by at most {self.most_nats:.2g} nats, "
+            f"on average by {self.mean_nats:.2g} (over {self.n_tokens:,} tokens)",
             f"identical translations: {self.n_identical:,} of {self.n_lines:,} ({self.n_identical / self.n_lines:.1%})",
-            *([] if self.n_cut_differently is None else [f"cut into other subwords: {self.n_cut_differently:,}"]),
-            *(f"why they may differ: {reason}" for reason in self.why),
+            *(f"lines split into other subwords: {n:,}" for n in [self.n_cut_differently] if n is not None),
+            *(f"reason for differences: {reason}" for reason in self.why),
             "",
             *aligned(self.rows()),
             *([""] if self.comparisons else []),
             *(comparison.verdict() for comparison in self.comparisons),
         ]
-        return "\n".join(said)
+        return "\n".join(lines)
 
     def rows(self) -> list[tuple[str, ...]]:
-        """The figures of both as a table, its head first: intervals by bootstrap, p by approximate randomisation."""
+        """Return the figures of both as a table with a head: intervals by bootstrap, p by approximate randomisation."""
         scores = [
-            (one.metric, f"{one.a:.2f}", f"{one.b:.2f}", f"{one.difference:+.2f}",
-             f"[{one.low:+.2f}, {one.high:+.2f}]", f"{one.p_randomisation:.2g}")
-            for one in self.comparisons
+            (row.metric, f"{row.a:.2f}", f"{row.b:.2f}", f"{row.difference:+.2f}",
+             f"[{row.low:+.2f}, {row.high:+.2f}]", f"{row.p_randomisation:.2g}")
+            for row in self.comparisons
         ]  # fmt: skip
         head = ("", "A", "B", *(("B - A", "95% interval", "p") if scores else ()))
         sizes = ("megabytes", *(f"{n / 1e6:.1f}" for n in self.n_bytes))
-        times = ("seconds", *(f"{one:.1f}" for one in self.seconds))
+        times = ("seconds", *(f"{duration:.1f}" for duration in self.seconds))
         return [head, *scores, sizes, times]
 
     def markdown(self) -> str:
-        """What a model card says of it."""
-        *rows, _ = self.rows()  # how fast this machine is, no card need say
+        """Return the section of a model card in Markdown."""
+        *rows, _ = self.rows()  # without the times, which depend on this machine
         width = len(rows[0])
         table = [[*row, *[""] * (width - len(row))] for row in rows]
         table.insert(1, ["---", *["--:"] * (width - 1)])
@@ -101,61 +101,61 @@ class Certificate(NamedTuple):
             "",
             f"A is the model in dragoman, B this one, in {self.quantization}; {self.n_lines:,} lines, beam "
             f"{self.beam_size}. {self.n_identical:,} translations ({self.n_identical / self.n_lines:.1%}) are "
-            f"identical. The log-probability of a token of the same translation differs by {self.most_nats:.2g} nats "
-            f"at most, by {self.mean_nats:.2g} in the mean. All of it is in `{CERTIFICATE}`.",
+            f"identical. The log-probability of a token of the same translation differs by at most "
+            f"{self.most_nats:.2g} nats, on average by {self.mean_nats:.2g}. All figures are in `{CERTIFICATE}`.",
             "",
             *("| " + " | ".join(row) + " |" for row in table),
             "",
         ])  # fmt: skip
 
     def require(self, limits: Mapping[str, float]) -> None:
-        """Refuse an export that does not come up to something.
+        """Check that the export keeps some limits.
 
         Args:
-            limits: ``nats``: the greatest difference of a log-probability at most. ``identical``: the least share of
-                identical translations. The key of a metric, such as ``bleu``: by how much it may be worse at most.
+            limits: ``nats``: largest difference of a log-probability. ``identical``: smallest fraction of identical
+                translations. The key of a metric, such as ``bleu``: largest loss of that score.
 
         Raises:
-            DragomanError: It does not.
+            DragomanError: It does not keep them.
         """
         keys = {metric.name: metric.key for metric in select_metrics()}
-        worse = {keys[one.metric]: (one.b - one.a) * (1 if one.lower_is_better else -1) for one in self.comparisons}
+        worse = {keys[row.metric]: (row.b - row.a) * (1 if row.lower_is_better else -1) for row in self.comparisons}
         failed = []
         for name, limit in limits.items():
             if name == "nats" and self.most_nats > limit:
-                failed.append(f"nats is {self.most_nats:.2g}, at most {limit:g} was required")
+                failed.append(f"nats must be at most {limit:g}, got {self.most_nats:.2g}")
             elif name == "identical" and self.n_identical < limit * self.n_lines:
-                failed.append(f"identical is {self.n_identical / self.n_lines:.4f}, at least {limit:g} was required")
+                failed.append(f"identical must be at least {limit:g}, got {self.n_identical / self.n_lines:.4f}")
             elif name in worse and worse[name] > limit:
-                failed.append(f"{name} is worse by {worse[name]:.2f}, at most {limit:g} was allowed")
+                failed.append(f"{name} must be worse by at most {limit:g}, got {worse[name]:.2f}")
         if failed:
-            raise DragomanError(f"the export does not come up to --require: {'; '.join(failed)}")
+            raise DragomanError(f"the export does not satisfy --require: {'; '.join(failed)}")
 
     def to_json(self) -> str:
-        """All of it as one JSON object."""
-        comparisons = [{**one._asdict(), "verdict": one.verdict()} for one in self.comparisons]
+        """Return all figures as one JSON object."""
+        comparisons = [{**row._asdict(), "verdict": row.verdict()} for row in self.comparisons]
         return json.dumps({**self._asdict(), "comparisons": comparisons}, indent=2, ensure_ascii=False)
 
 
 class Opened(NamedTuple):
-    """An export that is loaded."""
+    """Loaded export."""
 
     toolkit: Toolkit
     comparer: Comparer
     searcher: ExportedSearcher
     computed_in: str  # precision
-    facts: dict[str, Any]  # its manifest
+    facts: dict[str, Any]  # manifest
 
 
 class ComparedText(NamedTuple):
-    """What is translated by both."""
+    """Text that both models translate."""
 
-    name: str  # of the file
+    name: str  # file name
     lines: list[str]
     references: list[str] | None
 
 
-@takes(TranslateOptions)
+@takes(DeviceOptions, QuietOptions, TranslateOptions)
 def certify(
     run: Path | str,
     folder: Path | str,
@@ -163,35 +163,32 @@ def certify(
     src: Path | str,
     ref: Path | str | None = None,
     options: TranslateOptions | None = None,
-    device: str = "auto",
-    quiet: bool = False,
     **changes: Any,
 ) -> Certificate:
-    """Translate a text with a run and with its export, and compare.
+    """Translate a text with a run and with its export, and compare the results.
 
     Args:
         run: The run or bundle that was exported.
-        folder: The export; the certificate is written there, or beside it if it is one file.
+        folder: The export; the certificate is written into it, or next to it if it is one file.
         src: Text to translate.
         ref: References, line by line.
-        options: How to translate, on both sides; ``changes`` are options by name. The guard is left out.
-        quiet: No progress on stderr.
+        options: Settings of both translations, without the guard. ``changes`` are options by name; also ``device`` and
+            ``quiet``.
 
     Returns:
-        What differs: ``most_nats`` and ``mean_nats`` between the log-probabilities of a token, how many lines are
-        the same (``n_identical`` of ``n_lines``), the ``seconds`` and ``n_bytes`` of both, the run's first, and,
-        with references, their ``comparisons``.
+        The differences: ``most_nats`` and ``mean_nats`` between the log-probabilities of a token, the number of equal
+        lines (``n_identical`` of ``n_lines``), ``seconds`` and ``n_bytes`` of both, the run's first, and, with
+        references, their ``comparisons``.
 
     Raises:
-        BundleError: The export is damaged or of another model.
-        ConfigError: CTranslate2 is not installed.
+        BundleError: The export is damaged.
+        ConfigError: The export is of another model, or its program is not installed.
         DataError: There is nothing to compare.
         DragomanError: The certificate cannot be written.
     """
-    text = compared_text(src, ref)
-    return compare_export(
-        Translator.load(run, device), folder, text, TranslateOptions.of(options, changes), quiet=quiet
-    )
+    device, quiet = DeviceOptions.taken_from(changes).device, QuietOptions.taken_from(changes).quiet
+    text, options = compared_text(src, ref), TranslateOptions.of(options, changes)
+    return compare_export(Translator.load(run, device), folder, text, options, quiet=quiet)
 
 
 def compare_export(
@@ -202,68 +199,55 @@ def compare_export(
     *,
     quiet: bool = False,
 ) -> Certificate:
-    """As ``certify``, of a run and a text that have been read already."""
+    """Compare a loaded run with its export on a text; see ``certify``."""
     check_task(translator)
     folder, ticker = Path(folder), Ticker(quiet)
     export = opened(translator, folder)
     engine, facts = export.searcher, export.facts
     name, lines, references = text.name, text.lines, text.references
-    ours = translator.plan(options, guard=False)
-    theirs = translator.with_engine(ours, engine)
+    plan = translator.plan(options, guard=False)
     texts, seconds = [], []
-    for by, plan in (("dragoman", ours), (facts["export"], theirs)):
+    for by, own_plan in (("dragoman", plan), (facts["export"], translator.with_engine(plan, engine))):
         begun = time.perf_counter()
         events = Events(progress=ticker.named(f"sentences translated by {by}"))
-        texts.append([one.text for one in translator.translate_planned(lines, plan, events)])
+        texts.append([translation.text for translation in translator.translate_planned(lines, own_plan, events)])
         seconds.append(time.perf_counter() - begun)
     texts_a, texts_b = texts
-    differences = token_differences(translator, ours, engine, lines, texts_a)
+    # Both models score the same translations, ours, so that a difference in the search does not count here.
+    differences = token_differences(translator, plan, engine, lines, texts_a)
     if not differences:
         raise DataError(f"{name}: there is nothing to compare: {_why_nothing(lines, texts_a)}")
     comparisons: Sequence[Comparison] = ()
     if references is not None:
         with ticker.task("resampling"):
-            comparisons = compare(texts_a, texts_b, references, ours.tgt_lang)
-    decode = ours.search.decode
+            comparisons = compare(texts_a, texts_b, references, plan.tgt_lang)
+    decode = plan.search.decode
     program, program_version = export.comparer.program_version()
     result = Certificate(
-        facts["export"],
-        facts["quantization"],
-        export.computed_in,
-        len(lines),
-        decode.beam_size,
-        decode.length_penalty,
-        decode.length_penalty_form,
-        len(differences),
-        max(differences),
-        sum(differences) / len(differences),
-        sum(a == b for a, b in zip(texts_a, texts_b, strict=True)),
-        engine.n_cut_differently(lines, translator.src_tokenizer.encode(list(lines))),
-        tuple(_why_different(export, decode)),
-        (n_bytes(untied(translator.bundle.model)), sum(one["bytes"] for one in facts["files"].values())),
-        (round(seconds[0], 3), round(seconds[1], 3)),
-        {"bundle": str(facts["bundle"]), "export": str(facts.get("sha256"))},
-        tuple(comparisons),
-        {
-            "dragoman": __version__,
-            program: program_version,
-            **{name: version(name) for name in ("torch", "sacrebleu")},
-        },
+        export=facts["export"],
+        quantization=facts["quantization"],
+        computed_in=export.computed_in,
+        n_lines=len(lines),
+        beam_size=decode.beam_size,
+        length_penalty=decode.length_penalty,
+        length_penalty_form=decode.length_penalty_form,
+        n_tokens=len(differences),
+        most_nats=max(differences),
+        mean_nats=sum(differences) / len(differences),
+        n_identical=sum(a == b for a, b in zip(texts_a, texts_b, strict=True)),
+        n_cut_differently=engine.n_cut_differently(lines, translator.src_tokenizer.encode(list(lines))),
+        why=tuple(_why_different(export, decode)),
+        n_bytes=(n_bytes(untied(translator.bundle.model)), sum(file["bytes"] for file in facts["files"].values())),
+        seconds=(round(seconds[0], 3), round(seconds[1], 3)),
+        hashes={"bundle": str(facts["bundle"]), "export": str(facts.get("sha256"))},
+        comparisons=tuple(comparisons),
+        versions={"dragoman": __version__, program: program_version, **{p: version(p) for p in ("torch", "sacrebleu")}},
     )
-    beside = folder.with_suffix(f".{CERTIFICATE}") if folder.is_file() else folder / CERTIFICATE
-    write_text(beside, result.to_json() + "\n")
+    path = folder.with_suffix(f".{CERTIFICATE}") if folder.is_file() else folder / CERTIFICATE
+    write_text(path, result.to_json() + "\n")
     if export.toolkit.card is not None and CARD not in facts["files"]:
         write_text(folder / CARD, export.toolkit.card()(translator.bundle, facts["quantization"], result.markdown()))
     return result
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The lines of a table: its first column to the left, the others to the right."""
-    widths = [max(len(row[i]) for row in rows if len(row) > i) for i in range(max(map(len, rows)))]
-    return [
-        "  ".join(cell.rjust(widths[i]) if i else cell.ljust(widths[i]) for i, cell in enumerate(row)).rstrip()
-        for row in rows
-    ]
 
 
 def compared_formats() -> list[str]:
@@ -272,79 +256,87 @@ def compared_formats() -> list[str]:
 
 
 def opened(translator: Translator, export: Path) -> Opened:
-    """Load an export of this model with the program that it is for.
+    """Load an export of this model.
 
     Raises:
-        BundleError: It is damaged.
-        ConfigError: It is no export that can be compared, or of another bundle; or that program is not installed.
+        BundleError: The export is damaged.
+        ConfigError: It is of a format that cannot be compared, or of another bundle; or its program is not installed.
     """
     facts = _facts_of(export)
-    toolkit = next((one for one in TOOLKITS if one.name == facts.get("export") and one.comparer is not None), None)
-    if toolkit is None or toolkit.comparer is None:
-        raise ConfigError(f"{export}: no export to {' or '.join(compared_formats())}, the formats that can be compared")
+    toolkit, comparer = _comparing(facts.get("export"))
+    if toolkit is None or comparer is None:
+        raise _not_comparable(export)
     if facts.get("bundle") != translator.bundle.facts.sha256:
         raise ConfigError(f"{export}: was not made from the bundle that the run holds now; export it again")
-    searcher, computed_in = toolkit.comparer().open_export(
-        export, facts["quantization"], translator.bundle, translator.device
-    )
-    return Opened(toolkit, toolkit.comparer(), searcher, computed_in, facts)
+    searcher, computed_in = comparer.open_export(export, facts["quantization"], translator.bundle, translator.device)
+    return Opened(toolkit, comparer, searcher, computed_in, facts)
+
+
+def _comparing(name: str | None) -> tuple[Toolkit, Comparer] | tuple[None, None]:
+    """Return the toolkit of a format that can be compared, and its module that does so."""
+    for toolkit in TOOLKITS:
+        if toolkit.name == name and toolkit.comparer is not None:
+            return toolkit, toolkit.comparer()
+    return None, None
+
+
+def _not_comparable(export: Path) -> ConfigError:
+    return ConfigError(f"{export} must be an export to {either(compared_formats())}, the formats that can be compared")
 
 
 def _facts_of(export: Path) -> dict[str, Any]:
-    """Return the manifest of an export, or what one that is a file says of itself."""
+    """Return the manifest of an export; for an export that is one file, the same facts from the file."""
     if not export.is_file():
         return check_sealed(export, "conversion")
     for toolkit in TOOLKITS:
         if toolkit.one_file_facts is not None and toolkit.writer is not None and export.suffix == toolkit.writer().FILE:
             return toolkit.one_file_facts()(export)
-    raise ConfigError(f"{export}: no export to {' or '.join(compared_formats())}, the formats that can be compared")
+    raise _not_comparable(export)
 
 
 def check_installed(to: str, device: str) -> None:
-    """Refuse a format that cannot be compared here, before anything is written.
+    """Check that exports to a format can be compared on this machine.
 
     Raises:
-        ConfigError: It cannot be compared at all, or its package is missing.
+        ConfigError: The format cannot be compared at all, or its package is missing.
     """
-    toolkit = next((one for one in TOOLKITS if one.name == to and one.comparer is not None), None)
-    if toolkit is None or toolkit.comparer is None:
-        raise ConfigError(f"--check compares exports to {', '.join(compared_formats())}, not to {to}: leave it out")
-    toolkit.comparer().check_installed(device)
+    _, comparer = _comparing(to)
+    if comparer is None:
+        raise ConfigError(f"--check needs an export to {either(compared_formats())}, got {to}: leave it out")
+    comparer.check_installed(device)
 
 
-def required(given: Sequence[str], has_references: bool) -> dict[str, float]:
-    """The limits of ``--require``, such as ``identical=0.99``.
+def required(texts: Sequence[str], has_references: bool) -> dict[str, float]:
+    """Parse the limits of ``--require``, such as ``identical=0.99``.
 
     Raises:
-        ConfigError: One is unknown or no number, or needs references.
+        ConfigError: A name is unknown, a value is no number, or a metric has no references.
     """
     limits = {}
     metrics = [metric.key for metric in select_metrics()]
-    for one in given:
-        name, _, value = one.partition("=")
+    for text in texts:
+        name, _, value = text.partition("=")
         if name not in (*LIMITS, *metrics):
             known = ", ".join(f"{known}=NUMBER" for known in (*LIMITS, *metrics))
-            raise ConfigError(f"--require {one}: use one of {known}")
+            raise ConfigError(f"--require {text}: use one of {known}")
         try:
             limits[name] = float(value)
         except ValueError:
-            raise ConfigError(f"--require {one}: {value!r} is no number") from None
+            raise ConfigError(f"--require {text}: {value!r} is no number") from None
         if name in metrics and not has_references:
-            raise ConfigError(f"--require {one} needs references: give them with --ref")
+            raise ConfigError(f"--require {text} needs references: give them with --ref")
     return limits
 
 
 def _why_different(export: Opened, decode: DecodeConfig) -> list[str]:
-    """Return the reasons why the same weights may give other translations there."""
-    rounded = export.facts["quantization"]
-    return [
-        *([] if rounded == "float32" else [f"B's numbers are rounded to {rounded}"]),
-        *export.comparer.why_different(decode),
-    ]
+    """Return the reasons why the export may translate differently."""
+    form = export.facts["quantization"]
+    rounding = [] if form == "float32" else [f"B's numbers are rounded to {form}"]
+    return [*rounding, *export.comparer.why_different(decode)]
 
 
 def check_task(translator: Translator) -> None:
-    """Refuse a parser, which no other toolkit can search with.
+    """Check that a model is no parser, which no other toolkit can run.
 
     Raises:
         ConfigError: It is one.
@@ -354,10 +346,10 @@ def check_task(translator: Translator) -> None:
 
 
 def compared_text(src: Path | str, ref: Path | str | None) -> ComparedText:
-    """The lines to translate, and their references, each file read once: it may be a pipe.
+    """Read the lines to translate, and their references; each file is read once, as it may be a pipe.
 
     Raises:
-        DataError: A file cannot be read, or they have not as many lines.
+        DataError: A file cannot be read, or the numbers of lines differ.
     """
     if ref is None:
         return ComparedText(str(src), list(read_lines(src)), None)
@@ -366,7 +358,7 @@ def compared_text(src: Path | str, ref: Path | str | None) -> ComparedText:
 
 
 def _why_nothing(lines: Sequence[str], translations: Sequence[str]) -> str:
-    """Why there is not one token to compare, and what to do."""
+    """Return the reason why there is no token to compare, and advice."""
     if not any(line.strip() for line in lines):
         return "all lines are blank; give a text"
     if not any(text.strip() for text in translations):
@@ -381,14 +373,17 @@ def token_differences(
     lines: Sequence[str],
     texts: Sequence[str],
 ) -> list[float]:
-    """By how many nats the two differ, at each token of the same translations: those of lines in one piece."""
-    ours = translator.score(lines, texts, to=plan.options.to)
+    """Return the difference of both log-probabilities in nats for each token of some translations.
+
+    Lines that are split into several segments are left out.
+    """
+    scores = translator.score(lines, texts, to=plan.options.to)
     src_ids, tgt_ids = plan.src_tokenizer.encode(list(lines)), translator.tgt_tokenizer.encode(list(texts))
     most = translator.max_tokens
-    read = [i for i, one in enumerate(ours) if one.n_tokens and max(len(src_ids[i]), len(tgt_ids[i])) <= most]
-    theirs = engine.read([(src_ids[i], tgt_ids[i]) for i in read])
+    whole = [i for i, score in enumerate(scores) if score.n_tokens and max(len(src_ids[i]), len(tgt_ids[i])) <= most]
+    their_log_probs = engine.read([(src_ids[i], tgt_ids[i]) for i in whole])
     return [
         abs(a - b)
-        for i, other in zip(read, theirs, strict=True)
-        for a, b in zip(ours[i].token_log_probs, other, strict=True)
+        for i, log_probs in zip(whole, their_log_probs, strict=True)
+        for a, b in zip(scores[i].token_log_probs, log_probs, strict=True)
     ]

@@ -1,10 +1,10 @@
-"""Test sets: translated and scored, two systems compared, one put under stress.
+"""Translate and score test sets, compare two systems, measure robustness.
 
     dragoman.evaluate("runs/x", src="test.en", ref="test.de")
     dragoman.compare("runs/x", "runs/y", src="test.en", ref="test.de")
     dragoman.stress("runs/x", src="test.en", ref="test.de")
 
-A system is a run, or a text file of translations that were made elsewhere.
+A system is a run, or a text file of translations from elsewhere.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
 
 System = Path | str | Translator
-"""A run folder, a bundle, a loaded translator, or a text file of translations."""
+"""Run folder, bundle, loaded translator, or text file of translations."""
 Reference = Path | str | Sequence[Path | str]
-"""A file of references, or several."""
+"""File of references, or several."""
 
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """Scores of a system on a test set, the translations beside them."""
+    """Scores of a system on a test set, and its translations."""
 
     scores: list[Score]
-    translations: list[Translation]  # of a file: their texts, nan for the score
-    seconds: float  # of translating
+    translations: list[Translation]  # read from a file: the score is nan
+    seconds: float  # time of translating
 
     def __repr__(self) -> str:
-        """One line; signatures and intervals are in ``scores``."""
+        """Return one line; signatures and intervals are in ``scores``."""
         scores = ", ".join(f"{score.name} {score.value:.2f}" for score in self.scores)
         return f"<Evaluation of {len(self.translations):,} lines: {scores}>"
 
     def _repr_html_(self) -> str:
-        """For a notebook: a row for each metric."""
+        """Return a table for a notebook, with a row for each metric."""
         text = f"{len(self.translations):,} lines" + (f" in {self.seconds:.1f} s" if self.seconds else "")
         columns = ["metric", "score", "95% interval", "signature"]
         rows = [(score.name, f"{score.value:.2f}", _interval(score), score.signature) for score in self.scores]
@@ -70,14 +70,14 @@ def _interval(score: Score) -> str:
 
 @dataclass(frozen=True)
 class Compared:
-    """Two systems on one test set, and what is to be thought of their difference, metric by metric."""
+    """Scores of two systems on one test set, and the significance of their difference by each metric."""
 
     a: Evaluation
     b: Evaluation
     comparisons: list[Comparison]
 
     def _repr_html_(self) -> str:
-        """For a notebook: a row for each metric."""
+        """Return a table for a notebook, with a row for each metric."""
         columns = ["metric", "A", "B", "verdict"]
         rows = [(one.metric, f"{one.a:.2f}", f"{one.b:.2f}", one.verdict()) for one in self.comparisons]
         return render("table.html", text=f"{len(self.a.translations):,} lines", columns=columns, rows=rows)
@@ -85,17 +85,17 @@ class Compared:
 
 @dataclass(frozen=True)
 class _Test:
-    """A system and its test set, read."""
+    """Loaded system and its test set."""
 
     translator: Translator | None  # None: a file of translations
     plan: Plan | None
-    lines: list[str]  # sources; of a file its translations
-    references: list[list[str]]  # each with one for each line
+    lines: list[str]  # sources, or the translations of a file
+    references: list[list[str]]  # lists with one for each line
     src: Path | str | None
 
     @property
     def tgt_lang(self) -> str | None:
-        """What a run says; a file says nothing."""
+        """Target language of a run; None for a file of translations."""
         return None if self.plan is None else self.plan.tgt_lang
 
 
@@ -112,23 +112,23 @@ def evaluate(
 
     Args:
         run: A run folder, a bundle, a loaded translator, or a text file of translations.
-        ref: References, line by line, or several such files; for a parser a file of gold trees, of which the words
-            alone are shown to it.
-        src: The source side, line by line the same; a file of translations needs none.
+        ref: References, line by line, or several such files; for a parser a file of gold trees, of which it
+            sees only the words.
+        src: Sources, line by line; a file of translations needs none.
         options: How to translate. ``changes`` are options by name, such as ``beam_size=5``; also ``metrics``, keys of
             ``dragoman.evaluation.metrics.METRICS`` such as ``["bleu", "chrf++"]`` (none: BLEU, chrF and TER),
             ``old_style``, the BLEU of older papers (needs ``dragoman[moses]``), ``device`` and ``quiet``.
 
     Returns:
-        ``scores``: name, value in per cent, signature and 95% bootstrap interval of each; the ``translations``; and
-        the ``seconds`` of translating. For a parser labelled brackets are counted instead.
+        ``scores``: name, value in per cent, signature and 95% bootstrap interval of each metric; the ``translations``;
+        and the ``seconds`` of translating. A parser is scored by labelled brackets.
 
     Raises:
         ConfigError: There is nothing to translate, or an extra is missing.
         DataError: The files cannot be used, or their counts differ.
     """
     how, ticker = _scoring(changes)
-    by = check_metrics(how)
+    metrics = check_metrics(how)
     refs = _references(ref)
     options = TranslateOptions.of(options, changes)
     if not _is_file(run):
@@ -142,26 +142,26 @@ def evaluate(
     test = _read_test(run, src, refs, options, how.device)
     translations, seconds = _translated(test, ticker)
     lang = test.tgt_lang or language_of(Path(refs[0]))
-    return Evaluation(scores(_texts(translations), test.references, lang, by), translations, seconds)
+    return Evaluation(scores(_texts(translations), test.references, lang, metrics), translations, seconds)
 
 
 def _evaluate_parser(parser: Translator, ref: Path | str, options: TranslateOptions, ticker: Ticker) -> Evaluation:
-    """Brackets of the trees of a parser beside those of right-branching trees, and the paper's."""
+    """Score the trees of a parser by brackets; add the scores of right-branching trees and the paper's F1."""
     plan = parser.plan(options)
     golds = list(read_trees(ref))
     started = time.perf_counter()
-    found = parser.translate_planned([" ".join(tree.words) for tree in golds], plan, Events(progress=ticker))
+    parses = parser.translate_planned([" ".join(tree.words) for tree in golds], plan, Events(progress=ticker))
     seconds = time.perf_counter() - started
-    kinds = [note.kind for one in found for note in one.notes]
+    kinds = [note.kind for parse in parses for note in parse.notes]
     repaired, too_long = kinds.count("repaired"), kinds.count("too_long")
     ticker.say(
-        f"{len(found):,} trees; {repaired:,} had to be repaired to be well-formed"
+        f"{len(parses):,} trees; {repaired:,} had to be repaired to be well-formed"
         + (f"; {too_long:,} sentences were too long to parse and got right-branching trees" if too_long else "")
     )
-    scores = bracket_scores(golds, [tree_of(one.text) for one in found])
+    scores = bracket_scores(golds, [tree_of(parse.text) for parse in parses])
     baseline, *_ = bracket_scores(golds, [right_branching(tree.words) for tree in golds])
     paper = Score("the paper's bracket F1", PAPER_F1, "Wall Street Journal, section 23: another corpus, Table 4")
-    return Evaluation([*scores, baseline._replace(name="right-branching bracket F1"), paper], found, seconds)
+    return Evaluation([*scores, baseline._replace(name="right-branching bracket F1"), paper], parses, seconds)
 
 
 @takes(ScoreOptions, QuietOptions, TranslateOptions)
@@ -175,22 +175,22 @@ def compare(
     n_samples: int = N_SAMPLES,
     **changes: Any,
 ) -> Compared:
-    """Evaluate two systems on one test set and say whether their difference is more than luck.
+    """Evaluate two systems on one test set and test whether their difference is significant.
 
     Args:
-        a, b: As ``run`` of ``evaluate``, as are the other arguments.
-        n_samples: Of paired bootstrap resampling and of approximate randomisation, each.
+        a, b: See ``run`` of ``evaluate``, which has the other arguments too.
+        n_samples: Number of samples of paired bootstrap resampling, and of approximate randomisation.
 
     Returns:
-        ``a`` and ``b``, as of ``evaluate``, and ``comparisons``: for each metric the difference b - a in per cent,
-        its 95% bootstrap interval, p-values, and a ``verdict()``.
+        ``a`` and ``b``, the results of ``evaluate``, and ``comparisons``: for each metric the difference b - a in per
+        cent, its 95% bootstrap interval, p-values, and a ``verdict()``.
 
     Raises:
-        ConfigError: As ``evaluate``; or the systems translate into different languages.
-        DataError: As ``evaluate``; or a file is a pipe, which cannot be read for each of the two.
+        ConfigError: See ``evaluate``; or the systems translate into different languages.
+        DataError: See ``evaluate``; or a file is a pipe, which cannot be read twice.
     """
     how, ticker = _scoring(changes)
-    by = check_metrics(how)
+    metrics = check_metrics(how)
     refs = _references(ref)
     for path in (src, *refs):
         if path is not None:
@@ -201,22 +201,22 @@ def compare(
     if len({primary(lang) for lang in langs}) > 1:
         raise ConfigError(f"{a} translates into {langs[0]} and {b} into {langs[1]}: compare systems of one language")
     lang, references = next(iter(langs), language_of(Path(refs[0]))), tests[0].references
-    founds = [_translated(test, ticker) for test in tests]
+    results = [_translated(test, ticker) for test in tests]
     with ticker.task("resampling"):
-        texts_a, texts_b = (_texts(translations) for translations, _ in founds)
-        comparisons = compare_texts(texts_a, texts_b, references, lang, by, n_samples, SEED)
-    one, other = (
-        Evaluation(scores(_texts(translations), references, lang, by), translations, seconds)
-        for translations, seconds in founds
+        texts_a, texts_b = (_texts(translations) for translations, _ in results)
+        comparisons = compare_texts(texts_a, texts_b, references, lang, metrics, n_samples, SEED)
+    evaluation_a, evaluation_b = (
+        Evaluation(scores(_texts(translations), references, lang, metrics), translations, seconds)
+        for translations, seconds in results
     )
-    return Compared(one, other, comparisons)
+    return Compared(evaluation_a, evaluation_b, comparisons)
 
 
 def compare_segment_scores(a: Path | str, b: Path | str, *, n_samples: int = N_SAMPLES) -> Comparison:
-    """Compare two systems by the scores of their sentences: of COMET, of people, of any metric where higher is better.
+    """Compare two systems by scores of their sentences, such as COMET's; higher must be better.
 
     Args:
-        a, b: Text files with one number a line, line by line for the same sentences.
+        a, b: Text files with one number a line, for the same sentences.
 
     Raises:
         DataError: A line is no number, or the counts differ.
@@ -225,8 +225,8 @@ def compare_segment_scores(a: Path | str, b: Path | str, *, n_samples: int = N_S
 
 
 def _numbers(path: Path) -> list[float]:
-    """The numbers of a file, one a line."""
-    found = []
+    """Return the numbers of a file, one a line."""
+    values = []
     with open_corpus(path) as stream:
         for number, line in enumerate(read_lines_leniently(stream, str(path)), 1):
             try:
@@ -234,9 +234,9 @@ def _numbers(path: Path) -> list[float]:
             except ValueError:
                 value = math.nan
             if not math.isfinite(value):
-                raise DataError(f"{path}:{number}: {line.text[:40]!r} is no number; a file of scores has one a line")
-            found.append(value)
-    return found
+                raise DataError(f"{path}:{number}: a line of scores must be a number, got {line.text[:40]!r}")
+            values.append(value)
+    return values
 
 
 @takes(DeviceOptions, QuietOptions, TranslateOptions)
@@ -249,16 +249,16 @@ def stress(
     noise_seed: int = STRESS_SEED,
     **changes: Any,
 ) -> list[Stressed]:
-    """Translate a test set as it is, and as careless people would type it; see ``dragoman.evaluation.stress``.
+    """Translate a test set as it is and in perturbed variants; see ``dragoman.evaluation.stress``.
 
     Args:
         run: A run folder, a bundle or a loaded translator.
-        src, ref: The test set, line by line the same.
-        options: As in ``evaluate``.
-        noise_seed: Of the typing errors and all else that is drawn by chance.
+        src, ref: Sources and references, line by line.
+        options: See ``evaluate``.
+        noise_seed: Seed of the typing errors and of all other random changes.
 
     Returns:
-        A result for each variant, the first for the test set as it is.
+        A result for each variant; the first is the unchanged test set.
 
     Raises:
         ConfigError: ``run`` is a file of translations.
@@ -277,9 +277,9 @@ def stress(
     results: list[Stressed] = []
     for variant in variants(sources, references, *langs, noise_seed):
         events = Events(progress=ticker.named(f"sentences translated: {variant.name}"))
-        found = translator.translate_planned(variant.sources, plan, events)
+        translations = translator.translate_planned(variant.sources, plan, events)
         n_src = [len(ids) for ids in translator.src_tokenizer.encode(variant.sources)]
-        results.append(measure(variant, found, n_src, *langs, clean=results[0] if results else None))
+        results.append(measure(variant, translations, n_src, *langs, clean=results[0] if results else None))
     return results
 
 
@@ -289,7 +289,7 @@ def _scoring(changes: dict[str, Any]) -> tuple[ScoreOptions, Ticker]:
 
 
 def check_metrics(how: ScoreOptions) -> list[Metric]:
-    """Return the metrics by their keys; what they need is known to be installed, before anything is translated.
+    """Return the chosen metrics; check that their packages are installed, before anything is translated.
 
     Raises:
         ConfigError: There is no such metric, or a package is missing.
@@ -302,8 +302,8 @@ def check_metrics(how: ScoreOptions) -> list[Metric]:
     return metrics
 
 
-def _texts(found: Sequence[Translation]) -> list[str]:
-    return [translation.text for translation in found]
+def _texts(translations: Sequence[Translation]) -> list[str]:
+    return [translation.text for translation in translations]
 
 
 def _references(ref: Reference) -> list[Path | str]:
@@ -321,7 +321,7 @@ def _references(ref: Reference) -> list[Path | str]:
 def _read_test(
     system: System, src: Path | str | None, refs: Sequence[Path | str], options: TranslateOptions, device: str
 ) -> _Test:
-    """Load a system and read what it is tested on: all that can be refused is refused before anything is translated."""
+    """Load a system and read its test set; whatever is impossible is refused here, before anything is translated."""
     if not isinstance(system, Translator) and _is_file(system):
         return _Test(None, None, *_read(system, refs), None)
     translator = system if isinstance(system, Translator) else Translator.load(system, device)
@@ -335,7 +335,7 @@ def _read_test(
 
 
 def _translated(test: _Test, ticker: Ticker) -> tuple[list[Translation], float]:
-    """What a system says for its test set, translated now or read before; and seconds of translating."""
+    """Return the translations of a test set, made now or read from a file, and the seconds of translating."""
     if test.translator is None or test.plan is None:
         return [Translation(line, math.nan) for line in test.lines], 0.0
     events = Events(
@@ -343,20 +343,20 @@ def _translated(test: _Test, ticker: Ticker) -> tuple[list[Translation], float]:
     )
     started = time.perf_counter()
     ticker(0, len(test.lines), "sentences translated")
-    found = test.translator.translate_planned(test.lines, test.plan, events)
-    return found, time.perf_counter() - started
+    translations = test.translator.translate_planned(test.lines, test.plan, events)
+    return translations, time.perf_counter() - started
 
 
 def _is_file(system: System) -> bool:
-    """Whether a system is a file of translations, or a pipe through which such come."""
+    """True if a system is a file of translations, or a pipe of them."""
     return not isinstance(system, Translator) and Path(system).exists() and not Path(system).is_dir()
 
 
 def _read(src: Path | str, refs: Sequence[Path | str]) -> tuple[list[str], list[list[str]]]:
-    """Return the lines of a text and of its references; each file is read once, for it may be a pipe.
+    """Return the lines of a text and of its references; each file is read once, as it may be a pipe.
 
     Raises:
-        DataError: There are no lines, or a file has more than another.
+        DataError: There are no lines, or the numbers of lines differ.
     """
     pairs = list(read_pairs(src, refs[0]))
     if not pairs:

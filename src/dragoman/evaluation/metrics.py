@@ -1,14 +1,14 @@
-"""The table of metrics, ``METRICS``: everything that scores translations reads it.
+"""Table of metrics, ``METRICS``, which everything that scores translations reads.
 
-    bleu(hyps, refs, "de", interval=True)        one metric; refs: one text for each line, or several such lists
-    scores(hyps, refs, "de", select_metrics(["ter"]))    those of the table
+    bleu(hyps, refs, "de", interval=True)        # one metric; refs: one text for each line, or several such lists
+    scores(hyps, refs, "de", select_metrics(["ter"]))    # metrics of the table
 
-A metric is what it counts in each sentence, and the score of a sum of such counts; so a test set can be drawn again
-from its sentences without counting again. A new metric is one more ``Metric`` at the end of the table. Those here are
-sacreBLEU's, each with the signature that makes it comparable.
+A metric counts something in each sentence, and turns the sum of these counts into a score. So a test set can be
+resampled from its sentences without counting again. A new metric is one more ``Metric`` at the end of the table. The
+metrics here are sacreBLEU's, each with the signature that makes it comparable.
 
-``old_style_bleu`` is what older papers quote: both sides lower-cased and tokenised as Moses does, then BLEU on tokens
-as they are. It is not comparable with sacreBLEU's; it is named as what it is.
+``old_style_bleu`` is the BLEU of older papers, on text that is lower-cased and tokenised as Moses does. It is not
+comparable with sacreBLEU's.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from dragoman.languages.known import is_unspaced, known
 BOOTSTRAP_SAMPLES = 1000
 BOOTSTRAP_SEED = 12345
 CHUNK_CELLS = 2**24
-"""Largest number of samples times sentences that is held at once."""
+"""Largest number of samples times sentences in memory at once."""
 OLD_STYLE = "old-style BLEU (lower-cased Moses tokens)"
 
 Texts = Sequence[str]
 References = Sequence[str] | Sequence[Sequence[str]]
-"""A reference for each line, or several such lists."""
+"""One reference for each line, or several such lists."""
 Statistics = NDArray[np.float64]
 
 
 class Scorer(Protocol):
-    """One metric for one target language."""
+    """Metric for one target language."""
 
     def statistics(self, hyps: Texts, references: Sequence[Texts]) -> Statistics:
-        """Return what each sentence adds to the score of its text, ``(sentences, counts)``.
+        """Return the counts of each sentence, ``(sentences, counts)``.
 
         Args:
             references: One list or several, each with a reference for each sentence.
@@ -51,31 +51,31 @@ class Scorer(Protocol):
         ...
 
     def score(self, sums: Statistics) -> float:
-        """Return the score of the sum of such rows, ``(counts,)``; usually in per cent."""
+        """Return the score for the sum of these counts, ``(counts,)``; usually in per cent."""
         ...
 
     def signature(self, n_samples: int | None) -> str:
-        """Return the settings of the metric, after ``statistics``; ``n_samples`` are those of its interval, if any."""
+        """Return the settings of the metric, after ``statistics``; ``n_samples``: samples of its interval, if any."""
         ...
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A row of the table."""
+    """Row of the table."""
 
     key: str
     """Name on a command line, such as chrf++."""
     name: str
-    """Name in what is printed, such as chrF2++."""
+    """Printed name, such as chrF2++."""
     scorer: Callable[[str | None], Scorer]
-    """Makes the scorer for a target language, or for one that is not known."""
+    """Makes the scorer for a target language; None: unknown."""
     lower_is_better: bool = False
     by_default: bool = True
-    """True if it is computed where no metrics are chosen."""
+    """True if it is computed when no metrics are chosen."""
 
 
 class Score(NamedTuple):
-    """One metric of one text. ``low`` and ``high`` are the 95% bootstrap interval, if asked for."""
+    """Score of a text by one metric; ``low`` and ``high`` are its 95% bootstrap interval."""
 
     name: str
     value: float  # per cent
@@ -89,16 +89,16 @@ class Score(NamedTuple):
 
 
 class SacreBleu:
-    """A metric of sacreBLEU; the one place that knows how sacreBLEU counts sentences."""
+    """Metric of sacreBLEU; no other code calls sacreBLEU's private methods."""
 
     def __init__(self, metric: BLEU | CHRF | TER, prepare: Callable[[Texts], Texts] = list) -> None:
-        """Take a metric; ``prepare`` is done to hypotheses and references first."""
+        """Take a metric; ``prepare`` is applied to hypotheses and references first."""
         self._metric: Any = metric
         self._prepare = prepare
 
     def statistics(self, hyps: Texts, references: Sequence[Texts]) -> Statistics:
         """See ``Scorer``."""
-        prepared = [list(self._prepare(one)) for one in references]
+        prepared = [list(self._prepare(texts)) for texts in references]
         counts = self._metric._extract_corpus_statistics(list(self._prepare(hyps)), prepared)
         return np.array(counts, dtype=np.float64)
 
@@ -120,13 +120,13 @@ def _bleu(tgt_lang: str | None, **options: Any) -> SacreBleu:
 
 
 def _ter(tgt_lang: str | None) -> SacreBleu:
-    """sacreBLEU's TER knows the characters of Chinese and Japanese, but not those of Thai."""
+    """Return TER; sacreBLEU splits Chinese and Japanese into characters, but not Thai."""
     by_characters = is_unspaced(tgt_lang)
     return SacreBleu(TER(asian_support=by_characters, normalized=by_characters))
 
 
 def _old_style_bleu(tgt_lang: str | None) -> SacreBleu:
-    moses_tokens([], "en")  # is it installed? better known before anything is translated
+    moses_tokens([], "en")  # fail before anything is translated if it is not installed
     return SacreBleu(BLEU(tokenize="none", force=True), lambda texts: moses_tokens(texts, tgt_lang or "en"))
 
 
@@ -140,7 +140,7 @@ METRICS = [
 
 
 def select_metrics(keys: Sequence[str] = ()) -> list[Metric]:
-    """Return the metrics with these keys, in the order of the table; none given: the usual ones.
+    """Return the metrics with these keys in the order of the table; without keys the usual ones.
 
     Raises:
         ConfigError: There is no such metric.
@@ -155,11 +155,11 @@ def select_metrics(keys: Sequence[str] = ()) -> list[Metric]:
 def scores(
     hyps: Texts, refs: References, tgt_lang: str | None, metrics: Sequence[Metric], interval: bool = True
 ) -> list[Score]:
-    """Return the scores of a text by some metrics.
+    """Return the scores of translations by some metrics.
 
     Args:
         hyps: Translations, one a line.
-        refs: References, as many; or several such lists.
+        refs: References, one for each line; or several such lists.
         interval: Also bootstrap the 95% intervals, from 1,000 samples with a fixed seed.
 
     Raises:
@@ -171,8 +171,8 @@ def scores(
 def bleu_tokenizer(lang: str | None) -> str:
     """Return sacreBLEU's tokeniser for a target language.
 
-    Chinese by characters but for what is written in Latin letters (``zh``); other languages without spaces, such as
-    Japanese and Thai, by characters (``char``: 13a would make one word of a sentence); all others as WMT does (13a).
+    Chinese is split into characters except for Latin words (``zh``). Other languages without spaces, such as Japanese
+    and Thai, are split into characters (``char``), as 13a would take a sentence for one word. All others use WMT's 13a.
     """
     if known(lang).code == "zh":
         return "zh"
@@ -184,9 +184,9 @@ def bleu(hyps: Texts, refs: References, tgt_lang: str | None = None, interval: b
 
     Args:
         hyps: Translations, one a line.
-        refs: References, as many; or several such lists.
+        refs: References, one for each line; or several such lists.
         tgt_lang: Chooses the tokeniser, see ``bleu_tokenizer``.
-        interval: As for ``scores``.
+        interval: See ``scores``.
         options: For sacreBLEU, such as ``lowercase=True``.
 
     Raises:
@@ -205,7 +205,7 @@ def chrf(hyps: Texts, refs: References, interval: bool = False) -> Score:
 
 
 def sentence_chrf(hyps: Texts, refs: Texts) -> list[float]:
-    """Return chrF2 of each sentence by itself, in per cent.
+    """Return chrF2 of each sentence in per cent.
 
     Raises:
         DataError: The counts differ or there are none.
@@ -225,10 +225,10 @@ def ter(hyps: Texts, refs: References, tgt_lang: str | None = None, interval: bo
 
 
 def old_style_bleu(hyps: Texts, refs: References, tgt_lang: str) -> Score:
-    """Return lower-cased BLEU on Moses tokens, as older papers quote; not comparable with ``bleu``.
+    """Return lower-cased BLEU on Moses tokens, the BLEU of older papers; not comparable with ``bleu``.
 
-    Both sides are lower-cased, their punctuation is normalised, and they are cut and escaped as ``tokenizer.perl``
-    does; on the 1,000 references of Multi30k's test_2016_flickr that gives the published tokenised file exactly.
+    Both sides are lower-cased, their punctuation is normalised, and they are tokenised and escaped as by
+    ``tokenizer.perl``. For the references of Multi30k's test_2016_flickr this gives the published tokenised file.
 
     Raises:
         ConfigError: sacremoses is not installed.
@@ -238,17 +238,17 @@ def old_style_bleu(hyps: Texts, refs: References, tgt_lang: str) -> Score:
 
 
 def tokenized_bleu(hyps: Texts, refs: References) -> Score:
-    """Return BLEU on text that is already tokenised: spaces part tokens, nothing else is done."""
+    """Return BLEU on tokenised text, whose tokens are separated by spaces."""
     return _score(OLD_STYLE, SacreBleu(BLEU(tokenize="none", force=True)), hyps, refs, False)
 
 
 def signatures(tgt_lang: str | None) -> dict[str, str]:
-    """Return the signatures of the metrics of a validation, BLEU and chrF, by their names there."""
+    """Return the signatures of the metrics of a validation, BLEU and chrF, by name."""
     return {"bleu": bleu(["a"], ["a"], tgt_lang).signature, "chrf": chrf(["a"], ["a"]).signature}
 
 
 def moses_tokens(texts: Sequence[str], lang: str) -> list[str]:
-    """Normalise punctuation, tokenise as Moses does, lower-case.
+    """Lower-case texts, normalise their punctuation and tokenise them as Moses does.
 
     Raises:
         ConfigError: sacremoses is not installed.
@@ -257,20 +257,20 @@ def moses_tokens(texts: Sequence[str], lang: str) -> list[str]:
         from sacremoses import MosesPunctNormalizer, MosesTokenizer
     except ImportError:
         raise ConfigError(not_installed("the old-style BLEU", "sacremoses")) from None
-    lang = primary(lang)  # to Moses de-DE is unknown, and what is unknown is English
+    lang = primary(lang)  # Moses takes de-DE for an unknown language, and tokenises it as English
     normalizer, tokenizer = MosesPunctNormalizer(lang), MosesTokenizer(lang)
     return [tokenizer.tokenize(normalizer.normalize(text.lower()), escape=True, return_str=True) for text in texts]
 
 
 def sets_of(refs: References) -> list[Texts]:
-    """Return references as a list of lists, each with one for each line."""
-    if all(isinstance(one, str) for one in refs):
+    """Return references as lists that have one for each line."""
+    if all(isinstance(ref, str) for ref in refs):
         return [cast(Texts, refs)]
     return list(refs)
 
 
 def check_parallel(hyps: Texts, refs: References) -> None:
-    """Refuse translations that have not as many references, or none.
+    """Check that there are translations, and a reference for each.
 
     Raises:
         DataError: The counts differ or there are none.
@@ -283,9 +283,9 @@ def check_parallel(hyps: Texts, refs: References) -> None:
 
 
 def resamples(n: int, n_samples: int, seed: int) -> Iterator[Statistics]:
-    """Draw test sets of ``n`` sentences with replacement: how often each sentence is in each, ``(samples, n)``.
+    """Draw test sets of ``n`` sentences with replacement; yield the count of each sentence in each, ``(samples, n)``.
 
-    They come in chunks; the same seed draws the same, however large a chunk is.
+    They come in chunks; the same seed draws the same test sets whatever the size of a chunk.
     """
     rng = np.random.default_rng(seed)
     for size in chunks(n_samples, n):
@@ -294,7 +294,7 @@ def resamples(n: int, n_samples: int, seed: int) -> Iterator[Statistics]:
 
 
 def chunks(n_samples: int, n: int) -> list[int]:
-    """Return the sizes of the chunks in which samples of ``n`` sentences are held."""
+    """Return the sizes of chunks of samples of ``n`` sentences that fit in memory."""
     size = max(1, CHUNK_CELLS // n)
     return [min(size, n_samples - start) for start in range(0, n_samples, size)]
 
@@ -304,6 +304,15 @@ def scores_of(score: Callable[[Statistics], float], sums: Statistics) -> Statist
     return np.array([score(row) for row in sums])
 
 
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a printed table: its first column aligned left, the others right."""
+    widths = [max(len(row[i]) for row in rows if len(row) > i) for i in range(max(map(len, rows)))]
+    return [
+        "  ".join(cell.rjust(widths[i]) if i else cell.ljust(widths[i]) for i, cell in enumerate(row)).rstrip()
+        for row in rows
+    ]
+
+
 def _score(name: str, scorer: Scorer, hyps: Texts, refs: References, interval: bool) -> Score:
     check_parallel(hyps, refs)
     statistics = scorer.statistics(hyps, sets_of(refs))
@@ -311,9 +320,9 @@ def _score(name: str, scorer: Scorer, hyps: Texts, refs: References, interval: b
     if not interval:
         return Score(name, value, scorer.signature(None))
     drawn = [
-        scores_of(scorer.score, often @ statistics)
-        for often in resamples(len(statistics), BOOTSTRAP_SAMPLES, BOOTSTRAP_SEED)
+        scores_of(scorer.score, counts @ statistics)
+        for counts in resamples(len(statistics), BOOTSTRAP_SAMPLES, BOOTSTRAP_SEED)
     ]
-    # The interval is of percentiles. sacreBLEU's own, the mean and half a width, may lie above what a score can be.
+    # The interval has percentiles as its ends. sacreBLEU's, mean plus and minus half a width, may exceed 100%.
     low, high = np.percentile(np.concatenate(drawn), [2.5, 97.5]).tolist()
     return Score(name, value, scorer.signature(BOOTSTRAP_SAMPLES), low, high)

@@ -7,7 +7,7 @@ from dragoman.options import DeviceOptions, option, option_group
 
 @option_group
 class ScoreOptions(DeviceOptions):
-    """How translations are scored."""
+    """Settings of scoring translations."""
 
     metrics: tuple[str, ...] = option(
         (), "Scores", "Metric: bleu, chrf, ter or chrf++; may be repeated (default: bleu, chrf and ter).",

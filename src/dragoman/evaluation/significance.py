@@ -1,15 +1,16 @@
-"""Is one system better than another, or was it luck of this test set? Two answers for each metric.
+"""Test whether the difference of two systems on a test set is significant, by two methods.
 
-Both work on what each sentence adds to a corpus score, as sacreBLEU counts it, and ask how the difference of two
-corpus scores would scatter:
+    compare(hyps_a, hyps_b, refs, "de")[0].verdict()
 
-* paired bootstrap resampling (Koehn 2004, https://aclanthology.org/W04-3250): over other test sets like this one, drawn
-  from its sentences with replacement. It also gives the interval of the difference.
-* paired approximate randomisation (Riezler and Maxwell 2005, https://aclanthology.org/W05-0908): over chance, if the
-  systems were equally good and their translations of a sentence could be exchanged. The verdict is by this one, which
-  seldom sees a difference where there is none.
+Both methods resample the counts of each sentence, and look at the difference of two corpus scores:
 
-A p-value is two-sided: the chance of a difference as large as this, in either direction, between equally good systems.
+* paired bootstrap resampling (Koehn 2004, https://aclanthology.org/W04-3250) draws test sets from the sentences with
+  replacement. It also gives the interval of the difference.
+* paired approximate randomisation (Riezler and Maxwell 2005, https://aclanthology.org/W05-0908) exchanges the
+  translations of random sentences between the systems. It seldom finds a difference where there is none, so it decides
+  the verdict.
+
+A p-value is two-sided: the probability that equally good systems differ at least as much, in either direction.
 Identical translations have p = 1.
 """
 
@@ -41,11 +42,11 @@ SIGNIFICANT = 0.05
 SEGMENTS = "segment scores"
 
 Formula = Callable[[Statistics], float]
-"""Score of the sum of what sentences add to it, such as ``Scorer.score``."""
+"""Function from the summed counts of sentences to a score, such as ``Scorer.score``."""
 
 
 class Comparison(NamedTuple):
-    """Two systems by one metric."""
+    """Comparison of two systems by one metric."""
 
     metric: str
     a: float  # per cent
@@ -62,16 +63,16 @@ class Comparison(NamedTuple):
 
     @property
     def significant(self) -> bool:
-        """Whether the difference is shown, at the level of 5%, by approximate randomisation."""
+        """True if the difference is significant at the level of 5% by approximate randomisation."""
         return self.p_randomisation < SIGNIFICANT
 
     @property
     def digits(self) -> int:
-        """How many digits after the point are worth showing: the scores of sentences often lie between 0 and 1."""
+        """Number of digits to show after the decimal point; scores of sentences often lie between 0 and 1."""
         return 4 if self.metric == SEGMENTS else 2
 
     def verdict(self, a: str = "A", b: str = "B") -> str:
-        """One line in plain words; ``a`` and ``b`` are what the systems are called."""
+        """Return the result in one line; ``a`` and ``b`` are the names of the systems."""
         name = self.metric.partition(" (")[0]
         if not self.significant:
             return f"{name}: no difference shown between {a} and {b} (p = {self.p_randomisation:.2g})"
@@ -103,8 +104,8 @@ def compare(
     Args:
         hyps_a, hyps_b: Translations of the same lines.
         refs: Their references; or several such lists.
-        metrics: Of the table ``metrics.METRICS``; None: the usual ones.
-        n_samples: Of each of the two tests. No p-value is below ``1 / (n_samples + 1)``.
+        metrics: Rows of ``metrics.METRICS``; None: the usual ones.
+        n_samples: Number of samples of each method. No p-value is below ``1 / (n_samples + 1)``.
         seed: The same seed draws the same samples.
 
     Raises:
@@ -112,13 +113,14 @@ def compare(
     """
     for hyps in (hyps_a, hyps_b):
         check_parallel(hyps, refs)
-    found = []
+    comparisons = []
     for metric in select_metrics() if metrics is None else metrics:
         scorer = metric.scorer(tgt_lang)
         a, b = (scorer.statistics(hyps, sets_of(refs)) for hyps in (hyps_a, hyps_b))
-        one = _compared(metric.name, scorer.score, a, b, n_samples, seed)
-        found.append(one._replace(signature=scorer.signature(None), lower_is_better=metric.lower_is_better))
-    return found
+        comparison = _compared(metric.name, scorer.score, a, b, n_samples, seed)
+        signature = scorer.signature(None)
+        comparisons.append(comparison._replace(signature=signature, lower_is_better=metric.lower_is_better))
+    return comparisons
 
 
 def _compared(name: str, score: Formula, a: Statistics, b: Statistics, n_samples: int, seed: int) -> Comparison:
@@ -133,32 +135,32 @@ def _compared(name: str, score: Formula, a: Statistics, b: Statistics, n_samples
 def compare_segments(
     a: Sequence[float], b: Sequence[float], n_samples: int = N_SAMPLES, seed: int = SEED
 ) -> Comparison:
-    """Compare two systems by what any metric, or people, say of each sentence; a system's score is the mean.
+    """Compare two systems by scores of their sentences, from any metric or from people; a system's score is the mean.
 
     Args:
-        a, b: A number for each sentence, higher is better; number ``i`` of both is about the same sentence.
+        a, b: Scores of the same sentences in the same order; higher is better.
 
     Raises:
         DataError: The counts differ or there are none.
     """
     if len(a) != len(b):
-        raise DataError(f"{len(a):,} scores but {len(b):,}: each must be of the same sentences")
+        raise DataError(f"{len(a):,} scores but {len(b):,}: both systems must have a score for each sentence")
     if not a:
         raise DataError("there is nothing to compare: no scores")
-    one, other = (np.array([[score, 1.0] for score in scores]) for scores in (a, b))
-    return _compared(SEGMENTS, _mean, one, other, n_samples, seed)._replace(signature="mean")
+    rows_a, rows_b = (np.array([[score, 1.0] for score in scores]) for scores in (a, b))
+    return _compared(SEGMENTS, _mean, rows_a, rows_b, n_samples, seed)._replace(signature="mean")
 
 
 def _mean(sums: Statistics) -> float:
-    """Return the mean of sentences' scores, of their sum and their number."""
+    """Return the mean of scores from their sum and their number."""
     return float(sums[0] / sums[1])
 
 
 def bootstrap(score: Formula, a: Statistics, b: Statistics, n_samples: int, seed: int) -> tuple[float, float, float]:
     """Return the 95% interval of the difference ``b - a`` over test sets drawn with replacement, and its p-value.
 
-    The p-value belongs to the interval: it is below 5% where zero lies outside. Of the samples, the smaller share that
-    lies on one side of zero, doubled.
+    The p-value is twice the smaller fraction of samples on one side of zero. So it is below 5% where zero lies outside
+    the interval.
     """
     drawn = [scores_of(score, n @ b) - scores_of(score, n @ a) for n in resamples(len(a), n_samples, seed)]
     differences = np.concatenate(drawn)
@@ -168,13 +170,14 @@ def bootstrap(score: Formula, a: Statistics, b: Statistics, n_samples: int, seed
 
 
 def approximate_randomisation(score: Formula, a: Statistics, b: Statistics, n_samples: int, seed: int) -> float:
-    """Return the share of random exchanges of translations that make a difference at least as large as the real one."""
+    """Return the fraction of random exchanges of translations with a difference at least as large as the real one."""
     rng = np.random.default_rng(seed)
     n, both = len(a), a.sum(0) + b.sum(0)
     real = abs(score(b.sum(0)) - score(a.sum(0)))
     as_large = 0
     for size in chunks(n_samples, n):
         exchanged = rng.integers(2, size=(size, n)).astype(np.float64)  # (samples, sentences)
-        one = a.sum(0) + exchanged @ (b - a)
-        as_large += int((np.abs(scores_of(score, both - one) - scores_of(score, one)) >= real).sum())
+        # Exchanging a sentence adds b - a to the counts of one system and takes it from the other.
+        mixed = a.sum(0) + exchanged @ (b - a)
+        as_large += int((np.abs(scores_of(score, both - mixed) - scores_of(score, mixed)) >= real).sum())
     return (as_large + 1) / (n_samples + 1)

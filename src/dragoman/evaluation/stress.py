@@ -1,10 +1,9 @@
-"""The same test set as people would type it: in capitals, with errors, a word at a time, all of it on one line.
+"""Measure robustness: translate perturbed variants of a test set, such as capitals, typing errors and long lines.
 
-Each variant of the source is translated and scored against the references as they are: a good system translates what
-is meant, however it is typed. Two variants have references of their own: where an emoji or an address was put into
-the source, the reference has it at the same end, so that copying it is right and losing it is wrong; and where
-sentences were joined to one long line, so were their references. Of a single word nobody knows the right
-translation, so only faults and length are counted.
+Each variant of the source is scored against the unchanged references: a good system translates the meaning, however it
+is typed. Two variants change the references too. An emoji or address inserted into the source is inserted at the same
+end of the reference, so copying it is right. Sentences joined to one long line have joined references. Single words
+have no reference, so only faults and lengths are counted.
 """
 
 from __future__ import annotations
@@ -14,51 +13,51 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dragoman.data.noise import with_insert, with_typos, without_final_mark, words_of
-from dragoman.evaluation.metrics import bleu, chrf
+from dragoman.evaluation.metrics import aligned, bleu, chrf
 from dragoman.languages.known import is_unspaced
 from dragoman.translation.assemble import Translation
 from dragoman.translation.faults import FAULTS, Sizes, faults
 
 LONG_LINE = 2000
+"""Length of a long line in words, or in characters of a language without spaces."""
 SEED = 1
 UNSPACED_WORD = 2
-"""Characters that stand for one word where there are no spaces to tell."""
+"""Number of characters that count as a word in a language without spaces."""
 
 CLEAN = "as it is"
 
 
 class Variant(NamedTuple):
-    """A test set in another dress."""
+    """Perturbed variant of a test set."""
 
     name: str
     sources: list[str]
-    references: list[str] | None  # None: nobody knows them
+    references: list[str] | None  # None: unknown
 
 
 class Stressed(NamedTuple):
-    """How one variant was translated; shares are of lines that are not blank, in per cent."""
+    """Results of one variant; shares are in per cent of the lines that are not blank."""
 
     name: str
     lines: int
     bleu: float | None  # per cent; None without references
     chrf: float | None
-    bleu_loss: float | None  # of the clean variant's, minus this one's
+    bleu_loss: float | None  # score of the clean variant minus this one
     chrf_loss: float | None
-    guarded: float  # the guard saw a fault and stepped in
-    faulty: float  # a fault can be seen in what came out
-    empty: float  # nothing came out
-    words: float  # a line of output on average; characters where there are no spaces
+    guarded: float  # lines in which the guard saw a fault
+    faulty: float  # lines whose final translation has a fault
+    empty: float  # lines without a translation
+    words: float  # mean length of a translation; characters without spaces
 
 
 def variants(
     sources: Sequence[str], references: Sequence[str], src_lang: str | None, tgt_lang: str | None, seed: int = SEED
 ) -> list[Variant]:
-    """The test set, first as it is, then in seven other ways; the same seed gives the same.
+    """Return the test set as it is and in seven perturbed variants; the same seed gives the same.
 
-    Typing errors are about 5 in 100 letters. Emoji and addresses come on half of the lines each. Of each line one word
-    is drawn, or ``UNSPACED_WORD`` characters where there are no spaces. Long lines have ``LONG_LINE`` words
-    (or characters), or as few more as end with a sentence; the rest that fills no line is left out, unless there is no
-    other.
+    Typing errors hit about 5 of 100 letters. About half of the lines get an emoji, the others an address. The
+    variant of single words draws one of each line. Long lines end with the first sentence that fills ``LONG_LINE``
+    words; a last shorter line is left out, unless it is the only one.
     """
     sources, references = list(sources), list(references)
     typos, inserts, words = (random.Random(3 * seed + i) for i in range(3))
@@ -90,7 +89,7 @@ def _a_word(text: str, lang: str | None, chance: random.Random) -> str:
 def long_lines(
     sources: Sequence[str], references: Sequence[str], src_lang: str | None, tgt_lang: str | None
 ) -> list[tuple[str, str]]:
-    """Neighbouring sentences joined to lines of ``LONG_LINE`` words, with their references."""
+    """Join neighbouring sentences to lines of ``LONG_LINE`` words, and their references alike."""
     lines: list[tuple[list[str], list[str]]] = [([], [])]
     size = 0
     for src, ref in zip(sources, references, strict=True):
@@ -107,13 +106,13 @@ def long_lines(
 
 
 def n_words(text: str, lang: str | None) -> int:
-    """Words between spaces, or characters where the language has no spaces."""
+    """Return the number of words between spaces, or of characters if the language has no spaces."""
     return len("".join(text.split())) if is_unspaced(lang) else len(text.split())
 
 
 def measure(
     variant: Variant,
-    found: Sequence[Translation],
+    translations: Sequence[Translation],
     n_src: Sequence[int],
     src_lang: str | None,
     tgt_lang: str | None,
@@ -122,14 +121,15 @@ def measure(
     """Score the translations of a variant.
 
     Args:
-        found: One for each of its sources.
-        n_src: Subwords of each source.
-        clean: The result of the first variant, to compare with; None for itself.
+        translations: One for each source.
+        n_src: Number of subwords of each source.
+        clean: Result of the unchanged test set, to compare with; None for itself.
     """
-    hyps = [translation.text for translation in found]
-    asked = [i for i, src in enumerate(variant.sources) if src.strip()]
-    wrong = [faults(variant.sources[i], hyps[i], Sizes(n_src[i], found[i].n_tokens), src_lang, tgt_lang) for i in asked]
-    refs, share = variant.references, 100 / max(1, len(asked))
+    hyps = [translation.text for translation in translations]
+    filled = [i for i, src in enumerate(variant.sources) if src.strip()]
+    sizes = [Sizes(n, translation.n_tokens) for n, translation in zip(n_src, translations, strict=True)]
+    faults_of = [faults(variant.sources[i], hyps[i], sizes[i], src_lang, tgt_lang) for i in filled]
+    refs, share = variant.references, 100 / max(1, len(filled))
     by_bleu = None if refs is None else bleu(hyps, refs, tgt_lang).value
     by_chrf = None if refs is None else chrf(hyps, refs).value
     return Stressed(
@@ -139,10 +139,10 @@ def measure(
         chrf=by_chrf,
         bleu_loss=_loss(clean.bleu if clean else by_bleu, by_bleu),
         chrf_loss=_loss(clean.chrf if clean else by_chrf, by_chrf),
-        guarded=share * sum(is_guarded(found[i]) for i in asked),
-        faulty=share * sum(bool(each) for each in wrong),
-        empty=share * sum("empty" in each for each in wrong),
-        words=sum(n_words(hyps[i], tgt_lang) for i in asked) / max(1, len(asked)),
+        guarded=share * sum(is_guarded(translations[i]) for i in filled),
+        faulty=share * sum(map(bool, faults_of)),
+        empty=share * sum("empty" in kinds for kinds in faults_of),
+        words=sum(n_words(hyps[i], tgt_lang) for i in filled) / max(1, len(filled)),
     )
 
 
@@ -151,27 +151,22 @@ def _loss(before: float | None, now: float | None) -> float | None:
 
 
 def is_guarded(translation: Translation) -> bool:
-    """Whether the guard has left a note: those begin with the fault that it saw."""
+    """True if the guard left a note on a translation; its kind is the fault that it saw."""
     return any(note.kind in FAULTS for note in translation.notes)
 
 
 def table(results: Sequence[Stressed]) -> list[str]:
-    """The results as lines of text, one for each variant below one of headings."""
+    """Return the results as lines of text, one for each variant after one of headings."""
     rows: list[tuple[str, ...]] = [
         ("source", "lines", "BLEU", "loss", "chrF2", "loss", "guarded", "faulty", "empty", "words a line")
     ]
-    for one in results:
-        first = one.name == CLEAN
-        figures = [one.bleu, None if first else one.bleu_loss, one.chrf, None if first else one.chrf_loss]
-        shares = [f"{share:.1f}%" for share in (one.guarded, one.faulty, one.empty)]
-        rows.append((one.name, f"{one.lines:,}", *map(_two, figures), *shares, f"{one.words:.1f}"))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
-        )
-        for row in rows
-    ]
+    for result in results:
+        is_clean = result.name == CLEAN
+        losses = (None, None) if is_clean else (result.bleu_loss, result.chrf_loss)
+        figures = [result.bleu, losses[0], result.chrf, losses[1]]
+        shares = [f"{share:.1f}%" for share in (result.guarded, result.faulty, result.empty)]
+        rows.append((result.name, f"{result.lines:,}", *map(_two, figures), *shares, f"{result.words:.1f}"))
+    return aligned(rows)
 
 
 def _two(value: float | None) -> str:
