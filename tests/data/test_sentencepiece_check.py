@@ -47,7 +47,7 @@ def test_what_is_learned_here_passes(kind: str, byte_fallback: bool) -> None:
     [
         (b"", "it has 0 pieces, 0 trainers, 0 normalisers"),
         (PROTO + PROTO, "it has 626 pieces, 2 trainers"),
-        (PROTO + piece(b""), "has 0 bytes"),
+        (PROTO + piece(b""), "must have 1 to 4,096 bytes, got 0"),
         (PROTO + piece(b"hello"[:1]), "a piece appears twice"),
         (PROTO + piece(b"\xff"), "can't decode byte 0xff"),
         (PROTO + piece(b"a\0b"), "holds NUL"),
@@ -78,7 +78,7 @@ def test_a_piece_may_have_4096_bytes_and_no_more() -> None:
         return b"\x0a" + bytes([len(body) & 0x7F | 0x80, len(body) >> 7]) + body
 
     check_model(PROTO + long(4096))
-    with pytest.raises(ValueError, match="has 4,097 bytes"):
+    with pytest.raises(ValueError, match="must have 1 to 4,096 bytes, got 4,097"):
         check_model(PROTO + long(4097))
 
 
@@ -200,12 +200,12 @@ MAPS = {
     "a size that is no trie": (b"\x03\0\0\0abcd\0", "the map of its normaliser is cut off"),
     "an end that is missing": (trie(b"b"), "the map of its normaliser is cut off"),
     "no UTF-8": (trie(b"\xff\0"), "can't decode byte 0xff"),
-    "a long text": (trie(b"b" * 257 + b"\0"), "puts in a text of more than 256 bytes"),
-    "a base far away": (trie(at0=(2**21 - 1) << 10 | 1 << 9), "leads out of its memory"),
-    "a text far away": (trie(at128=1 << 31 | 5000), "leads to no text"),
-    "the middle of a text": (trie(b"bc\0", at128=1 << 31 | 1), "leads to no text"),
-    "no text": (trie(at128=7), "leads to no text"),
-    "a circle": (trie(**{f"at{A}": ord("a") | (A ^ 256) << 10}), "replaces texts of more than 32 bytes"),
+    "a long text": (trie(b"b" * 257 + b"\0"), "a replacement of its normaliser must have at most 256 bytes"),
+    "a base far away": (trie(at0=(2**21 - 1) << 10 | 1 << 9), "points outside its memory"),
+    "a text far away": (trie(at128=1 << 31 | 5000), "points to no replacement"),
+    "the middle of a text": (trie(b"bc\0", at128=1 << 31 | 1), "points to no replacement"),
+    "no text": (trie(at128=7), "points to no replacement"),
+    "a circle": (trie(**{f"at{A}": ord("a") | (A ^ 256) << 10}), "replaces must have at most 32 bytes"),
 }
 
 

@@ -265,7 +265,7 @@ def test_a_model_with_other_special_ids_is_refused(tmp_path: Path) -> None:
     for options, says in (
         ({}, "special pieces are not pad, unk, bos, eos"),
         ({"normalization_rule_name": "identity"}, "special pieces are not pad, unk, bos, eos"),
-        ({"normalization_rule_name": "identity", "model_type": "char"}, "neither of byte pairs nor a unigram model"),
+        ({"normalization_rule_name": "identity", "model_type": "char"}, "its type must be unigram"),
     ):
         model = io.BytesIO()
         sentencepiece.SentencePieceTrainer.train(

@@ -1,11 +1,11 @@
-"""Is this a SentencePiece model of the kind that dragoman uses? Asked before SentencePiece sees the bytes.
+"""Check that bytes are a SentencePiece model of a supported kind, before SentencePiece loads them.
 
-SentencePiece trusts its model: one piece of 100 kB can end the process
-(https://github.com/google/sentencepiece/issues/1263), and a damaged normalisation map is followed out of its memory. So
-the wire format of its ModelProto
-(https://github.com/google/sentencepiece/blob/master/src/sentencepiece_model.proto) is read here first: the pieces
-(field 1, each with text, score and type), the trainer's settings (2) and the normaliser (3), nothing else. A field that
-is not there has its default, as in every reader of protocol buffers.
+SentencePiece trusts its model: one piece of 100 kB can crash the process
+(https://github.com/google/sentencepiece/issues/1263), and a damaged normalisation map makes it read outside its memory.
+So the wire format of the ModelProto is parsed here first
+(https://github.com/google/sentencepiece/blob/master/src/sentencepiece_model.proto): the pieces (field 1, each with
+text, score and type), the trainer's settings (2) and the normaliser (3). A missing field has its default, as always in
+protocol buffers.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ MAX_PIECE_BYTES = 4096
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types
 NORMAL, UNKNOWN, CONTROL, UNUSED, BYTE = 1, 2, 3, 5, 6
-"""SentencePiece.Type. No text is cut into what is control (after the first four: tags) or unused; of these two only the
-unused is decoded. 4, defined by a user, is not known here."""
+"""Values of SentencePiece.Type. Encoding yields no control (after the first four: tags) and no unused pieces; decoding
+reads unused ones. 4, defined by a user, is not supported."""
 IDENTITY = "identity"
 """Name of the normaliser that leaves a text as it is."""
 MAX_REPLACED_BYTES = 32
 """Longest text that a normaliser may replace, in bytes; SentencePiece has room for 32 matches at one place."""
 MAX_REPLACEMENT_BYTES = 256
-"""Longest text that it may put there, in bytes; 33 is the longest in Unicode."""
+"""Longest replacement in bytes; 33 is the longest in Unicode."""
 
 _ALL_BYTES = {f"<0x{value:02X}>".encode() for value in range(256)}
 _FIRST_TYPES = [CONTROL, UNKNOWN, CONTROL, CONTROL]  # pad, unk, bos, eos
 
-Field = tuple[int, int, int | bytes]  # number, wire type, value: of _VARINT the number, else the bytes
+Field = tuple[int, int, int | bytes]  # number, wire type, value: a number for _VARINT, else bytes
 
 
 def check_model(proto: bytes) -> None:
-    """Refuse the bytes of a ``.spm`` file that are no model of the kind learned here.
+    """Check that the bytes of a ``.spm`` file are a model of a kind that our tokenizer learns.
 
     Raises:
-        ValueError: Says what is wrong, without the file's name.
+        ValueError: They are not; the message does not name the file.
     """
-    found = parts(proto)
-    _check_normalizer(found.normalizer)
-    _check_trainer(found.trainer)
-    _check_pieces(found.pieces)
+    model = parts(proto)
+    _check_normalizer(model.normalizer)
+    _check_trainer(model.trainer)
+    _check_pieces(model.pieces)
 
 
 class Piece(NamedTuple):
-    """One piece of a model."""
+    """Piece of a model."""
 
     text: bytes
     score: float
@@ -59,7 +59,7 @@ class Piece(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """A ModelProto, taken apart."""
+    """Parsed ModelProto."""
 
     pieces: list[Piece]
     trainer: bytes
@@ -67,22 +67,22 @@ class Parts(NamedTuple):
 
 
 def parts(proto: bytes, also: tuple[int, ...] = ()) -> Parts:
-    """Take a model apart.
+    """Parse a model.
 
     Args:
-        also: Fields that may be there beside those three, and are left out.
+        also: Numbers of other fields that are allowed, and ignored.
 
     Raises:
-        ValueError: It is not one, or holds what none should.
+        ValueError: The bytes are no model, or hold an unknown field.
     """
-    found: tuple[list[bytes], list[bytes], list[bytes]] = ([], [], [])
+    messages: tuple[list[bytes], list[bytes], list[bytes]] = ([], [], [])
     for number, wire, value in fields(proto):
         if number in also:
             continue
         if wire != _BYTES or not isinstance(value, bytes) or number not in (1, 2, 3):
             raise ValueError(f"field {number} does not belong there")
-        found[number - 1].append(value)
-    pieces, trainer, normalizer = found
+        messages[number - 1].append(value)
+    pieces, trainer, normalizer = messages
     if not 4 < len(pieces) <= MAX_PIECES or len(trainer) > 1 or len(normalizer) > 1:
         raise ValueError(f"it has {len(pieces):,} pieces, {len(trainer)} trainers, {len(normalizer)} normalisers")
     return Parts([_piece(piece, i) for i, piece in enumerate(pieces)], b"".join(trainer), b"".join(normalizer))
@@ -117,7 +117,7 @@ def _piece(body: bytes, i: int) -> Piece:
             raise ValueError(f"piece {i}: field {number} appears twice")
         seen.add(number)
     if not 0 < len(text) <= MAX_PIECE_BYTES:
-        raise ValueError(f"piece {i} has {len(text):,} bytes (1 to {MAX_PIECE_BYTES:,} are possible)")
+        raise ValueError(f"piece {i} must have 1 to {MAX_PIECE_BYTES:,} bytes, got {len(text):,}")
     if not math.isfinite(score):
         raise ValueError(f"piece {i}: its score is no finite number")
     if b"\0" in text:
@@ -127,22 +127,22 @@ def _piece(body: bytes, i: int) -> Piece:
 
 
 def _check_normalizer(body: bytes) -> None:
-    """Refuse a normaliser with other fields than name (1), map (2), three switches (3 to 5), file of its rules (6)."""
+    """Check that a normaliser has only name (1), map (2), three switches (3 to 5) and the file of its rules (6)."""
     for number, wire, _ in fields(body):
         if (number, wire) not in ((1, _BYTES), (2, _BYTES), (3, _VARINT), (4, _VARINT), (5, _VARINT), (6, _BYTES)):
-            raise ValueError(f"field {number} does not belong into its normaliser")
+            raise ValueError(f"field {number} does not belong in its normaliser")
     if content := normalizer_map(body):
         _check_map(content)
 
 
-@lru_cache(8)  # the same map comes with both sides, and with every load
+@lru_cache(8)  # both sides and every load have the same map
 def _check_map(content: bytes) -> None:
-    """Refuse a map that SentencePiece or our page could follow out of its memory, or without end.
+    """Check that SentencePiece and our page can walk a map without leaving its memory or looping.
 
-    The map has the size of a trie in bytes, the trie, and the texts to put in, each ended by NUL. The trie is a double
-    array (https://github.com/s-yata/darts-clone) of units of 32 bits: bits 0 to 7 are the byte that leads here, bit 8
-    says that a value stands at the unit's base, bits 9 to 30 tell that base, and bit 31 marks a value: where its text
-    begins. From a unit with base ``b`` the byte ``c`` leads to unit ``b ^ c``, if that unit has the byte ``c``.
+    A map holds the size of a trie in bytes, the trie, and the replacements, each ended by NUL. The trie is a double
+    array (https://github.com/s-yata/darts-clone) of units of 32 bits. Bits 0 to 7 are the byte that leads to the unit.
+    Bit 8 is set if a value lies at the unit's base, which bits 9 to 30 encode. Bit 31 marks a value, the offset of a
+    replacement. From a unit with base ``b`` the byte ``c`` leads to unit ``b ^ c``, if that unit has the byte ``c``.
     """
     size = int.from_bytes(content[:4], "little")
     trie, texts = content[4 : 4 + size], content[4 + size :]
@@ -150,31 +150,31 @@ def _check_map(content: bytes) -> None:
         raise ValueError("the map of its normaliser is cut off")
     texts.decode("utf-8")
     if max(map(len, texts.split(b"\0"))) > MAX_REPLACEMENT_BYTES:
-        raise ValueError(f"its normaliser puts in a text of more than {MAX_REPLACEMENT_BYTES} bytes")
+        raise ValueError(f"a replacement of its normaliser must have at most {MAX_REPLACEMENT_BYTES} bytes")
 
     units = np.frombuffer(trie, "<u4").astype(np.int64)
     places = np.arange(len(units))
     is_value = units >> 31 == 1
     bases = places ^ (units >> 10 << ((units & 512) >> 6))
     if ((bases[~is_value] | 255) >= len(units)).any():
-        raise ValueError("the map of its normaliser leads out of its memory")
+        raise ValueError("the map of its normaliser points outside its memory")
     values = units[bases[~is_value & (units >> 8 & 1 == 1)]]
     begins = np.flatnonzero(np.frombuffer(b"\0" + texts[:-1], np.uint8) == 0)
     if not (values >> 31 == 1).all() or not np.isin(values & 0x7FFFFFFF, begins).all():
-        raise ValueError("the map of its normaliser leads to no text")
+        raise ValueError("the map of its normaliser points to no replacement")
 
-    # A byte leads from a base to each unit whose place, with its own byte taken off, is that base. All units are
-    # followed at once, byte by byte: after the longest text that may be replaced there must be none left.
+    # A byte leads from a base to a unit if the unit's index xor its byte is that base. All paths are followed at once,
+    # byte by byte: after the longest text that may be replaced no path may go on. So no walk can loop.
     came_from = np.where(is_value, -1, places ^ (units & 255))
     reached = places[:1]
     for _ in range(MAX_REPLACED_BYTES + 1):
         reached = np.flatnonzero(np.isin(came_from, bases[reached]))
     if len(reached):
-        raise ValueError(f"its normaliser replaces texts of more than {MAX_REPLACED_BYTES} bytes")
+        raise ValueError(f"a text that its normaliser replaces must have at most {MAX_REPLACED_BYTES} bytes")
 
 
 def normalizer_map(body: bytes) -> bytes:
-    """Return the map of a normaliser; empty: it replaces nothing."""
+    """Return the map of a normaliser; empty if it replaces nothing."""
     maps = [value for number, _, value in fields(body) if number == 2 and isinstance(value, bytes)]
     return maps[-1] if maps else b""
 
@@ -188,19 +188,19 @@ def normalizer_name(body: bytes) -> str:
 
 
 def keeps_texts(proto: bytes) -> bool:
-    """True if a model that ``check_model`` lets pass takes texts as they are, double spaces too."""
+    """True if a checked model keeps texts unchanged, double spaces too."""
     body = _message(proto, 3)
     removes_spaces = [value for number, _, value in fields(body) if number == 4] or [1]  # the default is true
     return not normalizer_map(body) and not removes_spaces[-1]
 
 
 def _message(proto: bytes, number: int) -> bytes:
-    """Return one of the messages of a model; empty: it is not there, and all its fields have their defaults."""
+    """Return one of the messages of a model; empty if it is missing, so that its fields have their defaults."""
     return b"".join(value for field, _, value in fields(proto) if field == number and isinstance(value, bytes))
 
 
 def _check_trainer(body: bytes) -> None:
-    """Settings of the trainer: of the fields only the model's type matters (3: 1 is unigram, 2 is bpe, 3 is words)."""
+    """Check the trainer's settings; only the model type matters (field 3: 1 unigram, 2 byte pairs, 3 words)."""
     kind = 1
     for number, _, value in fields(body):
         if number == 3 and isinstance(value, int):
@@ -209,17 +209,17 @@ def _check_trainer(body: bytes) -> None:
             raise ValueError(f"setting {number} of the trainer has {len(value):,} bytes")
     if kind not in (1, 2, 3):
         raise ValueError(
-            "it is neither of byte pairs nor a unigram model, nor of words; it was learned by another program"
+            f"its type must be unigram (1), byte pairs (2) or words (3), got {kind}; it was learned by another program"
         )
 
 
 def is_unigram(proto: bytes) -> bool:
-    """Whether a model that ``check_model`` lets pass is a unigram model."""
+    """True if a checked model is a unigram model."""
     return _kind(proto) == 1
 
 
 def is_of_words(proto: bytes) -> bool:
-    """Whether a model that ``check_model`` lets pass is one of whole words."""
+    """True if a checked model has whole words as pieces."""
     return _kind(proto) == 3
 
 
@@ -229,7 +229,7 @@ def _kind(proto: bytes) -> int:
 
 
 def fields(body: bytes) -> Iterator[Field]:
-    """The fields of one message of protocol buffers, see https://protobuf.dev/programming-guides/encoding/."""
+    """Yield the fields of a message of protocol buffers, see https://protobuf.dev/programming-guides/encoding/."""
     place = 0
     while place < len(body):
         key, place = _varint(body, place)
@@ -251,7 +251,7 @@ def fields(body: bytes) -> Iterator[Field]:
 
 
 def _varint(body: bytes, place: int) -> tuple[int, int]:
-    """A number in groups of seven bits, least first, and the place after it."""
+    """Return a number stored in groups of seven bits, lowest first, and the position after it."""
     value = 0
     for shift in range(0, 70, 7):
         if place >= len(body):
