@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import dragoman
+import dragoman.cli.export  # its help lists the toolkits at import: it must not list the one that is added here
 from dragoman.bundle import Bundle, load_bundle, save_bundle
 from dragoman.config import DecodeConfig, ModelConfig
 from dragoman.errors import BundleError, ConfigError
