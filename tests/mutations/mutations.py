@@ -30,8 +30,8 @@ MENDED = [
     Mutation(
         "while BLEU is 0 the first validation stays the best",
         "training/loop.py",
-        "better = (found.quality, -loss) > (before, -best_loss)",
-        "better = found.quality > before",
+        "better = (validation.quality, -loss) > (best_quality, -best_loss)",
+        "better = validation.quality > best_quality",
         "tests/training/test_loop.py::test_of_equal_quality_the_lower_loss_is_better_and_at_0_patience_does_not_count",
     ),
     Mutation(
@@ -58,15 +58,15 @@ MENDED = [
     Mutation(
         "decode.max_extra_tokens may ask for more memory than there is",
         "config.py",
-        'subwords more than its source", ge=1, le=10_000)',
-        'subwords more than its source", ge=1)',
+        'subwords more than its source.", ge=1, le=10_000',
+        'subwords more than its source.", ge=1',
         "tests/test_config.py::test_what_cannot_be_is_refused_in_one_line_with_its_value_and_the_rule",
     ),
     Mutation(
         "a wrong usual_src_tokens in a manifest ends in a traceback",
         "bundle.py",
-        "if type(usual) is not int or usual < 1:",
-        "if usual == 0:",
+        "Count = Annotated[int | None, Field(strict=True, ge=1)]",
+        "Count = Any",
         "tests/test_bundle.py::test_facts_that_do_not_fit_are_refused",
     ),
     Mutation(
