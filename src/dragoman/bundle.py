@@ -1,10 +1,10 @@
-"""A trained model on disk: all that translating, serving and exporting need, and no pickle.
+"""A trained model on disk: all that translating, serving and exporting need; nothing is pickled.
 
 bundle/
   config.yaml          the whole configuration of the run
   model.safetensors    weights under the names of the model's ``state_dict()``; of tied tensors only the first
   joint.spm            or src.spm and tgt.spm
-  shortlist.ids        target subwords that source subwords may become, where they were learned
+  shortlist.ids        lexical shortlist: likely target subwords of each source subword (optional)
   manifest.json        format, languages, vocabulary sizes, which weights, sizes and SHA-256 of each file
 """
 
@@ -41,10 +41,10 @@ logger = logging.getLogger(__name__)
 FORMAT = 1
 
 USUAL_SHARE = 0.95
-"""Of the sources: what fewer lines show, a model learns too little of to be asked for it."""
+"""Fraction of the training sources that have at most ``usual_src_sentences`` sentences."""
 
 TELLING_TOKENS = 8
-"""Source subwords from which on the length of a translation tells anything."""
+"""Shortest source, in subwords, that counts for ``least_length_ratio``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,11 +64,11 @@ class Facts:
 
     weights: str = ""  # in words, such as "average of 5 checkpoints"
     step: Annotated[int | None, Field(strict=True)] = None  # number of updates
-    unfinished: bool = False  # training goes on, or was interrupted
+    unfinished: bool = False  # training is still running, or was interrupted
     validation: dict[str, float] = field(default_factory=dict)  # loss, bleu, chrf, f1
     signatures: dict[str, str] = field(default_factory=dict)  # of sacreBLEU
     train_pairs: Count = None
-    usual_src_tokens: Count = None  # 999 of 1,000 training sources have no more; of longer ones a part gets lost
+    usual_src_tokens: Count = None  # 999 of 1,000 training sources have no more; translations of longer ones lose parts
     least_length_ratio: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)] = 0.0  # see facts_of_text
     usual_src_sentences: Count = None  # 95 of 100 training sources have no more
     masks: str | None = None  # form of the masks that the model has learned, such as [{}]
@@ -83,7 +83,7 @@ class Facts:
         """Read a manifest, whose ``from`` is the ``parent``.
 
         Raises:
-            BundleError: A fact cannot be; ``where`` is the folder.
+            BundleError: A fact has an impossible value; the message begins with ``where``, the folder.
         """
         named = {**manifest, "parent": manifest.get("from", {})}
         known = {fact.name: named[fact.name] for fact in fields(cls) if fact.name in named}
@@ -97,7 +97,7 @@ class Facts:
         raise BundleError(f"{where}: {wrong} in its manifest; copy it again or take another one")
 
     def as_manifest(self) -> dict[str, Any]:
-        """Return the facts that are known, as a manifest has them."""
+        """Return the known facts under their names in a manifest."""
         known, unknown = asdict(self), asdict(type(self)())
         return {"from" if name == "parent" else name: fact for name, fact in known.items() if fact != unknown[name]}
 
@@ -140,17 +140,17 @@ def save_bundle(
 
 
 def amend_bundle(path: Path, shortlist: Shortlist | None = None, **facts: Any) -> None:
-    """Replace a run's bundle by one that also has a shortlist, or whose manifest also says ``facts``.
+    """Replace the bundle of a run by one that also has a shortlist, or ``facts`` in its manifest.
 
     Raises:
         BundleError: There is none, or it is damaged.
         DragomanError: The folder cannot be written.
     """
     bundle = load_bundle(path)
-    said = {name: fact for name, fact in bundle.manifest.items() if name not in ("files", "sha256")} | facts
+    manifest = {name: fact for name, fact in bundle.manifest.items() if name not in ("files", "sha256")} | facts
     save_bundle(
         find_bundle(path), bundle.config, bundle.model.config, untied(bundle.model), bundle.src_tokenizer,
-        bundle.tgt_tokenizer, said, shortlist or bundle.shortlist,
+        bundle.tgt_tokenizer, manifest, shortlist or bundle.shortlist,
     )  # fmt: skip
 
 
@@ -170,8 +170,8 @@ def manifest_of(config: Config, model_config: ModelConfig) -> dict[str, Any]:
 def load_bundle(path: Path | str, device: str | torch.device = "cpu") -> Bundle:
     """Read a run's bundle, or a bundle itself, and check it against its manifest.
 
-    Of a run that has no bundle yet the newest whole weights are read, of a checkpoint or of the best validation. Its
-    manifest says ``unfinished`` and the step, and a message says so. What is replaced while it is read is read again.
+    For a run without a bundle, read its newest complete weights (checkpoint or best validation). Its manifest then has
+    ``unfinished`` and the step, and a message is logged. A folder that is replaced meanwhile is read again.
 
     Args:
         path: A run folder (with ``bundle/`` inside) or a bundle folder.
@@ -188,24 +188,25 @@ def load_bundle(path: Path | str, device: str | torch.device = "cpu") -> Bundle:
             if _standing_now(path) == before:
                 raise
         else:
-            if _standing_now(path) == before:  # otherwise its files may be of two
+            # if the folder was replaced meanwhile, the files may be of two bundles
+            if _standing_now(path) == before:
                 return bundle
 
 
 def is_unfinished(path: Path) -> bool:
-    """Return True if ``path`` is a run that has begun to train and has no bundle yet."""
+    """True if ``path`` is a run that has begun to train and has no bundle yet."""
     return not (standing(path / "bundle") / MANIFEST).is_file() and (path / "checkpoints").is_dir()
 
 
 def _standing_now(path: Path) -> set[tuple[Path, int, int]]:
-    """The folders that could be read, each as it stands: another one at its place is another folder, or a later one."""
-    found = set()
+    """Return path, inode and time of each folder that could be read; they differ once a folder is replaced."""
+    states = set()
     weights = (folder for folder in path.glob("checkpoints/*") if folder.suffix != ".tmp")
     for folder in (standing(path), standing(path / "bundle"), *weights):
         with contextlib.suppress(OSError):
             stat = folder.stat()
-            found.add((folder, stat.st_ino, stat.st_mtime_ns))
-    return found
+            states.add((folder, stat.st_ino, stat.st_mtime_ns))
+    return states
 
 
 def _read_bundle(folder: Path, device: str | torch.device) -> Bundle:
@@ -216,12 +217,12 @@ def _read_bundle(folder: Path, device: str | torch.device) -> Bundle:
         try:
             bundle = _read(folder, manifest, device)
         finally:
-            checked.result()  # a damaged file is named before anything that came of it
+            checked.result()  # its error, which names the damaged file, comes first
     return bundle
 
 
 def _read(folder: Path, manifest: dict[str, Any], device: str | torch.device) -> Bundle:
-    """Read the files of a bundle, which may not be those of its manifest."""
+    """Read the files of a bundle, without checking their hashes."""
     if "format" not in manifest:
         raise BundleError(
             f"{folder}: a checkpoint, not a bundle (a run writes its bundle when it ends): give the run folder"
@@ -230,7 +231,7 @@ def _read(folder: Path, manifest: dict[str, Any], device: str | torch.device) ->
         raise BundleError(f"{folder}: bundle format {manifest['format']!r}, this dragoman reads {FORMAT}: upgrade it")
     joint = is_joint(folder)
     for name in ("config.yaml", "model.safetensors", *(("joint.spm",) if joint else ("src.spm", "tgt.spm"))):
-        if name not in manifest["files"] or not (folder / name).is_file():  # a pipe would never end
+        if name not in manifest["files"] or not (folder / name).is_file():  # nor a pipe, which would block
             raise BundleError(f"{folder / name}: missing from this bundle; copy it again or use another one")
     try:
         config = Config.from_yaml(folder / "config.yaml")
@@ -239,7 +240,8 @@ def _read(folder: Path, manifest: dict[str, Any], device: str | torch.device) ->
         raise BundleError(f"{folder}: its configuration cannot be used ({error})") from None
     Facts.of(manifest, folder)
     tokenizers = load_tokenizers(folder)
-    if tuple(each.vocab_size for each in tokenizers) != (model_config.src_vocab_size, model_config.tgt_vocab_size):
+    vocab_sizes = tuple(tokenizer.vocab_size for tokenizer in tokenizers)
+    if vocab_sizes != (model_config.src_vocab_size, model_config.tgt_vocab_size):
         raise BundleError(f"{folder}: the subword models are not the ones this model was trained with")
     shortlist = None
     if shortlists.FILE in manifest["files"]:
@@ -253,7 +255,7 @@ def _sizes(config: Config, src_vocab_size: int, tgt_vocab_size: int) -> ModelCon
 
 
 def _model(model_config: ModelConfig, path: Path, device: str | torch.device) -> EncoderDecoder:
-    """The model with the weights of a file, ready to be used."""
+    """Return the model with the weights of a file, in evaluation mode."""
     weights = read_weights(path, shapes(model_config))  # before anything large is allocated
     with WithoutInitialisation():
         model = build(model_config)
@@ -262,12 +264,12 @@ def _model(model_config: ModelConfig, path: Path, device: str | torch.device) ->
 
 
 def is_joint(folder: Path) -> bool:
-    """Return True if the subwords in a folder are for both sides."""
+    """True if a folder has one subword model for both sides."""
     return (folder / "joint.spm").is_file()
 
 
 def load_tokenizers(folder: Path) -> tuple[Tokenizer, Tokenizer]:
-    """The tokenizers in a bundle or in the store of a run; one and the same object twice where they are joint.
+    """Return the source and target tokenizer of a bundle or of a run's store; a joint one twice, the same object.
 
     Raises:
         BundleError: They are missing or damaged.
@@ -279,10 +281,10 @@ def load_tokenizers(folder: Path) -> tuple[Tokenizer, Tokenizer]:
 
 
 def facts_of_text(store: Store) -> Facts:
-    """Return the facts of the lines that a model is trained on.
+    """Return facts about the text that a model is trained on.
 
-    ``least_length_ratio``: target subwords for each source subword that 975 of 1,000 pairs have, of those that are
-    long enough to tell. A store of an earlier dragoman did not count sentences.
+    ``least_length_ratio``: 975 of 1,000 pairs with sources of ``TELLING_TOKENS`` or more have at least so many target
+    subwords for each source subword. Stores of an earlier dragoman did not count sentences.
     """
     lengths = store.src_lengths()
     facts = Facts(train_pairs=len(store), usual_src_tokens=int(np.quantile(lengths, 0.999, method="higher")))
@@ -298,14 +300,15 @@ def facts_of_text(store: Store) -> Facts:
 
 
 def _read_unfinished(run: Path, device: str | torch.device) -> Bundle:
-    """The newest whole weights of a run that has no bundle yet, as a bundle."""
-    found = [(manifest["step"], folder, manifest) for folder, manifest in _whole(run / "checkpoints")]
-    if not found:
+    """Return the newest complete weights of a run without a bundle, as a bundle."""
+    candidates = [(manifest["step"], folder, manifest) for folder, manifest in _whole(run / "checkpoints")]
+    if not candidates:
         raise BundleError(
             f"{run}: nothing can be used yet; the first weights are there after the first validation or checkpoint, or "
             "when training is stopped (Ctrl-C)"
         )
-    step, folder, manifest = max(found, key=lambda one: (one[0], one[1].name))  # step_... comes after best
+    # of the same step, the checkpoint step_... comes after best
+    step, folder, manifest = max(candidates, key=lambda candidate: (candidate[0], candidate[1].name))
     name = "ema.safetensors" if "ema.safetensors" in manifest["files"] else "model.safetensors"
     weights = manifest["files"][name]
     check_files(folder, "checkpoint", {"files": {name: weights}})
@@ -314,15 +317,15 @@ def _read_unfinished(run: Path, device: str | torch.device) -> Bundle:
         facts_of_text(Store.open(run / "store/train")), weights=f"step {step:,}, training not finished", step=step,
         unfinished=True, sha256=manifest.get("sha256"),
     )  # fmt: skip
-    model_config = _sizes(config, *(each.vocab_size for each in tokenizers))
-    made = {**manifest_of(config, model_config), **facts.as_manifest(), "files": {"model.safetensors": weights}}
+    model_config = _sizes(config, *(tokenizer.vocab_size for tokenizer in tokenizers))
+    manifest_now = {**manifest_of(config, model_config), **facts.as_manifest(), "files": {"model.safetensors": weights}}
     model = _model(model_config, folder / name, device)
     logger.info("%s: training is not finished; using the weights of step %s", run, f"{step:,}")
-    return Bundle(config, model, *tokenizers, made)
+    return Bundle(config, model, *tokenizers, manifest_now)
 
 
 def _whole(checkpoints: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The folders of weights whose manifest is there and right; an older one stands beside its place, or a new one."""
+    """Yield the folders of complete weights with their manifests; also folders that are just being replaced."""
     for folder in checkpoints.iterdir():
         with contextlib.suppress(BundleError):
             manifest = read_manifest(folder, "checkpoint")
@@ -331,10 +334,10 @@ def _whole(checkpoints: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 
 def find_bundle(path: Path) -> Path:
-    """The bundle folder of a run, or ``path`` itself if it is one.
+    """Return the bundle folder of a run, or ``path`` itself if it is a bundle.
 
     Raises:
-        BundleError: There is neither.
+        BundleError: It is neither.
     """
     bundle, path = standing(path / "bundle"), standing(path)
     if (bundle / MANIFEST).is_file():

@@ -1,1 +1,1 @@
-"""What is known of languages: codes, names, scripts, words, sentences, numbers."""
+"""Facts about languages: codes, names, scripts, words, sentences, numbers."""

@@ -1,4 +1,4 @@
-"""Language codes, as they stand in settings, requests and file names."""
+"""Language codes in settings, requests and file names."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _NOT_A_LANGUAGE = ("src", "tgt", "trg", "ref", "hyp", "out", "raw", "tok", "bpe"
 def primary(lang: str | None) -> str:
     """Return ``zh`` for ``zh-CN``, ``zh_TW``, ``zho`` or ``cmn_Hans``; "" for None.
 
-    The code of a language that belongs to a macrolanguage is that of the macrolanguage, where ISO 639 has one (of
-    Chinese only Mandarin is ``zh``). What is no code of a language stays as it is, in lower case.
+    A language of a macrolanguage gets the code of the macrolanguage, if ISO 639 has one (of Chinese only Mandarin is
+    ``zh``). A text that is no language code is returned in lower case.
     """
-    # here, so that a command that needs no language does not wait for it
+    # imported here, so that commands without languages start faster
     import langcodes
     from langcodes.tag_parser import LanguageTagError
 
@@ -34,5 +34,5 @@ def language_of(path: Path) -> str | None:
     """Return ``en`` for ``train.en`` or ``train.en.gz``, ``zh-CN`` for ``train.zh-CN``; None for a name without one."""
     parts = [part for part in path.name.split(".") if part.lower() not in _ENDINGS]
     last = parts[-1] if parts else ""
-    looks_like_one = re.fullmatch(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})?", last) is not None
-    return last if looks_like_one and last.lower() not in _NOT_A_LANGUAGE else None
+    looks_like_code = re.fullmatch(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})?", last) is not None
+    return last if looks_like_code and last.lower() not in _NOT_A_LANGUAGE else None

@@ -14,7 +14,7 @@ _ORDINAL = re.compile(r"\b(?:im|am|vom|zu[mr]|beim|d(?:er|ie|as|en|em|es)|[smd]e
 
 
 def is_ordinal(tail: str, piece: str) -> bool:
-    """True if the text so far ends in an ordinal number, such as ``am 3. ``, and not in a sentence's last number."""
+    """True if the text so far ends in an ordinal number, such as ``am 3. ``, which ends no sentence."""
     return _ORDINAL.search(tail) is not None
 
 
@@ -30,7 +30,7 @@ def spelled(n: int) -> str:
 
 
 def _by(n: int, size: int) -> str:
-    """Return the pattern of a number as so many hundreds or thousands and the remainder."""
+    """Return the pattern of a number as a count of hundreds or thousands and a remainder."""
     count = "(?:ein)?" if n // size == 1 else spelled(n // size)
     return count + {100: "hundert", 1000: "tausend"}[size] + (f"(?:und)?{spelled(n % size)}" if n % size else "")
 

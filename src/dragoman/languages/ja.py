@@ -7,7 +7,7 @@ from dragoman.languages.zh import LONGER, spelled
 
 
 def is_quoted(tail: str, piece: str) -> bool:
-    """True if a quotation ends the text so far and the next piece says that it was said (と, って)."""
+    """True if the text so far ends in a quotation that the next piece reports (と, って)."""
     return tail.rstrip()[-1:] in "」』" and piece.startswith(("と", "って"))
 
 

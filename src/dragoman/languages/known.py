@@ -1,4 +1,4 @@
-"""All languages of which something is known: those with a file of their own, and the others in a line each.
+"""All known languages: some have a file of their own, the others a line here.
 
     from dragoman.languages.known import known
     known("de-AT").name    # "German"
@@ -88,7 +88,7 @@ LANGUAGES: list[Language] = [
 
 
 def known(lang: str | None) -> Language:
-    """Return what is known of the language of a code such as ``de-AT``; of another one nothing but its code."""
+    """Return the facts about the language of a code such as ``de-AT``; of an unknown language only its code."""
     code = primary(lang)
     for language in LANGUAGES:
         if code == language.code or code in language.dialects:
@@ -97,7 +97,7 @@ def known(lang: str | None) -> Language:
 
 
 def is_known(lang: str) -> bool:
-    """True if a code such as ``en``, ``deu`` or ``zh-CN`` is that of a language in the list."""
+    """True if ``LANGUAGES`` has the language of a code such as ``en``, ``deu`` or ``zh-CN``."""
     return known(lang) in LANGUAGES
 
 

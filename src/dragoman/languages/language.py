@@ -1,4 +1,4 @@
-"""What may be known of a language; a program that translates needs little, and each field may be left out."""
+"""Facts about a language: its name, scripts, number words and sentence rules. All but code and name may be left out."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class NumberWords:
-    """How a language writes numbers in words."""
+    """Number words of a language, as regular expressions."""
 
     stems: str
-    """Beginnings of the words of 0 to 12, cardinal and ordinal: 13 parts, and ``|`` between the words of one number."""
+    """Beginnings of the words for 0 to 12, cardinal and ordinal: 13 parts, spaces between, alternatives by ``|``."""
     half: str
     """Pattern of the word for half an hour."""
     spelled: Callable[[int], str] | None = None
-    """Makes the pattern of any number from 13 to 999,999; None: only those of ``stems`` are known."""
+    """Function from a number (13 to 999,999) to its pattern; None: only the words of ``stems`` are known."""
     longer: str = ""
-    """Pattern of a word behind a number that makes it another, longer number."""
+    """Pattern of a word after a number that makes it part of a longer number, such as "hundred"."""
 
 
 def never(tail: str, piece: str) -> bool:
@@ -27,27 +27,27 @@ def never(tail: str, piece: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Language:
-    """One language."""
+    """Facts about one language; an unknown fact has its default."""
 
     code: str
     """ISO 639-1 where there is one, else 639-3; see ``codes.primary``."""
     name: str
     """English name."""
     dialects: tuple[str, ...] = ()
-    """Further codes for which the same holds, such as ``yue`` for Chinese."""
+    """Further codes with the same facts, such as ``yue`` for Chinese."""
     scripts: tuple[str, ...] = ()
-    """Scripts that it is written in, by the names of ``scripts.SCRIPTS``; empty: taken from the text."""
+    """Scripts of the language, named as in ``scripts.SCRIPTS``; empty: taken from the text."""
     spaces: bool = True
-    """False if words stand side by side, without spaces."""
+    """False if the language puts no spaces between words."""
     letters: str = ""
-    """Characters, as in a regular expression's brackets, that show this language (of several, the most spoken)."""
+    """Characters that identify this language, as in a regular expression's brackets; shared ones: the most spoken."""
     stop_words: str = ""
-    """Frequent words that tell it from other languages; a word that two languages have is ignored."""
+    """Frequent words that tell this language from others; a word of two languages is ignored."""
     no_abbreviations: str = ""
-    """Pattern of words that the sentence splitter takes for abbreviations, but that may end a sentence."""
+    """Pattern of words that may end a sentence, although the sentence splitter takes them for abbreviations."""
     continues: Callable[[str, str], bool] = never
     """True if the next piece (second argument) continues the sentence whose last characters are the first argument."""
     numbers: NumberWords | None = None
-    """Numbers in words; None: not known."""
+    """Number words; None: not known."""
     family: str = ""
-    """Languages of the same family are so similar that a sentence may be the same in both."""
+    """Name of a group of languages so similar that a sentence may be the same in two of them."""

@@ -19,10 +19,10 @@ def has_words(lang: str | None) -> bool:
 
 
 class Words:
-    """The numbers that a text has in words. Each may be taken as often as the text has it."""
+    """Numbers that a text has in words; each can be taken as often as the text has it."""
 
     def __init__(self, text: str, lang: str) -> None:
-        """Take a text and its language, whose number words must be known (``has_words``)."""
+        """Look for numbers in a text; the number words of its language must be known (``has_words``)."""
         language = known(lang)
         if language.numbers is None:
             raise ValueError(f"lang must be a language whose number words are known, got {lang!r}")
@@ -30,7 +30,7 @@ class Words:
         self._taken = Counter[int]()
 
     def take(self, value: int) -> bool:
-        """Take a number; False if the text has it no more often than it was taken already."""
+        """Take one occurrence of a number; False if no occurrence is left."""
         pattern = _pattern(value, self._numbers, self._spaces)
         if not pattern or len(re.findall(pattern, self._text)) <= self._taken[value]:
             return False
@@ -45,13 +45,13 @@ class Words:
 
 @lru_cache(maxsize=1024)
 def _pattern(value: int, numbers: NumberWords, spaces: bool) -> str:
-    """Return the pattern of a number in words; "" where it is not known."""
+    """Return the pattern of a number in words; "" if its words are not known."""
     stems = numbers.stems.split()
     if value < len(stems):
         any_stem = "|".join(sorted(map(re.escape, stems[value].split("|")), key=len, reverse=True))
         return rf"(?<!\w)(?:{any_stem})" if spaces else any_stem
     if value >= 1_000_000 or numbers.spelled is None:
         return ""
-    # neither the end nor the beginning of a longer number
+    # the match must be neither the end nor the beginning of a longer number
     before = r"\w" if spaces else numbers.longer
     return f"(?<!{before})(?:{numbers.spelled(value)})(?!{numbers.longer})"

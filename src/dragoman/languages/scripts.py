@@ -1,4 +1,4 @@
-"""Every character of a chunk of lines sorted into classes at once: scripts, digits, and what is odd in text."""
+"""Character classes of many lines at once: scripts, digits, and characters that are unusual in text."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _RANGES = {
 
 @functools.cache
 def _table() -> NDArray[np.uint8]:
-    """The class of each code point below ``_TOP``, and of all above in the last place."""
+    """Return the class of each code point below ``_TOP``; the last entry is the class of all others."""
     number = {name: i for i, name in enumerate(CLASSES)}
     by_category = {
         "L": "other script", "M": "other script", "N": "digit", "Z": "space", "P": "mark", "S": "mark", "C": "mark"
@@ -63,7 +63,7 @@ def _table() -> NDArray[np.uint8]:
 
 
 def count_classes(lines: Sequence[str]) -> NDArray[np.int64]:
-    """How many characters of each class each line has, ``(lines, N_CLASSES)``."""
+    """Return the number of characters of each class in each line, ``(lines, N_CLASSES)``."""
     codes = np.frombuffer("".join(lines).encode("utf-32-le", "surrogatepass"), "<u4")
     owners = np.repeat(np.arange(len(lines)), np.fromiter(map(len, lines), np.int64, len(lines)))
     classes = _table()[np.minimum(codes, _TOP)]
@@ -71,7 +71,7 @@ def count_classes(lines: Sequence[str]) -> NDArray[np.int64]:
 
 
 def scripts_of(lang: str | None, counts: NDArray[np.int64]) -> tuple[str, ...]:
-    """The scripts a language is written in; of an unknown one, the commonest of a sample.
+    """Return the scripts of a language; of an unknown language the most frequent script of a sample.
 
     Args:
         counts: Characters of each class in a sample, ``(N_CLASSES,)``.
@@ -80,10 +80,10 @@ def scripts_of(lang: str | None, counts: NDArray[np.int64]) -> tuple[str, ...]:
 
 
 def in_another_script(counts: NDArray[np.int64], scripts: tuple[str, ...]) -> NDArray[np.bool_]:
-    """Which lines are not in their language's script, ``(lines,)``.
+    """Return a mask, ``(lines,)``: True for lines of four letters or more that are not in their language's script.
 
-    Four letters at least. A language of Latin script should have most of its letters in it; in another script a line
-    may be full of Latin names and code, but not without any letter of its own, or nearly so.
+    A line of a language in Latin script must have at least half of its letters in it. In another script 2% are enough:
+    such a line may be full of Latin names and code.
 
     Args:
         counts: ``(lines, N_CLASSES)``.
@@ -101,10 +101,10 @@ _ENTITY = re.compile(r"&(?:[a-zA-Z][a-zA-Z0-9]{1,7}|#\d{2,6}|#x[0-9a-fA-F]{2,5})
 
 
 def has_mojibake(text: str) -> bool:
-    """Whether UTF-8 was once read as Windows-1252 here, as in ``schÃ¶n``: read back, it is UTF-8 again."""
+    """True if UTF-8 was once decoded as Windows-1252, as in ``schÃ¶n``: encoded again, it is valid UTF-8."""
     if text.isascii():
         return False
-    return any(_reads_back(found) for found in _MOJIBAKE.findall(text))
+    return any(_reads_back(candidate) for candidate in _MOJIBAKE.findall(text))
 
 
 def _reads_back(text: str) -> bool:
@@ -113,11 +113,11 @@ def _reads_back(text: str) -> bool:
         decoded = data.decode("utf-8")
     except UnicodeError:
         return False
-    # "vergaß“" would read back too, as one letter of a rare script: a single one must begin as the common ones do,
-    # and be no capital before a quotation mark
+    # "vergaß“" is valid UTF-8 too, one letter of a rare script: a single letter must begin like a common one, and
+    # must not be a capital before a quotation mark
     return len(decoded) > 1 or text[0] in "ÃÐÑ" or (text[0] in "ÂÄÅÎÏâ" and text[1] not in "‘’“”„‚–—")
 
 
 def has_entity(text: str) -> bool:
-    """Whether an HTML entity such as ``&quot;`` stands in the text."""
+    """True if the text contains an HTML entity such as ``&quot;``."""
     return "&" in text and _ENTITY.search(text) is not None

@@ -1,8 +1,8 @@
-"""Where one sentence ends and the next begins: text cut into sentences, none of it lost.
+"""Splits text into sentences, which joined are the text again.
 
 ``sentencex`` (https://github.com/wikimedia/sentencex, rules and abbreviations of some hundred languages; those of
-English for any other) finds the ends. Here is what it leaves to mend: the number of a list item or a lone bracket is no
-sentence of its own, and neither is half of an ordinal or of an address.
+English for any other) finds the ends. This module corrects it: a list number, a lone bracket, half of an ordinal or
+half of an address is no sentence.
 """
 
 from __future__ import annotations
@@ -19,53 +19,55 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _ITEM = re.compile(r"(?:^|[:;])\W*(?:\d+|[IVXLC]+|[ivxlc]+|[^\W\d_])[.)]\s*$")  # "1. ", "II. ", "a) "; also "M. "
 _CLOSED = re.compile(r"\s*[(\[][^()\[\]]*[.!?…][)\]]\s+(?=\S)")  # a sentence within brackets, and what comes after it
 _VOLUME = re.compile(r"\b(?:vol|ch|chap|sect?|eq|ca|approx|bd|abs|kap)\.\s+$", re.IGNORECASE)
-TAIL = 80  # characters of a sentence that tell whether it goes on: it may be as long as a line
+TAIL = 80  # last characters of a sentence, which tell if the next piece continues it
 _UNSPACED_ENDS = frozenset("。！？｡｢｣」』…။។।")
 
 
 def sentences(text: str, lang: str | None) -> list[str]:
-    """The sentences of ``text``, each with the spaces that follow it: joined they are ``text`` again.
+    """Return the sentences of ``text``, each with the spaces after it: joined they are ``text`` again.
 
     Args:
-        text: Any text; one without an end of a sentence is one sentence, and ``""`` has none.
-        lang: Its language; None: not known.
+        text: Any text; ``""`` has no sentence.
+        lang: Language of the text; None: not known.
     """
     language = known(lang)
-    ends: list[int] = []  # where each sentence found so far ends
-    begun = end = 0
-    spoken = False  # are there letters in the last one?
+    ends: list[int] = []  # end of each sentence so far
+    start = end = 0
+    has_letters = False  # True if the last sentence has letters
     for piece in _pieces(text, language):
-        if ends and not _continues(text[max(begun, end - TAIL) : end], spoken, piece, language):
-            begun, spoken = end, False
+        if ends and not _continues(text[max(start, end - TAIL) : end], has_letters, piece, language):
+            start, has_letters = end, False
             ends.append(end)
         elif not ends:
             ends.append(end)
         end += len(piece)
         ends[-1] = end
-        spoken = spoken or _has_letter(piece)
-    if len(ends) > 1 and not spoken:  # "3." at the end of a text
+        has_letters = has_letters or _has_letter(piece)
+    # a text may end in a piece such as "3.", which belongs to the sentence before it
+    if len(ends) > 1 and not has_letters:
         del ends[-2]
-    return [text[start:stop] for start, stop in pairwise([0, *ends])]
+    return [text[begin:stop] for begin, stop in pairwise([0, *ends])]
 
 
 def _pieces(text: str, language: Language) -> list[str]:
-    """What sentencex makes of it, and sentences in brackets by themselves."""
-    shown = _SURROGATE.sub("\ufffd", text)  # half a character cannot be handed over
+    """Return the pieces that sentencex finds; a sentence in brackets is a piece of its own."""
+    shown = _SURROGATE.sub("\ufffd", text)  # sentencex takes no unpaired surrogates
     cut = _segmenter().segment(language.code or "en", shown)
-    if "".join(cut) != shown:  # it promises to lose nothing, and a translation must not hang on that
+    # no text may be lost, whatever sentencex does
+    if "".join(cut) != shown:
         return [text]
     pieces, start = [], 0
     for length in map(len, cut):
         piece = text[start : start + length]
         closed = _CLOSED.match(piece)
         ends = [0, *([] if closed is None else [closed.end()]), *_ends_of_words(piece, language), length]
-        pieces += [piece[one:other] for one, other in pairwise(sorted(set(ends)))]
+        pieces += [piece[begin:stop] for begin, stop in pairwise(sorted(set(ends)))]
         start += length
     return pieces
 
 
 def _ends_of_words(piece: str, language: Language) -> list[int]:
-    """Return where sentences end within a piece because their last word is no abbreviation."""
+    """Return the places in a piece where a sentence ends in a word that sentencex takes for an abbreviation."""
     if not language.no_abbreviations:
         return []
     words = re.finditer(rf"\b(?:{language.no_abbreviations})[.]\s+(?=[^\W\d_])", piece)
@@ -74,21 +76,21 @@ def _ends_of_words(piece: str, language: Language) -> list[int]:
 
 @cache
 def _segmenter() -> Any:
-    import sentencex  # here, so that a command that cuts nothing does not wait for it
+    import sentencex  # imported here, so that commands without sentences start faster
 
     return sentencex
 
 
-def _continues(tail: str, spoken: bool, piece: str, language: Language) -> bool:
+def _continues(tail: str, has_letters: bool, piece: str, language: Language) -> bool:
     """True if ``piece`` belongs to the sentence before it.
 
     Args:
-        tail: The end of that sentence.
-        spoken: True if that sentence has letters.
+        tail: Last characters of that sentence.
+        has_letters: True if that sentence has letters.
     """
     if not _has_letter(piece) and not any(map(str.isdigit, piece)):  # a bracket, dots, a smile
         return True
-    if not spoken or _ITEM.search(tail) or (_VOLUME.search(tail) and piece[0].isdigit()):
+    if not has_letters or _ITEM.search(tail) or (_VOLUME.search(tail) and piece[0].isdigit()):
         return True
     if not tail[-1].isspace() and not _UNSPACED_ENDS & set(tail[-3:]):  # an address, a file name
         return True

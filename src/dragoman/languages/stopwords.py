@@ -1,4 +1,4 @@
-"""Words, and the few of them that tell common languages apart."""
+"""Words of a text, and a guess at its language by stop words and scripts."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def telling_words() -> dict[str, str]:
 
 @cache
 def _letters() -> dict[str, re.Pattern[str]]:
-    """Return the pattern of the characters that show a language, for each that has such."""
+    """Return the pattern of the characters that identify each language that has such characters."""
     return {language.code: re.compile(f"[{language.letters}]") for language in LANGUAGES if language.letters}
 
 
 def language_scores(text: str) -> dict[str, float]:
-    """Return for each language how many of its telling words, and characters of its script, a text has.
+    """Return the number of telling words and own characters of each language in a text.
 
-    Kana make Japanese of Chinese characters. A text with neither has no scores at all.
+    Chinese characters count as Japanese if the text has kana. Languages without either are left out.
     """
     owner = telling_words()
     scores: Counter[str] = Counter(owner[word] for word in words_of(text) if word in owner)
@@ -51,11 +51,11 @@ def language_scores(text: str) -> dict[str, float]:
 
 
 def main_language(lines: Iterable[Sequence[str]], lang: str | None) -> str | None:
-    """Return the language of most telling words of a sample, where it is clearly not ``lang``; else None.
+    """Return the language of most telling words of a sample, if it is clearly not ``lang``; else None.
 
     Args:
         lines: Lower-case words of each line of the sample, which needs 20 telling words.
-        lang: The expected language; where its stop words are not known, nothing is clear.
+        lang: The expected language; if its stop words are not known, the result is None.
     """
     owner, expected = telling_words(), known(lang)
     counts = Counter(owner[word] for line in lines for word in line if word in owner)
@@ -66,9 +66,9 @@ def main_language(lines: Iterable[Sequence[str]], lang: str | None) -> str | Non
 
 
 def ambiguous(lines: Iterable[Sequence[str]], lang: str | None) -> frozenset[str]:
-    """Return telling words of other languages that are words of ``lang`` too, as a sample of it shows.
+    """Return the telling words of other languages that seem to be words of ``lang`` too.
 
-    They are those that stand beside telling words of ``lang`` in most of the lines that have them.
+    In a sample of ``lang``, at least half of the lines with such a word also have a telling word of ``lang``.
 
     Args:
         lines: Lower-case words of each line of a sample.
@@ -88,7 +88,7 @@ def ambiguous(lines: Iterable[Sequence[str]], lang: str | None) -> frozenset[str
 def another_language(words: Sequence[str], lang: str | None, ignored: frozenset[str] = frozenset()) -> str | None:
     """Return the language that a line of lower-case words seems to be in, if that is not ``lang``; else None.
 
-    It takes two telling words that differ, a fifth of the line or more, and none of the expected language.
+    Two different telling words of it are needed, a fifth of the line or more, and none of the expected language.
     """
     owner, expected = telling_words(), known(lang)
     telling = {word for word in words if word in owner} - ignored
