@@ -239,7 +239,7 @@ def test_a_model_of_several_languages_is_told_which(several_run: Path, mono: tup
         (dict(forward="run", src="x.en", weight=0.0), "weight must be above 0, got 0.0"),
         (dict(forward="run", src="x.en", n_best=3, beam_size=2), "beam_size must be at least n_best = 3, got 2"),
         (dict(forward="run", src="x.en", top_k=2), "top_k: only for sampling"),
-        (dict(forward="run", src="x.en", to="it"), "--to it says what is trained on, and --forward .*en -> de"),
+        (dict(forward="run", src="x.en", to="it"), "--to it is the direction of training, but --forward .*en -> de"),
     ],
 )  # fmt: skip
 def test_what_is_impossible_is_refused_in_one_line(

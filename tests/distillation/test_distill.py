@@ -145,7 +145,7 @@ def test_another_call_is_refused_and_changes_nothing(
         (dict(mono="french.en"), "french.en: looks like fr, but the teacher translates from en"),
         (dict(mono="x.fr"), "x.fr: fr by its name, but the teacher translates from en"),
         (dict(ref="short.de"), r"short.de: 3 lines, but .*more.en has 120"),
-        (dict(overrides=["data.tgt_lang=fr"]), "--set data.tgt_lang=fr: the teacher has de there"),
+        (dict(overrides=["data.tgt_lang=fr"]), "--set data.tgt_lang=fr: must be de as for the teacher, got fr"),
         (dict(best_of=2), "--best-of needs the references"),
         (dict(with_references=True), "--with-references needs the references"),
         (dict(best_of=5, beam_size=2, ref="short.de"), "beam_size must be at least best_of = 5, got 2"),
@@ -191,9 +191,7 @@ def test_teachers_must_share_their_subwords_and_languages(
         bundle.tgt_tokenizer,
         {},
     )
-    with pytest.raises(
-        ConfigError, match=r"en -> nl, and .* en -> de: runs that translate together must share their languages"
-    ):
+    with pytest.raises(ConfigError, match=r"en -> nl, and .* en -> de: ensemble members must share their languages"):
         distill([tiny_run, other], src=text[0], out=tmp_path / "new", **FEW)
     assert not (tmp_path / "new").exists()
 
@@ -242,9 +240,9 @@ def test_a_teacher_of_several_languages_has_a_student_of_one(
         (dict(to="it"), "to must be de or fr, got 'it'"),
         (
             dict(to="fr", shrink=1),
-            "--shrink keeps the subwords of .*, whose sources say one of several target languages",
+            "--shrink keeps the subwords of .*, whose sources name one of several target languages",
         ),
-        (dict(to="fr", overrides=["data.tgt_lang=de"]), "--set data.tgt_lang=de: the teacher has fr there"),
+        (dict(to="fr", overrides=["data.tgt_lang=de"]), "--set data.tgt_lang=de: must be fr as for the teacher, got de"),
     ]
     for options, what in refusals:
         with pytest.raises(ConfigError, match=what):

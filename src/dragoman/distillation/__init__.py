@@ -1,1 +1,1 @@
-"""Text that models make, and what learns from it: ``augment`` more training text, ``distill`` a small, fast student."""
+"""Synthetic data: ``augment`` makes more training data, ``distill`` trains a small, fast student on it."""

@@ -1,4 +1,4 @@
-"""What ``dragoman augment`` does, as a function: more training text, made by models from text that one side has alone.
+"""Synthetic training data, made by translating text of one language: the function behind ``dragoman augment``.
 
     dragoman.augment("made", forward="runs/there", src="news.en", back="runs/back", tgt="news.de")
 
@@ -7,12 +7,12 @@ https://aclanthology.org/P16-1009) takes target text and makes its sources. OUT 
 
     forward.en  forward.de      source text and its translations, line by line
     back.en  back.de            back-translations and the target text
-    config.yaml                 the settings of the run that translates, with this text beside its own
+    config.yaml                 the settings of the run that translates, with this text added to its own
     augmentation.json           how many lines were kept and left out, and why
-    translations/               what was asked for, the lines that are translated, all their translations
+    translations/               the request, the translated lines, all their translations
 
-Each step leaves what it made, whole or not at all: after a kill the same call goes on. A call with other filters
-chooses again and translates nothing.
+Each step writes its files completely or not at all: after a kill the same call resumes. A call with other filters
+filters again and translates nothing.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from dragoman import __version__
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import lines_of
 from dragoman.data.store import fingerprint
-from dragoman.distillation.asked import ASKED, same_as_before
 from dragoman.distillation.direction import WORK, Direction
 from dragoman.distillation.mixing import configuration
 from dragoman.distillation.options import AugmentOptions
+from dragoman.distillation.request import REQUEST, check_request
 from dragoman.distillation.selection import Counts, choose_pairs, take_lines
 from dragoman.distillation.text import check_languages, check_text, translate_text
 from dragoman.errors import ConfigError, DataError
@@ -52,15 +52,15 @@ Runs = Path | str | Sequence[Path | str]
 
 
 class Augmented(NamedTuple):
-    """What ``augment`` leaves: a folder with text and a configuration, and what was counted."""
+    """Result of ``augment``: a folder with synthetic data and a configuration, and counts."""
 
     folder: Path
-    entries: tuple[dict[str, Any], ...]  # of the made text, for ``data.train``
+    entries: tuple[dict[str, Any], ...]  # of the synthetic data, for ``data.train``
     counts: dict[str, Counts]  # forward, back
 
     @property
     def config(self) -> Path:
-        """A configuration for ``dragoman train``."""
+        """Path of a configuration for ``dragoman train``."""
         return self.folder / CONFIG
 
 
@@ -69,7 +69,7 @@ def augment(
     out: Path | str, *, forward: Runs = (), src: Path | str | Sequence[Path | str] = (), back: Runs = (),
     tgt: Path | str | Sequence[Path | str] = (), options: AugmentOptions | None = None, **changes: Any,
 ) -> Augmented:  # fmt: skip
-    """Make more training text by translating text of one language; after a kill the same call goes on.
+    """Make synthetic training data by translating text of one language; after a kill the same call resumes.
 
     Args:
         out: The folder to write.
@@ -77,30 +77,30 @@ def augment(
         src: Text of the source language, one sentence a line (also ``.gz``, ``.zst``); one file or several.
         back: A run of the other direction, which translates the text of ``tgt``; several are an ensemble.
         tgt: Text of the target language.
-        options: How; ``changes`` are options by name. ``AugmentOptions`` says what each one means.
+        options: All options; ``changes`` are options by name. ``AugmentOptions`` explains each.
 
     Returns:
-        ``folder``; ``config``, the path of a configuration for ``train``; ``entries`` of the made text for
-        ``data.train``; and ``counts`` of lines and translations for each direction, with what was left out and why.
+        ``folder``; ``config``, the path of a configuration for ``train``; ``entries`` of the synthetic data for
+        ``data.train``; and ``counts`` of lines and translations for each direction, with those left out by reason.
 
     Raises:
-        ConfigError, DataError, BundleError: What is wrong and what to do; nothing is half-written.
+        ConfigError, DataError, BundleError: An argument or a file cannot be used; nothing is half-written.
     """
     options = AugmentOptions.of(options, changes)
     folder, ticker = Path(out), Ticker(options.quiet)
     _refuse_another_folder(folder)
-    directions = _directions(folder, (_all(forward), _all(src)), (_all(back), _all(tgt)), options)
+    directions = _directions(folder, (_names(forward), _names(src)), (_names(back), _names(tgt)), options)
     held_out = tuple(Path(path) for path in options.held_out)
     _check_files(folder, directions, held_out)
     mixed = configuration(directions, folder / CONFIG, options)  # refused before anything is translated
-    asked = _asked(directions, held_out, options)
+    request = _request(directions, held_out, options)
     with explained(folder):
         (folder / WORK).mkdir(parents=True, exist_ok=True)
     with _removed_if_refused(folder), locked(folder / WORK):
-        if not (folder / WORK / ASKED).is_file():
+        if not (folder / WORK / REQUEST).is_file():
             for direction in directions:
                 take_lines(direction, held_out, options.any_language, ticker)
-        same_as_before(folder / WORK / ASKED, asked, f"{folder}: its text")
+        check_request(folder / WORK / REQUEST, request, f"{folder}: its text")
         chosen = _chosen(folder, options)
         counts = {}
         for direction in directions:
@@ -111,18 +111,18 @@ def augment(
         for lack in mixed.missing:
             ticker.say(f"{folder / CONFIG}: {lack}")
         write_text(folder / REPORT, _report(counts, options))
-    return Augmented(folder, mixed.made, counts)
+    return Augmented(folder, mixed.entries, counts)
 
 
-def _all(given: Runs) -> tuple[str, ...]:
-    return (str(given),) if isinstance(given, Path | str) else tuple(map(str, given))
+def _names(paths: Runs) -> tuple[str, ...]:
+    return (str(paths),) if isinstance(paths, Path | str) else tuple(map(str, paths))
 
 
 def _refuse_another_folder(folder: Path) -> None:
-    """Refuse a folder with something that no augmentation has written."""
+    """Refuse a folder with files that no augmentation wrote."""
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"{folder}: is a file; name a folder with --out")
-    if (folder / WORK / ASKED).is_file():
+    if (folder / WORK / REQUEST).is_file():
         return
     for path in folder.rglob("*"):
         begun = path.parent == folder / WORK and path.name.lstrip(".").startswith((LOCK, "forward.", "back."))
@@ -132,12 +132,12 @@ def _refuse_another_folder(folder: Path) -> None:
 
 @contextmanager
 def _removed_if_refused(folder: Path) -> Iterator[None]:
-    """Take away what was begun, if the text that is to be translated turns out to be none."""
+    """Remove the folder again if there turns out to be no text to translate."""
     try:
         yield
     except DataError:
-        if not (folder / WORK / ASKED).is_file():
-            with suppress(OSError):  # what else is there stays
+        if not (folder / WORK / REQUEST).is_file():
+            with suppress(OSError):  # files of others stay
                 shutil.rmtree(folder / WORK)
                 folder.rmdir()
         raise
@@ -147,7 +147,7 @@ def _directions(
     folder: Path, forward: tuple[Sequence[str], Sequence[str]], back: tuple[Sequence[str], Sequence[str]],
     options: AugmentOptions,
 ) -> list[Direction]:  # fmt: skip
-    """The directions that are asked for, each with its models loaded and its languages seen to fit."""
+    """Return the requested directions, with their models loaded and their languages checked."""
     named = {"forward": (*forward, "--src"), "back": (*back, "--tgt")}
     for name, (runs, texts, flag) in named.items():
         if runs and not texts:
@@ -169,31 +169,30 @@ def _directions(
                 name=name, translator=translator, runs=tuple(runs), plan=plan, texts=tuple(map(Path, texts)),
                 folder=folder,
             ))  # fmt: skip
-    asked = options.from_lang, options.to
+    pair = options.from_lang, options.to
     for direction in directions:
-        if not _agree(direction.langs, asked):
-            which = " ".join(f"{flag} {lang}" for flag, lang in zip(("--from", "--to"), asked, strict=True) if lang)
+        if not _agree(direction.langs, pair):
+            which = " ".join(f"{flag} {lang}" for flag, lang in zip(("--from", "--to"), pair, strict=True) if lang)
             where = f"--{direction.name} {direction.runs[0]} translates {direction.translates}"
-            raise ConfigError(f"{which} says what is trained on, and {where}: leave it out, or give another model")
+            raise ConfigError(f"{which} is the direction of training, but {where}: leave it out or give another model")
     if len(directions) == 2 and not _agree(directions[0].langs, directions[1].langs):
-        (one, one_runs), (other, other_runs) = ((direction.translates, direction.runs[0]) for direction in directions)
+        forwards, backwards = (f"{direction.runs[0]} translates {direction.translates}" for direction in directions)
         raise ConfigError(
-            f"--forward {one_runs} translates {one} and --back {other_runs} {other}: --back takes a model of the "
-            "opposite direction"
+            f"--forward {forwards} and --back {backwards}: --back takes a model of the opposite direction"
         )
     return directions
 
 
 def _agree(one: Langs, other: Langs) -> bool:
-    """Whether two pairs are the same, as far as they are known."""
+    """True if two pairs have the same languages; an unknown language matches any."""
     return all(not a or not b or primary(a) == primary(b) for a, b in zip(one, other, strict=True))
 
 
 def _plan(translator: Translator, name: str, options: AugmentOptions, known: Langs | None) -> Plan:
-    """How a model translates; what is impossible is refused here.
+    """Plan the translation of one direction; impossible options are refused here.
 
     Args:
-        known: The languages of the training text, if the other direction has told them.
+        known: Languages of the training data, if the other direction determines them.
     """
     src, tgt = options.from_lang or (known and known[0]), options.to or (known and known[1])
     to, from_lang = (tgt, src) if name == "forward" else (src, tgt)
@@ -210,45 +209,45 @@ def _plan(translator: Translator, name: str, options: AugmentOptions, known: Lan
 
 
 def _check_files(folder: Path, directions: Sequence[Direction], held_out: Sequence[Path]) -> None:
-    """See that each file can be read, is in its language, and does not lie where the text will be written."""
+    """Check that each file can be read, is in its language, and lies outside the output folder."""
     for direction in directions:
         option, lang, run = f"--{direction.name}", direction.plan.src_lang, direction.runs[0]
         turned = "--back with --tgt" if direction.name == "forward" else "--forward with --src"
         for path in direction.texts:
-            said = language_of(path)
-            if said and primary(said) == primary(direction.plan.tgt_lang) != primary(lang):
+            named = language_of(path)
+            if named and primary(named) == primary(direction.plan.tgt_lang) != primary(lang):
                 raise ConfigError(
-                    f"{path}: {said} by its name, but {option} {run} translates {direction.translates}: give text in "
+                    f"{path}: {named} by its name, but {option} {run} translates {direction.translates}: give text in "
                     f"{lang}, or give this model to {turned}, or one of the other direction here"
                 )
             check_text(path, lang, run)
     for path in held_out:
         refuse_a_pipe(path)
-        next(lines_of(path), None)  # can be read
+        next(lines_of(path), None)  # raises if it cannot be read
     for path in (*(path for direction in directions for path in direction.texts), *held_out):
         if path.resolve().is_relative_to(folder.resolve()):
             raise ConfigError(f"{path}: lies in {folder}, which is written; choose another --out")
 
 
-def _asked(directions: Sequence[Direction], held_out: Sequence[Path], options: AugmentOptions) -> dict[str, Any]:
-    """All that the translations depend on."""
+def _request(directions: Sequence[Direction], held_out: Sequence[Path], options: AugmentOptions) -> dict[str, Any]:
+    """Return everything that the translations depend on."""
     same = (
         "length_penalty", "length_penalty_form", "patience", "n_best", "sample", "temperature", "top_k", "top_p",
         "seed", "precision", "any_language",
     )  # fmt: skip
-    asked: dict[str, Any] = {
+    request: dict[str, Any] = {
         "dragoman augment": __version__, "held_out": [fingerprint(path) for path in held_out],
         **{name: getattr(options, name) for name in same},
     }  # fmt: skip
     for direction in directions:
-        asked[direction.name] = {
+        request[direction.name] = {
             "models": [bundle.facts.sha256 for bundle in direction.translator.bundles],
             "texts": [fingerprint(path) for path in direction.texts],
             "languages": list(direction.langs),
             "beam_size": direction.plan.search.decode.beam_size,
             "engine": direction.plan.engine.name,
         }
-    return json.loads(json.dumps(asked))
+    return json.loads(json.dumps(request))
 
 
 def write_config(folder: Path, text: str, ticker: Ticker) -> None:
@@ -262,32 +261,34 @@ def write_config(folder: Path, text: str, ticker: Ticker) -> None:
 
 
 def _filters(options: AugmentOptions) -> dict[str, Any]:
-    """What may be asked for otherwise when all is translated."""
+    """Return the options that may change without translating again."""
     return {name: getattr(options, name) for name in ("drop_worst", "max_ratio")}
 
 
 def _report(counts: dict[str, Counts], options: AugmentOptions) -> str:
-    found = {name: one._asdict() for name, one in counts.items()}
-    return json.dumps({"filters": _filters(options), **found}, indent=2) + "\n"
+    by_direction = {name: counted._asdict() for name, counted in counts.items()}
+    return json.dumps({"filters": _filters(options), **by_direction}, indent=2) + "\n"
 
 
 def _chosen(folder: Path, options: AugmentOptions) -> dict[str, Any]:
-    """What an earlier call with the same filters reported; nothing if there was none."""
+    """Return the report of an earlier call with the same filters; empty if there is none."""
     try:
-        found = json.loads((folder / REPORT).read_text(encoding="utf-8"))
-        return dict(found) if found["filters"] == _filters(options) else {}
+        report = json.loads((folder / REPORT).read_text(encoding="utf-8"))
+        return dict(report) if report["filters"] == _filters(options) else {}
     except (OSError, ValueError, TypeError, KeyError):
         return {}
 
 
 def _made(direction: Direction, options: AugmentOptions, chosen: dict[str, Any], ticker: Ticker) -> Counts:
-    """The text of one direction: made, or as an earlier call made it."""
+    """Make the synthetic data of one direction, unless an earlier call made it; return the counts."""
     of_lines = json.loads(direction.work(".json").read_text(encoding="utf-8"))
-    lines, n_lines, translations = direction.work(".lines"), of_lines["translated"], direction.work(".jsonl")
-    translate_text(
-        direction.translator, direction.plan, lines, translations, ticker, f"lines translated {direction.name}",
-        total=n_lines,
-    )  # fmt: skip
+    n_lines = of_lines["translated"]
+
+    def progress(done: int, _: int) -> None:
+        ticker(done, n_lines, f"lines translated {direction.name}")
+
+    lines, translations = direction.work(".lines"), direction.work(".jsonl")
+    translate_text(direction.translator, direction.plan, (lines, translations), progress, ticker)
     if direction.name in chosen and all(side.is_file() for side in direction.sides):
         return Counts(of_lines, chosen[direction.name]["translations"])
-    return Counts(of_lines, choose_pairs(direction, lines, n_lines, translations, options, ticker))
+    return Counts(of_lines, choose_pairs(direction, n_lines, options, ticker))

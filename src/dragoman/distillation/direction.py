@@ -1,4 +1,4 @@
-"""One direction of an augmentation: who translates what, and into which files."""
+"""One direction of an augmentation: a model, the text that it translates, and the files to write."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
 
 WORK = "translations"
-"""The folder of what nobody trains on."""
+"""Name of the folder of intermediate files."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Direction:
-    """One direction: who translates what into which files."""
+    """A model, the text that it translates, and the folder to write."""
 
     name: str  # forward, back
     translator: Translator
@@ -27,20 +27,20 @@ class Direction:
 
     @property
     def langs(self) -> Langs:
-        """Of the training text."""
+        """Source and target language of the training data."""
         pair = self.plan.src_lang, self.plan.tgt_lang
         return pair if self.name == "forward" else pair[::-1]
 
     @property
     def translates(self) -> str:
-        """From which language into which its model translates, to be shown."""
+        """Direction of the model for messages, such as "en -> de"."""
         return arrow((self.plan.src_lang, self.plan.tgt_lang))
 
     @property
     def sides(self) -> tuple[Path, Path]:
-        """The text that is made: source and target of the training text."""
+        """Source and target file of the synthetic data."""
         return sides_of(self.folder, self.name, self.langs)
 
     def work(self, what: str) -> Path:
-        """A file of this direction that nobody trains on."""
+        """Return the path of an intermediate file of this direction."""
         return self.folder / WORK / f"{self.name}{what}"

@@ -1,4 +1,4 @@
-"""A configuration for made text: the settings of the run that translated it, with its own text beside."""
+"""A configuration that trains on synthetic data together with the text of the run that translated it."""
 
 from __future__ import annotations
 
@@ -19,58 +19,60 @@ Entry = dict[str, Any]
 
 
 class Mixed(NamedTuple):
-    """A configuration file."""
+    """Text of a configuration file, and its parts."""
 
     text: str
-    made: tuple[Entry, ...]  # the entries of made text in it
-    missing: tuple[str, ...]  # what it lacks, in words
+    entries: tuple[Entry, ...]  # of the synthetic data, in ``data.train``
+    missing: tuple[str, ...]  # sentences on the data that the user must add
 
 
 def configuration(directions: Sequence[Direction], config_path: Path, options: AugmentOptions) -> Mixed:
-    """The configuration that trains on made text, beside the text of the run that made it.
+    """Return the configuration that trains on synthetic data and on the text of the run that translated it.
 
-    The settings are those of the model that translates forward; or of the other one, and its text is turned round.
+    The settings are those of the forward model; without one, those of the back-translating model with source and target
+    exchanged.
 
     Raises:
-        ConfigError: A tag is none, or what comes out does not fit the schema.
+        ConfigError: A tag is invalid, or the configuration does not fit the schema.
     """
     direction = directions[0]
     config, turned = direction.translator.config, direction.name == "back"
     own, valid = (_there(texts, turned) for texts in (config.data.train, config.data.valid))
     named = len(config.data.pairs) > 1 or any(text.src_lang or text.tgt_lang for text in (*own, *valid))
-    made = tuple(_entry(one, options, named) for one in directions)
-    given: dict[str, Any] = config.model_dump(mode="json", exclude_defaults=True)
-    data = {key: value for key, value in given["data"].items() if key not in ("train", "valid", "src_lang", "tgt_lang")}
+    entries = tuple(_entry(direction, options, named) for direction in directions)
+    settings: dict[str, Any] = config.model_dump(mode="json", exclude_defaults=True)
+    replaced = ("train", "valid", "src_lang", "tgt_lang")
+    data = {key: value for key, value in settings["data"].items() if key not in replaced}
     common = (config.data.src_lang, config.data.tgt_lang)[:: -1 if turned else 1] if named else direction.langs
     data |= {name: lang for name, lang in zip(("src_lang", "tgt_lang"), common, strict=True) if lang is not None}
-    data["train"] = [*(text.model_dump(mode="json", exclude_defaults=True) for text in own), *made]
+    data["train"] = [*(text.model_dump(mode="json", exclude_defaults=True) for text in own), *entries]
     if valid:
         data["valid"] = [text.model_dump(mode="json", exclude_defaults=True) for text in valid]
-    training = {name: value for name, value in given.get("train", {}).items() if name not in ("device", "precision")}
-    given |= {"data": data, "train": training}
-    Config.from_mapping(given, "the configuration of the made text")
+    training = {name: value for name, value in settings.get("train", {}).items() if name not in ("device", "precision")}
+    settings |= {"data": data, "train": training}
+    Config.from_mapping(settings, "the configuration of the synthetic data")
     missing = []
     if not own:
         missing.append(f"the text of {direction.runs[0]} is not there: add your own to data.train")
     if not valid:
         missing.append(
-            "no validation text: give your own as data.valid, for what is held out may have twins in made text"
+            "no validation text: give your own as data.valid (held-out lines may have twins in synthetic data)"
         )
-    said = [
-        f"Settings of {direction.runs[0]}{', turned round' * turned}, and what `dragoman augment` made of more text.",
+    header = [
+        f"Settings of {direction.runs[0]}{', source and target exchanged' * turned}, with synthetic data of augment.",
         f"Train on it:  dragoman train {shlex.quote(str(config_path))} --out runs/NAME",
         *missing,
     ]
-    return Mixed("".join(f"# {line}\n" for line in said) + dumped(given), made, tuple(missing))
+    return Mixed("".join(f"# {line}\n" for line in header) + dumped(settings), entries, tuple(missing))
 
 
-def dumped(given: dict[str, Any]) -> str:
-    """YAML with an entry a line."""
-    return yaml.safe_dump(given, sort_keys=False, allow_unicode=True, default_flow_style=None, width=1000)
+def dumped(settings: dict[str, Any]) -> str:
+    """Return settings as YAML, one entry a line."""
+    return yaml.safe_dump(settings, sort_keys=False, allow_unicode=True, default_flow_style=None, width=1000)
 
 
 def _there(texts: TextFiles | tuple[TextFiles, ...] | None, turned: bool) -> tuple[TextFiles, ...]:
-    """The texts of a setting, if all their files are there; with source and target exchanged where it is ``turned``."""
+    """Return the texts of a setting, source and target exchanged if ``turned``; none unless all files exist."""
     every = () if texts is None else each(texts)
     if not all(path.is_file() for path in paths_of(every)):
         return ()
@@ -78,7 +80,7 @@ def _there(texts: TextFiles | tuple[TextFiles, ...] | None, turned: bool) -> tup
 
 
 def turned_round(text: TextFiles) -> TextFiles:
-    """A text with source and target exchanged, for a model of the other direction; a tag was of the other source."""
+    """Return a text with source and target exchanged, without its tag, which belongs to the former source."""
     langs = {"src_lang": text.tgt_lang, "tgt_lang": text.src_lang}
     if not isinstance(text, OneFile):
         return text.model_copy(update={"src": text.tgt, "tgt": text.src, "tag": None, **langs})
@@ -87,7 +89,7 @@ def turned_round(text: TextFiles) -> TextFiles:
 
 
 def _entry(direction: Direction, options: AugmentOptions, named: bool) -> Entry:
-    """What ``data.train`` takes of the text of one direction."""
+    """Return the entry of ``data.train`` for the synthetic data of one direction."""
     src, tgt = direction.sides
     entry: Entry = {"src": str(src), "tgt": str(tgt)}
     tag = options.tag if direction.name == "back" else options.forward_tag

@@ -1,4 +1,4 @@
-"""How to distill and how to augment: each option once, with its name, type, default, check and help."""
+"""Options of ``distill`` and ``augment``: each once, with its name, type, default, check and help."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dragoman.toolkits.options import EngineOptions
 from dragoman.training.options import RunOptions
 
 _LAYERS = re.compile(r"(?:(?P<encoder>[1-9]\d*)\+)?(?P<decoder>[1-9]\d*)")
-"""What ``--shrink`` takes."""
+"""Form of ``--shrink``: N or E+N."""
 
 
 @option_group
@@ -36,7 +36,7 @@ class FilterOptions(Options):
 
 @option_group
 class DistillOptions(RunOptions, FilterOptions, LanguageOptions, EngineOptions):
-    """Settings of the teachers' search, of what is kept of their translations, and of the student."""
+    """Settings of the teachers' search, of the choice among their translations, and of the student."""
 
     engine: str = "auto"
     ref: Path | str | None = option(
@@ -71,7 +71,7 @@ class DistillOptions(RunOptions, FilterOptions, LanguageOptions, EngineOptions):
     @field_validator("shrink", mode="before")
     @classmethod
     def _shrink(cls, layers: str | int | None) -> str | int | None:
-        """Return one number as a number, two as E+N."""
+        """Return N as a number, E+N as text."""
         if layers is None:
             return None
         parts = _LAYERS.fullmatch(str(layers).strip())
@@ -90,8 +90,8 @@ class DistillOptions(RunOptions, FilterOptions, LanguageOptions, EngineOptions):
     @model_validator(mode="after")
     def _check(self) -> Self:
         self.has_both_sides("the validation text", "valid_src", "valid_ref")
-        for name, asked in (("--best-of", self.best_of > 1), ("--with-references", self.with_references)):
-            if asked and self.ref is None:
+        for name, requested in (("--best-of", self.best_of > 1), ("--with-references", self.with_references)):
+            if requested and self.ref is None:
                 raise ValueError(f"{name} needs the references of --src: give them with --ref")
         if self.shrink is not None and self.preset != "student":
             raise ValueError("--shrink takes the teacher's sizes: leave out --preset, or --shrink")
@@ -106,7 +106,7 @@ BACK_TRANSLATED = "<bt>"
 
 @option_group
 class AugmentOptions(QuietOptions, FilterOptions, LanguageOptions, SamplingOptions, EngineOptions):
-    """Settings of synthetic text: how models translate, what is kept, and how it is mixed with other text."""
+    """Settings of synthetic data: search, filters, and its share in training."""
 
     engine: str = "auto"
     held_out: tuple[Path | str, ...] = option(
@@ -121,7 +121,7 @@ class AugmentOptions(QuietOptions, FilterOptions, LanguageOptions, SamplingOptio
     tag: str = option(BACK_TRANSLATED, "Training", "Tag before each back-translated source; '' for none.")
     forward_tag: str = option("", "Training", "Tag before each source that was translated forward (default: none).")
     weight: float = option(
-        1.0, "Training", "How often each made pair is drawn in an epoch (its weight in data.train).", gt=0
+        1.0, "Training", "How often each synthetic pair is drawn in an epoch (its weight in data.train).", gt=0
     )
 
     _held_out = field_validator("held_out", mode="before")(one_or_several)

@@ -1,4 +1,4 @@
-"""Which lines are translated for an augmentation and which translations are kept; what is left out is counted."""
+"""Filters of an augmentation: the lines to translate and the translations to keep; all others are counted by reason."""
 
 from __future__ import annotations
 
@@ -37,28 +37,29 @@ HELD_OUT, REPEATED, TOO_LONG, RATIO = "held out", "repeated", "too long", "of un
 
 
 class Counts(NamedTuple):
-    """What became of the text of one direction: each line, and each translation, is counted once."""
+    """Counts of one direction: each line and each translation is counted once."""
 
-    lines: dict[str, int]  # read, translated, and those that were left out, by reason
-    translations: dict[str, int]  # made, kept, and those that were left out, by reason
+    lines: dict[str, int]  # read, translated, and left out by reason
+    translations: dict[str, int]  # made, kept, and left out by reason
 
     def __str__(self) -> str:
         return (
-            f"{_told(self.lines, 'read', 'translated', 'lines')}\n"
-            f"{_told(self.translations, 'made', 'kept', 'translations')}"
+            f"{_summary(self.lines, 'read', 'translated', 'lines')}\n"
+            f"{_summary(self.translations, 'made', 'kept', 'translations')}"
         )
 
 
-def _told(counts: dict[str, int], of: str, kept: str, what: str) -> str:
-    rest = ", ".join(f"{n:,} {why}" for why, n in counts.items() if why not in (of, kept) and n)
-    return f"{counts[of]:,} {what}, {counts[kept]:,} {kept}" + (f"; left out: {rest}" if rest else "")
+def _summary(counts: dict[str, int], all_: str, used: str, what: str) -> str:
+    """Return counts as text, such as "9 lines, 7 translated; left out: 2 blank"."""
+    left_out = ", ".join(f"{n:,} {why}" for why, n in counts.items() if why not in (all_, used) and n)
+    return f"{counts[all_]:,} {what}, {counts[used]:,} {used}" + (f"; left out: {left_out}" if left_out else "")
 
 
 def take_lines(direction: Direction, held_out: Sequence[Path], any_language: bool, ticker: Ticker) -> None:
-    """Write the lines that are worth translating: each once, in its language, none that is held out; count the others.
+    """Write the lines to translate: each once, in the source language, none that is held out; count the others.
 
     Raises:
-        DataError: There are none.
+        DataError: No line is left.
     """
     counts: Counter[str] = Counter()
     seen, unwanted = Digests(), Digests()
@@ -79,34 +80,34 @@ def take_lines(direction: Direction, held_out: Sequence[Path], any_language: boo
         if not counts["translated"]:
             left = ", ".join(f"{n:,} {why}" for why, n in counts.items() if n and why != "read")
             raise DataError(f"{direction.texts[0]}: no line is left to translate ({left}); is it the right text?")
-    found = {"read": counts.pop("read"), "translated": counts.pop("translated"), **counts}
-    write_text(direction.work(".json"), json.dumps(found) + "\n")
+    ordered = {"read": counts.pop("read"), "translated": counts.pop("translated"), **counts}
+    write_text(direction.work(".json"), json.dumps(ordered) + "\n")
 
 
 def _left_out(chunk: Sequence[str], plan: Plan, language: Language, seen: Digests, unwanted: Digests) -> list[str]:
-    """Why each line is not translated; nothing where it is."""
+    """Return the reason why each line is not translated; "" if it is."""
     ids = plan.src_tokenizer.encode(chunk)
     reasons = {
         BLANK: [not line.strip() for line in chunk],
-        DAMAGED: ["\ufffd" in line for line in chunk],  # bytes that were no text
+        DAMAGED: ["\ufffd" in line for line in chunk],  # bytes that were not UTF-8
         HELD_OUT: unwanted.known(chunk).tolist(),
         REPEATED: seen.add(chunk).tolist(),
-        TOO_LONG: [len(one) > plan.facts.max_tokens for one in ids],
+        TOO_LONG: [len(tokens) > plan.facts.max_tokens for tokens in ids],
         UNKNOWN: unreadable(ids, plan.src_tokenizer),
         OTHER_LANGUAGE: language.others(chunk),
     }
-    return [next((why for why, found in reasons.items() if found[i]), "") for i in range(len(chunk))]
+    return [next((why for why, applies in reasons.items() if applies[i]), "") for i in range(len(chunk))]
 
 
-def choose_pairs(
-    direction: Direction, lines: Path, n_lines: int, translations: Path, options: AugmentOptions, ticker: Ticker
-) -> dict[str, int]:
-    """Write the pairs that are fit to learn from, a file for each side; ``n_lines`` have been translated.
+def choose_pairs(direction: Direction, n_lines: int, options: AugmentOptions, ticker: Ticker) -> dict[str, int]:
+    """Write the pairs that are fit to learn from, a file for each side; ``n_lines`` is shown in progress reports.
 
     Raises:
-        DataError: None is.
+        DataError: No pair is fit.
     """
-    least = least_score((one for found in _found(lines, translations) for one in found), options.drop_worst)
+    lines, translations = direction.work(".lines"), direction.work(".jsonl")
+    every = (made for n_best in _translations(lines, translations) for made in n_best)
+    least = least_score(every, options.drop_worst)
     sample = [] if options.any_language else first_translations([translations])
     language = Language(direction.plan.tgt_lang, sample)
     data = direction.translator.config.data
@@ -115,16 +116,17 @@ def choose_pairs(
     with ExitStack() as open_files:
         outs = [open_files.enter_context(whole_file(side)) for side in direction.sides]
         done = 0
-        for chunk in chunks(_found(lines, translations)):
-            made = [one for found in chunk for one in found]
+        for chunk in chunks(_translations(lines, translations)):
+            made = [translation for n_best in chunk for translation in n_best]
             counts["made"] += len(made)
             reasons = unfit(made, direction.plan, language, least)
             counts.update(why for why in reasons if why)
-            for pair in _cleaned([one for one, why in zip(made, reasons, strict=True) if not why], direction, cleaner):
+            fit = [translation for translation, why in zip(made, reasons, strict=True) if not why]
+            for pair in _cleaned(fit, direction, cleaner):
                 for file, side in zip(outs, pair if direction.name == "forward" else pair[::-1], strict=True):
                     file.write(f"{side}\n".encode())
             done += len(chunk)
-            ticker(done, n_lines, f"translations {direction.name} looked at")
+            ticker(done, n_lines, f"translations {direction.name} filtered")
         report = cleaner.report
         counts.update(
             {
@@ -137,20 +139,21 @@ def choose_pairs(
             }
         )
         if not report.kept:
-            told = _told(counts, "made", "kept", "translations")
-            raise DataError(f"{direction.runs[0]}: no translation is fit to learn from: {told}; is it the right model?")
+            summary = _summary(counts, "made", "kept", "translations")
+            why = f"no translation is fit to learn from: {summary}"
+            raise DataError(f"{direction.runs[0]}: {why}; is it the right model?")
     return {"made": counts.pop("made"), "kept": counts.pop("kept"), **{why: n for why, n in counts.items() if n}}
 
 
-def _found(lines: Path, translations: Path) -> Iterator[list[Made]]:
-    """The translations of each line."""
-    for src, found in zip(lines_of(lines), lines_of(translations), strict=True):
-        yield read_rendered(src, found)
+def _translations(lines: Path, translations: Path) -> Iterator[list[Made]]:
+    """Yield the n best translations of each line."""
+    for src, n_best in zip(lines_of(lines), lines_of(translations), strict=True):
+        yield read_rendered(src, n_best)
 
 
 def _cleaned(made: Sequence[Made], direction: Direction, cleaner: Cleaner) -> Iterator[tuple[str, str]]:
-    """The pairs, in the direction of the model, that training would keep too, and each once."""
-    pairs = [(one.src, one.text) for one in made]
+    """Yield the pairs (text, translation) that training would also keep, each once."""
+    pairs = [(translation.src, translation.text) for translation in made]
     lengths = [
         np.array([len(ids) for ids in tokenizer.encode([pair[side] for pair in pairs])], np.int64)
         for side, tokenizer in enumerate((direction.plan.src_tokenizer, direction.plan.tgt_tokenizer))

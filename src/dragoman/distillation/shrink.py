@@ -1,8 +1,8 @@
-"""A teacher with fewer layers, for a student to start with.
+"""A teacher with fewer layers, as the start of a student.
 
-Shrink and fine-tune (Shleifer and Rush 2020, https://arxiv.org/abs/2010.13002): of the decoder evenly spaced layers
-stay, the first and the last among them; fine-tuning on the teacher's translations mends the rest. The encoder stays
-whole, or is shrunk in the same way.
+Shrink and fine-tune (Shleifer and Rush 2020, https://arxiv.org/abs/2010.13002): evenly spaced layers of the decoder are
+kept, the first and the last among them; fine-tuning on the teacher's translations repairs the model. The encoder is
+kept complete, or is shrunk in the same way.
 """
 
 from __future__ import annotations
@@ -19,36 +19,36 @@ _LAYER = re.compile(r"(encoder|decoder)\.layers\.(\d+)\.")
 
 
 def check_shrinkable(teacher: Config, encoder: int | None, decoder: int) -> None:
-    """Refuse a teacher that has no such layers.
+    """Refuse a teacher that cannot be shrunk to these numbers of layers.
 
     Args:
         encoder: Encoder layers to keep; None: all.
         decoder: Decoder layers to keep.
 
     Raises:
-        ConfigError: It is no Transformer, or has fewer layers, or no more of either.
+        ConfigError: The teacher is no Transformer, or does not have more layers.
     """
     model = teacher.model
-    asked = f"--shrink {decoder}" if encoder is None else f"--shrink {encoder}+{decoder}"
+    option = f"--shrink {decoder}" if encoder is None else f"--shrink {encoder}+{decoder}"
     if model.architecture != "transformer":
-        raise ConfigError(f"{asked}: the teacher is no Transformer ({model.architecture}); use --preset")
+        raise ConfigError(f"{option}: the teacher is no Transformer ({model.architecture}); use --preset")
     if encoder is None and decoder >= model.n_decoder_layers:
-        raise ConfigError(f"{asked}: the teacher has {model.n_decoder_layers} decoder layers; name fewer")
+        raise ConfigError(f"{option}: the teacher has {model.n_decoder_layers} decoder layers; name fewer")
     there = model.n_encoder_layers, model.n_decoder_layers
     if encoder is not None and (encoder > there[0] or decoder > there[1] or (encoder, decoder) == there):
-        raise ConfigError(f"{asked}: the teacher has {there[0]}+{there[1]} layers; name fewer")
+        raise ConfigError(f"{option}: the teacher has {there[0]}+{there[1]} layers; name fewer")
 
 
-def kept_layers(n_layers: int, of: int) -> list[int]:
-    """Which layers of a stack stay: evenly spaced, the first and the last among them; of one the first."""
-    return [round(i * (of - 1) / (n_layers - 1)) for i in range(n_layers)] if n_layers > 1 else [0]
+def kept_layers(n_layers: int, total: int) -> list[int]:
+    """Return the indices of the layers of a stack to keep: evenly spaced from first to last; [0] for one."""
+    return [round(i * (total - 1) / (n_layers - 1)) for i in range(n_layers)] if n_layers > 1 else [0]
 
 
 def write_shrunk(teacher: Bundle, encoder: int | None, decoder: int, folder: Path) -> None:
-    """Write a bundle of the teacher with so many of its encoder layers (None: all) and decoder layers."""
+    """Write a bundle of the teacher with this many of its encoder layers (None: all) and decoder layers."""
     model = teacher.config.model
     sizes = {"n_encoder_layers": encoder or model.n_encoder_layers, "n_decoder_layers": decoder}
-    kept = {
+    layers = {
         "encoder": kept_layers(sizes["n_encoder_layers"], model.n_encoder_layers),
         "decoder": kept_layers(sizes["n_decoder_layers"], model.n_decoder_layers),
     }
@@ -57,8 +57,8 @@ def write_shrunk(teacher: Bundle, encoder: int | None, decoder: int, folder: Pat
         layer = _LAYER.match(name)
         if layer is None:
             weights[name] = weight
-        elif int(layer[2]) in kept[layer[1]]:
-            weights[f"{layer[1]}.layers.{kept[layer[1]].index(int(layer[2]))}.{name[layer.end() :]}"] = weight
+        elif int(layer[2]) in layers[layer[1]]:
+            weights[f"{layer[1]}.layers.{layers[layer[1]].index(int(layer[2]))}.{name[layer.end() :]}"] = weight
     config = teacher.config.model_copy(update={"model": model.model_copy(update=sizes)})
     known = teacher.facts
     facts = Facts(

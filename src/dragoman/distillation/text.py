@@ -1,14 +1,14 @@
-"""Text that models make: the texts they translate, their translations in a file, and what a student learns from.
+"""Synthetic data: texts to translate, their translations in a file, and the pairs that a student learns from.
 
 Sequence-level knowledge distillation (Kim and Rush 2016, https://aclanthology.org/D16-1139): the student is trained on
-what the teacher's beam search finds. With references the one of the N best that comes nearest to its reference may be
-taken instead (sequence-level interpolation there). What is unfit to learn from is dropped (``translation.filters``).
+the result of the teacher's beam search. With references, the one of the N best that is nearest to its reference can be
+taken instead (their sequence-level interpolation). Unfit translations are dropped (``translation.filters``).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
@@ -31,105 +31,101 @@ from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
 
 CHUNK = 2000
-"""Lines that are chosen from at a time."""
+"""Lines that are filtered at a time."""
 
 T = TypeVar("T")
 
 FORM = "scored n-best"
-"""What an unfinished file of translations notes itself as."""
+"""Format name in the journal of an unfinished file of translations."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Text:
-    """A text that the teacher translates."""
+    """Text to translate, with or without references."""
 
     src: Path
     ref: Path | None = None  # line by line
-    held_out: int | None = None  # one line in N is for validation, and not learned from
+    held_out: int | None = None  # every N-th line is for validation only
     n_lines: int = 0
 
 
 def check_text(path: Path, lang: str | None, who: str) -> None:
-    """See that there is text to translate in a file, and that it is in the language that ``who`` translates from.
+    """Check that a file has text, in the language that ``who`` translates from.
 
     Raises:
-        ConfigError, DataError: It cannot be read, has no text, or is in another language by its name or by its words.
+        ConfigError, DataError: It cannot be read, has no text, or is in another language by its name or its words.
     """
     refuse_a_pipe(path)
-    said = language_of(path)
-    if said and lang and primary(said) != primary(lang):
-        raise ConfigError(f"{path}: {said} by its name, but {who} translates from {lang}; give such text")
+    named = language_of(path)
+    if named and lang and primary(named) != primary(lang):
+        raise ConfigError(f"{path}: {named} by its name, but {who} translates from {lang}; give such text")
     sample = sample_of(path)
     if not sample:
-        raise DataError(f"{path}: there is nothing to translate: no lines, or blank ones alone")
+        raise DataError(f"{path}: there is nothing to translate: no lines, or only blank ones")
     if other := main_language(map(words_of, sample), lang):
         raise DataError(f"{path}: looks like {other}, but {who} translates from {lang}; give text in {lang}")
 
 
 def arrow(langs: Langs) -> str:
-    """A pair of languages, to be shown."""
+    """Return a pair of languages for messages, such as "en -> de"."""
     return " -> ".join(lang or "unknown" for lang in langs)
 
 
 def check_languages(translator: Translator, names: Sequence[str], plan: Plan) -> None:
-    """Refuse an ensemble whose members translate between other languages than the first.
+    """Check that all members of an ensemble translate between the same languages.
 
     Raises:
-        ConfigError: One does.
+        ConfigError: A member does not.
     """
-    several, ours = len(translator.src_tokenizer.targets) > 1, (plan.src_lang, plan.tgt_lang)
-    for name, one in zip(names, translator.bundles, strict=True):
-        pair = LanguagePairs.of(one).direction(plan.tgt_lang if several else None, plan.options.from_lang)
-        if tuple(map(primary, pair)) != tuple(map(primary, ours)):
+    several, expected = len(translator.src_tokenizer.targets) > 1, (plan.src_lang, plan.tgt_lang)
+    for name, bundle in zip(names, translator.bundles, strict=True):
+        pair = LanguagePairs.of(bundle).direction(plan.tgt_lang if several else None, plan.options.from_lang)
+        if tuple(map(primary, pair)) != tuple(map(primary, expected)):
             raise ConfigError(
-                f"{name}: translates {arrow(pair)}, and {names[0]} {arrow(ours)}: runs that translate together must "
+                f"{name}: translates {arrow(pair)}, and {names[0]} {arrow(expected)}: ensemble members must "
                 "share their languages"
             )
 
 
 def sample_of(path: Path) -> list[str]:
-    """The first lines of a text that are not blank."""
+    """Return the first ``SAMPLE`` lines of a text that are not blank."""
     return list(islice((line for line in lines_of(path) if line.strip()), SAMPLE))
 
 
 def sides_of(folder: Path, stem: str, langs: Langs) -> tuple[Path, Path]:
-    """The names of two files that belong together: ``STEM.en`` and ``STEM.de``, or ``STEM.src`` and ``STEM.tgt``."""
+    """Return the paths of a pair of files: ``STEM.en`` and ``STEM.de``, or ``STEM.src`` and ``STEM.tgt``."""
     src, tgt = langs if primary(langs[0]) != primary(langs[1]) else (None, None)
     return folder / f"{stem}.{src or 'src'}", folder / f"{stem}.{tgt or 'tgt'}"
 
 
 def is_held_out(number: int, text: Text) -> bool:
-    """Whether a line, counted from 1, is for validation."""
+    """True if a line, counted from 1, is for validation."""
     return text.held_out is not None and number % text.held_out == 0
 
 
 def translate_text(
-    translator: Translator, plan: Plan, src: Path, out: Path, ticker: Ticker, what: str, before: int = 0,
-    total: int | None = None,
-) -> None:  # fmt: skip
-    """Translate a text into a file of scored translations; what an earlier process did is not done again.
+    translator: Translator, plan: Plan, files: tuple[Path, Path], progress: Callable[[int, int], None], ticker: Ticker
+) -> None:
+    """Translate a text into a file of scored translations; a partial file is resumed, a complete one is left.
 
-    A line that runs out of memory has an empty translation, and how many they are is said.
+    A line that runs out of memory has an empty translation; their number is printed.
 
     Args:
-        what: To be counted on the console, such as "lines translated"; ``before`` lines were.
-        total: All lines; None: those that have been read.
+        files: The text and its translations.
+        progress: Called with the number of lines that are translated and read.
     """
+    src, out = files
     if out.exists():
         return
     lost = 0
-
-    def progress(done: int, read: int, _: str) -> None:
-        ticker(before + done, total if total is not None else before + read, what)
 
     def listen(note: Note) -> None:
         nonlocal lost
         lost += note.kind == "memory"
 
     try:
-        translator.translate_file(
-            src, out, plan, form=LineFormat(FORM, rendered), events=Events(progress=progress, warn=listen)
-        )
+        events = Events(progress=lambda done, read, _: progress(done, read), warn=listen)
+        translator.translate_file(src, out, plan, form=LineFormat(FORM, rendered), events=events)
     except DecodeError:
         if not lost:
             raise
@@ -137,13 +133,17 @@ def translate_text(
 
 
 def translate_texts(teacher: Translator, plan: Plan, texts: Sequence[Text], folder: Path, ticker: Ticker) -> list[Path]:
-    """Have the teacher translate each text."""
-    found, before, total = [], 0, sum(text.n_lines for text in texts)
+    """Translate each text with the teacher; return the files of translations."""
+    paths, total = [], sum(text.n_lines for text in texts)
     for i, text in enumerate(texts):
-        found.append(folder / f"translations-{i}.jsonl")
-        translate_text(teacher, plan, text.src, found[-1], ticker, "lines translated by the teacher", before, total)
-        before += text.n_lines
-    return found
+        before = sum(earlier.n_lines for earlier in texts[:i])
+
+        def progress(done: int, _: int, before: int = before) -> None:
+            ticker(before + done, total, "lines translated by the teacher")
+
+        paths.append(folder / f"translations-{i}.jsonl")
+        translate_text(teacher, plan, (text.src, paths[-1]), progress, ticker)
+    return paths
 
 
 def choose(
@@ -153,10 +153,10 @@ def choose(
     """Write the pairs that the student learns from, a file for each side.
 
     Returns:
-        How many lines there were, how many pairs are ``kept``, and how many were dropped by each reason.
+        Number of ``lines``, of pairs that are ``kept``, and of those dropped for each reason.
 
     Raises:
-        DataError: None is kept.
+        DataError: No pair is kept.
     """
     firsts = (read_rendered("", line)[0] for path in translations for line in lines_of(path))
     least, language = least_score(firsts, drop_worst), Language(plan.tgt_lang, first_translations(translations))
@@ -167,13 +167,13 @@ def choose(
         for text, path in zip(texts, translations, strict=True):
             for chunk in chunks(_lines(text, path)):
                 made = list(_nearest_of(chunk, counts))
-                for one, why in zip(made, unfit(made, plan, language, least), strict=True):
+                for translation, why in zip(made, unfit(made, plan, language, least), strict=True):
                     counts[why or "kept"] += 1
                     if not why:
-                        outs[0].write(f"{one.src}\n".encode())
-                        outs[1].write(f"{one.text}\n".encode())
+                        outs[0].write(f"{translation.src}\n".encode())
+                        outs[1].write(f"{translation.text}\n".encode())
                 counts["lines"] += len(chunk)
-                ticker(counts["lines"], total, "translations looked at")
+                ticker(counts["lines"], total, "translations filtered")
         if not counts["kept"]:
             raise DataError(
                 f"{texts[0].src}: no translation is fit to learn from ({dict(counts)}); is it the right text?"
@@ -182,47 +182,47 @@ def choose(
 
 
 def chunks(items: Iterator[T]) -> Iterator[list[T]]:
-    """Lists of ``CHUNK`` items; the last may be shorter."""
+    """Yield lists of ``CHUNK`` items; the last may be shorter."""
     while chunk := list(islice(items, CHUNK)):
         yield chunk
 
 
 def first_translations(paths: Iterable[Path]) -> list[str]:
-    """A sample of what was translated, by which its language is told."""
+    """Return a sample of the best translations, from which their language is detected."""
     return [read_rendered("", line)[0].text for path in paths for line in islice(lines_of(path), SAMPLE)]
 
 
 _Line = tuple[str | None, list[Made], bool]
-"""The reference of a source, its translations, and whether it is held out."""
+"""Reference of a line (or None), its n best translations, and True if it is held out."""
 
 
 def _lines(text: Text, translations: Path) -> Iterator[_Line]:
     refs: Iterator[str | None] = iter(lambda: None, 0) if text.ref is None else iter(lines_of(text.ref))
-    for number, (src, found) in enumerate(zip(lines_of(text.src), lines_of(translations), strict=True), 1):
-        yield next(refs, None), read_rendered(src, found), is_held_out(number, text)
+    for number, (src, n_best) in enumerate(zip(lines_of(text.src), lines_of(translations), strict=True), 1):
+        yield next(refs, None), read_rendered(src, n_best), is_held_out(number, text)
 
 
 def _nearest_of(chunk: Sequence[_Line], counts: Counter[str]) -> Iterator[Made]:
-    """Of each line to learn from the translation to take; what is dropped is counted."""
-    for ref, found, held_out in chunk:
-        if held_out or not found[0].src.strip():
+    """Yield one translation of each line to learn from; count the lines that are held out or blank."""
+    for ref, n_best, held_out in chunk:
+        if held_out or not n_best[0].src.strip():
             counts["held out" if held_out else BLANK] += 1
         else:
-            yield _nearest(found, ref)._replace(score=found[0].score)  # a line is as good as its best
+            yield _nearest(n_best, ref)._replace(score=n_best[0].score)  # lines are dropped by their best score
 
 
-def _nearest(found: Sequence[Made], ref: str | None) -> Made:
-    """Of several translations the one with the highest chrF to the reference; of equals, or without one, the first."""
-    if ref is None or len(found) < 2:
-        return found[0]
-    scores = sentence_chrf([one.text for one in found], [ref] * len(found))
-    return found[max(range(len(found)), key=lambda i: (scores[i], -i))]
+def _nearest(n_best: Sequence[Made], ref: str | None) -> Made:
+    """Return the translation with the highest chrF to the reference; among equals, or without one, the first."""
+    if ref is None or len(n_best) < 2:
+        return n_best[0]
+    scores = sentence_chrf([made.text for made in n_best], [ref] * len(n_best))
+    return n_best[max(range(len(n_best)), key=lambda i: (scores[i], -i))]
 
 
 def hold_out(text: Text, src: Path, ref: Path, inverted: bool = False) -> None:
-    """Write the pairs that are held out, a file for each side; ``inverted``: those that are not."""
+    """Write the pairs that are held out, a file for each side; ``inverted``: all other pairs."""
     assert text.ref is not None
     pairs = zip(lines_of(text.src), lines_of(text.ref), strict=True)
-    kept = [pair for number, pair in enumerate(pairs, 1) if is_held_out(number, text) != inverted]
+    chosen = [pair for number, pair in enumerate(pairs, 1) if is_held_out(number, text) != inverted]
     for path, side in ((src, 0), (ref, 1)):
-        write_text(path, "".join(f"{pair[side]}\n" for pair in kept))
+        write_text(path, "".join(f"{pair[side]}\n" for pair in chosen))
