@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks import record
+from benchmarks.harness.reliability import calibration_error, reliability
 from dragoman.data.corpus import read_pairs
 from dragoman.evaluation.metrics import sentence_chrf
 from dragoman.explanation.figures import Chart, Curve, curves, save
 from dragoman.explanation.style import BLUE, GREEN, QUIET
-from dragoman.translation.confidence import calibration_error, pearson, reliability, spearman
+from dragoman.translation.confidence import pearson, spearman
 from dragoman.translation.translator import Translator
 
 RESULTS = Path(__file__).parent / "results"

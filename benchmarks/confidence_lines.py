@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.harness.reliability import calibration_error, reliability
 from benchmarks.joined_lines import ENDS, joined, parser_of_tests
 from benchmarks.record import save
 from dragoman.data.corpus import read_pairs
 from dragoman.data.store import Store
 from dragoman.evaluation.calibration import learn_confidence
 from dragoman.evaluation.metrics import sentence_chrf
-from dragoman.translation.confidence import calibration_error, reliability, spearman
+from dragoman.translation.confidence import spearman
 from dragoman.translation.translator import Translator
 
 

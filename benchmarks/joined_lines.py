@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.harness.reliability import calibration_error, reliability
 from benchmarks.record import save
 from dragoman.bundle import facts_of_text
 from dragoman.data.corpus import read_pairs
 from dragoman.data.store import Store
 from dragoman.evaluation.metrics import bleu, sentence_chrf
-from dragoman.translation.confidence import calibration_error, reliability
 from dragoman.translation.translator import Translation, Translator
 
 LINES = 2000

@@ -242,7 +242,10 @@ def test_a_teacher_of_several_languages_has_a_student_of_one(
             dict(to="fr", shrink=1),
             "--shrink keeps the subwords of .*, whose sources name one of several target languages",
         ),
-        (dict(to="fr", overrides=["data.tgt_lang=de"]), "--set data.tgt_lang=de: must be fr as for the teacher, got de"),
+        (
+            dict(to="fr", overrides=["data.tgt_lang=de"]),
+            "--set data.tgt_lang=de: must be fr as for the teacher, got de",
+        ),
     ]
     for options, what in refusals:
         with pytest.raises(ConfigError, match=what):

@@ -112,7 +112,11 @@ def test_what_is_measured() -> None:
 def test_other_notes_are_none_of_the_guards() -> None:
     assert not stress.is_guarded(Translation("x", 0, notes=(Note("constraint", "the word 'dog' is missing"),)))
     assert stress.is_guarded(
-        Translation("x", 0, notes=(Note("split", "another"), Note("copy", "copy: searched again with a beam of 8")))
+        Translation(
+            "x",
+            0,
+            notes=(Note("split", "another"), Note("copy", "the source was copied: translated again")),
+        )
     )
 
 

@@ -10,19 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.harness.reliability import Bin, calibration_error, reliability
 from dragoman.errors import BundleError, DataError
 from dragoman.translation.confidence import (
     BIN_SENTENCES,
     FEATURES,
     MIN_SENTENCES,
-    Bin,
     Confidence,
-    calibration_error,
     confidence_features,
     fit,
     isotonic,
     pearson,
-    reliability,
     spearman,
     with_shortfall,
 )
@@ -123,7 +121,7 @@ def test_a_feature_that_never_varies_has_no_weight() -> None:
 
 def test_too_few_translations_are_refused() -> None:
     rows, chrf = made_up(MIN_SENTENCES - 1, 9)
-    with pytest.raises(DataError, match=f"{MIN_SENTENCES} translations or more, and here are {MIN_SENTENCES - 1}"):
+    with pytest.raises(DataError, match=f"at least {MIN_SENTENCES} translations, got {MIN_SENTENCES - 1}"):
         fit(rows, chrf)
     assert fit(*made_up(MIN_SENTENCES, 9)).sentences == MIN_SENTENCES
 

@@ -17,6 +17,7 @@ from dragoman.translation.faults import (
     LOOP_PERIOD,
     LOST_TOKENS,
     MAX_REPETITION,
+    Sizes,
     differ,
     faults,
     is_copy,
@@ -31,8 +32,7 @@ from dragoman.translation.faults import (
 
 def seen(src: str, output: str, *, src_lang: str | None = "en", tgt_lang: str | None = "de") -> tuple[str, ...]:
     """The faults of a translation whose number of subwords is that of its characters over four."""
-    n_src, n_tgt = len(src) // 4 + 1, len(output) // 4 + 1
-    return faults(src, output, n_src=n_src, n_tgt=n_tgt, src_lang=src_lang, tgt_lang=tgt_lang)
+    return faults(src, output, Sizes(len(src) // 4 + 1, len(output) // 4 + 1), src_lang, tgt_lang)
 
 
 LONG = "one two three four five six seven eight nine ten eleven twelve"
@@ -210,7 +210,7 @@ def test_nothing_at_all_is_a_fault(src: str, output: str) -> None:
 
 def test_a_translation_that_is_far_longer_than_its_source_is_seen() -> None:
     def long(n_src: int, n_tgt: int, ended: bool = True) -> bool:
-        found = faults("a b", "c d", n_src=n_src, n_tgt=n_tgt, ended=ended, src_lang="en", tgt_lang="de")
+        found = faults("a b", "c d", Sizes(n_src, n_tgt, ended), "en", "de")
         assert set(found) <= {"long"}
         return bool(found)
 
@@ -224,7 +224,7 @@ def test_a_translation_that_is_far_longer_than_its_source_is_seen() -> None:
 
 def test_a_translation_that_left_a_part_of_its_source_unread_is_short() -> None:
     def of(output: str, lost: int) -> tuple[str, ...]:
-        return faults("src " * 30, output, n_src=30, n_tgt=12, lost=lost, src_lang="en", tgt_lang="de")
+        return faults("src " * 30, output, Sizes(30, 12, lost=lost), "en", "de")
 
     assert of("Er ging.", LOST_TOKENS) == ("short",)
     assert of("Er ging.", LOST_TOKENS - 1) == ()

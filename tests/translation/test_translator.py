@@ -203,9 +203,9 @@ def test_settings_change_the_search_and_impossible_ones_are_refused(translator: 
     text = ["a house finds here the cat"]
     base = translator.translate(text)[0]
     assert translator.translate(text, length_penalty=0.0)[0].score < base.score  # less than the log-probability's share
-    with pytest.raises(ConfigError, match="beam_size = 0"):
+    with pytest.raises(ConfigError, match="beam_size must be 1 or more, got 0"):
         translator.translate(text, beam_size=0)
-    with pytest.raises(ConfigError, match="length_penalty = -1"):
+    with pytest.raises(ConfigError, match="length_penalty must be 0 or more, got -1"):
         translator.translate(text, length_penalty=-1)
     assert translator.translate([]) == []
 
@@ -325,7 +325,7 @@ def test_several_workers_find_the_same_in_order(translator: Translator, settings
     found = translator.translate(texts, workers=3, **settings)
     assert [one.text for one in found] == [one.text for one in want]
     assert [one.score for one in found] == pytest.approx([one.score for one in want], abs=1e-5)
-    with pytest.raises(ConfigError, match="workers = 0"):
+    with pytest.raises(ConfigError, match="workers must be 1 or more, got 0"):
         translator.translate(texts, workers=0, **settings)
 
 

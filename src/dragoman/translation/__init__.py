@@ -1,1 +1,1 @@
-"""Text to text."""
+"""Translation of text to text."""

@@ -1,4 +1,4 @@
-"""The results of each text's segments put together: its translation, with notes, confidence, alignment."""
+"""Joins the results of each text's segments to its translation, with notes, confidence and alignment."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Translation:
     Attributes:
         text: The translation.
         score: Its log-probability (nats, eos included) over the length penalty, summed over parts; 0 for a blank line.
-        n_parts: More than 1 where the line has several sentences, or was too long; 0 for a blank line.
+        n_parts: Number of parts: several if the line has several sentences or was too long; 0 for a blank line.
         log_prob: Nats, the eos of each part included.
         n_tokens: Target subwords, the eos of each part counted.
-        alternatives: The rest of the n best, best first.
-        alignment: Pairs (source word, target word), counted from 0; None: not asked for.
-        notes: What the reader should know.
-        confidence: The sentence chrF to expect, over 100; a part with a fault left has 0; None: unknown.
+        alternatives: The other n best, best first.
+        alignment: Pairs (source word, target word), counted from 0; None: not requested.
+        notes: Messages for the reader.
+        confidence: Expected sentence chrF, over 100; 0 for a part that still has a fault; None: unknown.
     """
 
     text: str
@@ -48,13 +48,13 @@ class Translation:
         return self.text
 
     def __repr__(self) -> str:
-        """One line; the rest is in the attributes."""
+        """Return text, score, confidence and kinds of notes on one line."""
         known = "" if self.confidence is None else f", confidence={self.confidence:.2f}"
         notes = f", notes={[note.kind for note in self.notes]}" if self.notes else ""
         return f"Translation({self.text!r}, score={self.score:.3f}{known}{notes})"
 
     def _repr_html_(self) -> str:
-        """For a notebook: the text, how good it is likely to be, what the reader should know."""
+        """Return a table for notebooks: text, confidence, score, notes and alternatives."""
         from dragoman.pages.render import render  # not needed to translate
 
         rows = [] if self.confidence is None else [("confidence", f"{self.confidence:.2f}")]
@@ -65,7 +65,7 @@ class Translation:
 
 @dataclass(frozen=True)
 class LineFormat:
-    """The line that a translation is written as; a file that was begun in one format is not resumed in another."""
+    """Output format of a translation as a line; a file begun in one format is not resumed in another."""
 
     name: str
     line: Callable[[int, Translation], str]  # called with the number of the line, from 1
@@ -80,7 +80,7 @@ def assemble(
     """Return one translation for each text.
 
     Args:
-        texts: As they were cut into ``segments``.
+        texts: The texts that ``segments`` are parts of.
         results: One for each segment.
     """
     groups = by_text(len(texts), segments)
@@ -88,20 +88,20 @@ def assemble(
     translations = joined
     if plan.options.guard:
         cut = {segment.owner for segment in segments if segment.cut}
-        translations = [without_seam(texts[i], one) if i in cut else one for i, one in enumerate(joined)]
-    translations = [_with_warning(*each) for each in zip(texts, translations, strict=True)]
+        translations = [without_seam(texts[i], whole) if i in cut else whole for i, whole in enumerate(joined)]
+    translations = [_with_warning(*pair) for pair in zip(texts, translations, strict=True)]
     translations = _with_confidence(translations, groups, segments, results, plan)
     if plan.direction.zero_shot is not None:
         note = Note("zero_shot", plan.direction.zero_shot)
-        translations = [replace(one, notes=(*one.notes, note)) if one.n_tokens else one for one in translations]
+        translations = [replace(line, notes=(*line.notes, note)) if line.n_tokens else line for line in translations]
     if plan.options.alignments:
         links = _align(texts, groups, segments, results, plan)
-        translations = [_with_links(*each) for each in zip(translations, joined, links, strict=True)]
+        translations = [_with_links(*line) for line in zip(translations, joined, links, strict=True)]
     return translations
 
 
 def _join(parts: Sequence[tuple[TextSegment, SegmentResult]], plan: Plan) -> Translation:
-    """Put the parts of a text together, and those of each of its n best."""
+    """Join the parts of a text, for each of its n best."""
     missing = next((result.note for _, result in parts if not result.hypotheses), None)
     if missing is not None:
         return Translation("", 0.0, len(parts), notes=(missing,))
@@ -120,9 +120,11 @@ def _join(parts: Sequence[tuple[TextSegment, SegmentResult]], plan: Plan) -> Tra
 
 
 def _ranks(results: Sequence[SegmentResult], plan: Plan) -> list[tuple[int, ...]]:
-    """Return which hypothesis of each part makes the translation, and which make each of its alternatives."""
-    if plan.options.sample:  # a sample of a text is one of each part: the best of them are none
-        return [(rank,) * len(results) for rank in range(min((len(each.hypotheses) for each in results), default=1))]
+    """Return the rank of the hypothesis of each part, for the translation and then for each alternative."""
+    # samples are combined in the order they were drawn: the best combination would be no fair sample of the text
+    if plan.options.sample:
+        n_samples = min((len(result.hypotheses) for result in results), default=1)
+        return [(rank,) * len(results) for rank in range(n_samples)]
     if plan.options.n_best == 1:
         return [(0,) * len(results)]
     scores = [[_score(hypothesis, plan) for hypothesis in result.hypotheses] for result in results]
@@ -130,14 +132,14 @@ def _ranks(results: Sequence[SegmentResult], plan: Plan) -> list[tuple[int, ...]
 
 
 def best_sums(scores: Sequence[Sequence[float]], most: int) -> list[tuple[int, ...]]:
-    """Return the ``most`` ways to take one score of each list that have the greatest sums, the best first.
+    """Return the ``most`` combinations of one score of each list with the greatest sums, as ranks, best first.
 
-    The first score of each list leads, whatever its sum: the guard may have chosen it.
+    The combination of all first scores always leads: the guard may have chosen them.
     """
     best: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
     for own in scores:
         order = sorted(range(len(own)), key=lambda rank: -own[rank])
-        # of those before, number i with number j of these is the i * j-th at best, both counted from 1
+        # the i-th best so far with the j-th best of this list (from 1) is number i * j at best
         extended = [
             (total + own[rank], (*ranks, rank))
             for i, (total, ranks) in enumerate(best, 1)
@@ -156,7 +158,8 @@ def _of_ranks(parts: Sequence[tuple[TextSegment, SegmentResult]], ranks: Sequenc
     ]
     score = sum((_score(hypothesis, plan) for hypothesis in chosen), 0.0)
     log_prob = sum((hypothesis.log_prob for hypothesis in chosen), 0.0)
-    return Translation("".join(texts), score, len(parts), log_prob, sum(len(each.ids) + 1 for each in chosen))
+    n_tokens = sum(len(hypothesis.ids) + 1 for hypothesis in chosen)
+    return Translation("".join(texts), score, len(parts), log_prob, n_tokens)
 
 
 def _score(hypothesis: Hypothesis, plan: Plan) -> float:
@@ -164,29 +167,29 @@ def _score(hypothesis: Hypothesis, plan: Plan) -> float:
 
 
 def _space(segment: TextSegment, plan: Plan) -> str:
-    """Return what comes before a part's translation: the spaces of the source, or none in a language without spaces."""
+    """Return the text before a part's translation: the source's gap, or nothing in unspaced languages."""
     if plan.encoder.unspaced:
         return "".join(character for character in segment.gap if character not in " \u00a0\n")
     return one_line(segment.gap) or " "
 
 
 def _with_warning(src: str, translation: Translation) -> Translation:
-    """Return the translation with a note, if its source is plainly not text."""
+    """Add a note if the source is clearly no text."""
     what = not_text(src)
     return replace(translation, notes=(*translation.notes, Note("not_text", what))) if what else translation
 
 
 def without_seam(src: str, translation: Translation) -> Translation:
-    """Remove, with a note, what a translation repeats where two pieces of a sentence meet, each of which is sound."""
+    """Remove, with a note, text that is repeated where the pieces of a long sentence meet."""
     text = without_runs(src, translation.text)
     if text == translation.text:
         return translation
-    note = Note("loop", "loop: where its parts meet; the repetition is removed")
+    note = Note("loop", "text was repeated where two parts of the sentence meet; the repetition is removed")
     return replace(translation, text=text, notes=(*translation.notes, note))
 
 
 NOT_ALIGNED = Note("alignment", "no alignment: the repetition that was removed changed the words")
-"""Note of a translation that ``without_seam`` made shorter, where alignments were asked for."""
+"""Note instead of an alignment for a translation that ``without_seam`` made shorter."""
 
 
 def _with_links(translation: Translation, whole: Translation, links: Links) -> Translation:
@@ -205,10 +208,12 @@ def _align(
     for text, group in zip(texts, groups, strict=True):
         solid: Iterator[int] = (n for n in word_numbers(text, plan.reader.src_unspaced) if n >= 0)
         parts.append([])
-        for i in group if all(results[i].hypotheses for i in group) else ():  # a text of which a part is lost is blank
+        # if one part has no translation, the whole text is blank
+        for i in group if all(results[i].hypotheses for i in group) else ():
             numbers = [-1 if character.isspace() else next(solid) for character in segments[i].text]
             ids: Sequence[int] = results[i].hypotheses[0].ids
-            if results[i].note is not None:  # its text may be another than its hypothesis's
+            # the guard may have changed the text after the search
+            if results[i].note is not None:
                 ids = plan.tgt_tokenizer.encode([results[i].texts[0]])[0]
             parts[-1].append(TextPart(segments[i].text, numbers, segments[i].search.ids, ids))
     return plan.reader.align(parts, plan.search.decode.batch_tokens)
@@ -218,7 +223,7 @@ def _with_confidence(
     translations: list[Translation], groups: Sequence[Sequence[int]], segments: Sequence[TextSegment],
     results: Sequence[SegmentResult], plan: Plan,
 ) -> list[Translation]:  # fmt: skip
-    """Add the confidence, if the plan has one: of several parts the mean of theirs, weighted by length."""
+    """Add the confidence, if the plan has one: the mean over the parts, weighted by length."""
     if plan.confidence is None:
         return translations
     rare = plan.src_tokenizer.rare_ids
@@ -238,7 +243,7 @@ def _with_confidence(
 
 
 def features_of(texts: Sequence[str], translations: Sequence[Translation], plan: Plan) -> list[list[float]]:
-    """Return the features of translations that a ``Confidence`` reads; blank lines are left out."""
+    """Return the features of translations for ``Confidence.of``; blank lines are left out."""
     rare, rows = plan.src_tokenizer.rare_ids, []
     for ids, translation in zip(plan.src_tokenizer.encode(list(texts)), translations, strict=True):
         if translation.n_tokens:

@@ -1,24 +1,23 @@
-"""How good a translation is likely to be: the chrF that its sentence may be expected to have, over 100.
+"""Quality estimation: the expected sentence chrF of a translation, over 100.
 
-A search knows how likely the model thinks its translation. That is no measure of quality yet: it falls with length, and
-models are surer than they should be (https://arxiv.org/abs/1706.04599). So, at the end of training, a linear
-regression learns the chrF of the sentences of the validation set from what is known without a reference, such as the
-indicators of https://arxiv.org/abs/2005.10608; and a monotone curve (isotonic regression) turns what it says into what
-sentences like these had on average. The curve is fitted to what each fifth of the sentences is given by a regression
-that has not seen it, so that it is not too sure of itself. All is plain numbers, and applying them costs nothing.
+The log-probability of a translation is no measure of quality: it falls with length, and models are overconfident
+(https://arxiv.org/abs/1706.04599). So, at the end of training, a linear regression learns the chrF of the validation
+sentences from features that need no reference, such as those of https://arxiv.org/abs/2005.10608. A monotone curve
+(isotonic regression) then maps its prediction to the mean chrF of such sentences. The curve is fitted by 5-fold
+cross-validation, so that it is not overconfident itself. Applying both costs nothing.
 
-Where two sentences reach the model as one, it may drop the second and be as sure as ever. Validation sentences do not
-show that, so they are also joined two by two: what a translation that is shorter than nearly all of single sentences
-lacked there is taken off here. Of single sentences hardly one is so short, so theirs stays as it is.
+If two sentences reach the model as one, it may drop the second and be as confident as before. Single validation
+sentences do not show that, so they are also joined two by two. The loss in chrF of translations shorter than
+nearly all of single sentences is subtracted. Hardly any single sentence is so short, so their confidence stays.
 
-It holds for text like the validation set's, with the run's own search; on other text the order is still of use.
+The numbers hold for text like the validation set, with the run's own search; on other text their order is still useful.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +33,7 @@ FEATURES = (
 )  # fmt: skip
 
 _SIGNS = np.array([1, 1, 1, 0, 0, -1])
-"""More likely is never worse, more rare pieces never better: that holds on text unlike any that was learned from."""
+"""Sign that each weight must have (0: any): likelier is never worse, more rare subwords are never better."""
 
 MIN_SENTENCES = 100
 """Minimum number of translations to learn from."""
@@ -43,20 +42,20 @@ BIN_SENTENCES = 40
 """Minimum number of sentences for a point of the curve."""
 
 _SHORT_SHARE = 0.05
-"""Of single sentences, how many are shorter for their source than ``usual_ratio``."""
+"""Fraction of single sentences that are shorter for their source than ``usual_ratio``."""
 
 _FOLDS = 5
-_RIDGE = 1.0  # in sentences: shrinks the weights a little, for the features say much the same
+_RIDGE = 1.0  # in sentences: shrinks the weights a little, as the features are correlated
 
 
 def confidence_features(log_prob: float, n_tokens: int, n_src: int, n_rare: int) -> list[float]:
-    """What is known of a translation without a reference, in the order of ``FEATURES``.
+    """Return the ``FEATURES`` of a translation, which need no reference.
 
     Args:
         log_prob: Of the translation, in nats, eos included.
         n_tokens: Its subwords, eos counted; at least 1.
         n_src: Subwords of the source; at least 1.
-        n_rare: How many of these are bytes or unknown: characters that were hardly ever seen in training.
+        n_rare: Source subwords that are bytes or unknown: characters that were rare in training.
     """
     mean = log_prob / n_tokens
     root = log_prob / math.sqrt(n_tokens)
@@ -71,12 +70,12 @@ class Confidence(BaseModel):
     centres: tuple[float, ...] = Field(min_length=len(FEATURES), max_length=len(FEATURES))
     weights: tuple[float, ...] = Field(min_length=len(FEATURES), max_length=len(FEATURES))
     bias: float
-    said: tuple[float, ...] = Field(min_length=1)  # what the regression says, rising
-    found: tuple[float, ...] = Field(min_length=1)  # the mean chrF / 100 of such sentences, rising
-    sentences: int = Field(ge=1)  # that it was fitted to
-    rank_correlation: float = Field(ge=-1, le=1)  # Spearman's, of sentences with a regression that had not seen them
-    usual_ratio: float = 0.0  # the log_ratio that nearly all of these sentences reach
-    shortfall: float = Field(default=0.0, ge=0)  # what each nat below it takes off; 0: not learned
+    said: tuple[float, ...] = Field(min_length=1)  # predictions of the regression, rising
+    found: tuple[float, ...] = Field(min_length=1)  # mean chrF / 100 of sentences with these predictions, rising
+    sentences: int = Field(ge=1)  # number that it was fitted to
+    rank_correlation: float = Field(ge=-1, le=1)  # Spearman's, of chrF and cross-validated predictions
+    usual_ratio: float = 0.0  # log_ratio that nearly all of these sentences reach
+    shortfall: float = Field(default=0.0, ge=0)  # loss in chrF / 100 for each nat below ``usual_ratio``; 0: not learned
 
     @model_validator(mode="after")
     def _rising(self) -> Self:
@@ -91,7 +90,7 @@ class Confidence(BaseModel):
         """Check the numbers of a bundle.
 
         Raises:
-            BundleError: They are none that ``fit`` makes; ``where`` is what they are called.
+            BundleError: A number is missing or impossible; ``where`` names the bundle in the message.
         """
         try:
             return cls.model_validate(data)
@@ -100,46 +99,47 @@ class Confidence(BaseModel):
             raise BundleError(f"{where} cannot be used ({wrong}); train the run again") from None
 
     def of(self, rows: Sequence[Sequence[float]]) -> list[float]:
-        """The confidence of translations, each in [0, 1], from their ``confidence_features``.
+        """Return the confidence of translations, each in [0, 1], from their ``confidence_features``.
 
-        Beyond the ends of the curve it continues with the slope of the regression.
+        Beyond its ends, the curve continues with the slope of the regression.
         """
         if not rows:
             return []
         x = np.asarray(rows)
-        said = (x - self.centres) @ np.asarray(self.weights) + self.bias
-        inside = said.clip(self.said[0], self.said[-1])
-        expected = np.interp(inside, self.said, self.found) + said - inside
+        predicted = (x - self.centres) @ np.asarray(self.weights) + self.bias
+        inside = predicted.clip(self.said[0], self.said[-1])
+        expected = np.interp(inside, self.said, self.found) + predicted - inside
         expected -= self.shortfall * _below(x, self.usual_ratio)
         return [float(value) for value in expected.clip(0.0, 1.0)]
 
 
 def fit(rows: Sequence[Sequence[float]], chrf: Sequence[float]) -> Confidence:
-    """Learn from translations whose references are known.
+    """Fit a confidence to translations with references.
 
     Args:
-        rows: Their ``features``.
+        rows: Their ``confidence_features``.
         chrf: Their sentence chrF, in per cent.
 
     Raises:
         DataError: There are fewer than ``MIN_SENTENCES``.
     """
     if len(rows) < MIN_SENTENCES:
-        raise DataError(f"a confidence is learned from {MIN_SENTENCES} translations or more, and here are {len(rows)}")
+        raise DataError(f"a confidence needs at least {MIN_SENTENCES} translations, got {len(rows)}")
     x, y = np.asarray(rows, dtype=np.float64), np.asarray(chrf, dtype=np.float64) / 100
+    # predictions for each fold come from a regression on the other folds: otherwise the curve would be too steep
     unseen = np.empty_like(y)
     for fold in range(_FOLDS):
         held = np.arange(len(y)) % _FOLDS == fold
         centres, weights, bias = _regression(x[~held], y[~held])
         unseen[held] = (x[held] - centres) @ weights + bias
     centres, weights, bias = _regression(x, y)
-    said, found = isotonic(unseen, y, max(1, len(y) // BIN_SENTENCES))
+    predicted, observed = isotonic(unseen, y, max(1, len(y) // BIN_SENTENCES))
     return Confidence(
         centres=tuple(centres.tolist()),
         weights=tuple(weights.tolist()),
         bias=bias,
-        said=tuple(said),
-        found=tuple(found),
+        said=tuple(predicted),
+        found=tuple(observed),
         sentences=len(y),
         rank_correlation=spearman(unseen, y),
     )
@@ -148,12 +148,12 @@ def fit(rows: Sequence[Sequence[float]], chrf: Sequence[float]) -> Confidence:
 def with_shortfall(
     confidence: Confidence, rows: Sequence[Sequence[float]], joined: Sequence[Sequence[float]], chrf: Sequence[float]
 ) -> Confidence:
-    """The same, having learned what a translation lacks that is short for its source.
+    """Return the confidence with ``shortfall``, learned from translations that lost a part of their source.
 
     Args:
-        confidence: As ``fit`` makes it.
-        rows: What it was fitted to.
-        joined: The features of translations of several sentences that were searched as one.
+        confidence: Result of ``fit``.
+        rows: Features that it was fitted to.
+        joined: Features of translations of several sentences that were translated as one.
         chrf: Their sentence chrF, in per cent.
     """
     usual = float(np.quantile(np.asarray(rows)[:, FEATURES.index("log_ratio")], _SHORT_SHARE))
@@ -164,12 +164,12 @@ def with_shortfall(
 
 
 def _below(x: Floats, usual: float) -> Floats:
-    """How much shorter translations are than usual for their source, in nats of the ratio; 0 where they are not."""
+    """Return how much shorter translations are than usual for their source, in nats of the ratio; at least 0."""
     return np.maximum(0.0, usual - x[:, FEATURES.index("log_ratio")])
 
 
 def _regression(x: Floats, y: Floats) -> tuple[Floats, Floats, float]:
-    """Ridge regression on features of equal spread; one that does not vary, or has the wrong sign, gets no weight."""
+    """Return centres, weights and bias of a ridge regression; constant features and wrong signs get weight 0."""
     centres, scales = x.mean(axis=0), x.std(axis=0)
     used = scales > 1e-9
     weights = np.zeros(x.shape[1])
@@ -185,7 +185,7 @@ def _regression(x: Floats, y: Floats) -> tuple[Floats, Floats, float]:
 
 
 def isotonic(x: Floats, y: Floats, n_bins: int) -> tuple[list[float], list[float]]:
-    """Points of a rising curve through ``y`` over ``x``: means of ``n_bins`` equal parts, pooled where they fall.
+    """Return the points of a rising curve through ``y`` over ``x``: means of ``n_bins`` parts, pooled if they fall.
 
     Pool adjacent violators, for calibration as in Zadrozny and Elkan 2002 (https://doi.org/10.1145/775047.775151).
     """
@@ -202,39 +202,8 @@ def isotonic(x: Floats, y: Floats, n_bins: int) -> tuple[list[float], list[float
     return [point[0] for point in points], [point[1] for point in points]
 
 
-class Bin(NamedTuple):
-    """Translations of like confidence."""
-
-    sentences: int
-    confidence: float  # their mean
-    chrf: float  # the mean of their sentence chrF, over 100
-    low: float  # 95% interval of that mean
-    high: float
-
-
-def reliability(confidence: Sequence[float], chrf: Sequence[float], n_bins: int = 10) -> list[Bin]:
-    """Sort translations by confidence, cut them into ``n_bins`` equal parts, and compare what was said and found.
-
-    Args:
-        confidence: In [0, 1].
-        chrf: Sentence chrF, in per cent.
-    """
-    said, found = np.asarray(confidence, dtype=np.float64), np.asarray(chrf, dtype=np.float64) / 100
-    bins = []
-    for part in np.array_split(np.argsort(said, kind="stable"), min(n_bins, len(said))):
-        mean, n = float(found[part].mean()), len(part)
-        half = 1.96 * float(found[part].std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
-        bins.append(Bin(n, float(said[part].mean()), mean, mean - half, mean + half))
-    return bins
-
-
-def calibration_error(bins: Sequence[Bin]) -> float:
-    """The mean distance of what was said from what was found, over equal bins: expected calibration error."""
-    return sum(b.sentences * abs(b.confidence - b.chrf) for b in bins) / sum(b.sentences for b in bins)
-
-
 def pearson(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> float:
-    """Linear correlation; 0 where one of the two does not vary."""
+    """Return the linear correlation; 0 if one side is constant."""
     a, b = (np.asarray(values, dtype=np.float64) for values in (x, y))
     a, b = a - a.mean(), b - b.mean()
     size = math.sqrt(float(a @ a) * float(b @ b))
@@ -242,7 +211,7 @@ def pearson(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> float:
 
 
 def spearman(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> float:
-    """Correlation of ranks; equal values share the mean of theirs."""
+    """Return the correlation of ranks; equal values share their mean rank."""
     return pearson(_ranks(x), _ranks(y))
 
 

@@ -1,14 +1,14 @@
-"""Which lines are worth translating, and which translations are fit to learn from: the filters of all made text.
+"""Filters of synthetic data: the lines to translate, and the translations that are fit to learn from.
 
-A translation is left out that is empty, loops, copies its source or is far too long (``faults``), that has characters
-that are no text, that has a low score, or that is not in its language. What language a line is in is only guessed, and
-only where something speaks for it:
+Translations are left out that are empty, loop, copy their source or are far too long (``faults``), have characters that
+are no text, have a low score, or are in another language. The language of a line is only guessed from clear evidence:
 
-- by script, where a language has one of its own (``data.characters``);
-- by telling words, of which eleven languages have some (``data.stopwords``): two that differ and none of the language
-  that is expected. A short line, and a line of another language than these, is let through;
-- a source of which most subwords are bytes or unknown is of characters that the model has hardly seen, in whatever
-  language.
+- its script (``languages.scripts``);
+- two different stop words of another language and none of the expected one (``languages.stopwords``; not all languages
+  have stop words). Short lines and lines of other languages pass.
+
+A source is left out, in whatever language, if most of its subwords are bytes or unknown: the model has hardly seen its
+characters.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translation
 
 SAMPLE = 2000
-"""Lines of a text by which its language is told."""
+"""Number of lines of a text from which its language is guessed."""
 
 MOST_UNKNOWN = 0.5
-"""A source is unreadable if more of its subwords than this share are bytes or unknown."""
+"""Largest fraction of the subwords of a source that may be bytes or unknown."""
 
 DAMAGED = "damaged"
 OTHER_LANGUAGE = "in another language"
 LOW_SCORE = "low score"
 BLANK = "blank"
 NO_TEXT = re.compile(r"[\x00-\x08\n-\x1f\x7f-\x9f\ufffd]")
-"""Control characters but the tab, and what stands for bytes that are no UTF-8: a model with subwords for single bytes
-may say any, above all where it samples."""
+"""Control characters except the tab, and U+FFFD: a model with subwords for single bytes may produce any of them, above
+all in sampling."""
 
 UNKNOWN = "of unknown characters"
 
@@ -52,35 +52,35 @@ class Made(NamedTuple):
     score: float  # log-probability, in nats, for each target subword
 
 
-def rendered(_: int, found: Translation) -> str:
-    """What ``translate_file`` writes of a line: a JSON list of the score and the text of each of the n best."""
-    every = (found, *found.alternatives)
-    return json.dumps([[round(one.log_prob / max(one.n_tokens, 1), 4), one.text] for one in every], ensure_ascii=False)
+def rendered(_: int, translation: Translation) -> str:
+    """Return the n best of a line as a JSON list of scores and texts, for ``translate_file``."""
+    n_best = (translation, *translation.alternatives)
+    return json.dumps([[round(t.log_prob / max(t.n_tokens, 1), 4), t.text] for t in n_best], ensure_ascii=False)
 
 
 def read_rendered(src: str, line: str) -> list[Made]:
-    """The translations of a line from what ``rendered`` made of them, best first."""
+    """Return the n best of a line from the output of ``rendered``, best first."""
     return [Made(src, text, float(score)) for score, text in json.loads(line)]
 
 
 def least_score(made: Iterable[Made], drop_worst: float) -> float:
-    """The score below which a share of all translations lies; minus infinity where none is to be dropped."""
+    """Return the score below which the fraction ``drop_worst`` of all translations lies; minus infinity for 0."""
     if not drop_worst:
         return -np.inf
-    scores = np.fromiter((one.score for one in made if one.text), np.float64)
+    scores = np.fromiter((translation.score for translation in made if translation.text), np.float64)
     return float(np.quantile(scores, drop_worst)) if len(scores) else -np.inf
 
 
 class Language:
-    """Tells lines that are in another language than ``lang``, as far as anything speaks for that."""
+    """Detects lines that are clearly in another language than ``lang``."""
 
     def __init__(self, lang: str | None, sample: Sequence[str]) -> None:
-        """Take a sample of the text, which shows what words its language has in common with others."""
+        """Learn from a sample of the text which words its language shares with others."""
         self.lang, self._ignored = lang, ambiguous(map(words_of, sample), lang)
         self._scripts = scripts_of(lang, count_classes(sample).sum(0)) if sample else None
 
     def others(self, texts: Sequence[str]) -> list[bool]:
-        """Which of the texts are."""
+        """Return True for each text in another language."""
         if self._scripts is None or not texts:
             return [False] * len(texts)
         by_script = in_another_script(count_classes(texts), self._scripts).tolist()
@@ -91,27 +91,27 @@ class Language:
 
 
 def unreadable(texts: Sequence[Sequence[int]], tokenizer: Tokenizer) -> list[bool]:
-    """Which texts, as ids, are of characters that a model has hardly seen."""
+    """Return True for each text (as ids) of characters that the model has hardly seen."""
     rare = tokenizer.rare_ids
     return [sum(i in rare for i in ids) > MOST_UNKNOWN * len(ids) for ids in texts]
 
 
 def unfit(made: Sequence[Made], plan: Plan, language: Language, least: float) -> list[str]:
-    """Why each translation is not fit to learn from; nothing where it is.
+    """Return the reason why each translation is unfit to learn from; "" if it is fit.
 
     Args:
-        made: None of a blank source.
-        plan: How they were translated.
-        language: Of the translations.
-        least: The lowest score that is kept.
+        made: Translations of sources that are not blank.
+        plan: The plan by which they were translated.
+        language: Expected language of the translations.
+        least: Lowest score that is kept.
     """
-    n_src = [len(ids) for ids in plan.src_tokenizer.encode([one.src for one in made])]
-    n_tgt = [len(ids) for ids in plan.tgt_tokenizer.encode([one.text for one in made])]
-    foreign = language.others([one.text for one in made])
-    found = []
-    for one, src, tgt, other in zip(made, n_src, n_tgt, foreign, strict=True):
-        wrong = faults(one.src, one.text, Sizes(src, tgt), plan.src_lang, plan.tgt_lang)
-        damaged = set(NO_TEXT.findall(one.text)).difference(one.src)
-        why = DAMAGED if damaged else OTHER_LANGUAGE if other else LOW_SCORE if one.score < least else ""
-        found.append(wrong[0] if wrong else why)
-    return found
+    n_src = [len(ids) for ids in plan.src_tokenizer.encode([translation.src for translation in made])]
+    texts = [translation.text for translation in made]
+    n_tgt = [len(ids) for ids in plan.tgt_tokenizer.encode(texts)]
+    reasons = []
+    for pair, src, tgt, foreign in zip(made, n_src, n_tgt, language.others(texts), strict=True):
+        wrong = faults(pair.src, pair.text, Sizes(src, tgt), plan.src_lang, plan.tgt_lang)
+        damaged = set(NO_TEXT.findall(pair.text)).difference(pair.src)
+        why = DAMAGED if damaged else OTHER_LANGUAGE if foreign else LOW_SCORE if pair.score < least else ""
+        reasons.append(wrong[0] if wrong else why)
+    return reasons

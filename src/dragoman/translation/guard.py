@@ -1,16 +1,14 @@
-"""The guard: if ``faults`` sees something wrong in a translation, it searches again, and a note says what was done.
+"""The guard translates again where ``faults`` finds a fault in a translation, and adds a note.
 
-A sound translation costs a look at its text. Translations with a fault are searched for again, together:
+A translation without faults costs only the check of its text. The others are searched for again, together:
 
-1. with a wider beam, of which every hypothesis is looked at: the model may well know a sound translation, and
-   nothing has to be forbidden;
+1. with a wider beam, in which every hypothesis is checked: the model may well know a translation without faults;
 2. with that beam and constraints: no 3-gram of subwords comes twice (https://arxiv.org/abs/1705.04304), and the
-   translation is not empty. A copy may not have two words of its source side by side. A short translation may not end
+   translation is not empty. A copy may not have two neighbouring words of its source. A short translation may not end
    before it has the length that nearly all translations in the training text have.
 
-The sound hypothesis with the best score is taken. If there is none, the least bad one is: a copy or a short one; or
-else a loop, with its repetition removed; or else one that is too long. For an empty one the source is copied. In each
-case a note says so; nothing is changed without one.
+The hypothesis without faults that has the best score is taken. If there is none, the least bad is taken: a copy or a
+short one; else a loop, with its repetition removed; else one that is too long; else the source is copied.
 """
 
 from __future__ import annotations
@@ -31,6 +29,12 @@ from dragoman.translation.segments import SegmentResult, TextSegment, texts_of
 LEAST_BEAM = 8
 NO_REPEAT_NGRAM = 3
 
+_FAULTS = {
+    "empty": "the translation {} empty", "loop": "text {} repeated", "long": "the translation {} too long",
+    "short": "part of the sentence {} missing", "copy": "the source {} copied",
+}  # fmt: skip
+"""Notes on faults; "was" for one that was repaired, "is" for one that is still there."""
+
 
 @dataclass(frozen=True)
 class _Candidate:
@@ -40,16 +44,17 @@ class _Candidate:
 
 
 def guard(results: Sequence[SegmentResult], segments: Sequence[TextSegment], plan: Plan) -> list[SegmentResult]:
-    """Look at the best translation of each segment, and search again for those with a fault.
+    """Check the best translation of each segment, and translate those with a fault again.
 
     Returns:
-        The results; those that had a fault have a note, and the hypothesis that was chosen comes first.
+        The results; those that had a fault have a note, and the chosen hypothesis comes first.
     """
     guarded = list(results)
     translated = [i for i, result in enumerate(results) if result.hypotheses]
     first = [(segments[i], results[i].hypotheses[0], results[i].texts[0]) for i in translated]
-    candidates_of = zip(translated, _looked_at(first, plan), strict=True)
+    candidates_of = zip(translated, _checked(first, plan), strict=True)
     bad = {i: [candidate] for i, candidate in candidates_of if candidate.faults}
+    # first with a wider beam alone, then also under constraints
     wide = max(LEAST_BEAM, 2 * plan.search.decode.beam_size)
     for strict in (False, True):
         faulty = sorted(bad)
@@ -65,8 +70,8 @@ def guard(results: Sequence[SegmentResult], segments: Sequence[TextSegment], pla
             how = f"with a beam of {wide}"
             if strict:
                 how = f"without repeated {NO_REPEAT_NGRAM}-grams" + " or word pairs of the source" * ("copy" in seen)
-                how += ", and with no early end" * ("short" in seen)
-            note = Note(cast(Kind, seen[0]), f"{' and '.join(seen)}: searched again {how}")
+                how += " and without an early end" * ("short" in seen)
+            note = Note(cast(Kind, seen[0]), f"{_sentence(seen, 'was')}: translated again {how}")
             guarded[i] = _put_first(results[i], candidate.hypothesis, candidate.text, note, True)
     for i, candidates in bad.items():
         guarded[i] = _least_bad(segments[i].text, results[i], candidates, plan)
@@ -76,18 +81,17 @@ def guard(results: Sequence[SegmentResult], segments: Sequence[TextSegment], pla
 def _best_sound(
     searched: Mapping[int, tuple[TextSegment, Sequence[Hypothesis]]], bad: Mapping[int, list[_Candidate]], plan: Plan
 ) -> dict[int, _Candidate]:
-    """Return the sound hypothesis with the best score of each segment that has one; the faulty ones go to ``bad``.
+    """Return the best hypothesis without faults of each segment that has one; add the faulty ones to ``bad``.
 
-    Most often it is the first or the second. So the others are not looked at, which may cost a reading each.
+    Hypotheses are checked one at a time, best first: a check may cost a forward pass, and an early one is mostly sound.
     """
     sound = {}
     waiting = {i: sorted(hypotheses, key=lambda h: -h.score) for i, (_, hypotheses) in searched.items() if hypotheses}
     while waiting:
-        next_ones = [hypotheses.pop(0) for hypotheses in waiting.values()]
-        texts = texts_of(next_ones, plan.tgt_tokenizer)
-        pairs = zip(next_ones, texts, strict=True)
+        best = [hypotheses.pop(0) for hypotheses in waiting.values()]
+        pairs = zip(best, texts_of(best, plan.tgt_tokenizer), strict=True)
         candidates = [(searched[i][0], *pair) for i, pair in zip(waiting, pairs, strict=True)]
-        for i, candidate in zip(list(waiting), _looked_at(candidates, plan), strict=True):
+        for i, candidate in zip(list(waiting), _checked(candidates, plan), strict=True):
             if candidate.faults:
                 bad[i].append(candidate)
             else:
@@ -97,8 +101,9 @@ def _best_sound(
     return sound
 
 
-def _looked_at(hypotheses: Sequence[tuple[TextSegment, Hypothesis, str]], plan: Plan) -> list[_Candidate]:
-    """Return hypotheses of some segments with their faults; attention tells if one leaves out a part of the source."""
+def _checked(hypotheses: Sequence[tuple[TextSegment, Hypothesis, str]], plan: Plan) -> list[_Candidate]:
+    """Return hypotheses of some segments with their faults."""
+    # a short translation is a fault only if it paid no attention to a part of its source, which costs a forward pass
     brief = [
         len(segment.search.ids) >= LOST_TOKENS
         and len(hypothesis.ids) < plan.facts.least_ratio * len(segment.search.ids)
@@ -136,7 +141,7 @@ def _stricter(segment: TextSegment, first: _Candidate, plan: Plan) -> Segment:
 
 
 def _search_again(segments: Sequence[Segment], beam_size: int, search: EngineSearch) -> list[list[Hypothesis]]:
-    """Search with a wide beam, all of which is returned, and any word; nothing where memory is too short for it."""
+    """Return all hypotheses of a wide beam over the whole vocabulary; none for a segment that runs out of memory."""
     decode = search.settings.decode
     fewer = max(1, decode.batch_tokens * decode.beam_size // beam_size)
     settings = search.settings.with_decode(beam_size=beam_size, batch_tokens=fewer)
@@ -145,7 +150,7 @@ def _search_again(segments: Sequence[Segment], beam_size: int, search: EngineSea
 
 
 def _put_first(result: SegmentResult, hypothesis: Hypothesis, text: str, note: Note, sound: bool) -> SegmentResult:
-    """Return the result with another best translation; an alternative with the same ids is dropped."""
+    """Return the result with another best translation; alternatives with its ids are dropped."""
     alternatives = zip(result.hypotheses[1:], result.texts[1:], strict=True)
     others = [(other, its_text) for other, its_text in alternatives if other.ids != hypothesis.ids]
     hypotheses = (hypothesis, *(other for other, _ in others))
@@ -153,24 +158,26 @@ def _put_first(result: SegmentResult, hypothesis: Hypothesis, text: str, note: N
 
 
 def _least_bad(src: str, result: SegmentResult, candidates: Sequence[_Candidate], plan: Plan) -> SegmentResult:
-    """Return the least bad of translations that all have a fault, with a note that names the fault."""
+    """Return the least bad of translations that all have a fault, with a note on its faults."""
     best = min(candidates, key=lambda c: (_badness(c.faults), -c.hypothesis.score))
-    text, left = best.text, f"{' and '.join(candidates[0].faults)} left: no search found a better one; "
+    text, tense, action = best.text, "is", ""
     if "empty" in best.faults:
-        text, left = src.strip(), left + "the source is copied"
+        text, tense, action = src.strip(), "was", ", so the source is copied"
     elif "loop" in best.faults:
-        text, left = without_loops(src, best.text), left + "the repetition is removed"
-    else:
-        what = {"long": "too long", "short": "leaves out a part of the source", "copy": "a copy of the source"}
-        left += f"this is the best hypothesis found, but {' and '.join(what[fault] for fault in best.faults)}"
+        text, tense, action = without_loops(src, best.text), "was", ", so the repetition is removed"
+    message = f"{_sentence(best.faults, tense)}; no better translation was found{action}"
     hypothesis = best.hypothesis
-    if text != best.text:  # its ids are then those of the text, and no longer what the search found
+    if text != best.text:
         hypothesis = hypothesis._replace(ids=plan.tgt_tokenizer.encode([text])[0])
-    note = Note(cast(Kind, candidates[0].faults[0]), left, left=True)
+    note = Note(cast(Kind, candidates[0].faults[0]), message, left=True)
     return _put_first(result, hypothesis, text, note, False)
 
 
+def _sentence(wrong: Sequence[str], tense: str) -> str:
+    return " and ".join(_FAULTS[fault].format(tense) for fault in wrong)
+
+
 def _badness(wrong: tuple[str, ...]) -> tuple[int, bool]:
-    """Return a rank, best first: a copy or a short one, a loop (it can be cut), one that is too long, an empty one."""
+    """Return a rank, lowest for the least bad: copy or short, loop (which can be cut), too long, empty."""
     place = 3 if "empty" in wrong else 1 if "loop" in wrong else 2 if "long" in wrong else 0
     return place, "copy" in wrong or "short" in wrong

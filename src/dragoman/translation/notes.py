@@ -1,4 +1,4 @@
-"""What a reader should know of a text or its translation; what acts on a note looks at its kind, never at its words."""
+"""Notes on a text or its translation. Programs act on the kind of a note, never on its text."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Kind = Literal[
     "input",  # bytes that are not UTF-8, a line that is too long to read
     "split",  # a line was translated in parts
     "unknown",  # the source contains characters that the vocabulary does not have
-    "loop", "copy", "empty", "long", "short",  # what the guard saw; in its words what became of it
-    "number", "placeholder",  # one that must arrive unchanged is missing: see ``protected``
-    "constraint",  # a word is missing, or there although it is excluded
-    "alignment",  # there is none
+    "loop", "copy", "empty", "long", "short",  # faults that the guard found
+    "number", "placeholder",  # a span that must be kept is missing: see ``protected``
+    "constraint",  # a required word is missing, or an excluded word appears
+    "alignment",  # the translation has no alignment
     "memory",  # out of memory, so there is no translation
     "dropped",  # it was cancelled, so there is no translation
     "repaired", "too_long",  # a parser's tree
@@ -27,13 +27,13 @@ Kind = Literal[
 
 @dataclass(frozen=True)
 class Note:
-    """One thing to know.
+    """One message about a text or its translation.
 
     Attributes:
-        kind: What it is about, in one word that stays the same for programs.
-        text: The sentence for people.
-        where: Which text, such as FILE:3; empty where that is plain.
-        left: A fault that the guard saw is still there.
+        kind: Topic, one of ``Kind``; programs rely on it.
+        text: Sentence for people.
+        where: Name of the text, such as FILE:3; empty if there is only one.
+        left: True if the fault is still there.
     """
 
     kind: Kind
@@ -47,15 +47,15 @@ class Note:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Events:
-    """Who is told what, while texts are translated.
+    """Callbacks while texts are translated.
 
     Attributes:
-        warn: Told of each text that was split, and of each note of a translation.
-        failed: Told of each text that ran out of memory; None: an error at the end.
-        progress: Told after each batch how many are done, of how many, and of what.
-        label: Gives what a note calls text number i, from 1.
-        cancellation: Ends the search of all texts at its next step once it is cancelled; texts that are not done have
-            a note of the kind ``dropped``.
+        warn: Called with the note on each text that was split, and with each note of a translation.
+        failed: Called with the note on each text that ran out of memory; None: an error is raised at the end.
+        progress: Called after each batch: number done, number of all, and what is counted.
+        label: Returns the name of text number i (from 1) for notes.
+        cancellation: Once cancelled, the search of all texts ends at its next step; unfinished texts get a note of the
+            kind ``dropped``.
     """
 
     warn: Callable[[Note], object] | None = None
@@ -65,7 +65,7 @@ class Events:
     cancellation: Cancellation | None = None
 
     def __repr__(self) -> str:
-        """What is not left at its default."""
+        """Return the names of the arguments that are not the default."""
         given = [name for name, field in self.__dataclass_fields__.items() if getattr(self, name) != field.default]
         return f"Events({', '.join(f'{name}=...' for name in given)})"
 

@@ -1,7 +1,7 @@
-"""How to translate: each option once, with its name, type, default, check and help.
+"""Options of translation: each once, with its name, type, default, check and help.
 
-The command line, the Python functions, the JSON schema and the reference page are made from ``TranslateOptions``; what
-uses an option is the only other place that knows it. Nothing here imports torch, nor anything that does.
+The command line, the Python functions, the JSON schema and the reference page are made from ``TranslateOptions``.
+Nothing here imports torch, even indirectly.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dragoman.translation.notes import Events
 
 @option_group
 class TranslateOptions(LanguageOptions, SamplingOptions, FastOptions):
-    """All options of translating; None means the run's own setting."""
+    """All options of translation; None means the run's own setting."""
 
     hints: ClassVar[Mapping[str, str]] = {
         name: f"pass it as events=Events({name}=...)" for name in Events.__dataclass_fields__
@@ -98,33 +98,27 @@ class TranslateOptions(LanguageOptions, SamplingOptions, FastOptions):
 
     @property
     def prefixes(self) -> tuple[str, ...]:
-        """The prefix, or the prefixes of each text."""
+        """Prefixes: one for all texts, or one for each."""
         return (self.prefix,) if isinstance(self.prefix, str) else self.prefix
 
     @property
     def constrains(self) -> bool:
-        """Whether decoding is constrained (prefix, words, n-grams); a glossary's terms are placed after it."""
+        """True if decoding is constrained (prefix, words, n-grams); terms of a glossary are placed after decoding."""
         return bool(any(self.prefixes) or self.include or self.exclude or self.no_repeat_ngram)
 
     def refuse_others(self, used: Collection[str], what: str) -> None:
-        """Refuse options that were given and have no effect.
+        """Refuse options that have no effect on an action.
 
         Raises:
-            ConfigError: One that is not among those ``used`` is not its default.
+            ConfigError: An option that is not among ``used`` differs from its default.
         """
-        for each in dataclasses.fields(self):
-            if each.name not in used and getattr(self, each.name) != default_of(each):
-                raise ConfigError(f"{each.name} has no effect on {what}: leave it out (used are {', '.join(used)})")
+        for field in dataclasses.fields(self):
+            if field.name not in used and getattr(self, field.name) != default_of(field):
+                raise ConfigError(f"{field.name} has no effect on {what}: leave it out (used are {', '.join(used)})")
 
 
 SCORING = (
-    "length_penalty",
-    "length_penalty_form",
-    "batch_tokens",
-    "precision",
-    "alignments",
-    "sentence_split",
-    "to",
+    "length_penalty", "length_penalty_form", "batch_tokens", "precision", "alignments", "sentence_split", "to",
     "from_lang",
-)
-"""The options that scoring given translations has."""
+)  # fmt: skip
+"""Names of the options that affect scoring."""

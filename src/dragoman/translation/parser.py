@@ -1,7 +1,7 @@
-"""Sentences to constituency trees (section 6.3 of the paper): segments to search for, and trees of their results.
+"""Parses sentences to constituency trees (section 6.3 of the paper): segments to search for, and trees of results.
 
-Spaces part the words of a sentence. Each line becomes one tree over exactly these words, on one line. Of the hypotheses
-of a beam, those that are trees already come before those that have to be repaired.
+The words of a sentence are separated by spaces. Each line becomes one tree over exactly these words, on one line. In a
+beam, hypotheses that are trees come before those that must be repaired.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def assemble_trees(
         words = words_of(texts[segment.owner])
         symbols_of = zip(result.hypotheses, result.texts, strict=True)
         trees = [_tree(hypothesis, symbols, words, plan.search.penalty) for hypothesis, symbols in symbols_of]
-        trees.sort(key=lambda one: bool(one.notes))  # stable: else best first
+        trees.sort(key=lambda tree: bool(tree.notes))  # stable: otherwise best first
         of_line: dict[str, Translation] = {}
-        for tree in trees:  # several may be repaired to the same one
+        for tree in trees:  # several may be repaired to the same tree
             of_line.setdefault(tree.text, tree)
         trees = [*of_line.values()]
         missing = () if result.note is None else (result.note,)

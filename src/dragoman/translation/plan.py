@@ -1,4 +1,4 @@
-"""All that is decided before a text is touched: engine, precision, settings. Impossible options are refused by then.
+"""Decisions made before any text is translated: engine, precision, settings. Impossible options are refused here.
 
 plan = translator.plan(beam_size=5, engine="auto")
 translator.translate(texts, plan)
@@ -21,7 +21,7 @@ from dragoman.translation.word_constraints import ConstraintEncoder
 
 @dataclass(frozen=True)
 class EngineSearch:
-    """An engine and how it searches."""
+    """An engine with the settings of its search."""
 
     engine: Searcher
     settings: SearchSettings
@@ -47,15 +47,15 @@ class ModelFacts:
 class Plan:
     """Decisions on how to translate; made by ``Translator.plan``."""
 
-    # what was asked for
+    # request
     options: TranslateOptions
     needs: Needs  # what the options need of an engine
-    # who searches
+    # search
     engine: Searcher
     search: SearchSettings
     constrained: EngineSearch  # searches under the guard's constraints: the engine itself if it can, else torch
     reader: PairReader  # reads translations for their alignments
-    # what is known of the model and its languages
+    # model and languages
     direction: Direction
     facts: ModelFacts
     encoder: ConstraintEncoder

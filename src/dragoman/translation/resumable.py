@@ -1,13 +1,13 @@
-"""Resumable output: a file made from another line by line; after an interruption it resumes where it was.
+"""Resumable output: a file made from another one, line by line; after an interruption the same call resumes it.
 
 Until OUT is complete, there are next to it
-    OUT.partial     what is made of the first lines
-    OUT.journal     one JSON object a line: first a mark and what is made from what, then, after each window of lines,
-                    how many lines and bytes are done, the SHA-256 of these bytes, and the warnings
-A window is written and flushed to the disk before the journal names it; what the journal does not name is made again.
-OUT itself appears when all is done, by renaming. Where its name ends in .gz or .zst, each window is a member or a frame
-of its own, which is what these formats are made of. Windows begin at the same lines whether or not there was a kill, so
-the result has the same bytes. A file OUT.journal that does not start with the mark is not ours, and is left alone.
+    OUT.partial     the output for the first lines
+    OUT.journal     one JSON object a line: first a mark and the inputs, then, after each window of lines, the number of
+                    lines and bytes done, the SHA-256 of these bytes, and the warnings
+A window is flushed to the disk before the journal names it; output that the journal does not name is made again. When
+all is done, OUT.partial is renamed to OUT. In .gz and .zst files, each window is a member or frame of its own. Windows
+always begin at the same lines, so the result has the same bytes with or without a kill. A file OUT.journal without the
+mark belongs to another program, and is left alone.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from dragoman.translation.notes import Note
 logger = logging.getLogger(__name__)
 
 FORM = {"journal of dragoman": 2}
-MARK = json.dumps(FORM).encode()[:-1] + b","  # what a journal starts with
+MARK = json.dumps(FORM).encode()[:-1] + b","  # first bytes of a journal
 
 Work = Callable[[list[Line], int, Callable[[Note], None]], list[str]]
-"""Takes lines, how many came before them, and where to send warnings; gives the text made of each, without an LF."""
+"""Function of lines, the number of lines before them and a receiver of warnings; returns a text for each."""
 
 
 class Done(NamedTuple):
-    """How far a file is."""
+    """Progress of a file."""
 
     lines: int = 0
     bytes: int = 0
@@ -56,85 +56,86 @@ def make_file(
 
     Args:
         src: Text, plain, ``.gz`` or ``.zst``; read leniently.
-        out: Appears when it is whole; an older one is replaced then. Compressed if its name ends in ``.gz`` or
-            ``.zst``.
-        facts: Whatever the result depends on besides ``src``: an unfinished file with other facts is refused.
+        out: Created or replaced once complete. Compressed if its name ends in ``.gz`` or ``.zst``.
+        facts: All that the result depends on besides ``src``: an unfinished file with other facts is refused.
         work: Called with up to ``window`` lines at a time, in order.
-        warn: Called with each warning; those about lines that were done before are repeated.
-        restart: Forget an unfinished file.
+        warn: Called with each warning; those about earlier lines are repeated.
+        restart: True discards an unfinished file.
 
     Returns:
-        How many lines there were.
+        Number of lines.
 
     Raises:
-        DataError: ``src`` cannot be read, is a pipe, or changed meanwhile; or ``.zst`` needs the extra.
+        DataError: ``src`` cannot be read, is a pipe, or changed meanwhile; or the extra for ``.zst`` is missing.
         DragomanError: ``out`` cannot be written, is being written by another process, or was started
             from something else.
     """
     out = Path(os.path.realpath(out))
     if out.exists() and not out.is_file():
         raise DragomanError(f"{out}: not a regular file, so it cannot be replaced atomically; redirect stdout instead")
-    for path in (out, _beside(out, "partial"), _beside(out, "journal")):
+    for path in (out, _sibling(out, "partial"), _sibling(out, "journal")):
         refuse_an_input(path, src)
     refuse_a_pipe(src)
     encode = compressor(out)
     with open_corpus(src) as stream, explained(out), _locked(out) as (partial, journal):
+        # inode, size and time of src: they differ at the end if somebody wrote to it meanwhile
         before, output = _stamp(src), _Output(out, partial, journal, encode)
         done = _begin(output, {**FORM, "input": sha256(src), "dragoman": __version__, **facts}, warn, restart)
-        if done.lines and not partial.seek(0, os.SEEK_END):  # renamed, and then killed
-            _beside(out, "partial").unlink()
-            _beside(out, "journal").unlink()
+        # an earlier process was killed between the renaming and the removal of the journal
+        if done.lines and not partial.seek(0, os.SEEK_END):
+            _sibling(out, "partial").unlink()
+            _sibling(out, "journal").unlink()
             return done.lines
         if done.lines:
             logger.info("%s: resuming after line %s", out, f"{done.lines:,}")
         lines = read_lines_leniently(stream, str(src))
         for _ in islice(lines, done.lines):
             pass
-        n_lines = _go_on(iter(lambda: list(islice(lines, window)), []), done, output, work, warn)
+        n_lines = _make_rest(iter(lambda: list(islice(lines, window)), []), done, output, work, warn)
         if _stamp(src) != before:
             raise DataError(f"{src}: changed while it was being read; rerun with --restart when it no longer changes")
-        _beside(out, "partial").replace(out)
+        _sibling(out, "partial").replace(out)
         flush_folder(out.parent)
-        _beside(out, "journal").unlink()
+        _sibling(out, "journal").unlink()
     return n_lines
 
 
 def lines_done(out: Path) -> int:
-    """How many lines of ``out`` an interrupted ``make_file`` has made; 0 if it left nothing."""
+    """Return the number of lines of ``out`` that an interrupted ``make_file`` has made; 0 without a journal."""
     try:
-        *_, last, _ = _beside(Path(os.path.realpath(out)), "journal").read_bytes().split(b"\n")
+        *_, last, _ = _sibling(Path(os.path.realpath(out)), "journal").read_bytes().split(b"\n")
         return int(json.loads(last).get("lines", 0))
     except (OSError, ValueError):
         return 0
 
 
 def forget(out: Path) -> None:
-    """Remove what an interrupted ``make_file`` left of ``out``, if it left anything.
+    """Remove the partial file and journal of an interrupted ``make_file``, if there are any.
 
     Raises:
-        DragomanError: It is being written by another process, or is not ours.
+        DragomanError: Another process is writing them, or they belong to another program.
     """
     out = Path(os.path.realpath(out))
-    if _beside(out, "journal").exists():
+    if _sibling(out, "journal").exists():
         with explained(out), _locked(out):
-            _beside(out, "partial").unlink()
-            _beside(out, "journal").unlink()
+            _sibling(out, "partial").unlink()
+            _sibling(out, "journal").unlink()
 
 
 @dataclass(frozen=True)
 class _Output:
     """A file that is being made."""
 
-    path: Path  # where it will be
+    path: Path  # final place
     partial: BinaryIO
     journal: BinaryIO
     encode: Callable[[bytes], bytes]  # compresses, if the name asks for it
 
 
-def _go_on(
+def _make_rest(
     windows: Iterator[list[Line]], done: Done, output: _Output, work: Work, warn: Callable[[Note], object]
 ) -> int:
-    """Make the other lines, window after window; return the number of lines in all."""
+    """Make the remaining lines, window after window; return the number of all lines."""
     partial, journal, encode = output.partial, output.journal, output.encode
     digest, n_lines, n_bytes = _digest(partial, done.bytes), done.lines, done.bytes
     for part in windows:
@@ -147,19 +148,20 @@ def _go_on(
         for line in part:
             if line.warning:
                 say(Note("input", line.warning))
-        made = encode("".join(f"{text}\n" for text in work(part, n_lines, say)).encode())
-        append_to_disk(partial, made)
-        digest.update(made)
-        n_lines, n_bytes = n_lines + len(part), n_bytes + len(made)
+        output_bytes = encode("".join(f"{text}\n" for text in work(part, n_lines, say)).encode())
+        # the journal may name only output that is already on the disk
+        append_to_disk(partial, output_bytes)
+        digest.update(output_bytes)
+        n_lines, n_bytes = n_lines + len(part), n_bytes + len(output_bytes)
         done = Done(n_lines, n_bytes, digest.hexdigest())
         append_to_disk(journal, _record({**done._asdict(), "warnings": [asdict(note) for note in warnings]}))
     if not n_lines:
-        append_to_disk(partial, encode(b""))  # no text either is some bytes in a compressed file
+        append_to_disk(partial, encode(b""))  # an empty compressed file has a header
     return n_lines
 
 
 def _begin(output: _Output, facts: dict[str, Any], warn: Callable[[Note], object], restart: bool) -> Done:
-    """Find out how far an earlier process came; both files are cut there, or hold nothing but ``facts``."""
+    """Cut both files where an earlier process stopped and return its progress; else start a journal with ``facts``."""
     out, partial, journal = output.path, output.partial, output.journal
     facts = json.loads(json.dumps(facts, default=repr))  # as they will be read back
     journal.seek(0)
@@ -185,10 +187,10 @@ def _begin(output: _Output, facts: dict[str, Any], warn: Callable[[Note], object
 
 
 def _read(out: Path, journal: bytes, facts: dict[str, Any]) -> Done:
-    """What a journal says."""
+    """Return the progress that a journal records; refuse one that was started with other facts."""
     try:
         started, *records = (json.loads(line) for line in journal.split(b"\n")[:-1])
-        if not records:  # nothing is lost if it was started with something else
+        if not records:  # nothing is done yet, so other facts do no harm
             return Done()
         warnings = tuple(Note(**note) for record in records for note in record["warnings"])
         last = records[-1]
@@ -202,20 +204,20 @@ def _read(out: Path, journal: bytes, facts: dict[str, Any]) -> Done:
 
 
 def _is_renamed(out: Path, partial: BinaryIO, done: Done) -> bool:
-    """Whether a process was killed after it put the whole file in its place, and before it removed the journal."""
+    """True if a process was killed after it renamed the complete file, but before it removed the journal."""
     return not partial.seek(0, os.SEEK_END) and out.is_file() and sha256(out) == done.sha256
 
 
 def _refusal(out: Path, what: str) -> DragomanError:
     return DragomanError(
-        f"{_beside(out, 'partial')}: this unfinished file {what}; restore it, or start over with --restart"
+        f"{_sibling(out, 'partial')}: this unfinished file {what}; restore it, or start over with --restart"
     )
 
 
 @contextlib.contextmanager
 def _locked(out: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """Open ``out``'s partial file and journal, for this process alone. A journal that is empty in the end goes."""
-    path = _beside(out, "journal")
+    """Open and lock the partial file and journal of ``out``; after an error, remove them if they are empty."""
+    path = _sibling(out, "journal")
     try:
         descriptor = acquire(path)
     except BlockingIOError:
@@ -230,23 +232,24 @@ def _locked(out: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
                 "finish the file with that version; otherwise move it away or choose another name"
             )
         try:
-            with os.fdopen(acquire(_beside(out, "partial"), wait=True), "r+b") as partial:  # follows no link either
+            with os.fdopen(acquire(_sibling(out, "partial"), wait=True), "r+b") as partial:
                 yield partial, journal
         except BaseException:
-            if not os.fstat(descriptor).st_size:  # refused, or nothing could be written: no trace of it
+            # refused, or nothing could be written: leave no empty files
+            if not os.fstat(descriptor).st_size:
                 path.unlink()
                 with contextlib.suppress(OSError):
-                    if not _beside(out, "partial").lstat().st_size:
-                        _beside(out, "partial").unlink()
+                    if not _sibling(out, "partial").lstat().st_size:
+                        _sibling(out, "partial").unlink()
             raise
 
 
-def _beside(out: Path, what: str) -> Path:
+def _sibling(out: Path, what: str) -> Path:
     return out.with_name(f"{out.name}.{what}")
 
 
 def _digest(file: BinaryIO, n_bytes: int) -> hashlib._Hash:
-    """SHA-256 of the first ``n_bytes`` bytes of a file, or of all if it has fewer."""
+    """Return the SHA-256 of the first ``n_bytes`` bytes of a file, or of all if it has fewer."""
     digest = hashlib.sha256()
     file.seek(0)
     while n_bytes > 0 and (block := file.read(min(n_bytes, 2**20))):

@@ -24,16 +24,16 @@ from dragoman.translation.options import TranslateOptions
 
 @dataclass(frozen=True)
 class Scored:
-    """One given translation, as the model judges it; its numbers are nan where the model was not asked.
+    """Score of a given translation; its numbers are nan if it was not scored, and a note says why.
 
     Attributes:
-        log_prob: Nats, eos included, that of each part.
-        score: Over the length penalty, as that of a ``Translation``.
-        n_tokens: Target subwords, eos counted; 0 where the model was not asked.
-        tokens: These subwords, spaces as U+2581, eos last; of each part.
-        token_log_probs: Nats, of each of them.
-        alignment: Pairs (source word, target word), counted from 0; None: not asked for.
-        notes: What the reader should know.
+        log_prob: Nats, the eos of each part included.
+        score: ``log_prob`` over the length penalty, as in ``Translation``.
+        n_tokens: Target subwords, eos counted; 0 if it was not scored.
+        tokens: Target subwords, spaces as U+2581, with the eos of each part.
+        token_log_probs: Log-probability of each of ``tokens``, in nats.
+        alignment: Pairs (source word, target word), counted from 0; None: not requested.
+        notes: Messages for the reader.
     """
 
     log_prob: float
@@ -47,7 +47,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class PairReader:
-    """A model that reads given translations."""
+    """A model that scores and aligns given translations (forced decoding)."""
 
     model: Reader
     src_tokenizer: Tokenizer
@@ -55,9 +55,9 @@ class PairReader:
     device: torch.device
     src_lang: str | None
     tgt_lang: str | None
-    usual_sentences: int  # a pair of more is read sentence by sentence
-    max_tokens: int  # the longest side it was trained on
-    longest: int | None  # the longest side it can read, eos counted; None: any
+    usual_sentences: int  # a pair with more is read sentence by sentence
+    max_tokens: int  # longest side in training, in subwords
+    longest: int | None  # longest side that the model can read, eos counted; None: any
     precision: str = "fp32"  # or bf16
 
     @property
@@ -88,7 +88,7 @@ class PairReader:
         ]
 
     def _sentence_pairs(self, source: str, target: str) -> list[tuple[str, str]]:
-        """Return pairs of sentences, as many together as a training line has; the whole pair if they do not match."""
+        """Return pairs of ``usual_sentences`` sentences each; the whole pair if the numbers of sentences differ."""
         src, tgt, n = sentences(source, self.src_lang), sentences(target, self.tgt_lang), self.usual_sentences
         if len(src) != len(tgt) or len(src) <= n:
             return [(source, target)]
@@ -98,22 +98,22 @@ class PairReader:
         """Return the score of a pair from those of its sentences."""
         if len(parts) == 1:
             return scored[0]
-        notes = tuple(dict.fromkeys(note for one in scored for note in one.notes))
-        if not all(one.n_tokens for one in scored):
-            return replace(next(one for one in scored if not one.n_tokens), notes=notes)
+        notes = tuple(dict.fromkeys(note for part in scored for note in part.notes))
+        if not all(part.n_tokens for part in scored):
+            return replace(next(part for part in scored if not part.n_tokens), notes=notes)
         alignment: Links | None = None
         if scored[0].alignment is not None:
             src_first = _first_words(pair[0], [src for src, _ in parts], self.src_unspaced)
             tgt_first = _first_words(pair[1], [tgt for _, tgt in parts], self.tgt_unspaced)
             alignment = tuple(
                 (src_word + src_start, tgt_word + tgt_start)
-                for one, src_start, tgt_start in zip(scored, src_first, tgt_first, strict=True)
-                for src_word, tgt_word in one.alignment or ()
+                for part, src_start, tgt_start in zip(scored, src_first, tgt_first, strict=True)
+                for src_word, tgt_word in part.alignment or ()
             )
         return Scored(
-            sum(one.log_prob for one in scored), sum(one.score for one in scored), sum(one.n_tokens for one in scored),
-            tuple(token for one in scored for token in one.tokens),
-            tuple(value for one in scored for value in one.token_log_probs), alignment, notes,
+            sum(part.log_prob for part in scored), sum(part.score for part in scored),
+            sum(part.n_tokens for part in scored), tuple(token for part in scored for token in part.tokens),
+            tuple(value for part in scored for value in part.token_log_probs), alignment, notes,
         )  # fmt: skip
 
     def _score_whole(
@@ -149,7 +149,7 @@ class PairReader:
             return read_all(self.model, pairs, self.device, batch_tokens, attention=attention)
 
     def src_pieces(self, ids: Sequence[int]) -> list[bytes | None]:
-        """Return the bytes of each id of a source; None for an unknown one, which may spell anything."""
+        """Return the bytes of each id of a source; None for the unknown subword."""
         return _pieces(self.src_tokenizer, ids)
 
     def _why_not(self, source: str, target: str, src_ids: list[int], tgt_ids: list[int]) -> Note | None:
@@ -170,7 +170,7 @@ class PairReader:
         )  # fmt: skip
 
     def _align(self, read: Read, texts: tuple[str, str], src_ids: list[int], tgt_ids: list[int]) -> Links:
-        assert read.attention is not None  # it was asked for
+        assert read.attention is not None  # requested
         source, target = texts
         src_numbers, tgt_numbers = word_numbers(source, self.src_unspaced), word_numbers(target, self.tgt_unspaced)
         src_words = token_words(_pieces(self.src_tokenizer, src_ids), source, src_numbers)
@@ -233,16 +233,16 @@ class ScoringPlan:
 
 @dataclass(frozen=True)
 class TextPart:
-    """A text, or a part of one, and its translation."""
+    """A text or a part of it, with its translation."""
 
     text: str
-    src_numbers: Sequence[int]  # the word of each of its characters
+    src_numbers: Sequence[int]  # word number of each of its characters
     src_ids: Sequence[int]
     tgt_ids: Sequence[int]
 
 
 def _first_words(text: str, parts: Sequence[str], unspaced: bool) -> list[int]:
-    """Return the number in the text of the first word of each of its parts."""
+    """Return the word number, in the whole text, of the first word of each part."""
     numbers, first, end = word_numbers(text, unspaced), [], 0
     for part in parts:
         start = text.index(part, end)
@@ -252,5 +252,5 @@ def _first_words(text: str, parts: Sequence[str], unspaced: bool) -> list[int]:
 
 
 def _pieces(tokenizer: Tokenizer, ids: Sequence[int]) -> list[bytes | None]:
-    """Return the bytes of each id of a text; None for an unknown one, which may spell anything."""
+    """Return the bytes of each id; None for the unknown subword."""
     return [None if i == UNK_ID else tokenizer.spelled[i] for i in ids]

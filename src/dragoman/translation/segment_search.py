@@ -1,4 +1,4 @@
-"""The engine searches; then the translations are checked: what must arrive unchanged, faults, unknown subwords."""
+"""Translates segments with the engine, then checks them: protected spans, faults, glossary, unknown characters."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ from dragoman.translation.segments import SegmentResult, TextSegment, texts_of
 def translate_segments(
     segments: Sequence[TextSegment], plan: Plan, progress: Progress | None = None
 ) -> list[SegmentResult]:
-    """Search for segments that are ready, and look at the results; a server's batches enter here.
+    """Translate segments and check the results; the batches of a server enter here.
 
-    A translation that lacks something that must arrive unchanged is searched for again (``carrying``), then a
-    translation with a fault (``guard``).
+    A translation that lacks a protected span is made again (``carrying``), then one with a fault (``guard``).
 
     Args:
-        segments: As ``segment`` makes them, of any texts; the results of cancelled ones hold a note alone.
+        segments: As ``segment`` makes them, of any texts; the results of cancelled ones have only a note.
     """
 
     def search(some: Sequence[TextSegment], progress: Progress | None = None) -> list[SegmentResult]:
@@ -33,6 +32,7 @@ def translate_segments(
     results = search(segments, progress)
     if plan.trees:
         return results
+    # from here on, guard and glossary see each segment without the spans that were cut out; ``put_in`` puts them back
     changed = search_without(results, segments, plan, search) if plan.options.protect else {}
     used = [changed[i].segment if i in changed else segment for i, segment in enumerate(segments)]
     if plan.options.guard:
@@ -43,7 +43,7 @@ def translate_segments(
 
 
 def _with_unknown(result: SegmentResult, segment: TextSegment, plan: Plan) -> SegmentResult:
-    """Add a note if the model read unknown subwords; a span that was carried over unchanged is not among them."""
+    """Add a note if the model read unknown characters; those of spans that were cut out do not count."""
     if UNK_ID not in segment.search.ids:
         return result
     names = ", ".join(repr(part) for part in plan.src_tokenizer.unknown(segment.text))

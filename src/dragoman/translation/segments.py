@@ -1,4 +1,4 @@
-"""Texts cut into segments, which an engine translates, and the result for each segment."""
+"""Splits texts into segments for the engine, and holds the result of each."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from dragoman.translation.word_constraints import WordConstraints
 
 @dataclass(frozen=True, kw_only=True)
 class TextSegment:
-    """A text, or a part of one: some of its sentences, or a piece of one that was too long."""
+    """A text or a part of it: some of its sentences, or a piece of a long sentence."""
 
     owner: int  # number of the text
-    start: int  # its first character in the text; spaces are not counted, as only they are lost where a text is split
-    gap: str = ""  # the spaces between it and the part before
-    cut: bool = False  # a piece of a sentence that was too long
+    start: int  # position in the text, without counting spaces, which may get lost where a text is split
+    gap: str = ""  # spaces between it and the part before
+    cut: bool = False  # True for a piece of a sentence
     text: str
     search: Segment
     constraints: WordConstraints | None = None
@@ -34,29 +34,29 @@ class TextSegment:
 
 @dataclass(frozen=True)
 class SegmentResult:
-    """The translations of a segment, and what is to be known of them."""
+    """Translations of a segment, with notes."""
 
     hypotheses: tuple[Hypothesis, ...] = ()  # best first; none: see the note
     texts: tuple[str, ...] = ()  # of each hypothesis, on one line
-    note: Note | None = None  # what the guard saw and did; or why there is no hypothesis
-    sound: bool = True  # no fault is left
-    lost: Note | None = None  # names what should have arrived unchanged, and did not
-    unknown: Note | None = None  # names what the model could not read in the source
+    note: Note | None = None  # of the guard; or the reason why there is no hypothesis
+    sound: bool = True  # False if a fault is left
+    lost: Note | None = None  # names missing spans that should have arrived unchanged
+    unknown: Note | None = None  # names unknown characters of the source
 
 
 def segment(texts: Sequence[str], plan: Plan, events: Events, first_number: int = 0) -> list[TextSegment]:
-    """Cut each text that is not blank into the sentences to search for (``options.sentence_split``).
+    """Split each text into segments; a blank text has none.
 
-    As many sentences stay together as the training text has on a line (``facts.usual_sentences``). A text that is
-    longer than a usual training line is split further, with a warning; a single sentence stays whole up to
-    ``facts.longest_sentence`` tokens. If a text has several parts, the first has the prefix and the words to include,
-    and each the glossary's terms that begin in it.
+    A segment has as many sentences as a training line (``facts.usual_sentences``), if ``options.sentence_split``. A
+    text longer than a usual training line is split further, with a warning; a single sentence is not split up to
+    ``facts.longest_sentence`` tokens. The first segment of a text has the prefix and the words to include, and each has
+    the glossary terms that begin in it.
 
     Args:
         first_number: The number of the first text, from which sampling derives its random numbers.
 
     Raises:
-        ConfigError: There are not as many prefixes as texts.
+        ConfigError: The numbers of prefixes and texts differ.
     """
     options = plan.options
     prefixes = [options.prefix] * len(texts) if isinstance(options.prefix, str) else list(options.prefix)
@@ -66,9 +66,9 @@ def segment(texts: Sequence[str], plan: Plan, events: Events, first_number: int 
     for number, (text, parts) in enumerate(zip(texts, _parts(texts, plan, events), strict=True)):
         starts = [0, *accumulate(sum(not character.isspace() for character in part.text) for part in parts[:-1])]
         terms = _terms_by_part(text, starts, plan.glossary.find(text) if plan.glossary else [])
-        for part, start, found in zip(parts, starts, terms, strict=False):  # a blank text has no part
+        for part, start, terms_of_part in zip(parts, starts, terms, strict=False):  # a blank text has no part
             constraints = (
-                plan.encoder.encode(options, prefixes[number], found, start == 0)
+                plan.encoder.encode(options, prefixes[number], terms_of_part, start == 0)
                 if options.constrains or plan.glossary
                 else None
             )
@@ -91,11 +91,11 @@ class _Part(NamedTuple):
     text: str
     ids: list[int]
     gap: str  # the spaces before it
-    cut: bool  # a piece of a sentence
+    cut: bool  # True for a piece of a sentence
 
 
 def _parts(texts: Sequence[str], plan: Plan, events: Events) -> list[list[_Part]]:
-    """Return the parts of each text; none of a blank one."""
+    """Return the parts of each text; a blank text has none."""
     tokenizer = plan.src_tokenizer
     lines = [_groups(text, plan) for text in texts]
     encoded = iter(tokenizer.encode([group for line in lines for group in line]))
@@ -104,7 +104,7 @@ def _parts(texts: Sequence[str], plan: Plan, events: Events) -> list[list[_Part]
         pieces: list[tuple[str, list[int], bool]] = []
         for group, ids in zip(line, encoded, strict=False):
             split = [group] if len(ids) <= plan.facts.usual_tokens else split_text(
-                group, plan.facts.usual_tokens, lambda some: [len(each) for each in tokenizer.encode(some)],
+                group, plan.facts.usual_tokens, lambda some: [len(tokens) for tokens in tokenizer.encode(some)],
                 plan.facts.longest_sentence,
             )  # fmt: skip
             if len(split) == 1:
@@ -119,7 +119,7 @@ def _parts(texts: Sequence[str], plan: Plan, events: Events) -> list[list[_Part]
 
 
 def _groups(text: str, plan: Plan) -> list[str]:
-    """Return groups of sentences that are translated together: as many as a training line has, and no longer."""
+    """Return the groups of sentences to translate together, as many and as long as a usual training line."""
     if not text.strip():
         return []
     split = sentences(text, plan.src_lang) if plan.options.sentence_split else [text]
@@ -131,19 +131,19 @@ def _groups(text: str, plan: Plan) -> list[str]:
     for sentence, more in zip(split, sizes, strict=True):
         if groups and len(groups[-1]) < plan.facts.usual_sentences and size + more < plan.facts.usual_tokens:
             groups[-1].append(sentence)
-            size += more + 1  # and one for what is between
+            size += more + 1  # one more for the text between
         else:
             groups.append([sentence])
             size = more
     joined = ["".join(group) for group in groups]
-    first, last = joined[0], joined[-1]  # their outer spaces are the line's, and stay as in one that is whole
     if len(joined) == 1:
         return [text]
-    return [first.rstrip(), *(each.strip() for each in joined[1:-1]), last.lstrip()]
+    # spaces at the ends of the line stay, as in a line that is not split
+    return [joined[0].rstrip(), *(group.strip() for group in joined[1:-1]), joined[-1].lstrip()]
 
 
 def _with_gaps(text: str, pieces: Sequence[tuple[str, list[int], bool]]) -> list[_Part]:
-    """Return each piece of ``text`` with the spaces before it; none before the first."""
+    """Return each piece of ``text`` with the spaces before it; the first without."""
     parts: list[_Part] = []
     end = 0
     for piece, ids, cut in pieces:
@@ -155,7 +155,7 @@ def _with_gaps(text: str, pieces: Sequence[tuple[str, list[int], bool]]) -> list
 
 
 def _terms_by_part(text: str, starts: Sequence[int], matches: Sequence[Match]) -> list[list[Match]]:
-    """Return for each part of a text the terms that begin in it; a text may be split within a term."""
+    """Return the glossary terms that begin in each part of a text."""
     terms: list[list[Match]] = [[] for _ in starts]
     if matches:
         solid = list(accumulate((not character.isspace() for character in text), initial=0))  # characters before each
@@ -165,12 +165,12 @@ def _terms_by_part(text: str, starts: Sequence[int], matches: Sequence[Match]) -
 
 
 def texts_of(hypotheses: Sequence[Hypothesis], tokenizer: Tokenizer) -> list[str]:
-    """Return hypotheses as text, each on one line: a model can make an LF out of bytes, which would add a line."""
+    """Return hypotheses as text, each on one line: byte subwords can spell an LF, which would add a line."""
     return [one_line(text) for text in tokenizer.decode([hypothesis.ids for hypothesis in hypotheses])]
 
 
 def one_line(text: str) -> str:
-    """Return a text with spaces for its line ends."""
+    """Return a text with each LF replaced by a space."""
     return text.replace("\n", " ")
 
 
@@ -189,10 +189,10 @@ _SPACE = re.compile(r"\s+")
 def split_text(
     text: str, max_tokens: int, n_tokens: Callable[[Sequence[str]], list[int]], longest_sentence: int = 0
 ) -> list[str]:
-    """Cut ``text`` into parts of at most ``max_tokens``: at sentence ends, else at spaces, else anywhere.
+    """Split ``text`` into parts of at most ``max_tokens``: at sentence ends, else at spaces, else anywhere.
 
-    Neighbouring pieces are packed together as long as they fit. ``n_tokens`` counts the tokens of each of some texts.
-    A single sentence of up to ``longest_sentence`` tokens stays whole.
+    Neighbouring pieces are joined as long as they fit. ``n_tokens`` returns the number of tokens of each text. A single
+    sentence of up to ``longest_sentence`` tokens is not split.
     """
     text = text.strip()
     size = n_tokens([text])[0]
@@ -205,7 +205,8 @@ def split_text(
         pieces = [(start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end]
         if len(pieces) > 1:
             packed = pack(text, pieces, max_tokens, n_tokens)
-            if packed == [text]:  # its parts fit, and yet the whole does not: cut elsewhere
+            # the sum of the pieces fits, although the text itself does not: split elsewhere
+            if packed == [text]:
                 continue
             return [part for piece in packed for part in split_text(piece, max_tokens, n_tokens, longest_sentence)]
     middle = len(text) // 2
@@ -219,7 +220,7 @@ def pack(
     """Join neighbouring pieces of ``text`` to parts of at most ``max_tokens``; a gap counts as one token.
 
     Args:
-        pieces: First character of each piece, and the one after its last, in their order.
+        pieces: Start and end of each piece, in order.
     """
     packed: list[tuple[int, int]] = []
     size = 0

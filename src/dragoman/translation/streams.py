@@ -1,4 +1,4 @@
-"""Lines grouped as they arrive."""
+"""Groups lines as they arrive."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from collections.abc import Generator, Iterable, Iterator
 from dragoman.data.corpus import Line
 
 FIRST = 64
-"""Lines translated first; then twice as many each time, so that somebody who waits soon sees some."""
+"""Lines of the first window; each next one has twice as many, so that a waiting reader soon sees a result."""
 
 
 def windows(lines: Iterable[Line], size: int, pause_s: float = 0.05) -> Generator[list[Line]]:
-    """Group lines as they come: up to ``size`` of them, fewer at first and when none arrives for ``pause_s`` seconds.
+    """Yield lines in groups: up to ``size``, fewer at first and when none arrives for ``pause_s`` seconds.
 
-    A thread reads ahead; it ends with the lines, or after the next line when the generator is closed.
+    A thread reads ahead; it ends after the last line, or after the next line once the generator is closed.
     """
     arrived: queue.Queue[Line | BaseException | None] = queue.Queue(maxsize=2 * size)
     closed = threading.Event()
 
-    def put(item: Line | BaseException | None) -> None:
+    # never blocks for good: a closed generator takes nothing out of a full queue
+    def put(arrival: Line | BaseException | None) -> None:
         while not closed.is_set():
             with contextlib.suppress(queue.Full):
-                arrived.put(item, timeout=1)
+                arrived.put(arrival, timeout=1)
                 return
 
     def read() -> None:
@@ -45,21 +46,21 @@ def windows(lines: Iterable[Line], size: int, pause_s: float = 0.05) -> Generato
 
 
 def _grouped(arrived: queue.Queue[Line | BaseException | None], size: int, pause_s: float) -> Iterator[list[Line]]:
-    """What arrives, in windows."""
+    """Yield the lines of a queue in windows; raise the error that ended the reading, if any."""
     window, most = list[Line](), min(FIRST, size)
     while True:
         try:
-            item = arrived.get(timeout=pause_s if window else None)
+            arrival = arrived.get(timeout=pause_s if window else None)
         except queue.Empty:
             yield window
             window = []
             continue
-        if isinstance(item, Line):
-            window.append(item)
-        if window and (len(window) == most or not isinstance(item, Line)):
+        if isinstance(arrival, Line):
+            window.append(arrival)
+        if window and (len(window) == most or not isinstance(arrival, Line)):
             yield window
             window, most = [], min(2 * most, size)
-        if isinstance(item, BaseException):
-            raise item
-        if item is None:
+        if isinstance(arrival, BaseException):
+            raise arrival
+        if arrival is None:
             return

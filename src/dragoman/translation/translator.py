@@ -1,9 +1,11 @@
-"""Text to text: N lines in, N lines out, in order.
+"""Translates text: N lines in, N lines out, in order.
 
-A blank line stays blank and the model is not asked. A line of more sentences than the lines of the training text have
-is translated sentence by sentence, and joined again. A sentence longer than the model was trained on is split (at
-clauses, or failing that at spaces, or anywhere), and a warning says so. A line for which memory is too short does not
-hold up the others.
+    translator = Translator.load("runs/x")
+    translator.translate(["A dog runs."], beam_size=5)    # [Translation('Ein Hund rennt.', ...)]
+
+Blank lines stay blank. A line with more sentences than lines of the training text have is translated in parts. A
+sentence longer than those in training is split (at clauses, else at spaces, else anywhere), with a warning. A line that
+runs out of memory does not stop the others.
 """
 
 from __future__ import annotations
@@ -53,47 +55,46 @@ from dragoman.translation.word_constraints import ConstraintEncoder
 logger = logging.getLogger(__name__)
 
 READ_AHEAD = 2048
-"""How many lines are read before they are sorted by length and translated."""
-
+"""Number of lines that are read, sorted by length and translated together."""
 
 _DIFFER = "some translations differ from those of the exact search in fp32"
 
 
 class Translator:
-    """A trained model, or several as one, that translates text."""
+    """A trained model, or an ensemble, that translates text."""
 
     def __init__(self, bundle: Bundle, *others: Bundle, run: Path | None = None) -> None:
-        """Take a bundle; others make it an ensemble, and must have the same subwords (``load`` sees to that)."""
+        """Take a bundle, or several for an ensemble, which must have the same subwords (``load`` checks that)."""
         self.config, self.manifest = bundle.config, bundle.manifest
         self.src_tokenizer, self.tgt_tokenizer = bundle.src_tokenizer, bundle.tgt_tokenizer
         self._bundles = (bundle, *others)
         self.model: EncoderDecoder | Ensemble = (
-            Ensemble([each.model for each in self._bundles]) if others else bundle.model
+            Ensemble([member.model for member in self._bundles]) if others else bundle.model
         )
         self._models = Models(self._bundles, self.model, run, weight_versions(self.model))
         self.device = self._models.device
         self._engines = Engines(self._models)
         self.languages = LanguagePairs.of(bundle)
-        """Which languages it translates between."""
+        """Languages that it translates between."""
         self._encoders = {unspaced: ConstraintEncoder(self.tgt_tokenizer, unspaced) for unspaced in (False, True)}
         learned = bundle.facts.confidence
         self.confidence = (
             None if learned is None or others else Confidence.from_mapping(learned, "the confidence in the bundle")
         )
-        """How good its translations are likely to be; None: not known, as for an ensemble. May be set."""
+        """Quality estimation of its translations; None: not learned, as for an ensemble. May be set."""
 
     @classmethod
     def load(cls, path: Path | str | Sequence[Path | str], device: str = "auto") -> Self:
-        """Load a run folder or a bundle; of several an ensemble, with the settings of the first.
+        """Load a run or a bundle; several become an ensemble with the settings of the first.
 
         Raises:
-            BundleError: There is none, it is damaged, or the subwords of an ensemble differ.
-            ConfigError: The device is not here.
+            BundleError: A bundle is missing or damaged, or the subwords of an ensemble differ.
+            ConfigError: The device does not exist.
         """
         paths = [path] if isinstance(path, Path | str) else list(path)
         if not paths:
             raise ConfigError("no run to load: name one, or several for an ensemble")
-        bundles = [load_bundle(each, resolve_device(device)) for each in paths]
+        bundles = [load_bundle(member, resolve_device(device)) for member in paths]
         for other, bundle in zip(paths[1:], bundles[1:], strict=True):
             if (bundle.src_tokenizer, bundle.tgt_tokenizer) != (bundles[0].src_tokenizer, bundles[0].tgt_tokenizer):
                 raise BundleError(
@@ -103,7 +104,7 @@ class Translator:
         return cls(*bundles, run=Path(paths[0]))
 
     def __reduce__(self) -> Any:
-        """Pickled are its bundles, weights included; engines are loaded again, when they are first used."""
+        """Pickle the bundles, weights included; the copy loads its engines again when it first uses them."""
         unchanged = weight_versions(self.model) == self._models.versions
         return _unpickled, (type(self), self._bundles, self._models.run if unchanged else None, self.confidence)
 
@@ -117,7 +118,7 @@ class Translator:
         return f"<Translator: {', '.join(what)}>"
 
     def _validation(self) -> list[str]:
-        """What the manifest says of its quality, and after how many steps."""
+        """Return score and step from the manifest, as text."""
         facts, names = self.bundle.facts, {"bleu": "BLEU", "f1": "bracket F1"}
         scores = [f"{names[key]} {facts.validation[key]:.1f} in validation" for key in names if key in facts.validation]
         return [*scores[:1], *([f"step {facts.step:,}"] if facts.step is not None else [])]
@@ -139,15 +140,14 @@ class Translator:
         self, texts: str | Sequence[str], options: TranslateOptions | Plan | None = None, *, events: Events = QUIET,
         progress: bool | Progress = False, first_number: int = 0, **changes: Any,
     ) -> Translation | list[Translation]:  # fmt: skip
-        """Translate a text, or several: one translation for each, in order; a parser's are trees (module ``parser``).
+        """Translate a text, or several: one translation for each, in order; a parser returns trees.
 
         Args:
-            texts: Raw text; what is one line comes out as one. Of a single string the result is a single translation.
-            options: How; ``changes`` are options by name, such as ``beam_size=5``. ``TranslateOptions`` says what each
-                one means.
-            events: Who is told of warnings, failures and progress.
-            progress: True shows on stderr how far it is; a function is told, as ``events.progress`` is.
-            first_number: The number of the first text, from which sampling derives its random numbers.
+            texts: Raw text. A single string gives a single translation, a list gives a list.
+            options: All options; ``changes`` are options by name, such as ``beam_size=5``; see ``TranslateOptions``.
+            events: Callbacks for warnings, failures and progress.
+            progress: True reports progress on stderr; a function is called like ``events.progress``.
+            first_number: Number of the first text; sampling derives its random numbers from it.
 
         Raises:
             ConfigError: An option is unknown or impossible.
@@ -162,9 +162,9 @@ class Translator:
 
     @takes(TranslateOptions)
     def plan(self, options: TranslateOptions | Plan | None = None, **changes: Any) -> Plan:
-        """Decide engine, precision and settings, once for all texts; what is impossible is refused here.
+        """Decide engine, precision and settings once for all texts, and refuse impossible options.
 
-        A plan may stand wherever options may: it is taken as it is.
+        A plan can be passed wherever options can.
 
         Raises:
             ConfigError: As ``translate``.
@@ -188,14 +188,14 @@ class Translator:
         decode = self._decode_config(options)
         sampling = None
         if options.sample:
-            given = {name: getattr(options, name) for name in ("temperature", "top_k", "top_p", "seed")}
-            sampling = Sampling(**{name: value for name, value in given.items() if value is not None})
+            settings = {name: getattr(options, name) for name in ("temperature", "top_k", "top_p", "seed")}
+            sampling = Sampling(**{name: value for name, value in settings.items() if value is not None})
         elif options.n_best > decode.beam_size and not trees:
             raise ConfigError(f"n_best must be at most beam_size = {decode.beam_size}, got {options.n_best}")
         needs, workers = self._needs(options), options.workers or self._usual_workers(options)
         name = self._engines.choose(options.engine, needs)
         engine = self._engines.get(name, options.precision, workers)
-        # of a parser's beam all are looked at: those that are trees come first
+        # a parser needs its whole beam, as hypotheses that are trees come first
         n_best = max(options.n_best, decode.beam_size) if trees and not options.sample else options.n_best
         search = SearchSettings(
             decode=decode, n_best=n_best, sampling=sampling, precision=options.precision, workers=workers,
@@ -226,14 +226,11 @@ class Translator:
         )  # fmt: skip
 
     def _usual_workers(self, options: TranslateOptions) -> int:
-        """One for each core: two batches on a core each are done sooner than one on two, and a single batch has all.
-
-        Whatever is to be bit-identical is decoded by one, as the number of cores is part of how sums are rounded.
-        """
+        """Return the number of parallel batches: one for each CPU core; 1 where threads must not change rounding."""
         return torch.get_num_threads() if self.device.type == "cpu" and not options.deterministic else 1
 
     def _fastest(self, options: TranslateOptions) -> TranslateOptions:
-        """What ``fast`` stands for here, which is logged."""
+        """Replace the option ``fast`` by the options that it chooses here, and log them."""
         if not options.fast:
             return options
         engine, precision = self._engines.fastest(self._needs(options))
@@ -253,10 +250,10 @@ class Translator:
         )  # fmt: skip
 
     def with_engine(self, plan: Plan, engine: Searcher) -> Plan:
-        """A plan with an engine that is handed over, such as that of an export.
+        """Return a plan with another engine, such as that of an export.
 
         Raises:
-            ConfigError: The engine cannot do what the plan asks for.
+            ConfigError: The engine does not support an option of the plan.
         """
         self._engines.refuse(engine, plan.needs)
         return replace(plan, engine=engine)
@@ -264,7 +261,7 @@ class Translator:
     def translate_planned(
         self, texts: Sequence[str], plan: Plan, events: Events = QUIET, first_number: int = 0
     ) -> list[Translation]:
-        """``translate`` with what ``plan`` decided: text to segments, segments to results, results to text."""
+        """Translate with a plan: text to segments, segments to results, results to text."""
         if isinstance(texts, str):
             raise DecodeError("translate_planned takes a list of texts: write [text], or translate(text)")
         if plan.trees:
@@ -297,18 +294,17 @@ class Translator:
     ) -> Scored | list[Scored]:  # fmt: skip
         """Score a given translation, or several (forced decoding).
 
-        Where both sides have as many sentences, and more than the lines of the training text, these are scored pair by
-        pair (``sentence_split``). A pair with a blank side, or one that runs out of memory, is not scored: its numbers
-        are nan, and a note says so.
+        A pair with more sentences than lines of the training text have is scored sentence by sentence, if both sides
+        have equally many (``sentence_split``). A pair with a blank side, or one that runs out of memory, is not scored:
+        its numbers are nan, and it has a note.
 
         Args:
-            sources, targets: Raw text; target ``i`` translates source ``i``. Of two strings the result is one.
-            options: Those of ``options.SCORING``; with ``alignments`` also which source word each target word belongs
-                to.
+            sources, targets: Raw text; target ``i`` translates source ``i``. Two strings give a single score.
+            options: Those of ``options.SCORING``; ``alignments`` adds word alignments.
 
         Raises:
-            ConfigError: An option is unknown, impossible, or has no effect here.
-            DecodeError: There are not as many targets as sources.
+            ConfigError: An option is unknown, impossible, or has no effect on scoring.
+            DecodeError: The numbers of sources and targets differ.
         """
         plan, events = self.plan_scoring(options, **changes), _with_progress(events, progress)
         if isinstance(sources, str) and isinstance(targets, str):
@@ -319,7 +315,7 @@ class Translator:
 
     @takes(TranslateOptions)
     def plan_scoring(self, options: TranslateOptions | None = None, **changes: Any) -> ScoringPlan:
-        """Decide how to score, once for all pairs; ``score`` of the plan does it, and what is impossible is refused.
+        """Decide how to score, once for all pairs, and refuse impossible options; the plan has a method ``score``.
 
         Raises:
             ConfigError: As ``score``.
@@ -329,12 +325,12 @@ class Translator:
         if self.is_parser:
             raise ConfigError("a parser cannot score given trees: scoring is for translation runs")
         decode = self._decode_config(options)
-        autocast(options.precision, self.device)  # refused now
+        autocast(options.precision, self.device)  # refuses an impossible precision
         src_tokenizer = self.src_tokenizer.towards(options.to)
         return ScoringPlan(self._reader(options.precision, src_tokenizer, self._direction(options)), options, decode)
 
     def _direction(self, options: TranslateOptions) -> Direction:
-        """Return the languages that a text is translated between.
+        """Return the source and target language of a translation.
 
         Raises:
             ConfigError: The model does not translate from this language.
@@ -351,27 +347,27 @@ class Translator:
 
     @property
     def bundles(self) -> tuple[Bundle, ...]:
-        """What it was made of; several of an ensemble."""
+        """Bundles of all members."""
         return self._bundles
 
     @property
     def run(self) -> Path | None:
-        """Where the first was loaded from, if it was."""
+        """Folder from which the first bundle was loaded, if any."""
         return self._models.run
 
     @property
     def bundle(self) -> Bundle:
-        """What it was made of; the first of an ensemble."""
+        """Bundle; of an ensemble the first."""
         return self._bundles[0]
 
     @property
     def is_parser(self) -> bool:
-        """Whether it makes trees instead of translations: the only place on this floor that asks for the task."""
+        """True if it makes trees instead of translations; all code of translation asks here."""
         return self.config.is_parser
 
     @property
     def max_tokens(self) -> int:
-        """The longest source, in subwords, that is ever translated in one piece: ``data.max_tokens``."""
+        """Longest source, in subwords, that is ever translated in one piece: ``data.max_tokens`` or less."""
         longest = min(bundle.config.data.max_tokens for bundle in self._bundles)
         if self._models.longest is not None:
             longest = max(1, min(longest, self._models.longest - self.config.decode.max_extra_tokens - 1))
@@ -379,32 +375,32 @@ class Translator:
 
     @property
     def masks(self) -> str | None:
-        """The form of the masks that all of its models have learned (``data.noise.inserts``); None: they have not."""
+        """Form of the masks that all members have learned (``data.noise.inserts``); None: no masks."""
         forms = {bundle.facts.masks for bundle in self._bundles}
         form = forms.pop() if len(forms) == 1 else None
         return form if form is not None and "{}" in form else None
 
     @property
     def usual_tokens(self) -> int:
-        """What 999 of 1,000 training sources do not exceed, or 32; of longer lines a model leaves out a part."""
+        """Number of subwords that 999 of 1,000 training sources do not exceed; at least 32. Longer texts are split."""
         known = (bundle.facts.usual_src_tokens or self.max_tokens for bundle in self._bundles)
         return min(self.max_tokens, max(32, min(known)))
 
     @property
     def usual_sentences(self) -> int:
-        """How many sentences 95 of 100 training sources do not exceed; 1 of a bundle that does not say."""
+        """Number of sentences that 95 of 100 training sources do not exceed; 1 if unknown."""
         return min(bundle.facts.usual_src_sentences or 1 for bundle in self._bundles)
 
     @property
     def least_ratio(self) -> float:
-        """Target subwords for each source subword that 975 of 1,000 training pairs have; 0 where that is not known."""
+        """Least target subwords for each source subword in 975 of 1,000 training pairs; 0 if unknown."""
         return float(min(bundle.facts.least_length_ratio for bundle in self._bundles))
 
     def confidence_features(
-        self, texts: Sequence[str], found: Sequence[Translation], to: str | None = None
+        self, texts: Sequence[str], translations: Sequence[Translation], to: str | None = None
     ) -> list[list[float]]:
-        """What is known of translations without a reference, for a ``Confidence``; blank lines are left out."""
-        return features_of(texts, found, self.plan(to=to))
+        """Return the features of translations for ``Confidence.of``; blank lines are left out."""
+        return features_of(texts, translations, self.plan(to=to))
 
     def _reader(self, precision: str, src_tokenizer: Tokenizer, direction: Direction) -> PairReader:
         return PairReader(
@@ -414,7 +410,7 @@ class Translator:
         )  # fmt: skip
 
     def _decode_config(self, options: TranslateOptions) -> DecodeConfig:
-        """The run's settings of the search, with what was asked for instead."""
+        """Return the run's settings of the search, changed by options."""
         decode = self.config.decode.changed_by(options)
         return replace(decode, batch_tokens=1) if options.deterministic else decode
 
@@ -426,23 +422,23 @@ class Translator:
         """Translate line by line as text arrives; yields one translation for each line, in order.
 
         Up to ``read_ahead`` lines (at first fewer) are sorted by length and translated together; when the input pauses,
-        what has come so far is translated at once. Bad bytes become U+FFFD, with a warning that names the line.
+        all lines so far are translated at once. Bad bytes become U+FFFD, with a warning that names the line.
 
         Args:
             stream: Raw bytes, such as ``sys.stdin.buffer``.
-            name: What warnings call it.
+            name: Name of the stream in warnings.
             options: As for ``translate``.
-            flush: Called when all lines that have arrived are translated.
+            flush: Called when all lines so far are translated.
 
         Raises:
-            DecodeError: Lines ran out of memory; raised at the end, each being blank and named by a warning.
+            DecodeError: Lines ran out of memory; raised at the end. They are blank, and warnings name them.
         """
         plan = self._plan_of_lines(options, changes)
         arriving = windows(read_lines_leniently(stream, name), read_ahead)
         return self._translated(arriving, name, plan, events, flush)
 
     def _plan_of_lines(self, options: TranslateOptions | Plan | None, changes: Mapping[str, Any]) -> Plan:
-        """Return the plan for any number of lines."""
+        """Return the plan for any number of lines; a prefix for each text is refused."""
         plan = self.plan(options, **changes)
         if not isinstance(plan.options.prefix, str):
             raise ConfigError("a prefix for each line is for translate(texts): give one prefix for all lines")
@@ -451,6 +447,7 @@ class Translator:
     def _translated(
         self, arriving: Generator[list[Line]], name: str, plan: Plan, events: Events, flush: Callable[[], None] | None
     ) -> Iterator[Translation]:
+        """Yield the translations of windows of lines; raise an error at the end if lines ran out of memory."""
         done, n_failed = 0, 0
         with closing(arriving):
             for lines in arriving:
@@ -462,7 +459,7 @@ class Translator:
                 )  # fmt: skip
                 yield from self.translate_planned([line.text for line in lines], plan, of_window, done)
                 for note in failed:
-                    _say(note, events)
+                    _warn(note, events)
                 if flush is not None:
                     flush()
                 done, n_failed = done + len(lines), n_failed + len(failed)
@@ -474,25 +471,25 @@ class Translator:
         restart: bool = False, events: Events = QUIET, form: LineFormat | None = None, read_ahead: int = READ_AHEAD,
         **changes: Any,
     ) -> int:  # fmt: skip
-        """Translate a file into another, which appears when it is whole; after a kill the same call resumes.
+        """Translate a file into another, which appears when it is complete; after a kill the same call resumes.
 
         Args:
             src: Text, plain, ``.gz`` or ``.zst``. Bad bytes become U+FFFD, with a warning that names the line.
-            out: Until it is whole, ``out.partial`` and ``out.journal`` lie beside it. Compressed if its name ends in
-                ``.gz`` or ``.zst``.
+            out: Until it is complete, ``out.partial`` and ``out.journal`` are next to it. Compressed if its name ends
+                in ``.gz`` or ``.zst``.
             options: As for ``translate``.
-            restart: Forget such a partial file.
-            events: Warnings of an earlier part are repeated.
-            form: Makes the line to write of a translation; None: its text. A partial file of another form is refused.
-            read_ahead: How many lines are sorted by length and translated together.
+            restart: True discards a partial file.
+            events: Callbacks; warnings on lines that an earlier process translated are repeated.
+            form: Output format of a line; None: the text. A partial file in another format is refused.
+            read_ahead: Number of lines that are sorted by length and translated together.
 
         Returns:
-            How many lines there were.
+            Number of lines.
 
         Raises:
             DataError: ``src`` cannot be read.
             DragomanError: ``out`` cannot be written, or was started from another input, model or options.
-            DecodeError: Lines ran out of memory; ``out`` is whole, they are blank, and a warning names each.
+            DecodeError: Lines ran out of memory; ``out`` is complete, they are blank, and a warning names each.
         """
         plan, form = self._plan_of_lines(options, changes), form or TEXT
         n_failed = 0
@@ -500,7 +497,7 @@ class Translator:
         def listen(note: Note) -> None:
             nonlocal n_failed
             n_failed += note.kind == "memory"  # now, or in an earlier process
-            _say(note, events)
+            _warn(note, events)
 
         def work(lines: list[Line], before: int, say: Callable[[Note], None]) -> list[str]:
             of_window = replace(
@@ -515,39 +512,40 @@ class Translator:
         return n_lines
 
     def facts(self, plan: Plan, form: str = "text") -> dict[str, Any]:
-        """What a file of translations depends on, beside the input."""
-        options = {each.name: getattr(plan.options, each.name) for each in fields(plan.options)}
-        del options["workers"], options["fast"]  # the one changes but the rounding of scores, the other is resolved
+        """Return everything that a file of translations depends on, besides the input."""
+        options = {field.name: getattr(plan.options, field.name) for field in fields(plan.options)}
+        # the number of workers only changes the rounding of scores; fast is already replaced by other options
+        del options["workers"], options["fast"]
         if not options["allow_unk"]:
-            del options["allow_unk"]  # a journal from before this option was written without it
-        options["engine"] = plan.engine.name  # auto may find another in the process that resumes
+            del options["allow_unk"]  # journals of earlier versions do not have it
+        options["engine"] = plan.engine.name  # auto may choose another one in the process that resumes
         models = [bundle.facts.sha256 for bundle in self._bundles]
         return {"models": models, "device": self.device.type, "form": form, **options}
 
 
 def _unpickled(kind: type[Translator], bundles: Sequence[Bundle], run: Path | None, confidence: Any) -> Translator:
-    """What ``Translator.__reduce__`` took apart."""
+    """Return the translator that ``Translator.__reduce__`` pickled."""
     translator = kind(*bundles, run=run)
     translator.confidence = confidence
     return translator
 
 
 def _report(translations: Sequence[Translation], events: Events) -> None:
-    """Pass on the notes of some translations; those that ran out of memory come last.
+    """Report the notes of translations; those on texts that ran out of memory come last.
 
     Raises:
-        DecodeError: One did, and ``failed`` is None.
+        DecodeError: A text ran out of memory, and ``failed`` is None.
     """
     lost = []
-    for number, one in enumerate(translations, 1):
-        for note in one.notes:
+    for number, translation in enumerate(translations, 1):
+        for note in translation.notes:
             placed = replace(note, where=events.label(number))
             if note.kind == "zero_shot":
-                continue  # of all texts, which the plan said once
+                continue  # the plan has warned of it once for all texts
             if note.kind == "memory":
                 lost.append(placed)
             else:
-                _say(placed, events)
+                _warn(placed, events)
     for note in lost:
         if events.failed is None:
             raise DecodeError(str(note))
@@ -555,22 +553,21 @@ def _report(translations: Sequence[Translation], events: Events) -> None:
 
 
 def _with_progress(events: Events, progress: bool | Progress) -> Events:
-    told = Ticker() if progress is True else progress or events.progress
-    return replace(events, progress=told)
+    return replace(events, progress=Ticker() if progress is True else progress or events.progress)
 
 
-def _say(note: Note, events: Events) -> None:
+def _warn(note: Note, events: Events) -> None:
     if events.warn is not None:
         events.warn(note)
 
 
 def _numbered(name: Path | str, before: int) -> Callable[[int], str]:
-    """What a note calls line i of those that come after ``before`` others."""
+    """Return the function that names line i (from 1) after ``before`` other lines."""
     return lambda number: f"{name}:{before + number}"
 
 
 def _in_lines(events: Events, before: int, n_lines: int) -> Callable[[int, int, str], object] | None:
-    """What of the next ``n_lines`` is done, told as how many lines are done of all that have been read."""
+    """Return a progress callback that converts segments of the next ``n_lines`` to lines of the whole file."""
     progress = events.progress
     if progress is None:
         return None
@@ -580,7 +577,7 @@ def _in_lines(events: Events, before: int, n_lines: int) -> Callable[[int, int, 
 def _warn_of_input(lines: Sequence[Line], name: str, before: int, events: Events) -> None:
     for line in lines:
         if line.warning:
-            _say(Note("input", line.warning), events)
+            _warn(Note("input", line.warning), events)
 
 
 def _raise_if(n_failed: int, name: str) -> None:

@@ -1,6 +1,6 @@
-"""Lexical constraints: the words that a translation must and must not have, encoded for the search, and checked after.
+"""Lexical constraints: words that a translation must or must not contain, encoded for the search and checked after it.
 
-The search (``decoding.constraints``) satisfies them wherever it can. Violated ones are reported in a note.
+The search (``decoding.constraints``) satisfies them if it can. A note reports violated constraints.
 """
 
 from __future__ import annotations
@@ -20,55 +20,55 @@ from dragoman.translation.options import TranslateOptions
 
 @dataclass(frozen=True)
 class WordConstraints:
-    """The constraints of one translation, in ids, and the words to look for in its text."""
+    """Constraints of one translation: in ids for the search, and as words to check in its text."""
 
     rules: Rules
     prefix: str
-    placed: tuple[tuple[str, str], ...]  # each word that must appear in it, and what a note calls it
+    placed: tuple[tuple[str, str], ...]  # words that must appear, each with its name in notes
     excluded: tuple[str, ...]
-    terms: tuple[Phrase, ...] = ()  # the glossary's, which the first search is not asked for: see ``placing``
+    terms: tuple[Phrase, ...] = ()  # of the glossary, left out of the first search: see ``placing``
 
     @property
     def with_terms(self) -> Rules:
-        """The rules of a search that is to place the glossary's terms too."""
+        """Rules of a search that also places the glossary's terms."""
         return self.rules._replace(include=self.rules.include + self.terms)
 
     def unplaced(self, translation: str) -> list[str]:
-        """What a note calls each word that must appear and does not, as often as it is named."""
+        """Return the names of words that must appear and do not; a word required twice must appear twice."""
         there = {word: count_word(translation, word) for word, _ in self.placed}
-        found = []
+        names = []
         for word, name in self.placed:
             there[word] -= 1
             if there[word] < 0:
-                found.append(name)
-        return found
+                names.append(name)
+        return names
 
     def violations(self, translation: str) -> tuple[str, ...]:
-        """A sentence for each constraint that ``translation`` does not satisfy."""
-        found = [f"{name} could not be placed" for name in self.unplaced(translation)]
-        found += [f"the excluded {word!r} appears" for word in self.excluded if has_word(translation, word)]
+        """Return a sentence for each constraint that ``translation`` does not satisfy."""
+        sentences = [f"{name} could not be placed" for name in self.unplaced(translation)]
+        sentences += [f"the excluded {word!r} appears" for word in self.excluded if has_word(translation, word)]
         if not translation.startswith(self.prefix):
-            found.append(f"it does not start with {self.prefix!r}")
-        return tuple(dict.fromkeys(found))
+            sentences.append(f"it does not start with {self.prefix!r}")
+        return tuple(dict.fromkeys(sentences))
 
 
 class ConstraintEncoder:
-    """Encodes constraints in one vocabulary."""
+    """Encodes lexical constraints in one vocabulary."""
 
     def __init__(self, tokenizer: Tokenizer, unspaced: bool) -> None:
-        """``unspaced``: the target language puts no spaces between words."""
+        """Take the target tokenizer; ``unspaced``: the target language puts no spaces between words."""
         self.tokenizer, self.unspaced = tokenizer, unspaced
 
     @cached_property
     def spelling(self) -> Spelling:
-        """The bytes of every piece, which only constraints and the guard need."""
+        """Bytes of every subword, computed once; only constraints and the guard need them."""
         return Spelling(self.tokenizer.spelled, self.tokenizer.shadowed)
 
     def check(self, options: TranslateOptions) -> None:
         """Refuse a prefix that the vocabulary cannot spell.
 
         Raises:
-            ConfigError: It has such a character.
+            ConfigError: A prefix has a character that the vocabulary lacks.
         """
         different = [prefix for prefix in dict.fromkeys(options.prefixes) if prefix]
         for prefix, ids in zip(different, self.tokenizer.encode(different), strict=True):
@@ -76,13 +76,13 @@ class ConstraintEncoder:
                 raise ConfigError(f"the prefix {prefix!r} has a character that is not in this run's subword vocabulary")
 
     def encode(self, options: TranslateOptions, prefix: str, terms: Sequence[Match], is_first: bool) -> WordConstraints:
-        """The constraints of a translation.
+        """Return the constraints of a translation.
 
         Args:
-            options: Asked of it.
-            prefix: What it begins with.
-            terms: What the glossary has for its source.
-            is_first: Not a later part of a text that was split: prefix and include are for the first one.
+            options: Words to include and to exclude, and n-grams.
+            prefix: Beginning of the translation.
+            terms: Glossary terms of its source.
+            is_first: True for the first part of a text: only this part gets the prefix and the words to include.
         """
         prefix, include = (prefix, options.include) if is_first else ("", ())
         placed = [(word.strip(), repr(word.strip())) for word in include]
@@ -103,7 +103,7 @@ class ConstraintEncoder:
         )
 
     def _phrase(self, word: str) -> tuple[int, ...]:
-        """The ids of a word: after a space, or after another character where there are no spaces."""
+        """Return the ids of a word inside a text: after a space, or after any character in unspaced languages."""
         if not self.unspaced:
             return tuple(self.tokenizer.encode([word])[0])
         before, whole = self.tokenizer.encode(["\n", "\n" + word])  # no piece reaches across a line end

@@ -57,8 +57,8 @@ def test_a_file_has_two_columns_or_one(tmp_path: Path) -> None:
         (b"a\tb\tc\n", 1, "3 columns"),
         (b"a\tb\n\tb\n", 2, "a term is blank"),
         (b"a\tb\nc\t\n", 2, "remove the tab to copy"),
-        (b"a\tb\nc\td\na\te\n", 3, "'a' is to be 'e', and further up it is 'b'"),
-        (b"a\tb\na\n", 2, "'a' is to be None, and further up it is 'b'"),
+        (b"a\tb\nc\td\na\te\n", 3, "'a' is translated as 'e' here and as 'b' above"),
+        (b"a\tb\na\n", 2, "'a' is translated as None here and as 'b' above"),
         (b"a\tb\n\xff\tc\n", 2, "not UTF-8"),
     ],
 )

@@ -1,1 +1,1 @@
-"""What must arrive in a translation: protected spans, glossary terms, and how they are put there."""
+"""Text that must arrive in a translation: finds protected spans and glossary terms, and puts them there."""

@@ -1,11 +1,10 @@
-"""Carries over what must arrive unchanged (see ``protected``) where the model did not do so by itself.
+"""Copies protected spans (see ``protected``) into translations that lack them.
 
-A translation that has all of it stays as it is. Of another one the source is translated again without the spans that
-are missing, and each is put in its place by the word alignment of both (``cutting``). So the model never reads what it
-cannot know, and the rest of the line is translated as if it had not been there. A model that has learned masks
-(``data.noise.inserts``; its manifest says so) also translates the line with a mask for each span; where these come
-back once each, and it is surer of that translation, as of "Press [1] to [2]." beside "Press to.", that one is taken. A
-line of nothing else is copied. What is missing even so is named in a note.
+A translation with all spans stays. Otherwise the source is translated again without the missing spans, and each is put
+back by word alignment (``cutting``): the model does not read text that it cannot know. A model that has learned masks
+(``data.noise.inserts``; see its manifest) also translates the line with a mask for each span. That translation is taken
+if it has each mask once and is more probable per token: "Press [1] to [2]." is a sentence, "Press to." is not. A line
+of spans alone is copied. A note names the spans that are still missing.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ from dragoman.translation.scoring import TextPart
 from dragoman.translation.segments import SegmentResult, TextSegment, one_line
 
 ROUNDS = 2
-"""The source is searched for without what was missing first; once more without what is missing then."""
+"""Number of new searches: a translation without some spans may lose others."""
 
 
 class Without(NamedTuple):
-    """A segment that is searched for without some of its spans."""
+    """A segment without some of its spans, which are cut out or masked."""
 
     segment: TextSegment
-    out: list[Span]  # what is cut out, in the order of the text
-    cuts: list[Cut]
-    masks: dict[str, str]  # or what stands in its place, and for what
+    out: list[Span]  # cut out or masked, in the order of the text
+    cuts: list[Cut]  # empty if they are masked
+    masks: dict[str, str]  # each mask and the text that it replaces
 
 
 Search = Callable[[Sequence[TextSegment]], list[SegmentResult]]
@@ -43,41 +42,43 @@ Search = Callable[[Sequence[TextSegment]], list[SegmentResult]]
 def search_without(
     results: list[SegmentResult], segments: Sequence[TextSegment], plan: Plan, search: Search
 ) -> dict[int, Without]:
-    """Search again for each segment whose best translation lacks what must arrive, without what it lacks.
+    """Translate each segment whose best translation lacks spans again, without these spans.
 
     Args:
-        results: Of each segment; those that were found without their spans take their place.
+        results: Result of each segment; new results replace the old ones in it.
 
     Returns:
-        What was searched for in the end, by the index of the segment; those of which nothing was missing are not in it.
+        The segments that were translated without spans, by index.
     """
     masked = _search_with_masks(results, segments, plan, search) if plan.facts.masks else {}
     changed: dict[int, Without] = {}
-    asked = [i for i, result in enumerate(results) if result.hypotheses]
+    indices = [i for i, result in enumerate(results) if result.hypotheses]
     for _ in range(ROUNDS):
         again: dict[int, Without] = {}
-        for i in asked:
+        for i in indices:
             out = changed[i].out if i in changed else []
             if lost := _lost(segments[i], results[i], plan, out):
                 again[i] = _without(segments[i], sorted([*out, *lost], key=lambda span: span.start), plan)
         changed.update(again)
-        asked = [i for i, one in again.items() if any(character.isalpha() for character in one.segment.text)]
-        for i in again.keys() - set(asked):  # nothing is left to translate
+        indices = [i for i, bare in again.items() if any(character.isalpha() for character in bare.segment.text)]
+        # a segment without any other letters is copied
+        for i in again.keys() - set(indices):
             results[i], changed[i] = _copied(segments[i], plan), Without(segments[i], [], [], {})
-        for i, result in zip(asked, search([again[i].segment for i in asked]), strict=True):
+        for i, result in zip(indices, search([again[i].segment for i in indices]), strict=True):
             results[i] = result
-        asked = [i for i in asked if results[i].hypotheses]
-    for i, (one, result) in masked.items():
-        of_masks = sum(map(len, plan.tgt_tokenizer.encode(list(one.masks))))
-        if not results[i].hypotheses or _sureness(result, of_masks) > _sureness(results[i]):
-            results[i], changed[i] = result, one
+        indices = [i for i in indices if results[i].hypotheses]
+    # a sentence without a part that it needs is improbable, so the translation with more probability per token is taken
+    for i, (with_masks, result) in masked.items():
+        n_masks = sum(map(len, plan.tgt_tokenizer.encode(list(with_masks.masks))))
+        if not results[i].hypotheses or _mean_log_prob(result, n_masks) > _mean_log_prob(results[i]):
+            results[i], changed[i] = result, with_masks
     return changed
 
 
 def _search_with_masks(
     results: Sequence[SegmentResult], segments: Sequence[TextSegment], plan: Plan, search: Search
 ) -> dict[int, tuple[Without, SegmentResult]]:
-    """Search with masks for spans that are missing; return results with each mask once and nothing else lost."""
+    """Translate with masks for missing spans; return the results with each mask once and no other span missing."""
     tried: dict[int, Without] = {}
     for i, (segment, result) in enumerate(zip(segments, results, strict=True)):
         lost = _lost(segment, result, plan, []) if result.hypotheses else []
@@ -94,19 +95,15 @@ def _search_with_masks(
 
 
 def _lost(segment: TextSegment, result: SegmentResult, plan: Plan, out: Sequence[Span]) -> list[Span]:
-    """Return the spans that the best translation lacks; those that were taken out of the source are left out."""
+    """Return the spans that the best translation lacks, except those in ``out``."""
     spans = [span for span in _spans(segment.text, plan) if span not in out]
     return missing(spans, result.texts[0], segment.text, plan.tgt_lang) if spans else []
 
 
-def _sureness(result: SegmentResult, of_masks: int = 0) -> float:
-    """Return the mean log-probability of a token: a sentence without a part that it needs leaves the model unsure.
-
-    Args:
-        of_masks: Number of tokens that are masks; they are nearly certain and do not count.
-    """
+def _mean_log_prob(result: SegmentResult, n_masks: int = 0) -> float:
+    """Return the mean log-probability of a token, in nats; tokens of masks are nearly certain and do not count."""
     best = result.hypotheses[0]
-    return best.log_prob / max(1, len(best.ids) + 1 - of_masks)
+    return best.log_prob / max(1, len(best.ids) + 1 - n_masks)
 
 
 def _has_each_once(text: str, masks: Iterable[str]) -> bool:
@@ -114,7 +111,7 @@ def _has_each_once(text: str, masks: Iterable[str]) -> bool:
 
 
 def _spans(text: str, plan: Plan) -> list[Span]:
-    """Return the spans that must arrive unchanged; those that the glossary has a term for are left out."""
+    """Return the spans that must arrive unchanged; the glossary decides on spans inside its terms."""
     spans = find(text)
     terms = plan.glossary.find(text) if spans and plan.glossary is not None else []
     ends = [(match.start, match.start + len(match.source)) for match in terms]
@@ -127,7 +124,7 @@ def _without(segment: TextSegment, out: list[Span], plan: Plan) -> Without:
 
 
 def _masked(segment: TextSegment, out: list[Span], plan: Plan) -> Without | None:
-    """The segment with masks in the place of some spans; None if they are more than the model knows, or touch words."""
+    """Return the segment with masks for some spans; None if there are not enough masks, or a span touches a word."""
     masks = ((plan.facts.masks or "").replace("{}", str(n)) for n in range(1, N_MASKS + 1))
     free = [mask for mask in masks if mask not in segment.text]
     if len(out) > len(free) or any(_touches_word(segment.text, span) for span in out):
@@ -146,7 +143,7 @@ def _with_text(segment: TextSegment, text: str, plan: Plan) -> TextSegment:
 
 
 def _touches_word(text: str, span: Span) -> bool:
-    """Return True if a word continues at either end of a span: a mask would then belong to it, as in "<b>big</b>"."""
+    """True if a word continues at either end of a span, as in "<b>big</b>": a mask would become a part of it."""
     return text[max(0, span.start - 1) : span.start].isalnum() or text[span.end : span.end + 1].isalnum()
 
 
@@ -158,37 +155,36 @@ def _copied(segment: TextSegment, plan: Plan) -> SegmentResult:
 def put_in(
     results: Sequence[SegmentResult], segments: Sequence[TextSegment], changed: Mapping[int, Without], plan: Plan
 ) -> list[SegmentResult]:
-    """Put what was cut out of each segment into each of its translations, and name what is missing even so."""
+    """Put the spans of each segment back into all of its translations; notes name those that are still missing."""
     whole = list(results)
-    flat = [(i, k) for i, one in changed.items() if one.cuts for k in range(len(results[i].hypotheses))]
-    how = plan.reader.src_unspaced, plan.reader.tgt_unspaced
+    flat = [(i, k) for i, bare in changed.items() if bare.cuts for k in range(len(results[i].hypotheses))]
+    unspaced = plan.reader.src_unspaced, plan.reader.tgt_unspaced
     parts = []
     for i, k in flat:
-        segment, said = changed[i].segment, plan.tgt_tokenizer.encode([results[i].texts[k]])[0]
-        parts.append([TextPart(segment.text, word_numbers(segment.text, how[0]), segment.search.ids, said)])
-    texts = {i: [_unmasked(text, one.masks) for text in results[i].texts] for i, one in changed.items() if one.out}
+        segment, ids = changed[i].segment, plan.tgt_tokenizer.encode([results[i].texts[k]])[0]
+        parts.append([TextPart(segment.text, word_numbers(segment.text, unspaced[0]), segment.search.ids, ids)])
+    texts = {i: [_unmasked(text, bare.masks) for text in results[i].texts] for i, bare in changed.items() if bare.out}
     for (i, k), links in zip(flat, plan.reader.align(parts, plan.search.decode.batch_tokens), strict=True):
         constraints = segments[i].constraints
         first = len(constraints.prefix) if constraints is not None else 0
-        texts[i][k] = put_back(changed[i].segment.text, changed[i].cuts, texts[i][k], links, how, first)
-    for i, some in texts.items():
-        ids = plan.tgt_tokenizer.encode(some)
-        hypotheses = [one._replace(ids=new) for one, new in zip(results[i].hypotheses, ids, strict=True)]
-        whole[i] = replace(results[i], hypotheses=tuple(hypotheses), texts=tuple(some))
-    return [_named(*each, plan) for each in zip(whole, segments, strict=True)]
+        texts[i][k] = put_back(changed[i].segment.text, changed[i].cuts, texts[i][k], links, unspaced, first)
+    for i, n_best in texts.items():
+        pairs = zip(results[i].hypotheses, plan.tgt_tokenizer.encode(n_best), strict=True)
+        hypotheses = tuple(hypothesis._replace(ids=ids) for hypothesis, ids in pairs)
+        whole[i] = replace(results[i], hypotheses=hypotheses, texts=tuple(n_best))
+    return [_with_missing(*pair, plan) for pair in zip(whole, segments, strict=True)]
 
 
 def _unmasked(text: str, masks: Mapping[str, str]) -> str:
-    for mask, what in masks.items():
-        text = text.replace(mask, what)
+    for mask, span in masks.items():
+        text = text.replace(mask, span)
     return text
 
 
-def _named(result: SegmentResult, segment: TextSegment, plan: Plan) -> SegmentResult:
-    """The result, with a note of what it lacks."""
-    spans = _spans(segment.text, plan) if result.texts else []
-    lost = missing(spans, result.texts[0], segment.text, plan.tgt_lang) if spans else []
+def _with_missing(result: SegmentResult, segment: TextSegment, plan: Plan) -> SegmentResult:
+    """Add a note on the spans that the best translation lacks."""
+    lost = _lost(segment, result, plan, []) if result.texts else []
     if not lost:
         return result
-    said = ", ".join(f"the {span.kind} {span.text!r}" for span in lost)
-    return replace(result, lost=Note(cast(Kind, lost[0].note), f"missing in the translation: {said}", left=True))
+    names = ", ".join(f"the {span.kind} {span.text!r}" for span in lost)
+    return replace(result, lost=Note(cast(Kind, lost[0].note), f"missing in the translation: {names}", left=True))

@@ -1,10 +1,10 @@
-"""Cuts spans out of a text, and puts them into its translation with the spaces that a careful typist would set.
+"""Cuts spans out of a text, and puts them back into its translation with correct spaces.
 
-A span is put into the gap between two words of the translation that, by the word alignment of both, corresponds to the
-one it was cut out of (as "detag and project" for markup, https://aclanthology.org/2020.wmt-1.138). It touches what it
-touched in the source, where that is there again: the same unit or mark, or any word if it is a tag. Else spaces part
-it from words; none comes after an opening bracket or quotation mark, nor before a closing one or a full stop. Which
-way a straight quotation mark points is seen by the spaces around it. Nothing here knows a model.
+Word alignment tells the gap between two words of the translation that corresponds to the gap in the source ("detag and
+project" for markup, https://aclanthology.org/2020.wmt-1.138). If a span touched a unit or a mark in the source and the
+same is at its new place, it touches it again; a tag touches any word. Otherwise spaces separate it from words, but none
+comes after an opening bracket or quotation mark, or before a closing one or a full stop. The spaces around a straight
+quotation mark tell if it opens or closes. Nothing here needs a model.
 """
 
 from __future__ import annotations
@@ -23,41 +23,43 @@ _PAIRS = {
 }  # fmt: skip
 _OPENING = "([{¿¡„‚「『《〈【（［"
 _CLOSING = ".,;:!?…)]}。，、；：！？」』》〉】）］"
-_EITHER = "\"'“”‘’«»‹›"  # as the spaces around them say, or the language
+_EITHER = "\"'“”‘’«»‹›"  # open or close, depending on spaces and language
 _BEFORE_WORD = re.compile(rf"[{re.escape(_OPENING + _EITHER)}]*")
 _AFTER_WORD = re.compile(rf"[{re.escape(_CLOSING + _EITHER)}]*$")
 _LIST_MARK = re.compile(r"[.)]\s")
 _HYPHENED = re.compile(r"-(?=[^\W\d_])")
 _BEFORE_HYPHEN = re.compile(r"(?=.*[^\W\d_])(?:\w+-)+")  # "mid-" of "mid-1990s", "2-for-" of "2-for-1"
-_AND_HYPHEN = re.compile(r"[^\W\d_]+-\w")  # what follows the number in "18th-century"
+_AND_HYPHEN = re.compile(r"[^\W\d_]+-\w")  # "th-c" in "18th-century"
 _BETWEEN_BLOCKS = re.compile(r"</?(?:br|p|div|li|[uod]l|d[td]|t[dhr]|h[1-6]|hr|option)\b", re.IGNORECASE)
-_OPENS, _CLOSES = "(", ")"  # what ``_touching`` says of any mark that opens, or closes
+_OPENS, _CLOSES = "(", ")"  # results of ``_touching`` for any mark that opens, or closes
 
 
 @dataclass(frozen=True)
 class Cut:
-    """A part that was cut out of a text: spans, what stands between them, and the brackets right around them."""
+    """A part that was cut out of a text: spans, the marks between them, and the brackets right around them."""
 
     text: str
     kind: str
-    place: int  # where it was, in characters of the text without it
-    before: str  # what it touched: a word, a mark as ``_touching`` names it, or nothing
-    after: str  # or "-year", of a number that a hyphen joins to that word
+    place: int  # its place, in characters of the text without it
+    before: str  # text that it touched, as from ``_touching``
+    after: str  # the same; "-year" for a number that a hyphen joins to a word
 
 
 def without(text: str, spans: Sequence[Span]) -> tuple[str, list[Cut]]:
-    """``text`` without ``spans``, which are in order, nor the spaces and brackets they leave; and what was cut out."""
+    """Return ``text`` without ``spans`` (in order) and the spaces and brackets they leave, and the parts cut out."""
     bare, cuts, last = "", [], 0
     for start, end, kind in _parts(text, spans):
         while last < start and text[start - 1] in _PAIRS and text[end : end + 1] in [*_PAIRS[text[start - 1]]]:
             start, end = start - 1, end + 1
         bare += text[last:start]
+        # the mark belongs to the number in "1. Go." and in '5"'
         if (not bare.strip() and _LIST_MARK.match(text, end)) or (kind == "number" and _is_unit(text, end)):
-            end += 1  # "1. Go.", '5"': the mark is the number's
+            end += 1
         last, before, after = end, _touching(text, start, -1), _touching(text, end, 1)
-        if kind == "number" and _HYPHENED.match(text, end):  # "21-year-old": "year-old" is left
+        if kind == "number" and _HYPHENED.match(text, end):  # "year-old" of "21-year-old" stays
             last, after = end + 1, "-" + _touching(text, end + 1, 1)
         follows = text[last : last + 1]
+        # only one of the two spaces around the part stays
         if not bare.strip():
             bare, last = "", len(text) - len(text[last:].lstrip())
         elif bare[-1].isspace() and (not follows or follows.isspace() or _touching(text, last, 1) == _CLOSES):
@@ -71,7 +73,7 @@ def without(text: str, spans: Sequence[Span]) -> tuple[str, list[Cut]]:
 
 
 def _parts(text: str, spans: Sequence[Span]) -> Iterator[tuple[int, int, str]]:
-    """Spans with only marks between them, as of "4, 12, 17", are one part; beside a tag, only what touches it."""
+    """Yield start, end and kind of each part: spans with only marks between ("4, 12, 17"); tags only if they touch."""
     start, end, kind = 0, 0, ""
     for span in spans:
         first, last = _whole_word(text, span) if span.kind == "number" else (span.start, span.end)
@@ -87,9 +89,9 @@ def _parts(text: str, spans: Sequence[Span]) -> Iterator[tuple[int, int, str]]:
 
 
 def _whole_word(text: str, number: Span) -> tuple[int, int]:
-    """Where a number starts and ends, or the word that hyphens make of it, of which nothing would be left to read.
+    """Return start and end of a number, or of its hyphenated word if that is no word without the number.
 
-    So it is with "mid-1990s", "post-2008" and "18th-century", but not with "21-year-old".
+    Such words are "mid-1990s", "post-2008" and "18th-century", but not "21-year-old".
     """
     start, end = number.start, number.end
     while _in_hyphened(text[start - 1 : start]):
@@ -106,7 +108,7 @@ def _in_hyphened(character: str) -> bool:
 
 
 def _is_unit(text: str, end: int) -> bool:
-    """Whether the mark after a number is that of inches, feet or minutes, and closes no quotation."""
+    """True if the mark after a number means inches, feet or minutes, and does not close a quotation."""
     mark = text[end : end + 1]
     if mark not in ('"', "'") or in_word(text[end + 1 : end + 2]):
         return mark in ("″", "′")
@@ -116,11 +118,10 @@ def _is_unit(text: str, end: int) -> bool:
 
 
 def _touching(text: str, place: int, step: int) -> str:
-    """What stands right before a place of a text (``step`` -1) or right after it (1), without a space between.
+    """Return the word or mark right before a place of a text (``step`` -1) or right after it (1).
 
     Returns:
-        A word, or a mark; "(" for any mark that opens, ")" for any that closes what is before it; nothing where there
-        is a space or an end.
+        A word or a mark; "(" for any mark that opens, ")" for any that closes; "" at a space or an end of the text.
     """
     near = text[:place][::-1] if step < 0 else text[place:]
     if not near or near[0].isspace():
@@ -131,9 +132,9 @@ def _touching(text: str, place: int, step: int) -> str:
         return near[:n][::step]
     if mark in _EITHER:
         beyond = near.lstrip(_OPENING + _CLOSING + _EITHER)[:1]
-        if beyond.isalnum() and not in_word(beyond):  # no space says it
+        if beyond.isalnum() and not in_word(beyond):  # no spaces in this script: the form of the mark tells
             mark = _OPENS if mark in "“‘«‹" else _CLOSES if mark in "”’»›" else mark
-        else:  # before a word it opens, behind one it closes
+        else:  # it opens before a word, and closes after one
             opens = (not beyond or beyond.isspace()) == (step < 0)
             mark = _OPENS if opens else _CLOSES
     elif mark in _OPENING:
@@ -144,24 +145,25 @@ def _touching(text: str, place: int, step: int) -> str:
 
 
 def put_back(src: str, cuts: Sequence[Cut], tgt: str, links: Links, unspaced: tuple[bool, bool], first: int = 0) -> str:
-    """The translation ``tgt`` of ``src`` with what was cut out of the latter, each in its place.
+    """Return the translation ``tgt`` of ``src`` with the parts that were cut out of ``src``.
 
     Args:
-        links: Between the words of both.
-        unspaced: Whether the source language, and the target language, puts no spaces between words.
-        first: Nothing is put before this character of the translation: its prefix.
+        links: Word alignment of both.
+        unspaced: True if the source, and the target language, puts no spaces between words.
+        first: Length of the translation's prefix: no part is put before its end.
     """
-    src_words, tgt_words = (word_spans(text, how) for text, how in zip((src, tgt), unspaced, strict=True))
+    src_words, tgt_words = (word_spans(*pair) for pair in zip((src, tgt), unspaced, strict=True))
     source, target = _Text(src, src_words), _Text(tgt, tgt_words)
     gaps, places, parts = [], [], []
     for cut in cuts:
-        before = sum(start < cut.place for start, _ in src_words)  # words of the source before it
+        before = sum(start < cut.place for start, _ in src_words)  # number of source words before the part
         inside = before > 0 and cut.place < src_words[before - 1][1]
         end_of_word = src[cut.place : src_words[before - 1][1]] if inside else ""
         # if only marks that open the word stand before the part, it is before this word
         if cut.before == _OPENS and any(map(str.isalnum, end_of_word)):
             before -= 1
-        following = [there for here, there in links if here == before] if _is_of_next(cut, unspaced[0]) else []
+        following = [tgt_word for src_word, tgt_word in links if src_word == before]
+        following = following if _is_of_next(cut, unspaced[0]) else []
         gap = min(following) if following else _gap(before, links, len(src_words), len(tgt_words))
         gaps.append(gap)
         same = _inside_same(source, cut.place, target, gap) if inside else None
@@ -170,10 +172,11 @@ def put_back(src: str, cuts: Sequence[Cut], tgt: str, links: Links, unspaced: tu
         else:
             place_in = _place_between_characters if unspaced[1] else _place
             places.append(place_in(src, cut, target, gap, bool(following)))
-            if inside and in_word(cut.before[-1:]) and in_word(cut.after[:1]):  # in a word that is not there
+            # it was inside a word that the translation does not have
+            if inside and in_word(cut.before[-1:]) and in_word(cut.after[:1]):
                 cut = replace(cut, before="", after="")
         parts.append(cut)
-    for k in range(len(cuts) - 1, 0, -1):  # those of one gap keep their order
+    for k in range(len(cuts) - 1, 0, -1):  # parts in the same gap keep their order
         if gaps[k - 1] == gaps[k]:
             places[k - 1] = min(places[k - 1], places[k])
     by_place: dict[int, list[Cut]] = {}
@@ -185,14 +188,14 @@ def put_back(src: str, cuts: Sequence[Cut], tgt: str, links: Links, unspaced: tu
 
 
 def _is_of_next(cut: Cut, unspaced: bool) -> bool:
-    """Whether a part belongs to the word that follows, as a number does, and is put before that one if it is known."""
+    """True if a part belongs to the next word, as a number does: it is put before the translation of that word."""
     return cut.kind == "number" and cut.after != _CLOSES and (unspaced or cut.before in ("", _OPENS))
 
 
 def _gap(before: int, links: Links, n_src: int, n_tgt: int) -> int:
-    """How many words of the translation come before the gap that corresponds to that after ``before`` source words.
+    """Return the number of translation words before the gap that corresponds to the gap after ``before`` source words.
 
-    Each link that would cross from one side to the other costs the more the nearer its source word is to the gap.
+    A link from one side of the gap to the other costs more the nearer its source word is to the gap.
     """
     costs = [0.0] * (n_tgt + 1)
     for src, tgt in links:
@@ -205,24 +208,24 @@ def _gap(before: int, links: Links, n_src: int, n_tgt: int) -> int:
 
 @dataclass(frozen=True)
 class _Text:
-    """A text and the first character of each of its words, and the one after its last."""
+    """A text, with start and end of each of its words."""
 
     text: str
     words: Sequence[tuple[int, int]]
 
 
 def _inside_same(src: _Text, place: int, tgt: _Text, gap: int) -> int | None:
-    """Return the place inside the word before the gap if it was inside this very word, as "5" in "US$5m"."""
+    """Return the place inside the word before the gap if it was inside the same word, as "5" in "US$5m"; else None."""
     start, end = next(span for span in src.words if span[0] < place < span[1])
     tgt_start, tgt_end = tgt.words[gap - 1] if gap else (0, 0)
     return tgt_start + place - start if src.text[start:end] == tgt.text[tgt_start:tgt_end] else None
 
 
 def _place(src: str, cut: Cut, tgt: _Text, gap: int, of_next: bool) -> int:
-    """Return the character of a gap: after the marks that open a word or before those that end one, as in ``src``.
+    """Return the place in a gap, in characters: after opening marks or among closing marks, as in ``src``.
 
     Args:
-        of_next: The part belongs to the word that follows.
+        of_next: True if the part belongs to the next word.
     """
     words = tgt.words
     if cut.before == _OPENS and gap < len(words):
@@ -242,7 +245,7 @@ def _place(src: str, cut: Cut, tgt: _Text, gap: int, of_next: bool) -> int:
 
 
 def _place_between_characters(src: str, cut: Cut, tgt: _Text, gap: int, of_next: bool) -> int:
-    """Return the character of a gap in a language without spaces, where each mark counts as a word."""
+    """Return the place in a gap, in characters, in a language without spaces: each mark there is a word."""
     words = tgt.words
     if cut.before == _OPENS and gap < len(words):
         opening = re.compile(rf"[{re.escape(_OPENING)}“‘«‹]*").match(tgt.text, words[gap][0])
@@ -255,7 +258,7 @@ def _place_between_characters(src: str, cut: Cut, tgt: _Text, gap: int, of_next:
 
 
 def _among(marks: str, start: int, src: str, cut: Cut) -> int:
-    """The place among the marks that end a word of the translation: behind such a one as is before it in the source."""
+    """Return the place among closing marks of the translation: after the mark that is before the part in the source."""
     before = src[: cut.place].rstrip()[-1:]
     if cut.before == _OPENS or not before:
         return start
@@ -265,7 +268,7 @@ def _among(marks: str, start: int, src: str, cut: Cut) -> int:
 
 
 def _not_before(first: int, tgt: str, place: int) -> int:
-    """The place, or behind the word that the prefix ends in."""
+    """Return ``place``, but at least the end of the word in which the prefix ends."""
     place = max(first, place)
     while place == first > 0 and in_word(tgt[place - 1]) and in_word(tgt[place : place + 1]):
         place = first = place + 1
@@ -273,45 +276,45 @@ def _not_before(first: int, tgt: str, place: int) -> int:
 
 
 def _set_in(tgt: str, place: int, cuts: Sequence[Cut], unspaced: tuple[bool, bool]) -> str:
-    """The translation with parts at a place, and the spaces that belong around them."""
+    """Return the translation with parts put in at a place, with spaces around them."""
     left, right = tgt[:place].rstrip(), tgt[place:].lstrip()
-    there = tgt[len(left) : len(tgt) - len(right)] if left and right else ""
+    gap = tgt[len(left) : len(tgt) - len(right)] if left and right else ""
     parts: list[str | Cut] = [*filter(None, [left]), *cuts, *filter(None, [right])]
     text = ""
     for i, part in enumerate(parts):
-        one = part if isinstance(part, str) else part.text
         if i:
-            text += _space(parts[i - 1], part, there, unspaced)
-        text += one
+            text += _space(parts[i - 1], part, gap, unspaced)
+        text += part if isinstance(part, str) else part.text
     return text
 
 
-def _space(one: str | Cut, other: str | Cut, there: str, unspaced: tuple[bool, bool]) -> str:
-    """What stands between two neighbours, at least one of which is put in.
+def _space(left_part: str | Cut, right_part: str | Cut, gap: str, unspaced: tuple[bool, bool]) -> str:
+    """Return the text between two neighbours, at least one of which is put in: a space, a hyphen or nothing.
 
     Args:
-        there: White space at this place of the translation.
+        gap: White space at this place of the translation.
     """
-    left, right = (part if isinstance(part, str) else part.text for part in (one, other))
+    left, right = (part if isinstance(part, str) else part.text for part in (left_part, right_part))
     before, after = _touching(left, len(left), -1), _touching(right, 0, 1)
-    if (isinstance(one, str) and before == _OPENS) or (isinstance(other, str) and after == _CLOSES):
-        return there
-    if isinstance(other, Cut) and _touches(other.kind, other.before, before, _OPENS, unspaced[0]):
+    if (isinstance(left_part, str) and before == _OPENS) or (isinstance(right_part, str) and after == _CLOSES):
+        return gap
+    if isinstance(right_part, Cut) and _touches(right_part.kind, right_part.before, before, _OPENS, unspaced[0]):
         return ""
-    if isinstance(one, Cut) and _touches(one.kind, one.after, after, _CLOSES, unspaced[0]):
+    if isinstance(left_part, Cut) and _touches(left_part.kind, left_part.after, after, _CLOSES, unspaced[0]):
         return ""
-    if isinstance(one, Cut) and one.after == f"-{after}":
+    if isinstance(left_part, Cut) and left_part.after == f"-{after}":
         return "-"
     if unspaced[1]:
-        return there or (" " if in_word(left[-1]) and in_word(right[0]) else "")
-    return " " if isinstance(one, str) else there or " "
+        return gap or (" " if in_word(left[-1]) and in_word(right[0]) else "")
+    return " " if isinstance(left_part, str) else gap or " "
 
 
 def _touches(kind: str, in_src: str, in_tgt: str, holder: str, unspaced: bool) -> bool:
-    """Whether a part touches its neighbour as it did in the source.
+    """True if a part touches its neighbour as in the source.
 
     Args:
-        holder: The mark that holds it in the source and no word does: "(" before it, ")" behind it.
+        in_src, in_tgt: Neighbour in the source and in the translation, as from ``_touching``.
+        holder: Mark that a tag does not keep from the source: "(" before it, ")" after it.
     """
     like_a_tag = kind == "markup" or (kind == "emoji" and not unspaced)
     return bool(in_src) and (in_src == in_tgt or (like_a_tag and in_src != holder))

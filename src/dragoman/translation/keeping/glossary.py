@@ -1,9 +1,8 @@
 """A glossary: source terms and the target terms that must translate them.
 
-The file has one term a line, in UTF-8: ``source TAB target``, or the source alone for what must not be translated.
-A term without capitals is found in any case ("dog" in "Dog" and "DOG"), another one only as it is written; it is found
-where it stands by itself, not inside a longer word. Where terms overlap the one that begins first is taken, of several
-the longest.
+The file has one term a line, in UTF-8: ``source TAB target``, or the source alone to copy it. A term without capitals
+matches in any case ("dog" in "Dog" and "DOG"), another term only as it is written. Terms match whole words. Of
+overlapping terms the first is taken, of those the longest.
 """
 
 from __future__ import annotations
@@ -27,13 +26,10 @@ class Match(NamedTuple):
 
 
 class Glossary:
-    """Terms and their translations.
-
-    A file has a term a line: the source, a tab, the target; a source alone is copied into the translation.
-    """
+    """Terms and their translations."""
 
     def __init__(self, terms: Iterable[tuple[str, str | None]]) -> None:
-        """Take (source, target) pairs; where the target is None the source is copied.
+        """Take (source, target) pairs; a target of None copies the source.
 
         Raises:
             DataError: A term is blank, or has two translations.
@@ -48,7 +44,7 @@ class Glossary:
         """Read a glossary file; blank lines are skipped.
 
         Raises:
-            DataError: The file cannot be read as text, or one of its lines (it is named) is no term.
+            DataError: The file cannot be read, or a line is no term; the message names it.
         """
         glossary = cls(())
         for number, line in enumerate(read_lines(path), 1):
@@ -61,7 +57,7 @@ class Glossary:
                     f"{where}: {len(fields)} columns, but a glossary line is a source term, a tab, a target term"
                 )
             if fields[-1] == "":
-                raise DataError(f"{where}: a tab but no target term: add one, or remove the tab to copy the source")
+                raise DataError(f"{where}: a tab but no target term: add a term, or remove the tab to copy the source")
             glossary._add(fields[0], fields[1] if len(fields) > 1 else None, where)
         glossary._lengths = sorted({len(term) for term in glossary._terms}, reverse=True)
         return glossary
@@ -72,48 +68,48 @@ class Glossary:
         known = self._terms.get(source, target)
         if source in self._terms and known != target:
             raise DataError(
-                f"{where}: {source!r} is to be {target!r}, and further up it is {known!r}: keep one of them"
+                f"{where}: {source!r} is translated as {target!r} here and as {known!r} above: keep one of them"
             )
         self._terms[source] = target
 
     @classmethod
-    def of(cls, given: Self | Path | str | Mapping[str, str | None] | None) -> Self | None:
-        """A glossary as it may be given: itself, a file, or a mapping of terms; None where it has no terms.
+    def of(cls, source: Self | Path | str | Mapping[str, str | None] | None) -> Self | None:
+        """Return a glossary from a glossary, a file or a mapping of terms; None if it has no terms.
 
         Raises:
-            ConfigError: It is something else.
+            ConfigError: The argument is something else.
             DataError: As ``load``.
         """
-        if isinstance(given, Path | str):
-            given = cls.load(given)
-        elif isinstance(given, Mapping):
-            given = cls(given.items())
-        elif given is not None and not isinstance(given, cls):
-            raise ConfigError(f"glossary = {given!r}: give a Glossary, a file, or a mapping of terms")
-        return given or None
+        if isinstance(source, Path | str):
+            source = cls.load(source)
+        elif isinstance(source, Mapping):
+            source = cls(source.items())
+        elif source is not None and not isinstance(source, cls):
+            raise ConfigError(f"glossary must be a Glossary, a file or a mapping of terms, got {source!r}")
+        return source or None
 
     def __repr__(self) -> str:
         digest = hashlib.sha256(repr(sorted(self._terms.items(), key=str)).encode()).hexdigest()
-        return f"Glossary({len(self):,} terms, {digest[:16]})"  # the same for the same terms, wherever they are from
+        return f"Glossary({len(self):,} terms, {digest[:16]})"  # equal for equal terms, whatever their source
 
     def __len__(self) -> int:
         return len(self._terms)
 
     def find(self, text: str) -> list[Match]:
-        """All occurrences of terms in ``text``, in order."""
-        found = []
+        """Return all occurrences of terms in ``text``, in order."""
+        matches = []
         start = 0
         while start < len(text):
             match = self._at(text, start)
             if match is not None:
-                found.append(match)
+                matches.append(match)
             start += len(match.source) if match is not None else 1
-        return found
+        return matches
 
     def _at(self, text: str, start: int) -> Match | None:
         for length in self._lengths:
             source = text[start : start + length]
-            # exact first; a term with capitals is no lower() of anything, so it is found only as it is written
+            # first the exact text, then lower case, which matches only terms without capitals
             term = next((term for term in (source, source.lower()) if term in self._terms), None)
             if term is not None and len(source) == length and is_whole(text, start, start + length):
                 return Match(source, self._terms[term] or source, start)

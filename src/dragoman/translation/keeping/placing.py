@@ -1,11 +1,10 @@
-"""Puts a glossary's terms where the words stand that they replace.
+"""Replaces the words that translate a glossary's source terms by its target terms.
 
-A line is translated without its glossary. Where the translation lacks a term, the words are looked for that render the
-source term: the model reads the translation once more beside the whole source, and beside the source without the
-term. What becomes unlikely without it (erasure, https://arxiv.org/abs/1612.08220), and attended to it, renders it. The
-term takes the place of the likeliest such words; of several places the one is taken with which the model finds the
-whole translation likeliest. So a term stands once, in its place, and not beside the word that it is to replace, as it
-often does when a constrained search has to fit it in; that is left for terms for which no such word is found.
+A line is first translated without its glossary. If the translation lacks a term, the words that translate the source
+term are found by scoring the translation twice: with the whole source, and with the source without the term. Words that
+become unlikely without it (erasure, https://arxiv.org/abs/1612.08220) and attended to it are candidates. The term
+replaces the candidate that makes the whole translation likeliest. A constrained search, which often puts the term next
+to the word that it should replace, is used only for terms without candidates.
 """
 
 from __future__ import annotations
@@ -25,47 +24,48 @@ from dragoman.translation.plan import Plan
 from dragoman.translation.segments import SegmentResult, TextSegment, texts_of
 
 PLACES = 3
-"""Places that are tried for a term, each with and without the words beside it that may render it too."""
+"""Number of places tried for a term, each with and without neighbouring words that may belong to it."""
 
 LEAST_SHARE = 0.1
 NEIGHBOUR_SHARE = 0.5
-"""A place is tried if it has this share of the best one's evidence, a word beside it if it has that of the best."""
+"""Least evidence, as a fraction of the best word's, for a place and for a neighbouring word to belong to it."""
 
-WORD_COST = 3.0  # in nats: of each word more than one that a term replaces
-EVIDENCE = 2.0  # in nats: what the logarithm of this share counts beside the log-probability of the translation
-CONTENT = 4  # characters: shorter words, which are often articles and prepositions, count less as a rendering
-ATTENTION_FLOOR = 0.05  # of a word that attends to other words all the same
+WORD_COST = 3.0  # in nats, for each word after the first that a term replaces
+EVIDENCE = 2.0  # in nats: weight of the log of the evidence against the log-probability of the translation
+CONTENT = 4  # characters: shorter words, often articles and prepositions, have less evidence
+ATTENTION_FLOOR = 0.05  # added to the attention of each word, which may be spread over other words
 
 
 class _Lacking(NamedTuple):
     """A term that a hypothesis lacks."""
 
-    i: int  # of the segment
-    rank: int  # of the hypothesis
+    i: int  # index of the segment
+    rank: int  # of the hypothesis among the n best
     match: Match
 
 
 class _Place(NamedTuple):
-    """A place for a term: characters of the translation that it replaces."""
+    """Candidate place of a term: characters of the translation that it replaces."""
 
     start: int
     end: int
-    worth: float  # what speaks for it, in nats
+    worth: float  # evidence, in nats
 
     def changed(self, text: str, term: str) -> str:
-        """The translation with the term there."""
+        """Return the translation with the term in this place."""
         return text[: self.start] + term + text[self.end :]
 
 
 def place_terms(results: list[SegmentResult], segments: Sequence[TextSegment], plan: Plan) -> None:
-    """Put the glossary's terms into the translations that lack them; changed in place. What fails, a note names later.
+    """Put the glossary's terms into translations that lack them; notes name the remaining ones later.
 
     Args:
-        results: Of each of the ``segments``.
+        results: Result of each segment; changed in place.
     """
     if plan.glossary is None:
         return
     _replace_words(results, segments, plan, plan.glossary)
+    # terms without candidates: search again, with the terms as lexical constraints
     left = []
     for i, (segment, result) in enumerate(zip(segments, results, strict=True)):
         if segment.constraints is not None and result.texts and segment.constraints.unplaced(result.texts[0]):
@@ -80,7 +80,7 @@ def place_terms(results: list[SegmentResult], segments: Sequence[TextSegment], p
 def _replace_words(
     results: list[SegmentResult], segments: Sequence[TextSegment], plan: Plan, glossary: Glossary
 ) -> None:
-    """Put terms in the places of words that render them, where such words are found."""
+    """Replace words by terms, for terms with candidate places."""
     lacking = [
         _Lacking(i, rank, match)
         for i, (segment, result) in enumerate(zip(segments, results, strict=True))
@@ -88,16 +88,16 @@ def _replace_words(
         for match in absent(glossary, segment.text, text)
     ]
     chosen: dict[tuple[int, int], list[tuple[_Place, str]]] = {}
-    for one, places in zip(lacking, _places(lacking, results, segments, plan), strict=True):
-        taken = chosen.setdefault((one.i, one.rank), [])
+    for term, places in zip(lacking, _places(lacking, results, segments, plan), strict=True):
+        taken = chosen.setdefault((term.i, term.rank), [])
         free = (place for place in sorted(places, key=lambda place: -place.worth)
                 if all(place.end <= other.start or other.end <= place.start for other, _ in taken))  # fmt: skip
-        taken += [(place, one.match.target) for place in [*free][:1]]
+        taken += [(place, term.match.target) for place in [*free][:1]]
     changed = {}
-    for (i, rank), some in chosen.items():
+    for (i, rank), replacements in chosen.items():
         text = results[i].texts[rank]
-        for place, term in sorted(some, reverse=True):
-            text = place.changed(text, term)
+        for place, target in sorted(replacements, reverse=True):
+            text = place.changed(text, target)
         changed[i, rank] = text
     ids = plan.tgt_tokenizer.encode(list(changed.values()))
     read = plan.reader.read(
@@ -117,7 +117,7 @@ def _with_text(result: SegmentResult, rank: int, text: str, hypothesis: Hypothes
 
 
 def absent(glossary: Glossary, src: str, translation: str) -> list[Match]:
-    """The terms of a text that its translation has not got as often as the text, the last of equal ones."""
+    """Return the terms that a translation has less often than its source, the last of equal ones."""
     matches = glossary.find(src)
     there = {match.target: count_word(translation, match.target) for match in matches}
     lacking = []
@@ -131,36 +131,37 @@ def absent(glossary: Glossary, src: str, translation: str) -> list[Match]:
 def _places(
     lacking: Sequence[_Lacking], results: Sequence[SegmentResult], segments: Sequence[TextSegment], plan: Plan
 ) -> list[list[_Place]]:
-    """The places that each term may take in its hypothesis, with what speaks for each."""
-    said = [results[one.i].texts[one.rank] for one in lacking]
-    src, tgt = [segments[one.i].search.ids for one in lacking], plan.tgt_tokenizer.encode(said)
-    rests = [(segments[one.i].text, one.match) for one in lacking]
-    rests_ids = plan.src_tokenizer.encode(
-        [" ".join((text[: m.start] + text[m.start + len(m.source) :]).split()) for text, m in rests]
+    """Return the candidate places of each term in its hypothesis, with their evidence."""
+    outputs = [results[term.i].texts[term.rank] for term in lacking]
+    src, tgt = [segments[term.i].search.ids for term in lacking], plan.tgt_tokenizer.encode(outputs)
+    sources = [(segments[term.i].text, term.match) for term in lacking]
+    without_term = plan.src_tokenizer.encode(
+        [" ".join((text[: m.start] + text[m.start + len(m.source) :]).split()) for text, m in sources]
     )
     batch_tokens = plan.search.decode.batch_tokens
     whole = plan.reader.read(list(zip(src, tgt, strict=True)), batch_tokens, attention=True)
-    erased = plan.reader.read(list(zip(rests_ids, tgt, strict=True)), batch_tokens)
+    erased = plan.reader.read(list(zip(without_term, tgt, strict=True)), batch_tokens)
     places: list[list[_Place]] = []
-    for one, text, ids, with_term, without in zip(lacking, said, tgt, whole, erased, strict=True):
-        segment = segments[one.i]
+    for term, text, ids, with_term, without in zip(lacking, outputs, tgt, whole, erased, strict=True):
+        segment = segments[term.i]
         if with_term is None or without is None:  # out of memory
             places.append([])
             continue
-        evidence = _evidence(segment, one.match, _Readings(text, ids, with_term, without), plan)
+        evidence = _evidence(segment, term.match, _Readings(text, ids, with_term, without), plan)
         places.append(_possible(text, evidence, segment, plan))
-    flat = [(k, place) for k, some in enumerate(places) for place in some]
-    texts = [place.changed(said[k], lacking[k].match.target) for k, place in flat]
+    # the model scores the translation with the term in each place
+    flat = [(k, place) for k, candidates in enumerate(places) for place in candidates]
+    texts = [place.changed(outputs[k], lacking[k].match.target) for k, place in flat]
     pairs = [(src[k], ids) for (k, _), ids in zip(flat, plan.tgt_tokenizer.encode(texts), strict=True)]
     worth: list[list[_Place]] = [[] for _ in lacking]
-    for (k, place), found in zip(flat, plan.reader.read(pairs, batch_tokens), strict=True):
-        if found is not None:
-            worth[k].append(place._replace(worth=place.worth + found.log_prob))
+    for (k, place), read in zip(flat, plan.reader.read(pairs, batch_tokens), strict=True):
+        if read is not None:
+            worth[k].append(place._replace(worth=place.worth + read.log_prob))
     return worth
 
 
 class _Readings(NamedTuple):
-    """A translation as the model reads it beside its source, and beside the source without a term."""
+    """A translation, scored with its source and with the source without a term."""
 
     text: str
     ids: Sequence[int]
@@ -169,7 +170,7 @@ class _Readings(NamedTuple):
 
 
 def _evidence(segment: TextSegment, match: Match, readings: _Readings, plan: Plan) -> list[float]:
-    """Return for each word of a translation how much speaks for its being a rendering of the term; 0 or more."""
+    """Return for each word of a translation the evidence (0 or more) that it translates the term."""
     text, whole = readings.text, readings.whole
     reader = plan.reader
     numbers = word_numbers(text, reader.tgt_unspaced)
@@ -177,7 +178,7 @@ def _evidence(segment: TextSegment, match: Match, readings: _Readings, plan: Pla
     src_numbers = [-1] * len(segment.text)
     src_numbers[match.start : match.start + len(match.source)] = [0] * len(match.source)
     of_term = token_words(reader.src_pieces(segment.search.ids), segment.text, src_numbers)
-    assert whole.attention is not None  # it was asked for
+    assert whole.attention is not None  # requested
     attended = attention_to(whole.attention, [bool(words) for words in of_term], tgt_words)
     lost = [0.0] * len(attended)
     for token, words in enumerate(tgt_words):
@@ -191,7 +192,7 @@ def _evidence(segment: TextSegment, match: Match, readings: _Readings, plan: Pla
 
 
 def _possible(text: str, evidence: Sequence[float], segment: TextSegment, plan: Plan) -> list[_Place]:
-    """One word or several of a translation that may render a term: not its prefix, nor terms that it has already."""
+    """Return candidate places: one or several words, but not of the prefix, nor of terms that are already there."""
     unspaced = plan.reader.tgt_unspaced
     first = len(segment.constraints.prefix) if segment.constraints is not None else 0
     own = [match.target for match in (plan.glossary.find(segment.text) if plan.glossary is not None else ())]
@@ -203,7 +204,7 @@ def _possible(text: str, evidence: Sequence[float], segment: TextSegment, plan: 
         taken = start < first or start == end or any(term in core or core in term for term in own)
         free.append(0.0 if taken else amount)
     top = max(free, default=0.0)
-    found: dict[tuple[int, int], _Place] = {}
+    places: dict[tuple[int, int], _Place] = {}
     for word in sorted(range(len(free)), key=lambda k: -free[k])[:PLACES]:
         if not free[word] or free[word] < LEAST_SHARE * top:
             continue
@@ -216,17 +217,17 @@ def _possible(text: str, evidence: Sequence[float], segment: TextSegment, plan: 
         for begin, last in {(word, word), (low, high)}:
             share = min(1.0, sum(free[begin : last + 1]) / top)
             cost = 0.0 if unspaced else WORD_COST * (last - begin)
-            found[begin, last] = _Place(cores[begin][0], cores[last][1], EVIDENCE * math.log(share) - cost)
-    return list(found.values())
+            places[begin, last] = _Place(cores[begin][0], cores[last][1], EVIDENCE * math.log(share) - cost)
+    return list(places.values())
 
 
 def _beside(word: int, free: Sequence[float], cores: Sequence[tuple[int, int]], top: float, unspaced: bool) -> bool:
-    """May a word beside a rendering be a part of it?"""
+    """True if a word next to a candidate may belong to it."""
     start, end = cores[word]
     return free[word] >= NEIGHBOUR_SHARE * top and (unspaced or end - start >= CONTENT)
 
 
 def _core(text: str, start: int, end: int) -> tuple[int, int]:
-    """A word without the marks around it; nothing of one that is only marks."""
+    """Return start and end of a word without the marks around it; empty if it has only marks."""
     inside = [k for k in range(start, end) if text[k].isalnum()]
     return (inside[0], inside[-1] + 1) if inside else (start, start)

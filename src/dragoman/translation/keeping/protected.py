@@ -1,10 +1,9 @@
-"""What must arrive unchanged in a translation: numbers, addresses, placeholders, markup, emoji, codes.
+"""Protected spans, which must arrive unchanged: numbers, addresses, placeholders, markup, emoji, codes.
 
-``find`` says where such spans stand in a text, by one table of patterns; ``missing`` which of them a translation does
-not have. All but numbers must be there character by character. A number may be written as its reader writes it: with
-other separators ("1,000.5" and "1.000,5"), in words ("2" and "zwei", "2:30" and "halb drei": ``number_words``), with
-another unit of ten ("20 million" and "2000万"), a decade by two digits or four, a date in another order or with the
-name of its month. Nothing here knows a model.
+``find`` returns the spans of a text, by one table of patterns; ``missing`` those that a translation lacks. All but
+numbers must be there character by character. A number may be written differently: with other separators ("1,000.5" and
+"1.000,5"), in words ("2" and "zwei", "2:30" and "halb drei": ``languages.numbers``), with another power of ten
+("20 million" and "2000万"), a decade by two digits or four, a date in another order or with the name of its month.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import NamedTuple
 
 from dragoman.languages.numbers import Words, has_words
 
-_CJK = "\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef"  # ideographs and their punctuation, which no space parts from a URL
+_CJK = "\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef"  # ideographs and their punctuation, which may follow a URL
 _URL_INSIDE = rf"""(?:[^\s<>"'()\[\]{{}}{_CJK}]|\([^\s()<>{_CJK}]*\))"""
 _URL_LAST = rf"""(?:[^\s<>"'()\[\]{{}}.,;:!?…{_CJK}]|\([^\s()<>{_CJK}]*\))"""
 _NO_LETTER = rf"(?<![^\W_{_CJK}])"  # before a number: "iPhone15" is a name
@@ -32,7 +31,7 @@ _SEPARATOR = "[.,:/'’\\-\u2013\u00a0\u202f]"
 
 PATTERNS = {
     "code": (
-        r"(?<!`)(?P<ticks>`+)(?!`)[^\n]{1,1000}?(?<!`)(?P=ticks)(?!`)",  # code in a sentence, as Markdown has it
+        r"(?<!`)(?P<ticks>`+)(?!`)[^\n]{1,1000}?(?<!`)(?P=ticks)(?!`)",  # inline code of Markdown
         r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b",
     ),
     "markup": (
@@ -91,7 +90,7 @@ PATTERNS = {
         rf"{_NO_LETTER}\d+(?:{_SEPARATOR}\d+)*",
     ),
 }  # fmt: skip
-"""What is carried over, by kind. Where several match, the one that begins first is taken, of these the one above."""
+"""Patterns of protected spans by kind. The earliest match is taken, of several the one of the first pattern."""
 
 _ALL = re.compile(
     "|".join(f"(?P<k{i}>{'|'.join(patterns)})" for i, patterns in enumerate(PATTERNS.values())), re.DOTALL
@@ -101,7 +100,7 @@ _MAY_HAVE_ONE = re.compile(r"[\d<>&@/\\{}%$\[\]#_`:;=^\u203c-\u2bff\U0001f000-\U
 
 
 class Span(NamedTuple):
-    """A part of a text that must arrive unchanged."""
+    """A protected part of a text."""
 
     kind: str  # one of ``PATTERNS``
     text: str
@@ -109,48 +108,49 @@ class Span(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Where it ends."""
+        """Index of the character after it."""
         return self.start + len(self.text)
 
     @property
     def note(self) -> str:
-        """The kind of the note about one that is missing: number or placeholder."""
+        """Kind of the note if it is missing: number or placeholder."""
         return "number" if self.kind == "number" else "placeholder"
 
 
 def find(text: str) -> list[Span]:
-    """The spans of ``text`` that must arrive unchanged, in order; they do not overlap."""
-    if not _MAY_HAVE_ONE.search(text):  # nearly always
+    """Return the protected spans of ``text``, in order; they do not overlap."""
+    if not _MAY_HAVE_ONE.search(text):  # the usual case
         return []
     return [Span(_KINDS[match.lastgroup or ""], match[0], match.start()) for match in _ALL.finditer(text)]
 
 
 def missing(spans: Sequence[Span], translation: str, src: str, tgt_lang: str | None) -> list[Span]:
-    """Those of the ``spans`` of a text that its translation does not have, as often as they stand in the text.
+    """Return the spans that a translation lacks; a span that comes twice must be there twice.
 
     Args:
-        spans: As ``find`` gives them.
-        translation: On one line.
-        src: The text, which says what stands after a number ("million").
-        tgt_lang: In whose words small numbers may be written; where it is not known, those up to ``MOST_AS_WORD`` may.
+        spans: Result of ``find``.
+        translation: Text on one line.
+        src: Source text; the word after a number ("million") matters.
+        tgt_lang: Language of numbers in words; None or unknown: any number up to ``MOST_AS_WORD`` may be a word.
     """
-    lost, rest = [], translation
-    for span in sorted(spans, key=lambda span: -len(span.text)):  # what holds another one is looked for before it
+    lost, remainder = [], translation
+    # longest first: a span may contain another one
+    for span in sorted(spans, key=lambda span: -len(span.text)):
         if span.kind == "number":
             continue
-        before, there, after = rest.partition(span.text)
+        before, there, after = remainder.partition(span.text)
         if there:
-            rest = f"{before}\n{after}"
+            remainder = f"{before}\n{after}"
         else:
             lost.append(span)
     numbers = [span for span in spans if span.kind == "number"]
     if numbers:
-        lost += _missing_numbers(numbers, rest, src, tgt_lang)
+        lost += _missing_numbers(numbers, remainder, src, tgt_lang)
     return sorted(lost, key=lambda span: span.start)
 
 
 MOST_AS_WORD = 12
-"""Where the words of a language are not known, a smaller number that is not there may have become a word."""
+"""Largest number that is not reported as missing if the number words of the target language are unknown."""
 
 _SCALE = re.compile(
     "\\s?(?:[十百千万亿萬億만억]|(?:hundred|thousand|million|billion|trillion|tausend|Million|Milliarde|mille|milliard|mil|"
@@ -160,19 +160,21 @@ _DECADE = re.compile(r"(?<=0)(?:['’]?s\b|er|年代)")  # behind "1990"
 
 
 def _missing_numbers(numbers: Sequence[Span], translation: str, src: str, tgt_lang: str | None) -> list[Span]:
-    there = list(_numbers(translation))
+    """Return the numbers that a translation lacks in any form; each of its numbers is used once."""
+    unused = list(_numbers(translation))
     lost = []
     for number in sorted(numbers, key=lambda span: -len(span.text)):
-        found = (
-            next((one for one in there if _same(number.text, one[0])), None)
-            or next((one for one in there if _same_scaled(number, src, *one)), None)
-            or next((one for one in there if _same_decade(number, src, one[0])), None)
+        match = (
+            next((candidate for candidate in unused if _same(number.text, candidate[0])), None)
+            or next((candidate for candidate in unused if _same_scaled(number, src, *candidate)), None)
+            or next((candidate for candidate in unused if _same_decade(number, src, candidate[0])), None)
         )
-        if found is not None:
-            there.remove(found)
+        if match is not None:
+            unused.remove(match)
         else:
             lost.append(number)
-    left = Counter(group for text, _ in there for group in _groups(text))
+    # the others may be written in words, or in parts, as a date with the name of its month
+    left = Counter(group for text, _ in unused for group in _groups(text))
     words = Words(translation, tgt_lang) if tgt_lang and has_words(tgt_lang) else None
     return [
         number for number in lost if not _as_word(number.text, left, words) and not _in_parts(number.text, left, words)
@@ -180,61 +182,63 @@ def _missing_numbers(numbers: Sequence[Span], translation: str, src: str, tgt_la
 
 
 def _numbers(text: str) -> Iterable[tuple[str, str]]:
-    """The numbers of a text, and what stands after each."""
+    """Yield the numbers of a text, each with the characters after it."""
     for match in _ALL.finditer(text):
         if _KINDS[match.lastgroup or ""] == "number":
             yield match[0], text[match.end() : match.end() + 12]
-        else:  # such as "21-D"; a number all the same
+        else:  # numbers inside other spans, such as "21-D"
             for inner in re.finditer(r"\d+(?:[.,]\d+)*", match[0]):
                 yield inner[0], ""
 
 
 def _groups(text: str) -> tuple[int, ...]:
-    """The runs of digits as numbers: (1, 0, 5) of "1,000.5"."""
+    """Return the groups of digits as numbers: (1, 0, 5) for "1,000.5"."""
     return tuple(int(digits) for digits in re.findall(r"\d{1,4000}", text))  # Python reads no more than 4,300 at a time
 
 
-def _same(one: str, other: str) -> bool:
-    """Are these one number, whatever its separators are? In "1,000" and "1.000" they may be missing."""
-    if _groups(one) == _groups(other):
-        return len(re.findall(r"\d", one)) == len(re.findall(r"\d", other)) or len(_groups(one)) == 3  # 05.01.2024
-    return _digits(_without_grouping(one)) == _digits(_without_grouping(other)) or _same_time(one, other)
+def _same(number: str, candidate: str) -> bool:
+    """True if two numbers differ only in separators, as "1,000", "1.000" and "1000"."""
+    groups = _groups(number)
+    if groups == _groups(candidate):
+        # 1.05 and 1.5 differ, but a date may have zeros, as 05.01.2024
+        return len(groups) == 3 or len(re.findall(r"\d", number)) == len(re.findall(r"\d", candidate))
+    return _digits(_without_grouping(number)) == _digits(_without_grouping(candidate)) or _same_time(number, candidate)
 
 
 def _without_grouping(text: str) -> str:
-    """Without the separators of thousands: 1000.5 of "1,000.5"."""
+    """Return a number without separators of thousands: 1000.5 for "1,000.5"."""
     return re.sub(r"(?<=\d)[.,'’\u00a0\u202f ](?=\d{3}(?!\d))", "", text)
 
 
 def _digits(text: str) -> list[str]:
-    return re.findall(r"\d+", "".join(str(unicodedata.decimal(each, each)) for each in text))
+    return re.findall(r"\d+", "".join(str(unicodedata.decimal(character, character)) for character in text))
 
 
-def _same_time(one: str, other: str) -> bool:
-    """Is it 3:30 and 15.30?"""
-    times = [re.fullmatch(r"(\d{1,2})[:.](\d\d)", each) for each in (one, other)]
+def _same_time(number: str, candidate: str) -> bool:
+    """True for the same time of day on a clock of 12 and of 24 hours, as 3:30 and 15.30."""
+    times = [re.fullmatch(r"(\d{1,2})[:.](\d\d)", text) for text in (number, candidate)]
     if None in times:
         return False
-    (hour, minute), (other_hour, other_minute) = (map(int, time.groups()) for time in times if time)
-    return minute == other_minute and (hour - other_hour) % 12 == 0
+    (hour, minute), (hour_2, minute_2) = (map(int, time.groups()) for time in times if time)
+    return minute == minute_2 and (hour - hour_2) % 12 == 0
 
 
-def _same_scaled(number: Span, src: str, other: str, after: str) -> bool:
-    """Is it 20 million and 2000万: the same digits, with another word for how many zeros follow?"""
-    one, two = ("".join(_digits(each)) for each in (number.text, other))
+def _same_scaled(number: Span, src: str, candidate: str, after: str) -> bool:
+    """True for the same digits with another word for the zeros, as 20 million and 2000万."""
+    one, two = ("".join(_digits(text)) for text in (number.text, candidate))
     written_out = len(two) > len(one) + 1 and _SCALE.match(src[number.end : number.end + 12]) is not None
     return (written_out or _SCALE.match(after) is not None) and one.strip("0") == two.strip("0")
 
 
-def _same_decade(number: Span, src: str, other: str) -> bool:
-    """Is it the 1990s and "les années 90", or the other way round?"""
-    short, long = sorted((number.text, other), key=len)
+def _same_decade(number: Span, src: str, candidate: str) -> bool:
+    """True for a decade by four digits and by two, as "the 1990s" and "les années 90"."""
+    short, long = sorted((number.text, candidate), key=len)
     is_decade = _DECADE.match(src, number.end) is not None
     return is_decade and len(short) == 2 and len(long) == 4 and long.isdigit() and long.endswith(short)
 
 
 def _in_parts(text: str, left: Counter[int], words: Words | None) -> bool:
-    """Does each group of its digits stand somewhere, as digits or as a word? Of a date the month may have a name."""
+    """True if each group of digits is there, as digits or as a word; the month of a date may be a name."""
     groups = _groups(text)
     is_date = len(groups) == 3 and re.fullmatch(r"\d+([./-])\d+\1\d+", text) is not None
     absent = []
@@ -249,7 +253,7 @@ def _in_parts(text: str, left: Counter[int], words: Words | None) -> bool:
 
 
 def _as_word(text: str, left: Counter[int], words: Words | None) -> bool:
-    """Is it written out: "zehntausend"; or "halb drei" and "3 Uhr", times of which the minutes are no number?"""
+    """True if a number is written in words, as "zehntausend"; or a full or half hour, as "3 Uhr" and "halb drei"."""
     plain = _without_grouping(text)
     if plain.isdecimal():
         return words is not None and len(plain) < 7 and words.take(int(plain))
@@ -277,10 +281,10 @@ _CODE = re.compile(r"[;{}()=]")
 
 
 def not_text(text: str) -> str:
-    """What a line plainly is instead of text, and what to do about it; nothing where it is text, or blank."""
+    """Return the text of a warning if a line is clearly no text (subtitle times, code, markup); else ""."""
     if _TIMES.match(text):
         return "subtitle times, not text: give only the lines of text between them"
-    if not _CODE.search(text) and "<" not in text:  # nearly always
+    if not _CODE.search(text) and "<" not in text:  # the usual case
         return ""
     if _STATEMENT.match(text) and "`" not in text:
         return "code, not text: leave it out, or put it between backticks in a sentence"
@@ -292,7 +296,7 @@ def not_text(text: str) -> str:
 
 
 def without_spans(text: str, spans: Sequence[Span]) -> str:
-    """The rest of a text."""
+    """Return a text with a space for each span."""
     for span in reversed(spans):
         text = text[: span.start] + " " + text[span.end :]
     return text
