@@ -18,7 +18,7 @@ SRC = Path(__file__).resolve().parent.parent / "src/dragoman"
 MANY = 5
 """Most parameters that need no excuse; self, cls and overloads are not counted."""
 
-FUNCTIONS_WITH_MORE = 68
+FUNCTIONS_WITH_MORE = 59
 LONGEST = 8
 FIELDS_OF_PLAN = 10
 
