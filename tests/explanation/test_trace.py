@@ -118,7 +118,7 @@ def test_another_candidate_is_kept_and_the_rest_searched_for(translator: Transla
 
 
 def test_a_prefix_that_is_no_text_is_refused(translator: Translator) -> None:
-    for prefix, message in (([-1], "no token"), ([EOS_ID, 9], "no token"), ([10**6], "no token")):
+    for prefix, message in (([-1], "must hold ids"), ([EOS_ID, 9], "must hold ids"), ([10**6], "must hold ids")):
         with pytest.raises(ConfigError, match=message):
             explain(translator, TEXT, prefix=prefix)
     with pytest.raises(DecodeError, match="too long"):

@@ -201,7 +201,7 @@ def test_a_gated_convolution_is_torchs_convolution_and_gate() -> None:
         (dict(architecture="conv", kernel_width=4), "model.kernel_width must be odd, got 4"),
         (dict(architecture="lstm", d_model=13), "d_model = 13 is odd: half of 'lstm' reads each way"),
         (dict(kernel_width=5), "model.kernel_width is for model.architecture = 'conv', this is 'transformer'"),
-        (dict(architecture="lstmm"), "architecture = 'lstmm'"),
+        (dict(architecture="lstmm"), "architecture must be transformer, rnn, gru, lstm or conv, got 'lstmm'"),
     ],
 )  # fmt: skip
 def test_what_an_architecture_has_not_is_refused(fields: dict[str, Any], message: str) -> None:
