@@ -137,7 +137,7 @@ def test_lines_that_run_out_of_memory_are_counted_and_blank(
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        ([], "give the folder, and --out DIR"),
+        ([], "give FILE as a folder, and --out DIR"),
         (["in", "--out", "out", "--json"], "leave out -i, --json and --alignments"),
         (["in", "--out", "out", "--column", "a", "--column", "b"], "give one --column"),
         (["in", "--out", "out", "--n-best", "2"], "a line gives a line"),

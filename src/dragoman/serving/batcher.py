@@ -132,7 +132,7 @@ class Batcher:
         self.tokens_per_s = 0.0  # of one busy search thread, averaged; 0: not measured yet
         self._changed = threading.Condition()
         self.closing = False
-        self._threads = [threading.Thread(target=self._run, name=f"search-{i}", daemon=True) for i in range(threads)]
+        self._threads = [threading.Thread(target=self._run, name=f"server-{i}", daemon=True) for i in range(threads)]
         for thread in self._threads:
             thread.start()
 

@@ -34,7 +34,7 @@ class Writer(Protocol):
     QUANTIZATIONS: tuple[str, ...]
     """Number formats of the weights; the first, ``float32``, leaves them as they are."""
     PACKAGES: tuple[str, ...]
-    """Packages that writing needs; each has the same name in ``pip install`` and ``import``."""
+    """Packages that writing needs; each is installed and imported by the same name."""
     FILE: str
     """Suffix of an export that is one file, such as ``.html``; "" if it is a folder."""
 
