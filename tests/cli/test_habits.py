@@ -143,7 +143,8 @@ def test_segment_scores_of_any_metric_are_compared(command: Command, tmp_path: P
     done = command("evaluate", "A", "B", "--segment-scores", a, a)
     assert "no difference shown between A and B (p = 1)" in done.out.decode()
     b.write_text("0.5\nnot\n", encoding="utf-8")
-    assert f"{b}:2: a line of scores must be a number, got 'not'" in command("evaluate", "A", "B", "--segment-scores", a, b).error
+    refused = command("evaluate", "A", "B", "--segment-scores", a, b)
+    assert f"{b}:2: a line of scores must be a number, got 'not'" in refused.error
     b.write_text("0.5\n", encoding="utf-8")
     assert "100 scores but 1" in command("evaluate", "A", "B", "--segment-scores", a, b).error
     assert "two names and two files" in command("evaluate", "A", "--segment-scores", a, b).error
