@@ -4,6 +4,7 @@
 #   make test-faults  the fault suite at its full figures, one line a row (14 minutes; its quick half is in `make test`)
 #   make test-browser the pages and the documentation in a real browser (installs Chromium and node)
 #   make test-node    DeepL's library for Node.js (installs it, and node)
+#   make judges       the harnesses of all earlier issues: test-foreign, and every option past its limit
 #   make test-foreign what other projects' tests and programs expect (downloads Marian: 600 MB)
 #   make test-ray     bulk translation on a local Ray cluster (installs Ray: half a gigabyte)
 #   make wheel        a wheel and a source distribution in dist/; test-wheel tries the wheel in an empty environment
@@ -15,7 +16,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DATA ?= data
 
-.PHONY: docs wheel test-wheel test-newest demo demo-zh test test-slow test-faults test-browser test-node test-ray test-foreign check bench bench-data clean
+.PHONY: docs wheel test-wheel test-newest demo demo-zh test test-slow test-faults test-browser test-node test-ray test-foreign judges check bench bench-data clean
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"dragoman needs Python 3.11 or newer, {sys.executable} is {v.major}.{v.minor}: make PYTHON=...")'
@@ -88,6 +89,10 @@ test-newest: .venv/ready
 	.venv-newest/bin/pip uninstall --quiet --yes dragoman
 	PYTHONPATH=src .venv-newest/bin/python -c 'import torch; print("torch", torch.__version__)'
 	PYTHONPATH=src .venv-newest/bin/python -m pytest -n logical --maxprocesses 8 --dist loadfile
+
+# those who judge, and did not write the code: run before an issue is closed
+judges: test-foreign
+	$(BIN)/pytest tests/test_declared_options.py tests/golden
 
 check: .venv/ready
 	$(BIN)/ruff format --check .

@@ -502,7 +502,7 @@ class DecodeConfig(SearchOptions):
 
 
 class Config(Section):
-    """A whole run: ``model``, ``data``, ``train`` and ``decode``; the reference lists each setting."""
+    """A whole run: ``task``, and the sections ``model``, ``data``, ``train`` and ``decode``."""
 
     task: Literal["translation", "parsing"] = setting(
         "translation", "`translation`, or `parsing`: sentences to constituency trees (section 6.3)"

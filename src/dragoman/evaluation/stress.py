@@ -28,7 +28,7 @@ CLEAN = "as it is"
 
 
 class Variant(NamedTuple):
-    """Perturbed variant of a test set."""
+    """A test set as it is, or perturbed in one way; ``references`` is None where none fit the new sources."""
 
     name: str
     sources: list[str]

@@ -143,7 +143,7 @@ def columns(queries: Tensor, keys_values: Tensor | None, layout: Layout) -> tupl
 
 
 def _heads(x: Tensor, n_rows: int, length: int, n_heads: int) -> Tensor:
-    """Return a view of ``(N, H * d)`` as ``(B, H, length, d)``."""
+    """Return the first ``B * length`` rows of ``(N, H * d)`` as a view ``(B, H, length, d)``; B is ``n_rows``."""
     return x[: n_rows * length].view(n_rows, length, n_heads, -1).transpose(1, 2)
 
 

@@ -27,7 +27,10 @@ def exponent(x: Sequence[float], y: Sequence[float]) -> float | None:
 
 
 def crossing(x: Sequence[float], first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Return the ``x`` from which ``first`` exceeds ``second``, interpolated in logarithms; None if it never does."""
+    """Return the ``x`` at which ``first`` first rises above ``second``, interpolated in logarithms.
+
+    None if it never does, also if it is above from the start.
+    """
     gaps = [math.log(a / b) for a, b in zip(first, second, strict=True)]
     for i in range(1, len(gaps)):
         if gaps[i - 1] <= 0 < gaps[i]:

@@ -191,7 +191,7 @@ def _entry(name: str, about: Any, data_start: int) -> Entry:
 
 
 def _is_list_of_sizes(value: Any) -> bool:
-    """Return True if ``value`` is a list of whole numbers from 0 to 2^48; booleans and floats are none."""
+    """Return True if ``value`` is a list of whole numbers from 0 to below 2^48; booleans and floats are none."""
     return isinstance(value, list) and all(type(n) is int and 0 <= n < 2**48 for n in value)
 
 

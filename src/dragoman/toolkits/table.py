@@ -73,10 +73,12 @@ def answers(models: Mapping[str, ModelConfig] | None = None) -> Answers:
 
 
 def table(models: Mapping[str, ModelConfig] | None = None) -> str:
-    """Return the answers in Markdown: for each model and format ``exact``, or the number of the reason why not.
+    """Return the answers in Markdown: for each model and format ``exact``, or ``no`` and the number of a reason.
+
+    The last row lists each format's quantizations; the reasons follow below the table.
 
     Args:
-        models: See ``answers``.
+        models: As ``answers``.
     """
     summary = answers(models)
     rows = [["", *writers()], ["---"] * (1 + len(writers()))]

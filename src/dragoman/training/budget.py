@@ -118,7 +118,10 @@ def in_time(
 
 
 def _candidates(settings: Mapping[str, Any], overrides: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield ``settings`` with models from small to large, or unchanged if a size was given."""
+    """Yield ``settings`` with models from small to large, up to their preset's width; subwords and rate fit each.
+
+    A size among ``overrides`` leaves one candidate: ``settings`` unchanged.
+    """
     if _has_sizes(with_overrides({}, overrides)):
         yield dict(settings)
         return

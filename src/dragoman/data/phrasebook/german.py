@@ -212,7 +212,11 @@ def noun_form(noun: Noun | Mass, case: str, plural: bool) -> str:
 
 
 def relative(head: NounPhrase, inner: Clause, form: str) -> list[str]:
-    """Return a relative clause between commas."""
+    """Return a relative clause between commas; the pronoun's case follows from what ``inner`` lacks.
+
+    Args:
+        form: The head's gender, or ``pl``: with the case it selects the pronoun.
+    """
     if inner.gap == "subject":
         pronoun = _TABLES["relative"]["nom"][form]
         person = 2 if head.plural else 1

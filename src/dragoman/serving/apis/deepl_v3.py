@@ -129,7 +129,10 @@ async def delete_dictionary(glossary_id: str, request: Request, source_lang: str
 
 
 def _nested(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields of a form, such as ``dictionaries[0].source_lang``, nested as in JSON."""
+    """Return a form's fields, with those such as ``dictionaries[0].source_lang`` also as a list ``dictionaries``.
+
+    Fields that came as JSON are returned as they are.
+    """
     indexed: dict[int, dict[str, Any]] = {}
     for name, value in fields.items():
         if parts := _INDEXED.fullmatch(name):

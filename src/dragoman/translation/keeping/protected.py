@@ -182,7 +182,7 @@ def _missing_numbers(numbers: Sequence[Span], translation: str, src: str, tgt_la
 
 
 def _numbers(text: str) -> Iterable[tuple[str, str]]:
-    """Yield the numbers of a text, each with the characters after it."""
+    """Yield the numbers of a text, each with up to 12 characters after it, or ``""`` inside a span such as 21-D."""
     for match in _ALL.finditer(text):
         if _KINDS[match.lastgroup or ""] == "number":
             yield match[0], text[match.end() : match.end() + 12]
