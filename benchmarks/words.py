@@ -20,6 +20,10 @@ from typing import Any
 HERE = Path(__file__).parents[1]
 OPENERS = re.compile(r"(What|Whether|Which|Where|How|Who|Of|By which|That|As)\b")
 EMPTY = {"found", "one", "each", "said", "asked", "told", "given", "kept", "ours", "rest"}
+STAYS = 3
+"""Lines that a name may live without saying what it is."""
+MANY = 5
+"""Most parameters that need no excuse."""
 TOOLKITS = re.compile(r"ctranslate2|hugging ?face|transformers\b|onnx|argos|marian", re.IGNORECASE)
 APART = re.compile(r"lab/|formats/|engines/|toolkits/\w+/")
 """Where toolkits may be named: the laboratory, and their own folders of then and now."""
@@ -34,35 +38,39 @@ def docstring_lines(tree: ast.AST) -> set[int]:
     return lines
 
 
-def names_that_stay(tree: ast.AST) -> Iterator[str]:
-    """Yield each name of ``EMPTY`` that is used more than three lines below where it is bound."""
+def names_that_stay(tree: ast.AST, names: set[str]) -> Iterator[tuple[int, str]]:
+    """Yield line and name of each of ``names`` that is used more than ``STAYS`` lines below where it is bound."""
     for scope in ast.walk(tree):
         if not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         bound: dict[str, int] = {}
         last: dict[str, int] = {}
         for node in ast.walk(scope):
-            if isinstance(node, ast.arg) and node.arg in EMPTY:
+            if isinstance(node, ast.arg) and node.arg in names:
                 bound.setdefault(node.arg, node.lineno)
-            if isinstance(node, ast.Name) and node.id in EMPTY:
+            if isinstance(node, ast.Name) and node.id in names:
                 if isinstance(node.ctx, ast.Store):
                     bound.setdefault(node.id, node.lineno)
                 last[node.id] = max(last.get(node.id, 0), node.lineno)
-        yield from (name for name, line in bound.items() if last.get(name, line) - line > 3)
+        yield from ((line, name) for name, line in bound.items() if last.get(name, line) - line > STAYS)
 
 
-def long_lists(tree: ast.AST) -> Iterator[int]:
-    """Yield the number of parameters of each function that has more than five; self, cls and overloads do not count."""
+def long_lists(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield number of parameters and ``LINE NAME`` of each function that has more than ``MANY``.
+
+    Overloads, self and cls do not count.
+    """
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            if any(isinstance(one, ast.Name) and one.id == "overload" for one in node.decorator_list):
-                continue
-            arguments = node.args
-            names = [arg.arg for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
-            names += [arg.arg for arg in (arguments.vararg, arguments.kwarg) if arg is not None]
-            count = len(set(names) - {"self", "cls"})
-            if count > 5:
-                yield count
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if any(isinstance(decorator, ast.Name) and decorator.id == "overload" for decorator in node.decorator_list):
+            continue
+        arguments = node.args
+        names = [arg.arg for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+        names += [arg.arg for arg in (arguments.vararg, arguments.kwarg) if arg is not None]
+        count = len([name for name in names if name not in ("self", "cls")])
+        if count > MANY:
+            yield count, f"{node.lineno} {node.name}"
 
 
 def figures(root: Path) -> dict[str, Any]:
@@ -86,8 +94,8 @@ def figures(root: Path) -> dict[str, Any]:
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 openings += bool(OPENERS.match(ast.get_docstring(node) or ""))
-        names += len(list(names_that_stay(tree)))
-        lists += long_lists(tree)
+        names += len(list(names_that_stay(tree, EMPTY)))
+        lists += [count for count, _ in long_lists(tree)]
         if not APART.match(name):
             code = ((n, line.split("  #")[0]) for n, line in enumerate(lines, 1) if n not in {*strings, *comments})
             toolkits += [f"{name}:{n}" for n, line in code if TOOLKITS.search(line)]

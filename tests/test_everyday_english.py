@@ -7,14 +7,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.words import EMPTY, OPENERS, names_that_stay
+
 ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src/dragoman"
 
-OPENERS = re.compile(r"(What|Whether|Which|Where|How|Who|Of|By which|That|As)\b")
-EMPTY = {"found", "one", "each", "said", "asked", "told", "given", "kept", "ours", "rest"}
 MEANINGLESS = {"res", "tmp", "val", "obj", "item", "thing", "stuff", "foo", "data2", "result2"}
-STAYS = 3
-"""Lines that a name may live without saying what it is."""
 LONG = 30
 """Words of a sentence in the documentation."""
 
@@ -36,23 +34,6 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.lineno, ast.get_docstring(node) or ""
-
-
-def names_that_stay(tree: ast.Module, names: set[str]) -> Iterator[tuple[int, str]]:
-    """Yield line and name of each of ``names`` that is used more than ``STAYS`` lines below where it is bound."""
-    for scope in ast.walk(tree):
-        if not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
-        bound: dict[str, int] = {}
-        last: dict[str, int] = {}
-        for node in ast.walk(scope):
-            if isinstance(node, ast.arg) and node.arg in names:
-                bound.setdefault(node.arg, node.lineno)
-            if isinstance(node, ast.Name) and node.id in names:
-                if isinstance(node.ctx, ast.Store):
-                    bound.setdefault(node.id, node.lineno)
-                last[node.id] = max(last.get(node.id, 0), node.lineno)
-        yield from ((line, name) for name, line in bound.items() if last.get(name, line) - line > STAYS)
 
 
 def long_sentences(text: str) -> list[str]:
