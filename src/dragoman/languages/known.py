@@ -3,10 +3,13 @@
     from dragoman.languages.known import known
     known("de-AT").name    # "German"
 
-A new language is a line below, or a file like ``de.py`` and its ``LANGUAGE`` in the list.
+A new language is a line below, or a file like ``de.py`` and its ``LANGUAGE`` in the list. A program that adds one does
+so before it asks for any, as answers are cached: the doctor asks once for each line of a corpus.
 """
 
 from __future__ import annotations
+
+import functools
 
 from dragoman.languages import cs, de, en, es, fr, it, ja, nl, pl, pt, sv, tr, zh
 from dragoman.languages.codes import primary
@@ -87,6 +90,7 @@ LANGUAGES: list[Language] = [
 ]
 
 
+@functools.lru_cache(maxsize=1024)
 def known(lang: str | None) -> Language:
     """Return the facts about the language of a code such as ``de-AT``; of an unknown language only its code."""
     code = primary(lang)
