@@ -2,13 +2,20 @@
 
 A thread notes the resident memory and the open file descriptors ten times a second. Of each half, training and
 translating, the first fifth is warm-up; growth is the median of the last fifth over that of the second.
+
+    python -m benchmarks.soak --requests 10000 [--run RUN] [--seconds 60] [--state before]
+
+measures a server instead: resident memory after so many requests of all kinds, against that after the first full batch;
+its slope over the second half; then five overloads of so many seconds each.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import os
+import platform
 import statistics
 import subprocess
 import sys
@@ -18,7 +25,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.record import save
+from benchmarks.mixed_requests import send_mixed
+from benchmarks.record import RESULTS, machine, save
+from benchmarks.serving import Server, load, overload
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 SIZES: dict[str, Any] = dict(
@@ -95,6 +104,56 @@ def translate(folder: Path, lines: int) -> None:
     assert found == lines, f"{lines} lines in, {found} out"
 
 
+def serve(run: Path, requests: int, seconds: float, *options: str) -> dict[str, Any]:
+    """Measure the memory of a server over ``requests`` mixed requests, and over five overloads."""
+    from dragoman.data import phrasebook
+
+    texts = [src for src, _ in phrasebook.pairs(500)]
+    with tempfile.TemporaryDirectory() as folder:
+        server = Server(run, "--glossaries", f"{folder}/glossaries", "--documents", f"{folder}/documents", *options)
+        try:
+            # a batch on each core that is as large as batches become
+            load(server.port, 16, ["\n".join(texts[i : i + 100]) for i in range(0, 400, 25)])
+            first = server.rss_mib()
+            rss: list[tuple[int, float]] = []
+            every = max(1, requests // 100)
+            counts = send_mixed(
+                server.port, texts, requests,
+                lambda n_done: rss.append((n_done, server.rss_mib())) if n_done % every == 0 else None,
+            )  # fmt: skip
+            last = statistics.median(mib for _, mib in rss[-5:])
+            half = [(n_done, mib) for n_done, mib in rss if n_done > requests // 2]
+            slope = statistics.linear_regression(*zip(*half, strict=True)).slope * 1000
+            long = ["\n".join(texts[i : i + 96]) for i in range(0, 400, 4)]
+            capacity = load(server.port, 16, long, seconds=min(10.0, seconds))[0]["sentences_per_s"]
+            overloads = [overload(server, long, capacity, seconds) for _ in range(5)]
+            threading.Event().wait(15)
+            return {
+                "requests": requests, "statuses": counts,
+                "rss_mib": {
+                    "first_full_batch": round(first, 1), "last": round(last, 1),
+                    "course": [round(mib, 1) for _, mib in rss[9::10]], "after_15_quiet_s": round(server.rss_mib(), 1),
+                },
+                "rss_growth_factor": round(last / first, 3),
+                "slope_mib_per_1000_requests": round(slope, 3),
+                "overload_seconds": seconds,
+                "overload_memory_growth_mib": [seen["memory_growth_mib"] for seen in overloads],
+                "overload_statuses": [seen["statuses"] for seen in overloads],
+            }  # fmt: skip
+        finally:
+            server.stop()
+
+
+def save_state(state: str, figures: dict[str, Any], command: str) -> None:
+    """Write the figures into ``results/hostile/memory.json`` under ``before`` or ``after``."""
+    path = RESULTS / "hostile/memory.json"
+    record = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    record |= {"command": command, "machine": machine(), "versions": {"python": platform.python_version()}}
+    record |= {"date": datetime.datetime.now(datetime.UTC).date().isoformat(), state: figures}
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+
+
 def main() -> None:
     """Run both halves, each in a process of its own, and record what they say; ``--print`` only prints it."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -103,13 +162,24 @@ def main() -> None:
     parser.add_argument("--print", action="store_true", help="print the figures and write nothing")
     parser.add_argument("--half", choices=("train", "translate"), help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--requests", type=int, help="measure a server with so many requests instead")
+    parser.add_argument("--seconds", type=float, default=60, help="duration of each of its five overloads")
+    parser.add_argument("--run", type=Path, help="run that it serves (default: train a tiny one)")
+    parser.add_argument("--state", choices=("before", "after"), default="after", help="column of its record")
     args = parser.parse_args()
-    if args.half == "train":
+    if args.requests:
+        with tempfile.TemporaryDirectory() as folder:
+            if args.run is None:
+                train(Path(folder), 200)
+            figures = serve(args.run or Path(folder) / "run", args.requests, args.seconds)
+        command = f"python -m benchmarks.soak --requests {args.requests} --seconds {args.seconds:g}"
+        print(json.dumps(figures)) if args.print else save_state(args.state, figures, command)
+    elif args.half == "train":
         print(json.dumps(watched(lambda: train(args.folder, args.steps))))
     elif args.half == "translate":
         print(json.dumps(watched(lambda: translate(args.folder, args.lines))))
     else:
-        figures: dict[str, Any] = {"steps": args.steps, "lines": args.lines}
+        figures = {"steps": args.steps, "lines": args.lines}
         with tempfile.TemporaryDirectory() as folder:
             for half in ("train", "translate"):
                 command = [sys.executable, "-m", "benchmarks.soak", "--half", half, "--folder", folder]
