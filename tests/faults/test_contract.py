@@ -1,0 +1,95 @@
+"""The letter of HTTP and JSON: rows H1 to H6, tried by requests made from the server's OpenAPI document.
+
+``benchmarks/contract.py`` has the requests and what their answers must be. In ``make test`` a part of them is sent.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from amounts import amounts
+
+from benchmarks.contract import Case, cases, fault, spec_of
+from dragoman import cli
+from limits import LONG_S, wait_until
+from processes import Forked
+
+Figure = Callable[[str, str], None]
+ROWS = {"methods": "H1", "numbers": "H2", "bodies": "H3", "paths": "H4", "hosts": "H5", "framing": "H6"}
+
+
+@pytest.fixture(scope="module")
+def port(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a server; at its end its log has no traceback."""
+    folder = tmp_path_factory.mktemp("glossaries")
+    process = Forked(cli.main, ["dragoman", "serve", str(tiny_run), "--port", "0", "--glossaries", str(folder),
+                                "--max-wait", "600"])  # fmt: skip
+    try:
+        wait_until(lambda: b" on http://" in process.errors or process.poll() is not None)
+        match = re.search(rb"on http://127\.0\.0\.1:(\d+)", process.errors)
+        assert match is not None, process.errors
+        yield int(match[1])
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(LONG_S) == 0
+        assert b"Traceback" not in process.errors
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def by_kind(port: int) -> dict[str, list[Case]]:
+    made: dict[str, list[Case]] = {}
+    for case in cases(spec_of(port)):
+        made.setdefault(case.kind, []).append(case)
+    return made
+
+
+def check(kind: str, n: int, port: int, by_kind: Any, figure: Figure) -> None:
+    own = by_kind[kind][:: max(1, len(by_kind[kind]) // n)]
+    wrong = [f"{case.name}: {why}" for case in own if (why := fault(port, case))]
+    assert not wrong, f"{len(wrong)} of {len(own)}:\n" + "\n".join(wrong[:40])
+    figure(ROWS[kind], f"{len(own):,} requests ({kind}): 0 answered otherwise than the contract says")
+
+
+@pytest.mark.xfail(strict=True, reason="no OPTIONS, no HEAD, wrong Allow")
+@amounts(quick=117, full=10_000)
+def test_H1_every_method_is_answered(port: int, by_kind: Any, figure: Figure, n: int) -> None:
+    check("methods", n, port, by_kind, figure)
+
+
+@pytest.mark.xfail(strict=True, reason="true counts as 1, NaN passes in fields that are not read")
+@amounts(quick=251, full=10_000)
+def test_H2_a_number_is_a_number(port: int, by_kind: Any, figure: Figure, n: int) -> None:
+    check("numbers", n, port, by_kind, figure)
+
+
+@pytest.mark.xfail(strict=True, reason="BOM and compressed bodies are not read, a repeated name passes")
+@amounts(quick=83, full=10_000)
+def test_H3_a_body_is_read_or_refused(port: int, by_kind: Any, figure: Figure, n: int) -> None:
+    check("bodies", n, port, by_kind, figure)
+
+
+@pytest.mark.xfail(strict=True, reason="//translate is 404, a slash at the end is redirected")
+@amounts(quick=117, full=10_000)
+def test_H4_a_path_with_slashes_more_is_the_path(port: int, by_kind: Any, figure: Figure, n: int) -> None:
+    check("paths", n, port, by_kind, figure)
+
+
+@pytest.mark.xfail(strict=True, reason="[localhost] passes, localhost. does not")
+@amounts(quick=10_000, full=10_000)
+def test_H5_a_host_is_one_of_those_named(port: int, by_kind: Any, figure: Figure, n: int) -> None:
+    check("hosts", n, port, by_kind, figure)
+
+
+@pytest.mark.xfail(strict=True, reason="a length with chunks is answered and the connection kept")
+@amounts(quick=10_000, full=10_000)
+def test_H6_a_request_whose_end_is_unclear_is_the_last(
+    port: int, by_kind: Any, figure: Figure, n: int
+) -> None:  # fmt: skip
+    check("framing", n, port, by_kind, figure)
