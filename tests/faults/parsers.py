@@ -1,0 +1,243 @@
+"""The table of parsers: every function that takes a user's text apart, with the tokens of its format.
+
+Its adversarial texts are made from the tokens: each one and each pair repeated, opened without an end, nested, and
+behind each other token; the patterns of its modules add their own (``hostile_strings``).
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import patterns
+from hostile_strings import Recipe, recipes
+
+from dragoman.data.tmx import read_tmx
+from dragoman.decoding.alignment import word_spans
+from dragoman.doctor.first_pass import pair_problems
+from dragoman.documents import markdown, markup
+from dragoman.documents.document import DocumentInfo
+from dragoman.documents.formats import format_of
+from dragoman.documents.units import Translations, units_of, write
+from dragoman.errors import DragomanError
+from dragoman.evaluation.metrics import moses_tokens, sentence_chrf
+from dragoman.languages.numbers import Words
+from dragoman.languages.scripts import count_classes, has_entity, has_mojibake
+from dragoman.languages.sentences import sentences
+from dragoman.languages.stopwords import language_scores, words_of
+from dragoman.languages.words import count_word
+from dragoman.pages.render import render
+from dragoman.parsing.trees import tree_of
+from dragoman.serving.apis.deepl_glossaries import terms_of
+from dragoman.serving.refusals import MalformedError
+from dragoman.translation import faults, segments
+from dragoman.translation.assemble import Translation
+from dragoman.translation.keeping import cutting, protected
+from dragoman.translation.keeping.glossary import Glossary
+from growth import LARGEST
+
+
+class Nested(NamedTuple):
+    """A text of any length: a token again and again, then another one as often, so that the pairs nest."""
+
+    opening: str
+    closing: str
+
+    def text(self, size: int) -> str:
+        """Return a text of about ``size`` characters."""
+        n = max(1, size // (len(self.opening) + len(self.closing)))
+        return self.opening * n + self.closing * n
+
+
+@dataclass(frozen=True)
+class Parser:
+    """A function that takes a text apart."""
+
+    name: str
+    call: Callable[[str], Any]
+    tokens: str  # with bars between them
+    modules: tuple[str, ...] = ()  # files whose patterns give further texts
+    largest: int = LARGEST  # largest text in characters
+
+
+_PROSE = "a|1|Aa | |\n|. |.|? |(|) |\"|'|-|,|1. |Mr. |vol. |A. |中|。|「|ä|…|\u200d|<|>|/|@|#|:|%|{|}|[|]|`|*|_|&|$|😀|a.|1,|<!--|-->|http://|<b>|</b>|1 000 |a/|a_|A-|\\"
+
+
+def _quietly(call: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return the function without its refusals: a text that is refused has been read too."""
+
+    def quiet(text: str) -> Any:
+        try:
+            return call(text)
+        except (DragomanError, MalformedError):
+            return None
+
+    return quiet
+
+
+def document(suffix: str, before: str = "", after: str = "", **facts: Any) -> Callable[[str], Any]:
+    """Return a function that reads a document of a format and writes it translated."""
+    name = f"a{suffix}"
+    info = DocumentInfo(name, "en", "de", **facts)
+    chosen = format_of(name)
+
+    def call(text: str) -> bytes:
+        data = (before + text + after).encode("utf-8", "surrogatepass")
+        opened = chosen.read(_archive(suffix, data) if suffix in _MEMBER else data, info)  # type: ignore[union-attr]
+        texts = dict.fromkeys(unit.plain for unit in units_of(opened.parts))
+        links = tuple((i, i) for i in range(4))
+        made = Translations({text: Translation(text, 0.0, alignment=links) for text in texts})
+        opened.reject(made)
+        return opened.save(lambda parts: write(parts, made))
+
+    return _quietly(call)
+
+
+_MEMBER = {".docx": "word/document.xml", ".pptx": "ppt/slides/a.xml", ".odt": "content.xml"}
+
+
+def _archive(suffix: str, data: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        if suffix == ".pptx":
+            archive.writestr("ppt/presentation.xml", "<a/>")
+        archive.writestr(_MEMBER[suffix], data)
+    return out.getvalue()
+
+
+_W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+_A = "http://schemas.openxmlformats.org/drawingml/2006/main"
+_OFFICE = "urn:oasis:names:tc:opendocument:xmlns"
+_XLF = '<xliff version="1.2"><file source-language="en" target-language="de"><body>', "</body></file></xliff>"
+_UNIT = '<trans-unit id="1"><source>', "</source></trans-unit>"
+_XML = "<a>|</a>|<a/>|<a b='c'>|<!-- -->|<!--|-->|<?a?>|<?|<![CDATA[a]]>|<![CDATA[|&amp;|&#1;|&|a|1| |\n|<|>|\"|'|<a \"|<a '|<a b=\"|<a  |xmlns:a='b' | xmlns='a'"
+_XLIFF = _XML + "|<g id='1'>|</g>|<x id='1'/>|<b>a</b>|<mrk>|</mrk>|" + _UNIT[0] + "a" + _UNIT[1] + "|<ph>a</ph>"
+_HTML = (
+    _XML
+    + "|<p>|<b>|</b>|<i translate=no>|<script>|</script>|<img alt='a'>|<a alt=\"|<meta name=|<meta content=|<input value=|<br>|<pre>|<!a|alt='|alt =|class=\"|</|<p|</p>|<textarea>"
+)
+_MD = (
+    "a|**a|*a|*|**|_|_a|`|``|``` |~~|~~a|[|]|[a](|[a](b)|[a]|![|](|](<|<http:|<a>|<b|</b>|\\|\\[|&#1;|&amp;|#| |  \n|\n|\n\n"
+    '|> |- |  - |1. |    |[a]: b\n|[a]:|| a|a|b\n-|-\n|---\n|===\n|```\n|~~~\n|<!--|<p>|"|\'|(|)|!|*a* |a_|<a href="|***|[a][|[^1]|`a` |://'
+)
+_WORD = "<w:p><w:r><w:t>a</w:t></w:r></w:p>|<w:p/>|<w:p>|</w:p>|<w:r><w:t>a</w:t></w:r>|<w:r><w:rPr><w:b/></w:rPr><w:t>b </w:t></w:r>|<w:t>|</w:t>|<w:hyperlink>|</w:hyperlink>|<w:tab/>|<w:br/>|<w:del>|</w:del>|<w:rPr>"
+_SUBTITLE = "00:00:01,000 --> 00:00:02,000\n|00:00:01.000 --> 00:00:02.000\n|1\n|\n|a\n|a| |<i>|</i>|<|{\\an8}|{\\|00:|-->|- |.|♪|\t|(|<1:|1|&amp;|NOTE\n"
+_PO = 'msgid "a"\nmsgstr ""\n|msgid ""\n|"a"\n|"|\\"|\\|\\n|#, fuzzy\n|# a\n|#|\n| |msgctxt "a"\n|msgid_plural "b"\n|msgstr[0] ""\n|msgstr[1] ""\n|msgid |msgstr |a|\t|msgstr "b"\n|\\n" "|%s'
+_TABLE = 'a|,|;|\t|"|""|"a"|\n|\r\n|\r| |"a",|a\n|"\n"|,a\n|\'\'|a,'
+_TREE = "(A a)|(A |(|)| |a|()|(A (B|b))|(TOP |\n"
+
+
+def _bars(tokens: str) -> list[str]:
+    """Return the tokens of a string of the table."""
+    return [token for token in tokens.split("|") if token]
+
+
+def _tmx(text: str) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "a.tmx"
+        head = '<tmx><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>'
+        path.write_text(head + text + "</seg></tuv></tu></body></tmx>", encoding="utf-8")
+        list(read_tmx(path, ("en", "de")))
+
+
+def _missing(text: str) -> Any:
+    spans = protected.find(text)
+    return protected.missing(spans, text[::-1], text, "de"), protected.missing(spans, "", text, None)
+
+
+def _cut(text: str) -> Any:
+    bare, cuts = cutting.without(text, protected.find(text))
+    links = tuple((i, i) for i in range(8))
+    return cutting.put_back(bare, cuts, bare, links, (False, False))
+
+
+def _split(text: str) -> Any:
+    return segments.split_text(text, 200, lambda texts: [len(text.encode()) for text in texts])
+
+
+def _table_of(source: str) -> Callable[[str], Any]:
+    return document(".csv", source, columns=("a",))
+
+
+LIMIT_OF_A_SEGMENT = 8_192
+"""A segment has at most as many subwords as its model takes (1,024), of some 8 characters each."""
+
+PARSERS = [
+    Parser(".txt", document(".txt"), _PROSE),
+    Parser(".md", document(".md"), _MD, ("documents/markdown.py",)),
+    Parser(".markdown", document(".markdown", "---\n"), "---\n|...\n|a\n| |\n|-"),
+    Parser(".html", document(".html"), _HTML, ("documents/web.py", "documents/markup.py")),
+    Parser(".htm", document(".htm", "<meta "), "charset=|<meta |<?xml |encoding=\"|a| |>"),
+    Parser(".xhtml", document(".xhtml", "<p>"), "<b>|</b>|a "),
+    Parser(".srt", document(".srt"), _SUBTITLE, ("documents/subtitles.py",)),
+    Parser(".srt, in a cue", document(".srt", "1\n00:00:01,000 --> 00:00:02,000\n"), _SUBTITLE),
+    Parser(".vtt", document(".vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\n"), _SUBTITLE),
+    Parser(".csv", document(".csv", "a\n"), _TABLE, ("documents/table.py",)),
+    Parser(".csv, of columns", document(".csv", "a,b;c\n", columns=("a",)), _TABLE),
+    Parser(".csv, first line", document(".csv"), _TABLE),
+    Parser(".tsv", document(".tsv", "a\n"), _TABLE),
+    Parser(".po", document(".po"), _PO, ("documents/gettext.py",)),
+    Parser(".po, in a text", document(".po", 'msgid "', '"\nmsgstr ""\n'), _PO),
+    Parser(".pot", document(".pot", "charset="), "a|-|charset=|\n#"),
+    Parser(".xlf", document(".xlf", *_XLF), _XLIFF, ("documents/xml.py", "documents/xliff.py")),
+    Parser(".xlf, in a source", document(".xlf", _XLF[0] + _UNIT[0], _UNIT[1] + _XLF[1]), _XLIFF),
+    Parser(".xlf, before the root", document(".xlf", "", _XLF[0] + _XLF[1]), "<!---->|<?a?>| |\n|<!--|-->|<!DOCTYPE|<?"),
+    Parser(".xliff", document(".xliff", '<xliff version="2.0"><file><unit>', "</unit></file></xliff>"),
+           "<segment><source>a</source></segment>|<segment><source>a</source><target state='new'></target></segment>|<ignorable/>|<unit>|</unit>"),
+    Parser(".docx", document(".docx", f'<w:document xmlns:w="{_W}"><w:body>', "</w:body></w:document>"), _WORD, ("documents/office.py",)),
+    Parser(".docx, in a paragraph", document(".docx", f'<w:document xmlns:w="{_W}"><w:p>', "</w:p></w:document>"), _WORD),
+    Parser(".pptx", document(".pptx", f'<a:sld xmlns:a="{_A}"><a:p>', "</a:p></a:sld>"),
+           "<a:r><a:t>a</a:t></a:r>|<a:br/>|<a:r><a:rPr lang='en'/><a:t>b</a:t></a:r>|<a:p>|</a:p>|<a:fld>|</a:fld>"),
+    Parser(".odt", document(".odt", f'<office:a xmlns:office="{_OFFICE}:office:1.0" xmlns:text="{_OFFICE}:text:1.0"><text:p>', "</text:p></office:a>"),
+           "a|<text:span>|</text:span>|<text:s/>|<text:tab/>|<text:note>|</text:note>|<text:p>|</text:p>|<text:line-break/>|<text:a>|</text:a>"),
+    Parser("markup, html", lambda text: write(markup.parse(text, "html", attributes=True), Translations({})), _HTML, ("documents/markup.py",)),
+    Parser("markup, xml", lambda text: write(markup.parse(text, "xml", ignored=("a",), splitting=("g",)), Translations({})), _HTML + "|<g>|</g>"),
+    Parser("Markdown of a translation", lambda text: markdown._escaped(text), _MD),
+    Parser("sentences, en", lambda text: sentences(text, "en"), _PROSE, ("languages/sentences.py",)),
+    Parser("sentences, de", lambda text: sentences(text, "de"), _PROSE + "|am 1. |z.B. |der 1. |dein", ("languages/de.py",)),
+    Parser("sentences, zh", lambda text: sentences(text, "zh"), _PROSE),
+    Parser("sentences, ja", lambda text: sentences(text, "ja"), _PROSE + "|」|と"),
+    Parser("split_text", _split, _PROSE, ("translation/segments.py",)),
+    Parser("protected spans", protected.find, _PROSE, ("translation/keeping/protected.py",)),
+    Parser("not_text", protected.not_text, _PROSE + "|import |if (|return |a = |a->|a::|def a(|function |;|class |from |=|const a"),
+    Parser("missing spans", _missing, _PROSE + "|1 |12.5 |3:30 |20 million |1990s |1.2.2024 "),
+    Parser("cut and put back", _cut, _PROSE + "|1-a |21-year-old |mid-1990s |1\"|(<b>| 1 |a1 ", ("translation/keeping/cutting.py",), LIMIT_OF_A_SEGMENT),
+    Parser("glossary", Glossary([("a", "b"), ("a a", "c"), ("1. a", None), ("中", "x")]).find, _PROSE),
+    Parser("faults", lambda text: faults.faults("a b c", text, faults.Sizes(1, 1), "en", "de"), _PROSE + "|a b |ab|A B, ", ("translation/faults.py",), LIMIT_OF_A_SEGMENT),
+    Parser("faults of a source", lambda text: faults.faults(text, text, faults.Sizes(1, 1), "en", "de"), _PROSE + "|a b |ab|A B, ", (), LIMIT_OF_A_SEGMENT),
+    Parser("without_loops", lambda text: faults.without_loops("a", text), _PROSE + "|a b |ab|a a a a |b b b b |c d e |f f f f f ", (), LIMIT_OF_A_SEGMENT),
+    Parser("neighbours", faults.neighbours, _PROSE),
+    Parser("language_scores", language_scores, _PROSE + "|the |und |の", ("languages/stopwords.py",)),
+    Parser("number words", lambda text: (Words(text, "de").take(21), Words(text, "zh").take(21), Words(text, "en").has_half), _PROSE + "|ein|und|zwei|hundert|二|十|twenty|-", ("languages/numbers.py",)),
+    Parser("scripts", lambda text: (count_classes([text]), has_mojibake(text), has_entity(text)), _PROSE + "|Ã|¶|&#|&#x|&a;", ("languages/scripts.py",)),
+    Parser("count_word", lambda text: count_word(text, "a a"), _PROSE),
+    Parser("word_spans", word_spans, _PROSE),
+    Parser("doctor, a pair", lambda text: pair_problems((text, text[:-1]), words_of(text), words_of(text[:-1]), True), _PROSE),
+    Parser("tmx", _quietly(_tmx), "<hi>|</hi>|a|<hi>a|<ph>a</ph>|<bpt>|</bpt>|&amp;| |\n|<hi/>"),
+    Parser("entries of a glossary, tsv", _quietly(lambda text: terms_of(text, "tsv")), "a\tb\n|a|\t|\n| |\r\n|\""),
+    Parser("entries of a glossary, csv", _quietly(lambda text: terms_of(text, "csv")), "a,b\n|a|,|\n| |\"|\"\"|\"a\",b\n"),
+    Parser("tree", _quietly(tree_of), _TREE, ("parsing/trees.py",)),
+    Parser("metrics", lambda text: (sentence_chrf([text], [text[::-1]]), moses_tokens([text], "en")), _PROSE, (), LIMIT_OF_A_SEGMENT),
+    Parser("page", lambda text: render("table.html", text=text, columns=[], rows=[]), _PROSE, ("pages/render.py",)),
+]  # fmt: skip
+
+
+def texts_for(parser: Parser) -> list[Recipe | Nested]:
+    """Return the recipes of adversarial texts for a parser, each once, the simplest first."""
+    tokens = list(dict.fromkeys(_bars(parser.tokens)))
+    pairs = [pair for pair in product(tokens, repeat=2) if pair[0] != pair[1]]
+    made: list[Recipe | Nested] = [Recipe("", token, "") for token in tokens]
+    made += [Recipe("", token, tail) for token in tokens for tail in ("x", "\x00")]
+    for head, token in pairs:
+        made += [Recipe(head, token, ""), Recipe("", head + token, ""), Nested(head, token)]
+    for entry in patterns.registered():
+        if entry.where.startswith(parser.modules or ("-",)) and isinstance(entry.pattern, str):
+            own = recipes(entry.pattern, entry.flags)
+            made += own[:: max(1, len(own) // 40)]
+    return list(dict.fromkeys(made))
