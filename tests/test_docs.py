@@ -381,8 +381,16 @@ def test_make_targets_that_are_named_exist() -> None:
 
 def test_measurements_are_those_that_are_described() -> None:
     text = (ROOT / "benchmarks/README.md").read_text(encoding="utf-8")
-    modules = {path.stem for path in (ROOT / "benchmarks").glob("*.py")} - {"__init__", "__main__", "record"}
-    assert set(re.findall(r"-m benchmarks\.(\w+)", text)) == modules
+    folders = {"": ROOT / "benchmarks", "questions.": ROOT / "benchmarks/questions"}
+    modules = {f"{before}{path.stem}" for before, folder in folders.items() for path in folder.glob("*.py")}
+    without_figures = {"__init__", "__main__", "record", "questions.__init__"}
+    assert set(re.findall(r"-m benchmarks\.((?:questions\.)?\w+)", text)) == modules - without_figures
+
+
+def test_questions_that_were_asked_once_are_found_by_the_commands_of_their_results() -> None:
+    text = (ROOT / "benchmarks/results/README.md").read_text(encoding="utf-8")
+    renamed = set(re.findall(r"`(\w+)`", next(row for row in text.split("\n") if "benchmarks.questions.NAME" in row)))
+    assert renamed == {path.stem for path in (ROOT / "benchmarks/questions").glob("*.py")} - {"__init__"}
 
 
 def test_the_tree_of_modules_is_made_from_their_first_lines() -> None:

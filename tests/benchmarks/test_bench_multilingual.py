@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks import multilingual
-from benchmarks.multilingual import Classifier, settings
+from benchmarks.questions import multilingual
+from benchmarks.questions.multilingual import Classifier, settings
 from dragoman.config import Config, with_overrides
 
 TEXTS = {

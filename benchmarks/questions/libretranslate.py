@@ -1,6 +1,6 @@
 """The same model behind LibreTranslate's own server and behind ``dragoman serve``: sentences a second, in turns.
 
-    python -m benchmarks.libretranslate --run runs/multi30k --src test.en --ref test.de [--rounds 3] [--peer-threads 1]
+    python -m benchmarks.questions.libretranslate --run RUN --src test.en --ref test.de [--rounds 3] [--peer-threads 1]
 
 The run is exported as a package of Argos Translate in int8, which LibreTranslate loads unmodified in an environment of
 its own (below ``.bench/``; ``--threads`` 64, so that no client waits for a thread; ``--peer-threads`` 1 for what
@@ -177,7 +177,7 @@ def main() -> None:
     peer = subprocess.run([python, "-c", show, *VERSIONS], check=True, capture_output=True, text=True)
     systems: Json = {name: {} for name in SYSTEMS}
     said: Json = {name: {} for name in SYSTEMS}
-    command = f"python -m benchmarks.libretranslate --run RUN --src {args.src.name} --ref {args.ref.name}"
+    command = f"python -m benchmarks.questions.libretranslate --run RUN --src {args.src.name} --ref {args.ref.name}"
     with tempfile.TemporaryDirectory() as folder:
         package = Path(folder) / "model.argosmodel"
         subprocess.run(

@@ -116,7 +116,7 @@ def main() -> None:
     parser.add_argument("--beam-size", type=int, default=1)
     args = parser.parse_args()
     figures = {src.name: figures_of(run, src, ref, args.beam_size) for run, src, ref in args.test}
-    command = "python -m benchmarks.joined_lines --test RUN SRC REF [--test ...] [--beam-size K]"
+    command = "python -m benchmarks.questions.joined_lines --test RUN SRC REF [--test ...] [--beam-size K]"
     save("joined-lines", figures, command, ("torch", "sentencepiece", "sentencex"))
 
 

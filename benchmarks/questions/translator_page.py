@@ -205,7 +205,7 @@ def main() -> None:
             "in_chromium": timed(browser, file, words),
         }
         browser.close()
-    command = f"python -m benchmarks.translator_page --run {args.run}"
+    command = f"python -m benchmarks.questions.translator_page --run {args.run}"
     save("translator_page", figures, command, ("torch", "numpy", "sentencepiece", "playwright"))
 
 

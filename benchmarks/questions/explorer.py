@@ -86,7 +86,7 @@ def main() -> None:
             }
         browser.close()
     packages = ("torch", "playwright", "axe-playwright-python")
-    save("explorer", figures, "python -m benchmarks.explorer --run runs/demo", packages)
+    save("explorer", figures, "python -m benchmarks.questions.explorer --run runs/demo", packages)
 
 
 if __name__ == "__main__":

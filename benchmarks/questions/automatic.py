@@ -110,7 +110,7 @@ def measured(run: Path, text: Path) -> dict[str, Any]:
 
 def main() -> None:
     """Train what is not there yet, measure all, and save."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.automatic", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.questions.automatic", description=__doc__)
     parser.add_argument("data", type=Path, help="folder with tatoeba-en-de/ and multi30k/")
     parser.add_argument("--runs", type=Path, default=Path("runs/automatic"))
     parser.add_argument("--minutes", type=float, nargs="+", default=[2.5, 10.0])

@@ -144,7 +144,9 @@ def main() -> None:
         "examples": [(case.word, case.term, one.text) for case, one in zip(some[::50], found[::50], strict=True)],
         "examples_that_fail": failed[:8],
     }  # fmt: skip
-    save(given.name, figures, "python -m benchmarks.glossary --run RUN --data DATA", ("torch", "sentencepiece"))
+    save(
+        given.name, figures, "python -m benchmarks.questions.glossary --run RUN --data DATA", ("torch", "sentencepiece")
+    )
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ def main() -> None:
         "bf16_alone_against_fp32_alone": differences(alone["bf16"], alone["fp32"]),
         "deterministic": differences(shuffled, translator.translate(texts, deterministic=True)),
     }
-    save("batch_invariance", figures, "python -m benchmarks.batch_invariance --run RUN --src SRC")
+    save("batch_invariance", figures, "python -m benchmarks.questions.batch_invariance --run RUN --src SRC")
 
 
 if __name__ == "__main__":

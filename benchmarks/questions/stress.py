@@ -1,6 +1,6 @@
 """What noise in training is worth: a run trained with it and the same one without, under stress.
 
-python -m benchmarks.stress --plain RUN --noisy RUN --src test.en --ref test.de
+python -m benchmarks.questions.stress --plain RUN --noisy RUN --src test.en --ref test.de
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def main() -> None:
     }
     without["data"].pop("noise", None)
     figures["other_settings_are_the_same"] = without == with_noise
-    command = " ".join(["python -m benchmarks.stress --plain RUN --noisy RUN --src SRC --ref REF", *beam])
+    command = " ".join(["python -m benchmarks.questions.stress --plain RUN --noisy RUN --src SRC --ref REF", *beam])
     save("stress", figures, command, ("torch", "numpy", "sentencepiece", "sacrebleu"))
 
 

@@ -1,7 +1,7 @@
 """How the code is laid out: files, levels, climbs back up, lengths, parameters. Figures of structure, none of time.
 
-    python -m benchmarks.house                     # of this checkout
-    python -m benchmarks.house --root ../old       # of another one, whose src is then imported
+    python -m benchmarks.questions.house                     # of this checkout
+    python -m benchmarks.questions.house --root ../old       # of another one, whose src is then imported
 
 A line of text climbs back up whenever it returns to ``translator.py`` to be handed on. Counted are the functions of
 other files that ``translator.py`` calls while it translates one line, less one; ``Translator.plan`` and what it calls
@@ -22,7 +22,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-HERE = Path(__file__).parents[1]
+HERE = Path(__file__).parents[2]
 BUNDLE = HERE / "tests/golden/bundle-v1"
 LONG = 60
 APART = ("lab", "reference", "phrasebook")

@@ -209,7 +209,7 @@ def main() -> None:
             folder, run, kept, home / "small", {"these pairs": valid[:250], "250 others": valid[250:]}
         )
     command = (
-        f"python -m benchmarks.imported --src {given.src.name} --tgt {given.tgt.name} --valid-src "
+        f"python -m benchmarks.questions.imported --src {given.src.name} --tgt {given.tgt.name} --valid-src "
         f"{given.valid_src.name} --valid-tgt {given.valid_tgt.name} --pairs {given.pairs} --steps {given.steps} "
         f"--tune {given.tune}"
     )

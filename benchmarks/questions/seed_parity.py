@@ -1,6 +1,6 @@
 """The Transformers of two articles, run as they were published, against ours with the same weights.
 
-    python -m benchmarks.seed_parity --seeds DIR
+    python -m benchmarks.questions.seed_parity --seeds DIR
 
 ``DIR`` holds the articles ``000_*.txt`` (post-norm) and ``002_*.txt`` (pre-norm, GELU, unscaled embeddings; its last
 code block is the complete model). Their Python blocks are taken out and executed, so give it only files you trust.
@@ -152,7 +152,7 @@ def article_002(seeds: Path) -> dict[str, Any]:
 def main() -> int:
     """Compare, print, and write ``benchmarks/results/seed_parity.json``."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.seed_parity", description=(__doc__ or "").split("\n")[0]
+        prog="python -m benchmarks.questions.seed_parity", description=(__doc__ or "").split("\n")[0]
     )
     parser.add_argument("--seeds", type=Path, required=True, help="folder with the articles 000_*.txt and 002_*.txt")
     seeds = parser.parse_args().seeds
@@ -163,7 +163,12 @@ def main() -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     sizes = {**SIZES, "src_vocab_size": V_SRC, "tgt_vocab_size": V_TGT, "rows": ROWS, "src": S, "tgt": T}
-    save("seed_parity", {"sizes": sizes, **figures}, "python -m benchmarks.seed_parity --seeds SEEDS", ("torch",))
+    save(
+        "seed_parity",
+        {"sizes": sizes, **figures},
+        "python -m benchmarks.questions.seed_parity --seeds SEEDS",
+        ("torch",),
+    )
     return 0
 
 

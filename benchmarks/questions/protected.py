@@ -134,7 +134,12 @@ def main() -> None:
             lost = [(line.text, one.text) for line, one in zip(made, found, strict=True)
                     if not all(arrived(kind, text, one.text) for kind, text in line.items)]  # fmt: skip
             figures[name]["examples_of_what_did_not_arrive"] = lost[:5]
-    save(given.name, figures, "python -m benchmarks.protected --run RUN --data DATA", ("torch", "sentencepiece"))
+    save(
+        given.name,
+        figures,
+        "python -m benchmarks.questions.protected --run RUN --data DATA",
+        ("torch", "sentencepiece"),
+    )
 
 
 if __name__ == "__main__":

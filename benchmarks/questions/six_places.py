@@ -9,7 +9,7 @@ ours. ``--place chromium`` measures the page's size and first translation, and i
 
 Translations are kept in the folder ``--work``, so that a place may take several calls (``--seconds``); each call puts
 what is complete into the one result. Places can be run side by side once ``--place ours`` is done. Fine-tuning and
-trimming of imported models are in ``benchmarks.imported``.
+trimming of imported models are in ``benchmarks.questions.imported``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from dragoman.evaluation.significance import compare
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.translator import Translator
 
-HERE = Path(__file__).parent
+PEERS = Path(__file__).parents[1] / "peers"
 NAME = "six-places"
 WHOLE: dict[str, Any] = dict(sentence_split=False, protect=False)
 POWER: dict[str, Any] = dict(length_penalty_form="power", patience=1.0)
@@ -125,10 +125,10 @@ class Work:
         export = self.export(PLACES[place].to, quantization)
         if place == "transformers.js":
             dtype = {"float32": "fp32", "int8": "q8"}[quantization]
-            command = ["node", HERE / "peers/transformers_js.mjs", self.given.node_modules, export, dtype]
+            command = ["node", PEERS / "transformers_js.mjs", self.given.node_modules, export, dtype]
             return lambda lines: spoken(command, lines)
         if place == "argos":
-            return lambda lines: spoken([self.given.argos, HERE / "peers/argos.py", export, *self.langs], lines)
+            return lambda lines: spoken([self.given.argos, PEERS / "argos.py", export, *self.langs], lines)
         ours = self.translator.plan(TranslateOptions(**SEARCHES[search]), guard=False)
         plan = self.translator.with_engine(ours, opened(self.translator, export).searcher)
         return lambda lines: [one.text for one in self.translator.translate_planned(lines, plan)]
@@ -167,7 +167,7 @@ class Work:
         """Size of the page in int8, and its first translation in Chromium."""
         from playwright.sync_api import sync_playwright
 
-        from benchmarks.translator_page import timed
+        from benchmarks.questions.translator_page import timed
 
         file = next(self.export("page", "int8").glob("*.html"))
         with sync_playwright() as driver:
@@ -260,7 +260,8 @@ def main() -> None:
     found = {label: {one: kept for one in SEARCHES if (kept := work.known(f"{label}.{one}"))} for label in labels}
     found |= {name: work.known(name) for name in ("page in Chromium", "versions")}
     figures = {"bundle": work.translator.manifest["sha256"], **{name: one for name, one in found.items() if one}}
-    command = f"python -m benchmarks.six_places --run {given.run.name} --src {given.src.name} --ref {given.ref.name}"
+    texts = f"--src {given.src.name} --ref {given.ref.name}"
+    command = f"python -m benchmarks.questions.six_places --run {given.run.name} {texts}"
     save(NAME, figures, command, ("torch", "ctranslate2", "transformers", "onnxruntime", "sentencepiece"))
 
 

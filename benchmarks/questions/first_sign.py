@@ -1,6 +1,6 @@
 """How soon each command shows that it lives, in a terminal of its own; and the first line of a training.
 
-    python -m benchmarks.first_sign RUN --src TEXT.en --tgt TEXT.de --out benchmarks/results/first-sign.json
+    python -m benchmarks.questions.first_sign RUN --src TEXT.en --tgt TEXT.de --out benchmarks/results/first-sign.json
 
 Of each command the seconds from its start to the first byte on the terminal are noted; of ``train`` also those from
 "parameters, ... pairs", which is said when the loop begins, to the first line with a perplexity. The machine's load is
@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("--before", type=Path, help="src folder of another version")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
-    here = Path(__file__).resolve().parents[1] / "src"
+    here = Path(__file__).resolve().parents[2] / "src"
     found: dict[str, Any] = {}
     for name, (arguments, until) in commands(given.run.resolve(), given.src.resolve(), given.tgt.resolve()).items():
         found[name] = {}
@@ -99,9 +99,7 @@ def main() -> None:
                 shutil.rmtree(folder)
         print(name, found[name], flush=True)
     about = {"machine": machine(torch.device("cpu")), "load": os.getloadavg(), "limit_s": LIMIT_S}
-    command = (
-        "python benchmarks/first_sign.py RUN --src 20,000 lines.en --tgt 20,000 lines.de --before OLD/src --out ..."
-    )
+    command = "python -m benchmarks.questions.first_sign RUN --src LINES.en --tgt LINES.de --before OLD/src --out FILE"
     given.out.write_text(
         json.dumps({"command": command, **about, "commands": found}, indent=2) + "\n", encoding="utf-8"
     )

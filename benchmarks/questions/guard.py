@@ -106,7 +106,7 @@ def main() -> None:
             lines = Counter(kind for kind, _ in noisy)
             alarms = Counter(kind for (kind, _), t in zip(noisy, found, strict=True) if t.notes)
             figures[name]["alarms_by_kind_of_line"] = {kind: f"{alarms[kind]} of {n}" for kind, n in lines.items()}
-    save("guard", figures, "python -m benchmarks.guard --run RUN --data DATA", ("torch", "sentencepiece"))
+    save("guard", figures, "python -m benchmarks.questions.guard --run RUN --data DATA", ("torch", "sentencepiece"))
 
 
 if __name__ == "__main__":

@@ -16,10 +16,10 @@ from typing import Any
 import torch
 
 import dragoman
-from benchmarks.automatic import NEVER, RARE, by_cpu_time
 from benchmarks.harness.arguments import command
 from benchmarks.harness.corpus import MULTI30K_TEST
 from benchmarks.harness.runs import events, last
+from benchmarks.questions.automatic import NEVER, RARE, by_cpu_time
 from benchmarks.record import save
 from dragoman.data.corpus import read_lines
 from dragoman.evaluation.metrics import bleu, chrf
@@ -71,7 +71,7 @@ def measured(run: Path, sources: list[str], refs: list[str]) -> tuple[dict[str, 
 
 def main() -> None:
     """Train, make, train again; measure and save."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.made_text", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.questions.made_text", description=__doc__)
     parser.add_argument("data", type=Path, help="folder with multi30k/")
     parser.add_argument("--runs", type=Path, default=Path("runs/made-text"))
     parser.add_argument("--minutes", type=float, default=6.0)

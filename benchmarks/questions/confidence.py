@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import record
+from benchmarks.harness.environments import ROOT
 from benchmarks.harness.reliability import calibration_error, reliability
 from dragoman.data.corpus import read_pairs
 from dragoman.evaluation.metrics import sentence_chrf
@@ -19,8 +20,7 @@ from dragoman.explanation.style import BLUE, GREEN, QUIET
 from dragoman.translation.confidence import pearson, spearman
 from dragoman.translation.translator import Translator
 
-RESULTS = Path(__file__).parent / "results"
-FIGURE = Path(__file__).parent.parent / "docs/images/confidence.svg"
+FIGURE = ROOT / "docs/images/confidence.svg"
 N_BINS = 10
 KEPT = range(5, 101)
 """Per cent of the sentences, the surest first; means of fewer than 5 jump about."""
@@ -76,7 +76,7 @@ def main() -> None:
     parser.add_argument("--redraw", action="store_true", help="draw the figure from the record, without a run")
     args = parser.parse_args()
     if args.redraw:
-        draw(json.loads((RESULTS / "confidence.json").read_text(encoding="utf-8"))["figures"], FIGURE)
+        draw(json.loads((record.RESULTS / "confidence.json").read_text(encoding="utf-8"))["figures"], FIGURE)
         return
     if None in (args.run, args.src, args.ref):
         parser.error("give --run, --src and --ref, or --redraw")
@@ -109,7 +109,10 @@ def main() -> None:
     }
     draw(figures, FIGURE)
     record.save(
-        "confidence", figures, "python -m benchmarks.confidence --run RUN --src SRC --ref REF", ("torch", "sacrebleu")
+        "confidence",
+        figures,
+        "python -m benchmarks.questions.confidence --run RUN --src SRC --ref REF",
+        ("torch", "sacrebleu"),
     )
 
 

@@ -118,7 +118,8 @@ def main() -> None:
             out = Path(scratch) / f"again-{name}"
             figures[f"{name}, imported again"] = again(given.run, Path(scratch) / name, out, given.src)
         figures["the paper's positions in place of Marian's"] = apart(given.run, given.src, given.ref)
-    command = f"python -m benchmarks.interchange --run {given.run.name} --src {given.src.name} --ref {given.ref.name}"
+    texts = f"--src {given.src.name} --ref {given.ref.name}"
+    command = f"python -m benchmarks.questions.interchange --run {given.run.name} {texts}"
     save("interchange", figures, command, ("torch", "ctranslate2", "transformers", "onnxruntime", "sentencepiece"))
 
 

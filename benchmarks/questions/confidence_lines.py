@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness.reliability import calibration_error, reliability
-from benchmarks.joined_lines import ENDS, joined, parser_of_tests
+from benchmarks.questions.joined_lines import ENDS, joined, parser_of_tests
 from benchmarks.record import save
 from dragoman.data.corpus import read_pairs
 from dragoman.data.store import Store
@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=1000, help="of each test set at most")
     args = parser.parse_args()
     figures = {src.name: figures_of(run, src, ref, args.lines) for run, src, ref in args.test}
-    command = "python -m benchmarks.confidence_lines --test RUN SRC REF [--test ...] [--lines N]"
+    command = "python -m benchmarks.questions.confidence_lines --test RUN SRC REF [--test ...] [--lines N]"
     save("confidence-lines", figures, command, ("torch", "sentencepiece", "sacrebleu", "sentencex"))
 
 
