@@ -231,16 +231,17 @@ def bars(groups: Sequence[Bars], n_columns: int | None = None, width: float = 3.
     """
     texts = [text for g in groups for text in (g.label, g.title, *g.marks.values())]
     n_columns = min(len(groups), n_columns or 2)
-    tallest = max(len(group.bars) for group in groups)
+    tallest = [max(len(group.bars) for group in groups[i : i + n_columns]) for i in range(0, len(groups), n_columns)]
+    heights = [0.1 + 0.3 * n_bars for n_bars in tallest]
     with drawing([*texts, *(f"{bar.name}{bar.text or ''}" for group in groups for bar in group.bars)]):
-        figure, axes = new_figure(-(-len(groups) // n_columns), n_columns)
-        for spot, group in zip(axes.flat, groups, strict=False):
+        figure, axes = new_figure(len(tallest), n_columns, heights)
+        for i, (spot, group) in enumerate(zip(axes.flat, groups, strict=False)):
             _draw_bars(spot, group)
             spot.set_title(group.title, pad=16 if any(marked.marks for marked in groups) else 8)
-            spot.set_ylim(tallest - 0.4, -0.6)
+            spot.set_ylim(tallest[i // n_columns] - 0.4, -0.6)
         for spot in axes.flat[len(groups) :]:
             spot.set_visible(False)
-        fit(figure, axes, width, 0.1 + 0.3 * tallest)
+        fit(figure, axes, width, heights[0])
     return figure
 
 

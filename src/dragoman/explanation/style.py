@@ -137,20 +137,28 @@ def drawing(texts: Iterable[str] = ()) -> Iterator[None]:
         yield
 
 
-def new_figure(n_rows: int, n_columns: int) -> tuple[Any, NDArray[Any]]:
-    """Return an empty figure and its axes ``(n_rows, n_columns)``, without pyplot's global state; see ``fit``."""
+def new_figure(n_rows: int, n_columns: int, heights: Sequence[float] | None = None) -> tuple[Any, NDArray[Any]]:
+    """Return an empty figure and its axes ``(n_rows, n_columns)``, without pyplot's global state; see ``fit``.
+
+    Args:
+        n_rows: Number of rows of axes.
+        n_columns: Number of axes in a row.
+        heights: How high each row is beside the others; None: all alike.
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(layout="constrained")
-    return figure, figure.subplots(n_rows, n_columns, squeeze=False)
+    return figure, figure.subplots(n_rows, n_columns, squeeze=False, height_ratios=heights)
 
 
 def fit(figure: Any, axes: NDArray[Any], width: float, height: float) -> None:
-    """Resize the figure until each of its axes has ``width`` x ``height`` inches, with space for all letters around.
+    """Resize the figure until each axes of its first row has ``width`` x ``height`` inches, with space for all letters.
 
     Letters keep their size, so the figure grows with its labels.
     """
-    n_rows, n_columns = axes.shape
+    n_columns = axes.shape[1]
+    ratios = axes[0, 0].get_gridspec().get_height_ratios()
+    n_rows = sum(ratios) / ratios[0]
     figure.set_size_inches(n_columns * width + 2, n_rows * height + 2)
     for _ in range(3):  # ticks may change with the size, and with them the room they take
         figure.get_layout_engine().execute(figure)  # gives the axes their places, and draws nothing
