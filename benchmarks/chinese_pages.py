@@ -2,9 +2,9 @@
 
 An entry of the dictionary is a heading, a cell, an item of a list, a paragraph or a sentence of one, as it stands on
 one line; ``{}`` in it is whatever changes with the results; ``# `` begins the title of a page, also of one that is
-linked. Code stays, links lead to the Chinese page where there is
-one, figures to their Chinese twin. A page made anew is followed by running this; what it then says and the dictionary
-does not have is named.
+linked. Code stays. Links lead to the Chinese page where there is one. Figures are the English ones, whose Chinese twins
+the site makes. A page made anew is followed by running this; what it then says and the dictionary does not have is
+named.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from pathlib import Path
 import yaml
 
 from benchmarks.harness.environments import ROOT
-from benchmarks.harness.figure_words import Words
+from docs.site.figure_words import Words
 from docs.site.gather import DOCS, FENCE, fingerprint, front_matter, places, sources
 
 PAGES = DOCS / "zh"
 WORDS = PAGES / "pages.yaml"
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-SENTENCE = re.compile(r"(?<=\.) (?=[A-Z`])")
+SENTENCE = re.compile(r"(?<=\.) (?=[A-Z`[])")
 RANGE = re.compile(r"([\d.,]+) to ([\d.,]+)")
 FIGURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
 
@@ -115,8 +115,6 @@ def turned_link(target: str, english: Path, page: Path) -> str:
         return target
     path, _, anchor = target.partition("#")
     full = Path(os.path.normpath(english.parent / path))
-    if full.suffix == ".svg":
-        full = full.with_suffix(".zh-CN.svg")
     where = places().get(full.relative_to(ROOT).as_posix(), "")
     if where in made() or (PAGES / where).is_file():
         full = PAGES / where

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from benchmarks.harness.plots import number
 
 Record = dict[str, Any]
+
+Records = Mapping[str, Record]
+"""The results of one measurement, by the name of the machine."""
+
+UPPER = {"small": "SMALL", "base": "BASE", "tiny": "TINY", "big": "BIG"}
+
+
+class Section(NamedTuple):
+    """A part of the page: its text, and the plots it shows."""
+
+    text: str
+    draw: Sequence[tuple[str, Callable[[Path], None]]] = ()  # file name, what draws it
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -16,9 +29,22 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, marks, *rows))
 
 
+def across(what: str, columns: Mapping[str, Mapping[str, str]]) -> str:
+    """Return a table with a column for each machine that has any cell, and a row for each name with any.
+
+    Args:
+        what: What the cells are, at the head of the names.
+        columns: For each machine the cells by name; an empty cell was not measured.
+    """
+    machines = [machine for machine, cells in columns.items() if any(cells.values())]
+    names = dict.fromkeys(name for machine in machines for name in columns[machine])
+    rows = [[name, *(columns[machine].get(name, "") for machine in machines)] for name in names]
+    return table([what, *machines], [row for row in rows if any(row[1:])])
+
+
 def spread(values: Mapping[str, float]) -> str:
     """``8,203 (8,100-8,250)``."""
-    if values["runs"] == 1:
+    if values.get("runs", 1) == 1:
         return number(values["median"])
     return f"{number(values['median'])} ({number(values['min'])}-{number(values['max'])})"
 
@@ -61,3 +87,16 @@ def left_out(figures: Record) -> str:
     refused: dict[str, str] = figures.get("left_out", {})
     names = {why: ", ".join(name for name in refused if refused[name] == why) for why in refused.values()}
     return "".join(f"\n\nLeft out: {who}: {why}." for why, who in names.items())
+
+
+def refusals(figures: Record) -> str:
+    """Return which systems refused, as sentences that follow others."""
+    return left_out(figures).replace("\n\n", " ")
+
+
+def sources(records: Records, note: Callable[[str, Record], str]) -> str:
+    """Return a list with an entry for each machine: what was measured on it, and where the figures come from."""
+    return "\n".join(
+        f"- *{machine}*: {note(machine, record['figures'])} {source(record)}".replace("*:  ", "*: ")
+        for machine, record in records.items()
+    )

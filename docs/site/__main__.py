@@ -1,8 +1,9 @@
 """``python -m docs.site``: build both languages into docs/_build/html, offline; a problem ends it with its place.
 
 ``numbers`` writes the numbers of the results into the pages again, ``stamp PAGE...`` notes that Chinese pages have been
-brought up to their English ones, ``modules`` writes the tree of modules into the architecture page, ``record RUN``
-runs the examples of the commands and keeps what they print.
+brought up to their English ones, ``modules`` writes the tree of modules into the architecture page, ``figures`` writes
+the figures with Chinese labels that README.zh-CN.md shows, ``record RUN`` runs the examples of the commands and keeps
+what they print.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import sys
 from collections.abc import Collection
 from pathlib import Path
 
-from docs.site import modules, numbers, questions, translator
+from docs.site import chinese_figures, modules, numbers, questions, translator
 from docs.site.gather import DOCS, LANGUAGES, ROOT, Gatherer, fingerprint, front_matter, sources
 from docs.site.problems import BrokenDocsError
 
@@ -80,10 +81,14 @@ def stamp(pages: list[Path]) -> None:
         path.write_text(f"---\nenglish: {fingerprint(english[where])}\n---\n\n{text}", encoding="utf-8")
 
 
+ALONE = {"numbers": renew_numbers, "modules": modules.write, "figures": chinese_figures.write}
+"""What is done by its name alone."""
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m docs.site", description=re.sub("`", "", __doc__ or ""))
-    parser.add_argument("do", nargs="?", default="build", choices=["build", "numbers", "stamp", "modules", "record"])
+    parser.add_argument("do", nargs="?", default="build", choices=["build", *ALONE, "stamp", "record"])
     parser.add_argument(
         "given",
         nargs="*",
@@ -94,12 +99,10 @@ def main() -> None:
     try:
         if args.do == "build":
             build([str(name) for name in args.given])
-        elif args.do == "numbers":
-            renew_numbers()
+        elif args.do in ALONE:
+            ALONE[args.do]()
         elif args.do == "stamp":
             stamp(args.given)
-        elif args.do == "modules":
-            modules.write()
         else:
             from docs.site.record import record
 

@@ -20,7 +20,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
-from docs.site import marks, numbers
+from docs.site import chinese_figures, marks, numbers
 from docs.site.problems import BrokenDocsError, place
 from docs.site.tables import PARTS
 
@@ -100,6 +100,7 @@ class Gatherer:
         self.language, self.into = language, into
         self.english, self.places = sources(), places()
         self.shown: set[str] = set()  # files of the repository that are linked
+        self.twins = chinese_figures.made() if language == "zh" else {}
         self.problems: list[str] = []
         self.inside: dict[str, list[str]] = {}  # pages that a page's lists name
 
@@ -116,6 +117,8 @@ class Gatherer:
             self._write(where, text + trees.get(where, ""))
         for name in sorted(self.shown):
             self._show(name)
+        for path, text in self.twins.items():  # last, in place of the English figures that were copied
+            self._write(path.relative_to(DOCS).as_posix(), text)
         if self.problems:
             raise BrokenDocsError(sorted(set(self.problems)))
 
@@ -181,7 +184,10 @@ class Gatherer:
 
         def drawn(found: re.Match[str]) -> str:
             path = ROOT / os.path.normpath(Path(name).parent / found[2])
-            return marks.with_links(found[0], path.read_text(encoding="utf-8")) if path.is_file() else found[0]
+            if not path.is_file():
+                return found[0]
+            twin = self.twins.get(path) if name.startswith("docs/zh/") else None
+            return marks.with_links(found[0], twin or path.read_text(encoding="utf-8"))
 
         parts = re.split(f"({FENCE.pattern})", text, flags=FENCE.flags)
         for i in range(0, len(parts), 2):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
-from benchmarks import chinese_figures, code_tour, diagrams, walk
+from benchmarks import code_tour, diagrams, walk
 from benchmarks.harness.environments import ROOT
-from benchmarks.harness.figure_words import Words, texts
+from docs.site import chinese_figures
+from docs.site.figure_words import texts
+from docs.site.problems import BrokenDocsError
 
 
 @pytest.fixture(scope="module")
@@ -29,11 +31,7 @@ def test_the_page_of_the_walk_has_the_numbers_of_its_weights(walked: walk.Walk) 
 def test_the_pictures_of_the_walk_say_what_is_drawn_now(walked: walk.Walk, tmp_path: Path) -> None:
     walk.draw(walked, tmp_path)
     drawn = {path.name: list(texts(path.read_text(encoding="utf-8"))) for path in tmp_path.glob("*.svg")}
-    kept = {
-        path.name: list(texts(path.read_text(encoding="utf-8")))
-        for path in walk.FOLDER.glob("*.svg")
-        if ".zh-CN" not in path.name
-    }
+    kept = {path.name: list(texts(path.read_text(encoding="utf-8"))) for path in walk.FOLDER.glob("*.svg")}
     assert drawn == kept
 
 
@@ -64,17 +62,25 @@ def test_the_diagrams_are_drawn_by_the_script() -> None:
 
 
 def test_figures_in_chinese_are_made_from_the_english_ones() -> None:
-    entries = yaml.safe_load(chinese_figures.WORDS.read_text(encoding="utf-8"))
-    words = Words(entries)
-    shown = list(chinese_figures.shown())
-    assert len(shown) > 15
-    for path, description, caption in shown:
-        assert not chinese_figures.missing(path, words, entries), path.name
-        assert path.read_text(encoding="utf-8") == chinese_figures.in_chinese(path, description, caption, words)
+    twins = chinese_figures.made()
+    assert len(twins) > 60
+    for path, text in twins.items():
+        assert path.is_relative_to(ROOT / "docs")
+        labels, chinese = list(texts(path.read_text(encoding="utf-8"))), list(texts(text))
+        assert chinese != labels or not any(re.search("[a-z]{4}", label) for label in labels), path.name
+
+
+def test_the_repository_keeps_the_chinese_figures_that_the_readme_shows_and_no_others() -> None:
+    twins = chinese_figures.of_the_readme()
+    assert twins
+    for path, text in twins.items():
+        assert path.read_text(encoding="utf-8") == text, "python -m docs.site figures"
+    folders = [folder for folder in (ROOT / "docs").iterdir() if folder.is_dir() and folder.name != "_build"]
+    assert {path for folder in folders for path in folder.rglob("*.zh-CN.svg")} == set(twins)
 
 
 def test_a_label_without_chinese_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "words.yaml").write_text("step: 步\n", encoding="utf-8")
     monkeypatch.setattr(chinese_figures, "WORDS", tmp_path / "words.yaml")
-    with pytest.raises(SystemExit, match=r"no Chinese for labels of \S+\.svg: .+"):
-        chinese_figures.main()
+    with pytest.raises(BrokenDocsError, match=r"no Chinese for labels of \S+\.svg: .+"):
+        chinese_figures.made()

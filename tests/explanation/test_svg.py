@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from benchmarks.harness.figure_words import Words, texts, translated
+from docs.site.figure_words import Words, texts, translated
 from dragoman.explanation import style
 from dragoman.explanation.figures import Chart, Curve, HeatMap, curves, heat_maps
 from dragoman.explanation.style import drawn

@@ -3,7 +3,8 @@
 The first is post-norm with scaled embeddings and biases everywhere. The second is pre-norm with GELU and unscaled
 embeddings; it normalises the memory by each decoder layer's own second norm and has no norm after its encoder, which
 equals our final encoder norm at one and zero as long as those second norms are still at one and zero; once trained,
-they fold into the projections of the memory. ``python -m benchmarks.questions.seed_parity`` runs the articles' own code.
+they fold into the projections of the memory. ``python -m benchmarks.questions.seed_parity`` runs the articles' own
+code.
 """
 
 import math
