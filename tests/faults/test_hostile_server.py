@@ -23,7 +23,6 @@ def two_keys(tmp_path: Path) -> list[str]:
     return [make_key(tmp_path / "keys", name) for name in ("hostile", "honest")]
 
 
-@pytest.mark.xfail(strict=True, reason="what is parsed has no budget and freezes the server")
 def test_S13_short_hostile_uploads_are_answered_while_others_are_served(
     tiny_run: Path, tmp_path: Path, two_keys: list[str]
 ) -> None:
@@ -31,7 +30,7 @@ def test_S13_short_hostile_uploads_are_answered_while_others_are_served(
     try:
         watch = Watch(server.port, two_keys[1])
         time.sleep(0.5)  # it has begun to ask
-        outcomes = send_all(server.port, two_keys[0], attack(2 * len(KINDS), most=20_000), 30)
+        outcomes = send_all(server.port, two_keys[0], attack(2 * len(KINDS), most=20_000), 150)
         seen = watch.stop()
         assert {status for _, status, _ in outcomes} <= ANSWERS, outcomes
         assert seen["livez_requests"] > 0, seen
@@ -44,7 +43,6 @@ def test_S13_short_hostile_uploads_are_answered_while_others_are_served(
 
 
 @pytest.mark.faults
-@pytest.mark.xfail(strict=True, reason="what is parsed has no budget and freezes the server")
 def test_S13_hostile_uploads_up_to_every_limit_delay_nobody(
     tiny_run: Path, tmp_path: Path, two_keys: list[str], figure: Figure
 ) -> None:

@@ -12,10 +12,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from dragoman.decoding.words import Links
 from dragoman.errors import DecodeError
-
-Links = tuple[tuple[int, int], ...]
-"""Pairs of a source and a target word, both counted from 0, sorted."""
 
 
 class CrossAttention:
@@ -60,37 +58,13 @@ def longest_unread(attention: Tensor) -> int:
     return longest
 
 
-def word_numbers(text: str, unspaced: bool = False) -> list[int]:
-    """Return for each character the number of its word, from 0; -1 for spaces.
-
-    White space parts words; in a language without spaces each character is a word.
-    """
-    numbers = []
-    n, inside = -1, False
-    for character in text:
-        is_space = character.isspace()
-        n += not is_space and (unspaced or not inside)
-        inside = not is_space
-        numbers.append(-1 if is_space else n)
-    return numbers
-
-
-def word_spans(text: str, unspaced: bool = False) -> list[tuple[int, int]]:
-    """Return the first character of each word of ``word_numbers``, and the one after its last."""
-    spans: dict[int, tuple[int, int]] = {}
-    for place, number in enumerate(word_numbers(text, unspaced)):
-        if number >= 0:
-            spans[number] = spans.get(number, (place, place))[0], place + 1
-    return list(spans.values())
-
-
 def token_words(pieces: Sequence[bytes | None], text: str, numbers: Sequence[int]) -> list[list[int]]:
     """Return for each token the numbers of the words that it is a part of.
 
     Args:
         pieces: The bytes of each token (``Tokenizer.spelled``); None for an unknown token, which may spell anything.
         text: The text that they spell together, without the space before every text.
-        numbers: The word of each character of ``text`` (``word_numbers``).
+        numbers: The word of each character of ``text`` (``words.word_numbers``).
     """
     data, owner = b"", []
     for character, number in zip("\u2581" + text, [-1, *numbers], strict=True):

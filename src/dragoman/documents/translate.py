@@ -12,18 +12,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dragoman.documents.document import Document, DocumentInfo, Untranslated
+from dragoman.documents import opening
+from dragoman.documents.document import DocumentInfo, Untranslated
 from dragoman.documents.formats import format_of, supported_suffixes
-from dragoman.documents.units import Translations, has_words, units_of, write
+from dragoman.documents.opening import DOCUMENT, fields_of
 from dragoman.errors import ConfigError, DataError, DecodeError
 from dragoman.files import explained, refuse_an_input, write_bytes
-from dragoman.languages.known import is_unspaced
 from dragoman.options import takes
 from dragoman.translation.assemble import Translation
 from dragoman.translation.notes import QUIET, Events, Note
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
+from dragoman.workers import run_within
 
 MOST_BYTES = 1 << 28
 """Largest accepted file in bytes."""
@@ -55,15 +56,12 @@ class Report:
 
 @dataclass(frozen=True)
 class Opened:
-    """A document that was read and waits for the translations of its texts."""
+    """A document that a worker has read, and that waits for the translations of its texts."""
 
-    document: Document
+    data: bytes
     info: DocumentInfo
-
-    @property
-    def texts(self) -> list[str]:
-        """Every text to translate, once, in document order."""
-        return list(dict.fromkeys(unit.plain for unit in units_of(self.document.parts) if has_words(unit.plain)))
+    texts: list[str]
+    """Every text to translate, once, in document order."""
 
     def finish(self, translations: Mapping[str, Translation]) -> tuple[bytes, Report]:
         """Return the bytes of the translated file, and the report.
@@ -71,23 +69,34 @@ class Opened:
         Args:
             translations: The translation of each of ``texts``.
         """
-        untranslated = {text: why for text, translation in translations.items() if (why := _why_missing(translation))}
-        usable = Translations(
-            {text: translation for text, translation in translations.items() if text not in untranslated},
-            is_unspaced(self.info.src_lang), is_unspaced(self.info.tgt_lang),
-        )  # fmt: skip
-        untranslated |= dict.fromkeys(self.document.reject(usable), "its translation would change the markup")
-        by_text = {text: translation for text, translation in usable.by_text.items() if text not in untranslated}
-        usable = replace(usable, by_text=by_text)
-        segments = [unit.plain for unit in units_of(self.document.parts) if unit.plain in translations]
-        left = [
-            *self.document.left,
-            *(Untranslated(text, untranslated[text]) for text in segments if text in untranslated),
-        ]
-        notes = [replace(note, where=_short(text)) for text, line in translations.items() for note in line.notes]
-        content = self.document.save(lambda parts: write(parts, usable))
-        n_segments = len(segments) + len(self.document.left)
-        return content, Report(n_segments, n_segments - len(left), tuple(left), tuple(notes))
+        task = finishing(self.data, self.info, translations)
+        return finished_report(run_within(DOCUMENT, self.info.name, opening.finished, **task), translations)
+
+
+def open_document(data: bytes, info: DocumentInfo) -> Opened:
+    """Read a document, in a worker with limits, in the format that its suffix names.
+
+    Raises:
+        DataError: The suffix is unknown, the bytes are not of its format, or reading them exceeds ``DOCUMENT``.
+    """
+    return Opened(data, info, run_within(DOCUMENT, info.name, opening.texts, data=data, info=fields_of(info))["texts"])
+
+
+def finishing(data: bytes, info: DocumentInfo, translations: Mapping[str, Translation]) -> dict[str, Any]:
+    """Return the arguments of ``opening.finished``."""
+    reasons = {text: why for text, translation in translations.items() if (why := _why_missing(translation))}
+    usable = [line for line in translations.items() if line[0] not in reasons]
+    return {
+        "data": data, "info": fields_of(info), "untranslated": [[text, why] for text, why in reasons.items()],
+        "translations": [[text, translation.text, translation.alignment] for text, translation in usable],
+    }  # fmt: skip
+
+
+def finished_report(result: Mapping[str, Any], translations: Mapping[str, Translation]) -> tuple[bytes, Report]:
+    """Return the bytes of a translated file, and the report, from the result of ``opening.finished``."""
+    left = tuple(Untranslated(text, why) for text, why in result["left"])
+    notes = [replace(note, where=_short(text)) for text, line in translations.items() for note in line.notes]
+    return result["content"], Report(result["found"], result["found"] - len(left), left, tuple(notes))
 
 
 def _why_missing(translation: Translation) -> str:
@@ -100,19 +109,6 @@ def _why_missing(translation: Translation) -> str:
 def _short(text: str) -> str:
     """Return the first 60 characters of a text, for messages."""
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def open_document(data: bytes, info: DocumentInfo) -> Opened:
-    """Read a document in the format that its suffix names.
-
-    Raises:
-        DataError: The suffix is unknown, or the bytes are not of its format.
-    """
-    document_format = format_of(info.name)
-    if document_format is None:
-        supported = ", ".join(supported_suffixes())
-        raise DataError(f"{info.name}: not a document that can be translated; supported are {supported}")
-    return Opened(document_format.read(data, info), info)
 
 
 @takes(TranslateOptions)

@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Union
 
-from dragoman.decoding.alignment import word_spans
-from dragoman.translation.assemble import Translation
+from dragoman.decoding.words import Links, word_spans
 from dragoman.translation.keeping.protected import find, without_spans
 
 Part = Union[str, "Unit"]
@@ -59,10 +58,18 @@ class Unit:
 
 
 @dataclass(frozen=True)
+class AlignedText:
+    """Translation of a unit, and its word alignment if it is known."""
+
+    text: str
+    alignment: Links | None = None
+
+
+@dataclass(frozen=True)
 class Translations:
     """Translations of a document's units, and whether each language is written without spaces between words."""
 
-    by_text: Mapping[str, Translation]  # keyed by ``Unit.plain``
+    by_text: Mapping[str, AlignedText]  # keyed by ``Unit.plain``
     src_unspaced: bool = False
     tgt_unspaced: bool = False
 
@@ -105,7 +112,7 @@ class _WordLinks:
     tgt_unspaced: bool
 
 
-def _word_links(unit: Unit, translation: Translation, translations: Translations) -> _WordLinks:
+def _word_links(unit: Unit, translation: AlignedText, translations: Translations) -> _WordLinks:
     """Return the links of the word alignment; without one, words are linked by their relative position."""
     text, unspaced = translation.text, translations.tgt_unspaced
     if not (unit.tags or unit.styled):  # nothing needs a place
@@ -121,7 +128,7 @@ def _word_links(unit: Unit, translation: Translation, translations: Translations
     return _WordLinks(text, src_words, tgt_words, targets, unspaced)
 
 
-def _translated(unit: Unit, translation: Translation, translations: Translations) -> str:
+def _translated(unit: Unit, translation: AlignedText, translations: Translations) -> str:
     """Return the translation of a unit with its tags and styles."""
     links = _word_links(unit, translation, translations)
     styles = _styles(unit, links)

@@ -23,9 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.documents.document import DocumentInfo
-from dragoman.documents.translate import Opened, open_document
+from dragoman.documents.translate import Opened
 from dragoman.errors import DragomanError
 from dragoman.files import explained, write_bytes, write_text
+from dragoman.serving import parsing
 from dragoman.serving.pairs import Pair
 from dragoman.serving.refusals import BusyError, MalformedError, UnknownError
 from dragoman.serving.service import Service
@@ -98,11 +99,12 @@ class Documents:
             self._folder = Path(tempfile.mkdtemp(prefix="dragoman-"))
         return self._folder
 
-    async def add(self, data: bytes, info: DocumentInfo, options: TranslateOptions) -> tuple[Job, str]:
+    async def add(self, data: bytes, info: DocumentInfo, options: TranslateOptions, owner: str) -> tuple[Job, str]:
         """Read a document, so that its errors are reported at once, and translate it in the background.
 
         Args:
             info: Languages as the client named them; the source may be empty or "auto".
+            owner: Name of the client's API key.
 
         Returns:
             The job, and the secret that its owner must show.
@@ -115,14 +117,14 @@ class Documents:
         await asyncio.to_thread(self._clear_away)
         if len(self.tasks) >= MOST_WAITING or len(self._jobs()) >= MOST_JOBS:
             raise BusyError(10.0)
-        # Opened twice: the language may have to be detected in the texts, and some formats are read by their language.
-        unknown = DocumentInfo(_file_name(info.name), columns=info.columns)
-        opened = await asyncio.to_thread(open_document, data, unknown)
-        pair = self._service.pair(info.src_lang or "", info.tgt_lang, opened.texts[:100])
+        unknown, sample = DocumentInfo(_file_name(info.name), columns=info.columns), list[str]()
+        # Opened twice if the language must be detected in its texts, since some formats are read by their language.
+        if (info.src_lang or "auto").lower() == "auto":
+            sample, _ = await parsing.survey(data, unknown, owner)
+        pair = self._service.pair(info.src_lang or "", info.tgt_lang, sample)
         info = replace(unknown, src_lang=pair.src, tgt_lang=pair.tgt)
-        opened = await asyncio.to_thread(open_document, data, info)
+        _, n_chars = await parsing.survey(data, info, owner)
         options = self._service.aligned(pair, options)
-        n_chars = sum(map(len, opened.texts))
         secret = uuid.uuid4().hex
         job = Job(uuid.uuid4().hex, info.name, _hash(secret), pair.name, time.time(), info.columns, n_chars=n_chars)
         folder = self._path(job.id)
@@ -130,7 +132,7 @@ class Documents:
             folder.mkdir()
         await asyncio.to_thread(write_bytes, folder / "source", data)
         self._keep(job)
-        task = asyncio.create_task(self._translate(job, pair, options))
+        task = asyncio.create_task(self._translate(job, pair, options, owner))
         self.tasks[job.id] = task
         task.add_done_callback(lambda _: self.tasks.pop(job.id, None))
         return job, secret
@@ -181,7 +183,7 @@ class Documents:
         if self._is_temporary and self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    async def _translate(self, job: Job, pair: Pair, options: TranslateOptions) -> None:
+    async def _translate(self, job: Job, pair: Pair, options: TranslateOptions, owner: str) -> None:
         """Translate a document in the background; its outcome, also a failure, goes to ``job.json``."""
         self._turns = self._turns or asyncio.Semaphore(AT_ONCE)
         touching = asyncio.create_task(self._touch(job.id))
@@ -190,9 +192,9 @@ class Documents:
                 job = self._keep(replace(job, status="translating"))
                 data = (self._path(job.id) / "source").read_bytes()
                 info = DocumentInfo(job.name, pair.src, pair.tgt, tuple(job.columns))
-                opened = await asyncio.to_thread(open_document, data, info)
+                opened = await parsing.opened(data, info, owner)
                 translations = await self._translations(opened, pair, options)
-                content, report = await asyncio.to_thread(opened.finish, translations)
+                content, report = await parsing.finished(opened, translations, owner)
                 await asyncio.to_thread(write_bytes, self.result(job), content)
                 left = [(segment.text[:200], segment.why) for segment in report.left[:100]]
                 self._keep(replace(job, status="done", found=report.found, translated=report.translated, left=left))

@@ -11,11 +11,9 @@ from fastapi import Request
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 from starlette.datastructures import FormData
 
-from dragoman.documents import markup
-from dragoman.documents.units import Translations, units_of, write
-from dragoman.languages.known import is_unspaced
 from dragoman.options import must, refusals
 from dragoman.serving.pairs import Pair
+from dragoman.serving.parsing import Tagged
 from dragoman.serving.refusals import DeniedError, MalformedError
 from dragoman.serving.service import Answer, Service
 from dragoman.serving.state import State
@@ -186,32 +184,21 @@ def unknown_field(path: Sequence[str]) -> str:
 
 
 async def translate_markup(
-    service: Service, texts: Sequence[str], pair: Pair, options: TranslateOptions, kind: markup.Kind,
-    **elements: Any,
+    service: Service, tagged: Tagged, pair: Pair, options: TranslateOptions
 ) -> list[tuple[str, list[Answer]]]:  # fmt: skip
     """Translate texts with tags, which keep their number, order and bytes.
 
     Returns:
         Each translated text, and the answers for its units, which are its stretches of text between block tags.
     """
-    documents = [markup.parse(text, kind, **elements) for text in texts]
-    units = [[unit for unit in units_of(parts) if unit.plain] for parts in documents]
-    has_tags = any(unit.tags for own in units for unit in own)
-    plain = [unit.plain for own in units for unit in own]
-    options = service.aligned(pair, options) if has_tags else options
+    plain = [unit for own in tagged.units for unit in own]
+    options = service.aligned(pair, options) if tagged.has_tags else options
     answers = await service.translate(plain, pair, options)
-    translations = Translations(
-        {text: answer.lines[0] for text, answer in zip(plain, answers, strict=True)},
-        is_unspaced(pair.src), is_unspaced(pair.tgt),
-    )  # fmt: skip
+    lines = {text: answer.lines[0] for text, answer in zip(plain, answers, strict=True)}
+    written = await tagged.written(lines, (pair.src, pair.tgt))
     in_order = iter(answers)
-    pairs = zip(documents, units, strict=True)
-    return [(write(parts, translations), [next(in_order) for _ in own]) for parts, own in pairs]
-
-
-def plain_text(text: str, kind: markup.Kind) -> str:
-    """Return a text without its tags, to detect its language."""
-    return " ".join(unit.plain for unit in units_of(markup.parse(text, kind)))
+    pairs = zip(written, tagged.units, strict=True)
+    return [(text, [next(in_order) for _ in own]) for text, own in pairs]
 
 
 def key_of(request: Request, fields: Mapping[str, Any] | None = None) -> str:
@@ -223,17 +210,21 @@ def key_of(request: Request, fields: Mapping[str, Any] | None = None) -> str:
     return other if isinstance(other, str) else ""
 
 
-def check_key(request: Request, fields: Mapping[str, Any] | None, *, missing: int, wrong: int) -> None:
-    """Refuse a request without a valid API key, with the status that clients of its API expect.
+def check_key(request: Request, fields: Mapping[str, Any] | None, *, missing: int, wrong: int) -> str:
+    """Return the name of a request's API key; "" if the server has no keys.
+
+    A request without a valid key is refused with the status that clients of its API expect.
 
     Raises:
         DeniedError: The key is ``missing`` or ``wrong``, which are the statuses.
     """
     keys = state_of(request).keys
     if keys is None:
-        return
+        return ""
     key = key_of(request, fields)
     if not key:
         raise DeniedError("an API key is required", missing)
-    if keys.owner(key) is None:
+    owner = keys.owner(key)
+    if owner is None:
         raise DeniedError("this API key is not known", wrong)
+    return owner

@@ -18,6 +18,7 @@ import uvicorn
 
 from dragoman.errors import ConfigError
 from dragoman.progress import say
+from dragoman.serving import parsing
 from dragoman.serving.app import build
 from dragoman.serving.connections import PatientProtocol
 from dragoman.serving.options import ServeOptions
@@ -77,7 +78,7 @@ async def _run(app: Any, state: Any, options: ServeOptions, listener: socket.soc
     asyncio.get_running_loop().set_default_executor(helpers)
     running = asyncio.create_task(server.serve(sockets=[listener]))
     try:
-        await asyncio.to_thread(state.service.warm)
+        await asyncio.gather(asyncio.to_thread(state.service.warm), parsing.warm())
     except BaseException:
         server.should_exit = True
         await running

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import nlargest
 
-from dragoman.decoding.alignment import Links, word_numbers
 from dragoman.decoding.request import Hypothesis
 from dragoman.decoding.search import penalised
+from dragoman.decoding.words import Links, word_numbers
 from dragoman.translation.confidence import confidence_features
 from dragoman.translation.faults import without_runs
 from dragoman.translation.keeping.protected import not_text

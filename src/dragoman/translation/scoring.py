@@ -11,10 +11,11 @@ import torch
 
 from dragoman.config import DecodeConfig, LengthPenalty
 from dragoman.data.tokenizer import EOS_ID, UNK_ID, Tokenizer
-from dragoman.decoding.alignment import Links, links, longest_unread, token_words, word_numbers
+from dragoman.decoding.alignment import links, longest_unread, token_words
 from dragoman.decoding.request import OUT_OF_MEMORY, Progress
 from dragoman.decoding.scoring import Read, Reader, attend_all, read_all
 from dragoman.decoding.search import penalised
+from dragoman.decoding.words import Links, word_numbers
 from dragoman.languages.known import is_unspaced
 from dragoman.languages.sentences import sentences
 from dragoman.toolkits.ours.search import autocast

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from dragoman.decoding.alignment import word_spans
+from dragoman.decoding.words import word_spans
 from dragoman.languages.words import in_word
 from dragoman.translation.keeping.cutting import put_back, without
 from dragoman.translation.keeping.protected import find

@@ -14,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from dragoman.documents.document import DocumentInfo
 from dragoman.options import must
+from dragoman.serving import parsing
 from dragoman.serving.apis.api import Api
 from dragoman.serving.apis.deepl_glossaries import authorised_fields, error_body, glossary_option
 from dragoman.serving.documents import Job, state_of_job
@@ -24,7 +25,7 @@ from dragoman.serving.http import (
     Texts,
     body_of,
     check_key,
-    plain_text,
+    fields_of,
     read,
     state_of,
     translate_markup,
@@ -71,7 +72,8 @@ class DeepLRequest(BaseModel):
 @router.post("/translate", openapi_extra=body_of(DeepLRequest), summary="Translate texts")
 async def translate(request: Request) -> Any:
     """Translate texts; empty ones stay empty and are not billed."""
-    state, fields = state_of(request), await authorised_fields(request)
+    state, fields = state_of(request), await fields_of(request)
+    owner = check_key(request, fields, missing=403, wrong=403)
     if fields.get("text") is None:
         raise MalformedError("Parameter 'text' not specified.")
     if not fields.get("target_lang"):
@@ -79,15 +81,17 @@ async def translate(request: Request) -> Any:
     body = read(DeepLRequest, fields)
     texts, source, handling = list(body.text), body.source_lang, body.tag_handling
     state.service.limits.check_texts(texts)
-    plain = [plain_text(text, handling) for text in texts] if handling else texts
+    tagged = None
+    if handling:
+        elements = {name: getattr(body, f"{name}_tags") for name in ("splitting", "non_splitting")}
+        parsed = parsing.tagged(texts, handling, owner, ignored=body.ignore_tags, **elements)
+        tagged = await until_client_leaves(request.receive, parsed)
+    plain = tagged.plain if tagged else texts
     pair = state.service.pair(source, body.target_lang, plain)
     options = state.service.options(**glossary_option(state.glossaries, body.glossary_id, pair, source))
     state.metrics.translated(pair.name, sum(map(len, texts)))
-    if handling:
-        work = translate_markup(
-            state.service, texts, pair, options, handling, ignored=body.ignore_tags, splitting=body.splitting_tags,
-            non_splitting=body.non_splitting_tags,
-        )  # fmt: skip
+    if tagged:
+        work = translate_markup(state.service, tagged, pair, options)
         translated = [text for text, _ in await until_client_leaves(request.receive, work)]
     else:
         answers = await until_client_leaves(request.receive, state.service.translate(texts, pair, options))
@@ -148,7 +152,7 @@ class DocumentRequest(BaseModel):
 async def upload_document(request: Request) -> dict[str, str]:
     """Start to translate a document; its status is queried with the returned id and key."""
     fields, name, content = await upload_of(request)
-    check_key(request, fields, missing=403, wrong=403)
+    owner = check_key(request, fields, missing=403, wrong=403)
     if not fields.get("target_lang"):
         raise MalformedError("Parameter 'target_lang' not specified.")
     state, body = state_of(request), read(DocumentRequest, fields)
@@ -163,7 +167,7 @@ async def upload_document(request: Request) -> dict[str, str]:
         terms = glossary_option(state.glossaries, body.glossary_id, state.service.pair(source, target, []), source)
     options = state.service.options(**terms)
     info = DocumentInfo(name, source, target, tuple(body.column))
-    job, secret = await state.documents.add(content, info, options)
+    job, secret = await state.documents.add(content, info, options, owner)
     state.metrics.translated(job.pair, job.n_chars)
     return {"document_id": job.id, "document_key": secret}
 

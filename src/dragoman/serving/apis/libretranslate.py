@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 
 from dragoman.documents.document import DocumentInfo
 from dragoman.documents.formats import supported_suffixes
+from dragoman.serving import parsing
 from dragoman.serving.apis.api import Api
 from dragoman.serving.http import (
     Columns,
@@ -22,7 +23,6 @@ from dragoman.serving.http import (
     body_of,
     check_key,
     fields_of,
-    plain_text,
     read,
     state_of,
     translate_markup,
@@ -67,22 +67,23 @@ class FileRequest(BaseModel):
 async def translate(request: Request) -> Any:
     """Translate a text, or a list of texts into lists."""
     state, fields = state_of(request), await fields_of(request)
-    check_key(request, fields, missing=400, wrong=403)
+    owner = check_key(request, fields, missing=400, wrong=403)
     for name in ("q", "target"):
         if fields.get(name) is None:
             raise MalformedError(f"Invalid request: missing {name} parameter")
     body = read(LibreRequest, fields)
     texts, n_others, is_html = list(body.q), body.alternatives, body.format == "html"
     state.service.limits.check_texts(texts)
-    plain = [plain_text(text, "html") for text in texts] if is_html else texts
+    tagged = await until_client_leaves(request.receive, parsing.tagged(texts, "html", owner)) if is_html else None
+    plain = tagged.plain if tagged else texts
     detected = [state.service.pairs.detect(text[:5000], body.target) for text in plain]
     pair = state.service.pair(body.source, body.target, plain)
     options = state.service.options(**({"n_best": n_others + 1} if n_others and not is_html else {}))
     options = _wide_enough(state, options, n_others)
     state.metrics.translated(pair.name, sum(map(len, texts)))
     others: list[list[str]] = [[] for _ in texts]
-    if is_html:
-        work = translate_markup(state.service, texts, pair, options, "html")
+    if tagged:
+        work = translate_markup(state.service, tagged, pair, options)
         translated = [text for text, _ in await until_client_leaves(request.receive, work)]
     else:
         answers = await until_client_leaves(request.receive, state.service.translate(texts, pair, options))
@@ -120,12 +121,12 @@ def _detected(language: Detected) -> dict[str, Any]:
 async def translate_file(request: Request) -> dict[str, str]:
     """Translate a document; the returned URL is valid for an hour."""
     fields, name, content = await upload_of(request)
-    check_key(request, fields, missing=400, wrong=403)
+    owner = check_key(request, fields, missing=400, wrong=403)
     if not fields.get("target"):
         raise MalformedError("Invalid request: missing target parameter")
     state, body = state_of(request), read(FileRequest, fields)
     info = DocumentInfo(name, body.source, body.target, tuple(body.column))
-    job, secret = await state.documents.add(content, info, state.service.options())
+    job, secret = await state.documents.add(content, info, state.service.options(), owner)
     try:
         job = await until_client_leaves(request.receive, state.documents.finished(job.id))
     except ClientLeft:

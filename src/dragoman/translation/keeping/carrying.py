@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import NamedTuple, cast
 
 from dragoman.data.noise import N_MASKS
-from dragoman.decoding.alignment import word_numbers
 from dragoman.decoding.request import Hypothesis
+from dragoman.decoding.words import word_numbers
 from dragoman.translation.keeping.cutting import Cut, put_back, without
 from dragoman.translation.keeping.protected import Span, find, missing
 from dragoman.translation.notes import Kind, Note

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from dragoman.decoding.alignment import Links, word_spans
+from dragoman.decoding.words import Links, word_spans
 from dragoman.languages.words import in_word
 from dragoman.translation.keeping.protected import Span
 

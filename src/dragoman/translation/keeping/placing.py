@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from dragoman.decoding.alignment import attention_to, token_words, word_numbers, word_spans
+from dragoman.decoding.alignment import attention_to, token_words
 from dragoman.decoding.request import Hypothesis
 from dragoman.decoding.scoring import Read
 from dragoman.decoding.search import scored
+from dragoman.decoding.words import word_numbers, word_spans
 from dragoman.languages.words import count_word
 from dragoman.translation.keeping.glossary import Glossary, Match
 from dragoman.translation.plan import Plan

@@ -1,0 +1,153 @@
+"""Tasks that parse documents and texts with tags: top-level functions for a worker, since any file may be hostile.
+
+Their arguments and results are bytes and plain values (``workers.Values``). A worker keeps nothing between two calls:
+``finished`` parses the document again. Nothing here may import torch, which would cost each worker seconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from dragoman.documents import markup
+from dragoman.documents.document import Document, DocumentInfo, Untranslated
+from dragoman.documents.formats import reference_of, referenced
+from dragoman.documents.units import AlignedText, Part, Translations, Unit, has_words, units_of, write
+from dragoman.languages.known import is_unspaced
+from dragoman.workers import Budget
+
+DOCUMENT = Budget(memory=2 << 30, cpu_s=60, wall_s=300.0)
+"""Limits of opening one document, and of writing its translation."""
+
+TEXT = Budget(memory=512 << 20, cpu_s=4, wall_s=60.0, result=64 << 20)
+"""Limits of parsing the texts with tags of one request, and of writing their translations."""
+
+SAMPLE = 100
+"""Number of texts by which the language of a document is detected."""
+
+with contextlib.suppress(ImportError):  # loaded when a worker starts, and not within the budget of its first document
+    import lxml.etree  # noqa: F401
+
+
+def texts(data: bytes, info: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``texts``: every text of a document to translate, once, in document order.
+
+    Args:
+        data: Bytes of the file.
+        info: See ``fields_of``.
+
+    Raises:
+        DataError: The bytes are not of the format.
+    """
+    return {"texts": _texts(_document(data, info))}
+
+
+def survey(data: bytes, info: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a server must know before it accepts a document: its first texts, and the characters of all.
+
+    Raises:
+        DataError: See ``texts``.
+    """
+    all_texts = _texts(_document(data, info))
+    return {"sample": all_texts[:SAMPLE], "n_chars": sum(map(len, all_texts))}
+
+
+def finished(
+    data: bytes, info: Mapping[str, Any], translations: Sequence[Any], untranslated: Sequence[Any]
+) -> dict[str, Any]:
+    """Return the translated file.
+
+    Args:
+        data, info: See ``texts``.
+        translations: (text, translation, alignment) of each text.
+        untranslated: (text, reason) of each text without a usable translation.
+
+    Returns:
+        ``content``, the bytes; ``found``, the number of segments; ``left``, (text, reason) of each untranslated one.
+    """
+    document, about = _document(data, info), _info(info)
+    reasons: dict[str, str] = dict(untranslated)
+    aligned = _aligned(translations)
+    usable = Translations(aligned, is_unspaced(about.src_lang), is_unspaced(about.tgt_lang))
+    rejected = document.reject(usable)
+    reasons |= dict.fromkeys(rejected, "its translation would change the markup")
+    usable = replace(usable, by_text={text: line for text, line in aligned.items() if text not in rejected})
+    segments = [unit.plain for unit in units_of(document.parts) if unit.plain in aligned or unit.plain in reasons]
+    left = [*document.left, *(Untranslated(text, reasons[text]) for text in segments if text in reasons)]
+    content = document.save(lambda parts: write(parts, usable))
+    return {
+        "content": content, "found": len(segments) + len(document.left),
+        "left": [[segment.text, segment.why] for segment in left],
+    }  # fmt: skip
+
+
+def fields_of(info: DocumentInfo) -> dict[str, Any]:
+    """Return the argument ``info`` of the tasks: the fields of a ``DocumentInfo``, and where its format is.
+
+    Raises:
+        DataError: No format declares the suffix.
+    """
+    return {**asdict(info), "format": reference_of(info.name)}
+
+
+def _document(data: bytes, info: Mapping[str, Any]) -> Document:
+    """Read a document in the format that its suffix names."""
+    return referenced(info["format"]).read(data, _info(info))
+
+
+def _info(fields: Mapping[str, Any]) -> DocumentInfo:
+    return DocumentInfo(fields["name"], fields["src_lang"], fields["tgt_lang"], tuple(fields["columns"]))
+
+
+def _texts(document: Document) -> list[str]:
+    return list(dict.fromkeys(unit.plain for unit in units_of(document.parts) if has_words(unit.plain)))
+
+
+# --- texts with tags --------------------------------------------------------------------------------------------------
+
+
+def tagged_texts(sources: Sequence[str], kind: markup.Kind, elements: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the units of texts with tags.
+
+    Args:
+        sources: The texts.
+        kind: Their markup.
+        elements: Lists of elements, by the names of ``markup.parse``.
+
+    Returns:
+        ``units``, the plain text of each unit of all texts; ``counts``, the number of units of each text; ``tagged``,
+        true if any unit has tags.
+    """
+    units = [_units(markup.parse(source, kind, **elements)) for source in sources]
+    return {
+        "units": [unit.plain for own in units for unit in own], "counts": [len(own) for own in units],
+        "tagged": any(unit.tags for own in units for unit in own),
+    }  # fmt: skip
+
+
+def tagged_translations(
+    sources: Sequence[str], kind: markup.Kind, elements: Mapping[str, Any], translations: Sequence[Any],
+    languages: Sequence[str],
+) -> dict[str, Any]:  # fmt: skip
+    """Return ``texts``: texts with their units translated.
+
+    Args:
+        sources, kind, elements: See ``tagged_texts``.
+        translations: (text, translation, alignment) of each unit.
+        languages: Source and target.
+    """
+    usable = Translations(_aligned(translations), is_unspaced(languages[0]), is_unspaced(languages[1]))
+    return {"texts": [write(markup.parse(source, kind, **elements), usable) for source in sources]}
+
+
+def _units(parts: Sequence[Part]) -> list[Unit]:
+    return [unit for unit in units_of(parts) if unit.plain]
+
+
+def _aligned(translations: Sequence[Any]) -> dict[str, AlignedText]:
+    return {
+        text: AlignedText(translation, links and tuple((src, tgt) for src, tgt in links))
+        for text, translation, links in translations
+    }

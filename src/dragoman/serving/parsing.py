@@ -1,0 +1,130 @@
+"""Parses what clients upload in worker processes, so that a hostile file or text costs one request, not the server.
+
+Clients take turns by their API keys. One client has all workers but one at most, and short texts have workers of their
+own, so nobody's request waits for another one's documents.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dragoman.documents import markup, opening
+from dragoman.documents.document import DocumentInfo
+from dragoman.documents.opening import DOCUMENT, TEXT, fields_of
+from dragoman.documents.translate import Opened, Report, finished_report, finishing
+from dragoman.serving.refusals import BusyError
+from dragoman.translation.assemble import Translation
+from dragoman.workers import Budget, Values, Workers
+
+COUNT = 3
+"""Number of workers for texts, and of workers for documents; an idle one has some 25 MiB."""
+
+NICENESS = 5
+"""How much the workers yield to the search threads."""
+
+MOST_WAITING = 64
+"""Largest number of parsings that wait for a worker, of one client."""
+
+AGAIN_AFTER_S = 2.0
+"""Advice to a client that has too many parsings waiting."""
+
+PRELOAD = opening.__name__
+TEXTS = Workers(COUNT, preload=PRELOAD, niceness=NICENESS)
+DOCUMENTS = Workers(COUNT, preload=PRELOAD, niceness=NICENESS)
+
+
+async def warm() -> None:
+    """Start a worker for texts, so that the first request does not wait for it."""
+    await _parsed(TEXTS, TEXT, "", opening.tagged_texts, "", sources=[""], kind="html", elements={})
+
+
+async def survey(data: bytes, info: DocumentInfo, owner: str) -> tuple[list[str], int]:
+    """Return the first texts of a document, and the number of characters of all its texts.
+
+    Args:
+        owner: Name of the client's API key.
+
+    Raises:
+        DataError: The document cannot be read, or reading it exceeds its budget.
+        BusyError: Too many parsings of this client wait.
+    """
+    task: dict[str, Any] = {"data": data, "info": fields_of(info)}
+    facts = await _parsed(DOCUMENTS, DOCUMENT, info.name, opening.survey, owner, **task)
+    return facts["sample"], facts["n_chars"]
+
+
+async def opened(data: bytes, info: DocumentInfo, owner: str) -> Opened:
+    """Return a document with its texts; see ``survey``."""
+    task: dict[str, Any] = {"data": data, "info": fields_of(info)}
+    return Opened(data, info, (await _parsed(DOCUMENTS, DOCUMENT, info.name, opening.texts, owner, **task))["texts"])
+
+
+async def finished(
+    document: Opened, translations: Mapping[str, Translation], owner: str
+) -> tuple[bytes, Report]:  # fmt: skip
+    """Return the bytes of a translated document, and the report; see ``survey``."""
+    task = await asyncio.to_thread(finishing, document.data, document.info, translations)
+    result = await _parsed(DOCUMENTS, DOCUMENT, document.info.name, opening.finished, owner, **task)
+    return await asyncio.to_thread(finished_report, result, translations)
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """Texts with tags, and their units: the stretches of text between block tags."""
+
+    sources: Sequence[str]
+    kind: markup.Kind
+    elements: Mapping[str, Sequence[str]]
+    units: Sequence[Sequence[str]]  # of each text
+    has_tags: bool  # inside a unit
+    owner: str
+
+    @property
+    def plain(self) -> list[str]:
+        """Each text without its tags, to detect its language."""
+        return [" ".join(own) for own in self.units]
+
+    async def written(self, translations: Mapping[str, Translation], languages: tuple[str, str]) -> list[str]:
+        """Return the texts with their units translated.
+
+        Args:
+            translations: The translation of each unit.
+            languages: Source and target.
+
+        Raises:
+            DataError: Writing them exceeds its budget.
+            BusyError: Too many parsings of this client wait.
+        """
+        lines = [[text, line.text, line.alignment] for text, line in translations.items()]
+        result = await _parsed(
+            TEXTS, TEXT, "the text", opening.tagged_translations, self.owner, sources=list(self.sources),
+            kind=self.kind, elements=self.elements, translations=lines, languages=list(languages),
+        )  # fmt: skip
+        texts: list[str] = result["texts"]
+        return texts
+
+
+async def tagged(sources: Sequence[str], kind: markup.Kind, owner: str, **elements: Sequence[str]) -> Tagged:
+    """Return texts with tags, cut into their units; ``elements`` are those of ``markup.parse``.
+
+    Raises:
+        DataError: Parsing them exceeds its budget.
+        BusyError: Too many parsings of this client wait.
+    """
+    result = await _parsed(
+        TEXTS, TEXT, "the text", opening.tagged_texts, owner, sources=list(sources), kind=kind, elements=elements
+    )
+    units = iter(result["units"])
+    own = [[next(units) for _ in range(n)] for n in result["counts"]]
+    return Tagged(sources, kind, elements, own, result["tagged"], owner)
+
+
+async def _parsed(
+    workers: Workers, budget: Budget, name: str, function: Callable[..., Values], owner: str, **arguments: Any
+) -> dict[str, Any]:  # fmt: skip
+    if workers.n_waiting(owner) >= MOST_WAITING:
+        raise BusyError(AGAIN_AFTER_S)
+    return await asyncio.wrap_future(workers.submit(budget, name, function, owner=owner, **arguments))

@@ -1,0 +1,484 @@
+"""Runs functions on untrusted bytes in worker processes with limits of memory, processor time and time.
+
+    run_within(Budget(memory=1 << 30, cpu_s=60, wall_s=180), "report.docx", survey, data=data)
+
+A worker is started when it is needed and kept for later calls. A worker that exceeds its budget, or dies, costs the one
+call: it is killed and replaced. Workers end with this process, also after SIGKILL. Arguments and results travel as
+JSON and raw bytes, never as pickles, so a worker that was taken over can send nothing but data.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib
+import json
+import logging
+import math
+import os
+import resource
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from dragoman import errors
+from dragoman.errors import DataError, DragomanError
+
+logger = logging.getLogger(__name__)
+
+IDLE_S = 600.0
+"""Seconds without a call after which a worker ends."""
+
+MOST_CALLS = 1000
+"""Number of calls after which a worker is replaced, so that leaks of libraries do not add up."""
+
+SPARE_BYTES = 64 << 20
+"""Growth of a worker's address space after which it is replaced."""
+
+PIECE_BYTES = 1 << 17
+"""Size of a frame between two processes: decoding one keeps the interpreter for less than a few milliseconds."""
+
+LIST_ITEM_BYTES = 64
+"""Memory of a list's item besides its characters, for ``Budget.result``."""
+
+Values = Mapping[str, Any]
+"""Arguments or results by name: bytes, or what JSON holds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """Limits of one call."""
+
+    memory: int  # bytes of address space above those of an idle worker; not enforced on macOS
+    cpu_s: int  # processor time in seconds
+    wall_s: float  # seconds, from the start of the call in its worker
+    result: int = 1 << 28  # bytes that the result may occupy in this process
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A function with its arguments, waiting for a worker."""
+
+    budget: Budget
+    name: str  # of the file or text, for messages
+    function: str  # module:name
+    arguments: Values
+    owner: str
+    result: Future[dict[str, Any]]
+
+
+class Workers:
+    """A pool of worker processes; each is driven by a thread of its own, so waiting blocks no other thread."""
+
+    def __init__(self, count: int, *, preload: str = "", niceness: int = 0) -> None:
+        """Start nothing yet.
+
+        Args:
+            count: Largest number of processes. One owner has at most all but one of them, and at least one.
+            preload: Module that a worker imports when it starts.
+            niceness: How much the workers yield the processor to others, 0 to 19.
+        """
+        self._count, self._preload, self._niceness = count, preload, niceness
+        self._lock = threading.Condition()
+        self._waiting: OrderedDict[str, deque[_Call]] = OrderedDict()  # by owner; the next turn comes first
+        self._running: Counter[str] = Counter()  # by owner
+        self._threads, self._idle, self._is_closed = 0, 0, False
+
+    def submit(
+        self, budget: Budget, name: str, function: Callable[..., Values], /, *, owner: str = "", **arguments: Any
+    ) -> Future[dict[str, Any]]:
+        """Call ``function(**arguments)`` in a worker; owners take turns.
+
+        Args:
+            budget: Limits of the call.
+            name: Name of the file or text, for messages.
+            function: Top-level function of a module, which returns values by name.
+            owner: Client for whom the call is made.
+
+        Returns:
+            The future result. Its exceptions are those of dragoman that the function raised; DataError if a limit was
+            exceeded or the worker died; RuntimeError with the worker's traceback for any other exception.
+        """
+        call = _Call(budget, name, f"{function.__module__}:{function.__qualname__}", arguments, owner, Future())
+        with self._lock:
+            if self._is_closed:
+                raise RuntimeError("the workers are closed")
+            self._waiting.setdefault(owner, deque()).append(call)
+            if not self._idle and self._threads < self._count:
+                self._threads += 1
+                threading.Thread(target=self._drive, name="worker-driver", daemon=True).start()
+            self._lock.notify()
+        return call.result
+
+    def run(
+        self, budget: Budget, name: str, function: Callable[..., Values], /, *, owner: str = "", **arguments: Any
+    ) -> dict[str, Any]:
+        """Return the result of ``submit``."""
+        return self.submit(budget, name, function, owner=owner, **arguments).result()
+
+    def n_waiting(self, owner: str) -> int:
+        """Return the number of calls of an owner that wait for a worker."""
+        with self._lock:
+            return len(self._waiting.get(owner, ()))
+
+    def close(self) -> None:
+        """End idle workers now and busy ones after their call; calls that wait fail."""
+        with self._lock:
+            self._is_closed = True
+            calls = [call for queue in self._waiting.values() for call in queue]
+            self._waiting.clear()
+            self._lock.notify_all()
+        for call in calls:
+            call.result.cancel()
+
+    def _drive(self) -> None:
+        """Take calls and run them in one process, until there is nothing to do for ``IDLE_S``."""
+        process: _Process | None = None
+        try:
+            while (call := self._take()) is not None:
+                if not call.result.set_running_or_notify_cancel():
+                    self._finished(call)
+                    continue
+                try:
+                    if process is None or not process.is_usable():
+                        _end(process)
+                        process = _Process(self._preload, self._niceness)
+                    values = process.run(call)
+                except BaseException as error:
+                    _end(process)
+                    process = None
+                    self._finished(call)
+                    call.result.set_exception(error)
+                else:
+                    self._finished(call)
+                    if isinstance(values, DragomanError):
+                        call.result.set_exception(values)
+                    else:
+                        call.result.set_result(values)
+        finally:
+            _end(process)
+
+    def _take(self) -> _Call | None:
+        """Return the next call; None if the thread should end."""
+        most = max(1, self._count - 1)
+        until = time.monotonic() + IDLE_S
+        with self._lock:
+            while True:
+                for owner, calls in self._waiting.items():
+                    if self._running[owner] < most:
+                        call = calls.popleft()
+                        self._running[owner] += 1
+                        self._waiting.move_to_end(owner)
+                        if not calls:
+                            del self._waiting[owner]
+                        return call
+                left_s = until - time.monotonic()
+                if self._is_closed or left_s <= 0:
+                    self._threads -= 1
+                    return None
+                self._idle += 1
+                self._lock.wait(left_s)
+                self._idle -= 1
+
+    def _finished(self, call: _Call) -> None:
+        with self._lock:
+            self._running[call.owner] -= 1
+            if not self._running[call.owner]:
+                del self._running[call.owner]
+            self._lock.notify()  # a call of this owner may have waited for its turn
+
+
+_shared: Workers | None = None
+
+
+def shared_workers() -> Workers:
+    """Return the workers of this process for the command line and Python."""
+    global _shared
+    if _shared is None:
+        _shared = Workers(2)
+    return _shared
+
+
+def run_within(budget: Budget, name: str, function: Callable[..., Values], /, **arguments: Any) -> dict[str, Any]:
+    """Return ``function(**arguments)``, called in a worker of this process; see ``Workers.submit``."""
+    return shared_workers().run(budget, name, function, **arguments)
+
+
+def _forget_shared() -> None:
+    """Forget the workers in a forked child, which has none of their threads."""
+    global _shared
+    _shared = None
+
+
+os.register_at_fork(after_in_child=_forget_shared)
+
+
+# --- the process that calls -------------------------------------------------------------------------------------------
+
+BOOTSTRAP = """
+import json, sys
+fd, niceness, preload, sys.path[:] = json.loads(sys.argv[1])
+from dragoman.workers import work
+work(fd, niceness, preload)
+"""
+
+
+class _Process:
+    """One worker process, used by one thread."""
+
+    def __init__(self, preload: str, niceness: int) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            start = json.dumps([theirs.fileno(), niceness, preload, sys.path])
+            # One thread for NumPy: each further one would reserve address space, which counts against the budget.
+            threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-c", BOOTSTRAP, start], pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                env=os.environ | threads,
+            )  # fmt: skip
+        self._socket, self._n_calls, self._is_worn = ours, 0, False
+
+    def is_usable(self) -> bool:
+        """True if the process lives and should not be replaced."""
+        return not self._is_worn and self._n_calls < MOST_CALLS and self._process.poll() is None
+
+    def run(self, call: _Call) -> dict[str, Any] | DragomanError:
+        """Run a call; return its values, or the error of dragoman that it raised.
+
+        Raises:
+            DataError: The call exceeded its budget, or the process died. The process must be replaced, as after any
+                other exception.
+        """
+        self._n_calls += 1
+        budget = call.budget
+        until = time.monotonic() + budget.wall_s
+        head = {"function": call.function, "memory": budget.memory, "cpu_s": budget.cpu_s}
+        try:
+            _send(self._socket, {"call": head, **call.arguments}, until)
+            values = _receive(self._socket, until, budget.result)
+        except TimeoutError:
+            raise _overrun(call, f"{budget.wall_s:g} seconds") from None
+        except _TooMuchError:
+            raise _overrun(call, f"{budget.result >> 20:,} MiB for its texts") from None
+        except (OSError, EOFError):
+            raise self._death(call) from None
+        outcome = values.pop("outcome")
+        self._is_worn = outcome["worn"]
+        if outcome["error"] is None:
+            return values
+        kind, message = outcome["error"]
+        if kind == "MemoryError":
+            raise _overrun(call, f"{budget.memory >> 20:,} MiB of memory")
+        if kind == "RecursionError":
+            return DataError(f"{call.name}: its elements are nested too deeply: write it with fewer levels")
+        error = getattr(errors, kind, None)
+        if isinstance(error, type) and issubclass(error, DragomanError):
+            return error(message)
+        raise RuntimeError(f"the worker that reads {call.name} failed:\n{message}")
+
+    def _death(self, call: _Call) -> DataError:
+        """Return the error for a process that died during a call."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(5)
+        status = self._process.poll()
+        if status == -signal.SIGXCPU:
+            return _overrun(call, f"{call.budget.cpu_s} seconds of processor time")
+        how = f"signal {-status}" if status is not None and status < 0 else f"exit code {status}"
+        return DataError(f"{call.name}: the process that read it died ({how}): save the file anew, or try again")
+
+    def end(self) -> None:
+        """Kill the process."""
+        self._process.kill()
+        self._process.wait()
+        self._socket.close()
+
+
+def _end(process: _Process | None) -> None:
+    """End a process, if there is one."""
+    if process is not None:
+        process.end()
+
+
+def _overrun(call: _Call, limit: str) -> DataError:
+    return DataError(f"{call.name}: reading it takes more than {limit}, the limit for one: split it, or save it anew")
+
+
+# --- frames -----------------------------------------------------------------------------------------------------------
+
+_HEAD = struct.Struct("!cI")  # kind, length: "b" bytes, "l" items of a list, "v" another value, "n" a name, "." the end
+
+
+class _TooMuchError(Exception):
+    """The values need more memory than they may."""
+
+
+def _frames(values: Values) -> Iterator[tuple[bytes, bytes | memoryview]]:
+    """Yield values by name as frames of about ``PIECE_BYTES``."""
+    for name, value in values.items():
+        kind = b"b" if isinstance(value, bytes) else b"l" if isinstance(value, list) else b"v"
+        yield b"n", json.dumps([name, kind.decode()]).encode()
+        if isinstance(value, bytes):
+            for start in range(0, len(value), PIECE_BYTES):
+                yield kind, memoryview(value)[start : start + PIECE_BYTES]
+        elif isinstance(value, list):
+            pieces, size = [], 0
+            for part in value:
+                pieces.append(json.dumps(part))
+                size += len(pieces[-1]) + 2
+                if size > PIECE_BYTES:
+                    yield kind, f"[{','.join(pieces)}]".encode()
+                    pieces, size = [], 0
+            yield kind, f"[{','.join(pieces)}]".encode()
+        else:
+            yield kind, json.dumps(value).encode()
+    yield b".", b""
+
+
+def _send(to: socket.socket, values: Values, until: float) -> None:
+    for kind, content in _frames(values):
+        to.settimeout(_left(until))
+        to.sendall(_HEAD.pack(kind, len(content)))
+        to.sendall(content)
+
+
+def _receive(source: socket.socket, until: float, most: int) -> dict[str, Any]:
+    """Return the values that ``_send`` wrote at the other end.
+
+    Raises:
+        _TooMuchError: They need more than ``most`` bytes.
+        EOFError: The other end was closed.
+        TimeoutError: The time is over.
+    """
+    values: dict[str, Any] = {}
+    name, size = "", 0
+    blobs: list[bytes] = []
+    while True:
+        kind, length = _HEAD.unpack(_exactly(source, _HEAD.size, until))
+        size += length
+        if size > most:
+            raise _TooMuchError
+        content = _exactly(source, length, until)
+        if kind in (b"n", b".") and isinstance(values.get(name), bytes):
+            values[name], blobs = b"".join(blobs), []
+        if kind == b".":
+            return values
+        if kind == b"b":
+            blobs.append(content)
+        elif kind == b"n":
+            name, type_ = json.loads(content)
+            values[name] = {"b": b"", "l": []}.get(type_)
+        elif kind == b"l":
+            items = json.loads(content)
+            size += LIST_ITEM_BYTES * len(items)
+            values[name] += items
+        else:
+            values[name] = json.loads(content)
+
+
+def _exactly(source: socket.socket, length: int, until: float) -> bytes:
+    content = bytearray()
+    while len(content) < length:
+        source.settimeout(_left(until))
+        piece = source.recv(min(1 << 20, length - len(content)))
+        if not piece:
+            raise EOFError
+        content += piece
+    return bytes(content)
+
+
+def _left(until: float) -> float | None:
+    """Return the seconds until a moment; None if there is no limit."""
+    if math.isinf(until):
+        return None
+    if (left_s := until - time.monotonic()) <= 0:
+        raise TimeoutError
+    return left_s
+
+
+# --- the worker -------------------------------------------------------------------------------------------------------
+
+PR_SET_PDEATHSIG = 1
+
+
+def work(fd: int, niceness: int, preload: str) -> NoReturn:
+    """Run calls until the process that started this one ends; the main function of a worker."""
+    # Ctrl-C, and a service manager's SIGTERM, go to the whole group: the other process decides when this one ends.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    if sys.platform == "linux":  # without it, a busy worker outlives a killed process until its budget is used up
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.nice(niceness)
+    if preload:
+        importlib.import_module(preload)
+    at_start = _address_space()
+    with socket.socket(fileno=fd) as caller:
+        while True:
+            try:
+                caller.settimeout(None)
+                caller.recv(1, socket.MSG_PEEK)  # sleep here: the budget counts from the first byte
+                budget_end = math.inf
+                with _limited():
+                    outcome, values = _called(_receive(caller, budget_end, sys.maxsize))
+                outcome["worn"] = _address_space() > at_start + SPARE_BYTES
+                _send(caller, {**values, "outcome": outcome}, budget_end)
+            except (EOFError, OSError):
+                os._exit(0)
+
+
+@contextlib.contextmanager
+def _limited() -> Iterator[None]:
+    """Take the limits of a call away at its end."""
+    try:
+        yield
+    finally:
+        for which in (resource.RLIMIT_AS, resource.RLIMIT_CPU):
+            resource.setrlimit(which, (resource.RLIM_INFINITY, resource.getrlimit(which)[1]))
+
+
+def _called(values: dict[str, Any]) -> tuple[dict[str, Any], Values]:
+    """Run a call within its limits; return its outcome and the values of its function."""
+    head = values.pop("call")
+    try:
+        module, _, name = head["function"].partition(":")
+        function = getattr(importlib.import_module(module), name)
+        _limit(head["memory"], head["cpu_s"])
+        return {"error": None}, function(**values)
+    except (MemoryError, RecursionError) as error:
+        return {"error": [type(error).__name__, ""]}, {}
+    except DragomanError as error:
+        kind = next(kind.__name__ for kind in type(error).__mro__ if getattr(errors, kind.__name__, None) is kind)
+        return {"error": [kind, str(error)]}, {}
+    except BaseException:
+        return {"error": ["", traceback.format_exc()]}, {}
+
+
+def _limit(memory: int, cpu_s: int) -> None:
+    """Limit this process: its address space grows by ``memory`` bytes at most, and it computes for ``cpu_s``."""
+    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    soft = math.ceil(time.process_time()) + cpu_s
+    resource.setrlimit(resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
+    if sys.platform == "linux":  # macOS has no limit that its kernel enforces
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        most = _address_space() + memory
+        resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
+def _address_space() -> int:
+    """Return the size of this process's address space in bytes; 0 where the system does not say."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123  (no allocation of a path)
+            return int(file.read().split()[0]) * resource.getpagesize()
+    except OSError:
+        return 0
