@@ -18,11 +18,8 @@ from dragoman.documents.units import AlignedText, Part, Translations, Unit, has_
 from dragoman.languages.known import is_unspaced
 from dragoman.workers import Budget
 
-DOCUMENT = Budget(memory=2 << 30, cpu_s=60, wall_s=300.0)
-"""Limits of opening one document, and of writing its translation."""
-
-TEXT = Budget(memory=512 << 20, cpu_s=4, wall_s=60.0, result=64 << 20)
-"""Limits of parsing the texts with tags of one request, and of writing their translations."""
+DOCUMENT = Budget(memory=4 << 30, cpu_s=300, wall_s=1200.0)
+"""Limits of opening a document, and of writing its translation, from the command line and Python."""
 
 SAMPLE = 100
 """Number of texts by which the language of a document is detected."""

@@ -13,11 +13,17 @@ from typing import Any
 
 from dragoman.documents import markup, opening
 from dragoman.documents.document import DocumentInfo
-from dragoman.documents.opening import DOCUMENT, TEXT, fields_of
+from dragoman.documents.opening import fields_of
 from dragoman.documents.translate import Opened, Report, finished_report, finishing
 from dragoman.serving.refusals import BusyError
 from dragoman.translation.assemble import Translation
 from dragoman.workers import Budget, Values, Workers
+
+UPLOAD = Budget(memory=1 << 30, cpu_s=30, wall_s=180.0, result=1 << 27)
+"""Limits of opening an uploaded document, and of writing its translation."""
+
+TEXT = Budget(memory=512 << 20, cpu_s=4, wall_s=60.0, result=1 << 26)
+"""Limits of parsing the texts with tags of one request, and of writing their translations."""
 
 COUNT = 3
 """Number of workers for texts, and of workers for documents; an idle one has some 25 MiB."""
@@ -52,14 +58,14 @@ async def survey(data: bytes, info: DocumentInfo, owner: str) -> tuple[list[str]
         BusyError: Too many parsings of this client wait.
     """
     task: dict[str, Any] = {"data": data, "info": fields_of(info)}
-    facts = await _parsed(DOCUMENTS, DOCUMENT, info.name, opening.survey, owner, **task)
+    facts = await _parsed(DOCUMENTS, UPLOAD, info.name, opening.survey, owner, **task)
     return facts["sample"], facts["n_chars"]
 
 
 async def opened(data: bytes, info: DocumentInfo, owner: str) -> Opened:
     """Return a document with its texts; see ``survey``."""
     task: dict[str, Any] = {"data": data, "info": fields_of(info)}
-    return Opened(data, info, (await _parsed(DOCUMENTS, DOCUMENT, info.name, opening.texts, owner, **task))["texts"])
+    return Opened(data, info, (await _parsed(DOCUMENTS, UPLOAD, info.name, opening.texts, owner, **task))["texts"])
 
 
 async def finished(
@@ -67,7 +73,7 @@ async def finished(
 ) -> tuple[bytes, Report]:  # fmt: skip
     """Return the bytes of a translated document, and the report; see ``survey``."""
     task = await asyncio.to_thread(finishing, document.data, document.info, translations)
-    result = await _parsed(DOCUMENTS, DOCUMENT, document.info.name, opening.finished, owner, **task)
+    result = await _parsed(DOCUMENTS, UPLOAD, document.info.name, opening.finished, owner, **task)
     return await asyncio.to_thread(finished_report, result, translations)
 
 

@@ -1,0 +1,166 @@
+"""Workers: what is too much costs one call, and the next works."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import worker_tasks
+from dragoman.documents import opening
+from dragoman.documents.document import DocumentInfo
+from dragoman.documents.translate import open_document
+from dragoman.errors import ConfigError, DataError
+from dragoman.workers import Budget, Workers
+from limits import LONG_S
+
+ENOUGH = Budget(memory=256 << 20, cpu_s=60, wall_s=LONG_S)
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Workers]:
+    """One worker at a time."""
+    pool = Workers(1)
+    yield pool
+    pool.close()
+
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text(), lambda inside: st.lists(inside, max_size=5)
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(values=st.dictionaries(st.text("abc", min_size=1), st.binary() | plain))
+def test_what_goes_to_a_worker_comes_back_as_it_was(workers: Workers, values: dict[str, Any]) -> None:
+    assert workers.run(ENOUGH, "a", worker_tasks.echo, **values) == values
+
+
+def test_large_values_arrive_whole(workers: Workers) -> None:
+    values = {"blob": os.urandom(3_000_000), "texts": [f"{i} \u732b \ud800" for i in range(50_000)], "empty": b""}
+    assert workers.run(ENOUGH, "a", worker_tasks.echo, **values) == values
+
+
+TOO_MUCH: dict[str, tuple[Callable[..., Any], dict[str, Any], Budget, str]] = {
+    "memory": (worker_tasks.eat_memory, {}, ENOUGH, r"a\.xyz: reading it takes more than 256 MiB of memory"),
+    "cpu": (worker_tasks.burn, {}, replace(ENOUGH, cpu_s=1), "takes more than 1 seconds of processor time"),
+    "time": (worker_tasks.sleep, {}, replace(ENOUGH, wall_s=1.0), "takes more than 1 seconds"),
+    "exit": (worker_tasks.leave, {}, ENOUGH, r"a\.xyz: the process that read it died \(exit code 3\)"),
+    "signal": (worker_tasks.kill, {}, ENOUGH, r"died \(signal 9\)"),
+    "depth": (worker_tasks.recurse, {}, ENOUGH, r"a\.xyz: its elements are nested too deeply"),
+    "result": (worker_tasks.many, {"n": 50_000}, replace(ENOUGH, result=1 << 20), "takes more than 1 MiB"),
+}
+
+
+@pytest.mark.parametrize("what", TOO_MUCH)
+def test_too_much_is_a_data_error_and_the_next_call_works(workers: Workers, what: str) -> None:
+    task, arguments, budget, message = TOO_MUCH[what]
+    with pytest.raises(DataError, match=message):
+        workers.run(budget, "a.xyz", task, **arguments)
+    assert workers.run(ENOUGH, "a", worker_tasks.echo, b=1) == {"b": 1}
+
+
+def test_a_worker_that_is_killed_between_two_calls_is_replaced(workers: Workers) -> None:
+    pid = workers.run(ENOUGH, "a", worker_tasks.about)["pid"]
+    os.kill(pid, signal.SIGKILL)
+    psutil.wait_procs([psutil.Process(pid)] if psutil.pid_exists(pid) else [], LONG_S)
+    assert workers.run(ENOUGH, "a", worker_tasks.about)["pid"] != pid
+
+
+def test_errors_arrive_as_they_were_raised(workers: Workers) -> None:
+    for kind, expected in (("DataError", DataError), ("ConfigError", ConfigError)):
+        with pytest.raises(expected, match=r"^as it was raised$"):
+            workers.run(ENOUGH, "a", worker_tasks.fail, kind=kind)
+    with pytest.raises(RuntimeError, match=r"(?s)the worker that reads a failed:.*ValueError: as it was raised"):
+        workers.run(ENOUGH, "a", worker_tasks.fail, kind="ValueError")
+
+
+def test_a_worker_is_kept_and_knows_no_torch(workers: Workers) -> None:
+    first, second = (workers.run(ENOUGH, "a", worker_tasks.about) for _ in range(2))
+    assert first == second
+    opened = open_document(b"the dog", DocumentInfo("a.md"))
+    assert opened.texts == ["the dog"]
+    pool = Workers(1, preload=opening.__name__, niceness=3)
+    about = pool.run(ENOUGH, "a", worker_tasks.about)
+    assert (about["torch"], about["niceness"]) == (False, min(19, os.nice(0) + 3))
+    pool.close()
+
+
+def test_what_a_worker_prints_goes_nowhere(workers: Workers, capfd: pytest.CaptureFixture[str]) -> None:
+    assert workers.run(ENOUGH, "a", worker_tasks.talk) == {}
+    assert capfd.readouterr() == ("", "")
+
+
+def test_one_owner_leaves_a_worker_to_the_others() -> None:
+    pool = Workers(2)
+    stuck = [pool.submit(replace(ENOUGH, wall_s=1.5), "a", worker_tasks.sleep, owner="a") for _ in range(3)]
+    assert pool.run(ENOUGH, "b", worker_tasks.echo, owner="b", c=1) == {"c": 1}
+    assert not any(future.done() for future in stuck)
+    assert pool.n_waiting("a") == 2
+    pool.close()
+    for future in stuck:
+        with pytest.raises(BaseException):  # noqa: B017, PT011  (cancelled, or over its time)
+            future.result(LONG_S)
+
+
+def test_a_call_that_nobody_waits_for_is_not_made() -> None:
+    pool = Workers(1)
+    first = pool.submit(replace(ENOUGH, wall_s=1.0), "a", worker_tasks.sleep)
+    second = pool.submit(ENOUGH, "a", worker_tasks.kill)
+    assert second.cancel()
+    with pytest.raises(DataError):
+        first.result(LONG_S)
+    assert pool.run(ENOUGH, "a", worker_tasks.echo, c=1) == {"c": 1}
+    pool.close()
+
+
+def test_many_threads_share_workers() -> None:
+    pool, results = Workers(2), {}
+
+    def work(n: int) -> None:
+        results[n] = pool.run(ENOUGH, "a", worker_tasks.echo, owner=str(n % 3), n=n)["n"]
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(30)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONG_S)
+    assert results == {n: n for n in range(30)}
+    pool.close()
+
+
+PARENT = """
+import sys, threading
+sys.path.insert(0, sys.argv[1])
+import worker_tasks
+from dragoman.workers import Budget, Workers
+enough = Budget(memory=1 << 28, cpu_s=600, wall_s=600.0)
+busy, idle = Workers(1), Workers(1)
+print(idle.run(enough, "a", worker_tasks.about)["pid"], busy.run(enough, "a", worker_tasks.about)["pid"], flush=True)
+busy.submit(enough, "a", worker_tasks.burn)
+threading.Event().wait()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a busy worker lives until its budget is used up")
+def test_workers_end_with_a_process_that_is_killed() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(Path(__file__).parent)], stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        orphans = [psutil.Process(int(pid)) for pid in parent.stdout.readline().split()]
+        time.sleep(0.3)  # the busy one is inside its regular expression
+        parent.kill()
+    assert psutil.wait_procs(orphans, LONG_S)[1] == []
