@@ -28,7 +28,6 @@ QUIETLY = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExcept
 
 
 @QUIETLY
-@pytest.mark.xfail(strict=False, reason="a client that leaves while its result comes ends the search thread")
 @amounts(4_000, 1_000_000)
 def test_R1_no_search_thread_dies_of_clients_that_leave(n: int, figure: Figure) -> None:
     seen = {"direct race": race(n), "through a batcher": crowd(n // 2 if n < 10_000 else n)}
@@ -82,14 +81,7 @@ def faults() -> list[Any]:
     places = ("engine", "on_result", "count", "queue")
     every = [Fault(place, kind) for place in places for kind in KINDS]
     every += [Fault("too few results", ValueError), Fault("cancelled", ValueError)]
-    mended = {("engine", kind) for kind in (RuntimeError, MemoryError, OSError, concurrent.futures.InvalidStateError)}
-    red = pytest.mark.xfail(strict=True, reason="the search thread dies, or the request never ends")
-    return [
-        pytest.param(
-            fault, id=f"{fault.place}-{fault.kind.__name__}", marks=[] if (fault.place, fault.kind) in mended else [red]
-        )
-        for fault in every
-    ]  # fmt: skip
+    return [pytest.param(fault, id=f"{fault.place}-{fault.kind.__name__}") for fault in every]
 
 
 @QUIETLY

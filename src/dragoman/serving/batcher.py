@@ -3,25 +3,32 @@
 Routes submit the sentences of a request as a ``Ticket``. A search thread takes up to one batch of tokens, one sentence
 of each request in turn, and translates them together. A translation does not depend on the rest of its batch
 (``Engine.search``), so batching affects speed alone. A request that comes alone is searched at once.
+
+Every request ends, once: with its results, or with an error. A search thread outlives every error of its batches;
+``watchdog`` restarts it should it die all the same.
 """
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, replace
 
 import torch
 
 from dragoman.decoding.cancellation import Cancellation
 from dragoman.errors import ServeError
-from dragoman.serving.refusals import BusyError
+from dragoman.serving.refusals import BusyError, UnfinishedError
 from dragoman.translation.plan import Plan
 from dragoman.translation.segment_search import translate_segments
 from dragoman.translation.segments import SegmentResult, TextSegment
+
+logger = logging.getLogger("dragoman.serving")
 
 WINDOW_S = 0.03
 """Longest time that a search thread waits for as many requests as its last batch had, in seconds."""
@@ -48,36 +55,61 @@ class Ticket:
         self.plan, self.on_result = plan, on_result
         self.results: Future[list[SegmentResult]] = Future()
         """Results of all sentences, in order, or the exception that ended the request."""
+        # A running future cannot be cancelled: a client that leaves cancels the search, and this class alone ends the
+        # future.
+        self.results.set_running_or_notify_cancel()
         self.cancellation = Cancellation()  # cancelled when the client has left
         self.waiting = deque(_Job(i, self._cancellable(segment), self) for i, segment in enumerate(segments))
-        self._by_number: list[SegmentResult | None] = [None] * len(segments)
-        self._n_left = len(segments)
+        self._by_number: dict[int, SegmentResult] = {}
+        self._n_segments, self._ended = len(segments), False
+        self._changing = threading.Lock()  # several search threads may finish sentences of one ticket at the same time
         if not segments:
-            self.results.set_result([])
+            self._complete()
 
     def _cancellable(self, segment: TextSegment) -> TextSegment:
         """Return the segment with this request's cancellation, which also ends its search."""
         return replace(segment, search=replace(segment.search, cancellation=self.cancellation))
 
     def take(self, i: int, result: SegmentResult) -> None:
-        """Store the result of sentence ``i``; the last one completes the request."""
-        with _TAKING:
+        """Store the result of sentence ``i``; the last one completes the request.
+
+        An error of ``on_result`` ends this request alone.
+        """
+        try:
+            self.on_result(i, result)
+        except BaseException as error:
+            self.fail(error)
+            return
+        with self._changing:
             self._by_number[i] = result
-            self._n_left -= 1
-            is_last = self._n_left == 0
-        self.on_result(i, result)
-        if is_last and not self.results.done():
-            self.results.set_result([result for result in self._by_number if result is not None])
+            is_last = len(self._by_number) == self._n_segments
+        if is_last:
+            self._complete()
 
     def fail(self, error: BaseException) -> None:
-        """End the request with an error."""
-        with _TAKING:
-            if not self.results.done():
-                self.results.set_exception(error)
+        """End the request with an error, unless it has ended."""
+        if self._is_first_end():
+            self.results.set_exception(_deliverable(error))
+
+    def _complete(self) -> None:
+        if self._is_first_end():
+            self.results.set_result([self._by_number[i] for i in range(self._n_segments)])
+
+    def _is_first_end(self) -> bool:
+        with self._changing:
+            was_ended, self._ended = self._ended, True
+        return not was_ended
 
 
-# Several search threads may finish sentences of one ticket at the same time.
-_TAKING = threading.Lock()
+def _deliverable(error: BaseException) -> Exception:
+    """Return the error with which a request ends."""
+    # An event loop ends at a SystemExit or KeyboardInterrupt, takes a CancelledError for a client that has left, and
+    # cannot deliver a StopIteration at all.
+    if isinstance(error, Exception) and not isinstance(error, StopIteration | CancelledError):
+        return error
+    wrapped = RuntimeError(f"the search ended with {type(error).__name__}")
+    wrapped.__cause__ = error
+    return wrapped
 
 
 @dataclass(frozen=True)
@@ -92,6 +124,27 @@ class _Job:
     def n_tokens(self) -> int:
         """Number of source tokens, eos included."""
         return len(self.segment.search.ids) + 1
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sentences that a search thread works on."""
+
+    thread: str  # its name
+    jobs: Sequence[_Job]
+    others_wait: bool  # True if other sentences stayed in the queue
+    expected_s: float
+    started: float  # by ``time.monotonic``
+
+    @property
+    def seconds(self) -> float:
+        """Time since its start, in seconds."""
+        return time.monotonic() - self.started
+
+    def fail(self, error: BaseException) -> None:
+        """End its requests with an error, unless they have ended."""
+        for job in self.jobs:
+            job.ticket.fail(error)
 
 
 @dataclass
@@ -130,11 +183,16 @@ class Batcher:
         self._n_idle = 0  # search threads without work
         self._last_together = 1  # requests in the last batch
         self.tokens_per_s = 0.0  # of one busy search thread, averaged; 0: not measured yet
+        self._running: dict[int, Batch] = {}  # by number of the search thread
+        self._longest_s = 0.0  # time of the longest recent batch
         self._changed = threading.Condition()
         self.closing = False
-        self._threads = [threading.Thread(target=self._run, name=f"server-{i}", daemon=True) for i in range(threads)]
+        self._threads = [self._thread(number) for number in range(threads)]
         for thread in self._threads:
             thread.start()
+
+    def _thread(self, number: int) -> threading.Thread:
+        return threading.Thread(target=self.search_batches, args=(number,), name=f"server-{number}", daemon=True)
 
     def submit(self, ticket: Ticket) -> None:
         """Put the sentences of a request into the queue; ``ticket.results`` receives their translations.
@@ -172,7 +230,7 @@ class Batcher:
         """Drop a request: its waiting sentences at once, those being searched at their next decoding step."""
         with self._changed:
             ticket.cancellation.cancel()
-            if ticket.waiting:
+            if ticket in self._tickets:
                 self._tickets.remove(ticket)
             self.n_waiting -= len(ticket.waiting)
             self._tokens_waiting -= sum(job.n_tokens for job in ticket.waiting)
@@ -191,37 +249,95 @@ class Batcher:
         deadline = time.monotonic() + grace_s
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
+        error = ServeError("the server has shut down")
+        is_finished = not self.fail_waiting(error)
+        for batch in self.running():
+            batch.fail(error)
+        return is_finished and not any(thread.is_alive() for thread in self._threads)
+
+    # --- for the watchdog ---------------------------------------------------------------------------------------------
+
+    def running(self) -> list[Batch]:
+        """Return the batches that are being searched."""
+        return list(self._running.values())
+
+    def dead_threads(self) -> list[str]:
+        """Return the names of search threads that have died; they end at shutdown."""
+        return [] if self.closing else [thread.name for thread in self._threads if not thread.is_alive()]
+
+    def revive(self) -> None:
+        """Restart the search threads that have died, and end the requests of their batches."""
+        for number, thread in enumerate(self._threads):
+            if not self.closing and not thread.is_alive():
+                self.end_batch(number, UnfinishedError())
+                self._threads[number] = self._thread(number)
+                self._threads[number].start()
+
+    def give_up(self, batch: Batch) -> None:
+        """End the requests of a batch with an error, and its search at the next decoding step."""
+        for ticket in {id(job.ticket): job.ticket for job in batch.jobs}.values():
+            self.forget(ticket)
+        batch.fail(UnfinishedError())
+
+    def fail_waiting(self, error: BaseException) -> int:
+        """End all requests in the queue with an error; return their number."""
         with self._changed:
-            unfinished = list(self._tickets)
-            self._tickets.clear()
-        for ticket in unfinished:
-            ticket.cancellation.cancel()
-            ticket.fail(ServeError("the server has shut down"))
-        return not unfinished and not any(thread.is_alive() for thread in self._threads)
+            tickets = list(self._tickets)
+            for ticket in tickets:
+                self.forget(ticket)
+        for ticket in tickets:
+            ticket.fail(error)
+        return len(tickets)
 
     # --- in the search threads ----------------------------------------------------------------------------------------
 
-    def _run(self) -> None:
+    def search_batches(self, number: int) -> None:
+        """Search batches until the server shuts down; search thread ``number`` does nothing else."""
         torch.set_num_threads(self.cores)  # of this thread
-        while True:
-            jobs, others_wait = self._take()
-            if jobs:
-                started = time.perf_counter()
-                try:
-                    self._search(jobs)
-                finally:
-                    self.count(jobs, others_wait, time.perf_counter() - started)
-            elif self.closing:
-                return
+        is_open = True
+        while is_open:
+            try:
+                is_open = self._search_next(number)
+            except BaseException as error:
+                self.outlive(number, error)
 
-    def _take(self) -> tuple[list[_Job], bool]:
-        """Wait for the next batch; return its sentences (none: closing), and whether others stay in the queue."""
+    def outlive(self, number: int, error: BaseException) -> None:
+        """End the requests of a batch that failed, and log the error."""
+        self.end_batch(number, error)
+        with contextlib.suppress(BaseException):  # such as a second lack of memory
+            logger.error("a batch failed in search thread %d", number, exc_info=error)
+
+    def end_batch(self, number: int, error: BaseException | None = None) -> None:
+        """Take the batch of a search thread, if it has one, for ended; with an error also its requests."""
+        batch = self._running.get(number)
+        if batch is not None:
+            if error is not None:
+                batch.fail(error)
+            self._longest_s = max(batch.seconds, 0.9 * self._longest_s)
+            with self._changed:
+                del self._running[number]
+                self.n_running -= len(batch.jobs)
+
+    def _search_next(self, number: int) -> bool:
+        """Search one batch; return False once the server shuts down."""
+        batch = self._take(number)
+        if batch is None:
+            return False
+        started = time.perf_counter()
+        self._search(batch.jobs)
+        self.end_batch(number)
+        self.count(batch.jobs, batch.others_wait, time.perf_counter() - started)
+        return True
+
+    def _take(self, number: int) -> Batch | None:
+        """Wait for the next batch of a search thread; None: the server shuts down."""
         with self._changed:
             self._n_idle += 1
+            queued: list[Ticket] = []
             try:
                 while not self._tickets:
                     if self.closing:
-                        return [], False
+                        return None
                     self._changed.wait()
                 first = self._tickets[0]
                 kind, limit = kind_of(first.plan), first.plan.search.decode.batch_tokens
@@ -229,9 +345,30 @@ class Batcher:
                 self._await_other_requests(kind, limit)
                 # Idle search threads share what waits: two half batches on two cores end before one full batch on one.
                 share = -(-self._tokens_of(kind) // self._n_idle)
-                return self._deal(kind, min(limit, max(share, LEAST_SHARE))), bool(self._tickets)
+                queued = list(self._tickets)
+                jobs = self._deal(kind, min(limit, max(share, LEAST_SHARE)))
+                batch = Batch(f"server-{number}", jobs, bool(self._tickets), self._expected_s(jobs), time.monotonic())
+                self._running[number] = batch
+                return batch
+            except BaseException as error:
+                self._fail_queue(error, {*queued, *self._tickets})
+                raise
             finally:
                 self._n_idle -= 1
+
+    def _fail_queue(self, error: BaseException, tickets: Iterable[Ticket]) -> None:
+        """End all requests of the queue after an error in the queue itself, which it would meet again."""
+        self._tickets.clear()
+        self.n_waiting = self._tokens_waiting = 0
+        self.n_running = sum(len(batch.jobs) for batch in self.running())
+        for ticket in tickets:
+            ticket.waiting.clear()
+            ticket.fail(error)
+
+    def _expected_s(self, jobs: Sequence[_Job]) -> float:
+        """Return the expected time of a batch in seconds: that of the longest recent one, if speed says no more."""
+        tokens = sum(job.n_tokens for job in jobs)
+        return max(tokens / self.tokens_per_s if self.tokens_per_s else 0.0, self._longest_s)
 
     def _await_other_requests(self, kind: Hashable, limit: int) -> None:
         """Wait until as many requests have come as the last batch had, or a batch is full; ``WINDOW_S`` at most."""
@@ -274,12 +411,7 @@ class Batcher:
 
     def _search(self, jobs: Sequence[_Job]) -> None:
         """Translate a batch and give each ticket its results."""
-        try:
-            results = translate_segments([job.segment for job in jobs], jobs[0].ticket.plan)
-        except BaseException as error:
-            for job in jobs:
-                job.ticket.fail(error)
-            return
+        results = translate_segments([job.segment for job in jobs], jobs[0].ticket.plan)
         for job, result in zip(jobs, results, strict=True):
             job.ticket.take(job.number, result)
 
@@ -287,7 +419,6 @@ class Batcher:
         """Add a batch to the statistics, and its speed to the estimate of ``tokens_per_s``."""
         tokens = sum(job.n_tokens for job in jobs)
         with self._changed:
-            self.n_running -= len(jobs)
             self.done.batches += 1
             self.done.sentences += len(jobs)
             self.done.dropped += sum(job.ticket.cancellation.cancelled for job in jobs)

@@ -54,5 +54,14 @@ class BusyError(RefusalError):
         return {"retry-after": str(round(self.retry_after_s + 0.5))}
 
 
+class UnfinishedError(RefusalError):
+    """The search of a request was given up: its thread died, or did not come to an end."""
+
+    status = 503
+
+    def __init__(self) -> None:
+        super().__init__("the translation was given up because of an error of the server: try again")
+
+
 class ClientLeft(Exception):  # noqa: N818  (neither our fault nor the client's)
     """The client closed the connection; an answer would reach nobody."""
