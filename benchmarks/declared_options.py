@@ -266,7 +266,7 @@ def http_cases() -> Iterator[Case]:
     )
     with tempfile.TemporaryDirectory() as folder:
         app, state = build(Pairs([translator]), ServeOptions(glossaries=Path(folder)))
-        state.service.ready = True
+        state.service.unready = None
         spec_app: Any = app
         while not hasattr(spec_app, "openapi"):
             spec_app = spec_app.app

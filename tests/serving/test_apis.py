@@ -342,6 +342,24 @@ def test_keys(serving: Callable[..., Any], tmp_path: Path) -> None:
     assert Keys.load(tmp_path / "keys").owner(key) == "ann"
 
 
+def test_health_routes_say_what_is_wrong(serving: Callable[..., Any]) -> None:
+    server = serving()
+    service, watchdog = server.state.service, server.state.watchdog
+    for path in ("/livez", "/readyz"):
+        assert (server(path).status, server(path).body) == (200, b"ok")
+    assert server("/health").json == {"status": "ok"}
+    service.unready = "the models are loading"
+    assert (server("/readyz").status, server("/readyz").body) == (503, b"not ready: the models are loading")
+    assert server("/livez").status == 200
+    service.unready = None
+    watchdog.failure = "search thread server-0 cannot be ended"
+    for path, word in (("/livez", "failed"), ("/readyz", "not ready")):
+        assert server(path).status == 503
+        assert server(path).body.decode() == f"{word}: search thread server-0 cannot be ended"
+    assert server("/health").status == 503
+    assert server("/health").json == {"status": "search thread server-0 cannot be ended"}
+
+
 def test_other_hosts_long_bodies_and_framing_are_refused(serving: Callable[..., Any]) -> None:
     server = serving(max_body=1000)
     assert server("/livez", host="evil.example").status == 421

@@ -42,7 +42,7 @@ def _version(version: bool = typer.Option(False, "--version", help="Print the ve
 
 def main() -> None:
     """Run the command line and turn errors into exit statuses."""
-    environment.prepare()
+    environment.prepare(sys.argv[1] if len(sys.argv) > 1 else "")
     _replace_closed_streams()
     if sys.stdout is None:
         sys.exit(_report_error("stdout is closed: leave it open, or redirect it to /dev/null"))

@@ -37,10 +37,13 @@ def set_defaults() -> None:
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
-def prepare() -> None:
-    """Prepare the process for training and search."""
+def prepare(command: str) -> None:
+    """Prepare the process for a command."""
     set_defaults()
-    keep_memory()
+    # A server runs beside other programs for months, and each of its threads would keep as much as it ever needed; it
+    # settles for fewer arenas (``serving.memory``).
+    if command != "serve":
+        keep_memory()
 
 
 def keep_memory() -> None:

@@ -36,13 +36,13 @@ def serve(
     log_requests: Annotated[
         bool, typer.Option("--log-requests", help="Log each request (no text, no key) as a line of JSON on stderr.")
     ] = False,
-) -> None:
+) -> int:
     """``dragoman serve``; its help is in ``cli/commands.py``."""
     if new_key is not None:
         if options.keys is None:
             raise ConfigError("--make-key adds a key to a file: give the file as --keys FILE")
         print(make_key(options.keys, new_key))
-        return
+        return 0
     if not runs:
         raise ConfigError("no run to serve: give one or several")
     logging.getLogger("dragoman.serving").setLevel(logging.INFO if log_requests else logging.WARNING)
@@ -51,4 +51,4 @@ def serve(
             if importlib.util.find_spec(module) is None:
                 raise ConfigError(not_installed("serving", package))
         from dragoman.serving.server import serve as run_server
-    run_server(runs, options)
+    return run_server(runs, options)

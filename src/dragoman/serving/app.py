@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import re
@@ -34,6 +35,7 @@ from dragoman.serving.refusals import BusyError, ClientLeft, DeniedError, Refusa
 from dragoman.serving.service import Service
 from dragoman.serving.state import State
 from dragoman.serving.transport import Envelope, ErrorBody, Gate, Shed
+from dragoman.serving.watchdog import Watchdog
 from dragoman.toolkits.options import FastOptions
 from dragoman.translation.options import TranslateOptions
 
@@ -61,7 +63,7 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
     service = Service(pairs, batcher, limits, defaults)
     keys = None if options.keys is None else Keys.load(options.keys)
     stored = None if options.glossaries is None else Glossaries(options.glossaries)
-    state = State(service, Metrics(batcher), keys, stored, Documents(service, options.documents))
+    state = State(service, Metrics(batcher), keys, stored, Documents(service, options.documents), Watchdog(batcher))
     app = FastAPI(
         title="dragoman", docs_url=None, redoc_url=None, openapi_url="/spec", lifespan=_lifespan,
         description="Translation by a Transformer: dragoman's own API, LibreTranslate's, and DeepL's v2 and v3.",
@@ -90,22 +92,30 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
 
 @contextlib.asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Stop unfinished documents at shutdown."""
+    """Let the watchdog see the event loop; stop unfinished documents at shutdown."""
+    app.state.dragoman.watchdog.watch_loop(asyncio.get_running_loop())
     yield
     await app.state.dragoman.documents.close()
 
 
 def _operations(app: FastAPI) -> None:
-    @app.get("/livez", tags=["operation"], summary="Liveness: the process answers", response_class=PlainTextResponse)
-    async def livez() -> PlainTextResponse:
-        return PlainTextResponse("ok")
+    @app.get(
+        "/livez", tags=["operation"], summary="Liveness: no restart is needed", response_class=PlainTextResponse
+    )
+    async def livez(request: Request) -> PlainTextResponse:
+        watchdog = state_of(request).watchdog
+        if watchdog.is_alive():
+            return PlainTextResponse("ok")
+        return PlainTextResponse(f"failed: {'; '.join(watchdog.problems())}", status_code=503)
 
     @app.get(
         "/readyz", tags=["operation"], summary="Readiness: requests are accepted", response_class=PlainTextResponse
     )
     async def readyz(request: Request) -> PlainTextResponse:
-        ready = state_of(request).service.ready
-        return PlainTextResponse("ok" if ready else "not ready", status_code=200 if ready else 503)
+        state = state_of(request)
+        reasons = [state.service.unready] if state.service.unready else state.watchdog.problems()
+        text = f"not ready: {'; '.join(reasons)}" if reasons else "ok"
+        return PlainTextResponse(text, status_code=503 if reasons else 200)
 
     @app.get("/metrics", tags=["operation"], summary="Metrics for Prometheus", response_class=PlainTextResponse)
     async def metrics(request: Request) -> Response:
@@ -169,7 +179,7 @@ REFUSALS = {
     403: "The API key is missing or not known.", 404: "Not found.",
     405: "The route has other methods; see Allow.", 408: "The body came too slowly.", 413: "The request is too large.",
     421: "The host name is not allowed.", 429: "Busy; see Retry-After.", 500: "Internal error.",
-    503: "Starting or shutting down.",
+    503: "Starting, shutting down, or the search was given up.",
 }  # fmt: skip
 """Description of each error status in the OpenAPI document."""
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +24,10 @@ from dragoman.progress import say
 from dragoman.serving import parsing
 from dragoman.serving.app import build
 from dragoman.serving.connections import PatientProtocol
+from dragoman.serving.memory import bound_arenas
 from dragoman.serving.options import ServeOptions
 from dragoman.serving.pairs import Pairs
+from dragoman.serving.state import State
 from dragoman.translation.translator import Translator
 
 logger = logging.getLogger("dragoman.serving")
@@ -32,8 +37,18 @@ SWITCH_S = 0.0005
 is ten times that, and a request needs the lock several times."""
 
 
-def serve(runs: Sequence[Path | str], options: ServeOptions | None = None, **changes: Any) -> None:
+SILENT_S = 90.0
+"""Seconds after which the process ends if no Python code can run in it, such as behind native code that never ends."""
+
+LAST_S = 10.0
+"""Seconds after ``grace`` in which a server that has failed must have ended."""
+
+
+def serve(runs: Sequence[Path | str], options: ServeOptions | None = None, **changes: Any) -> int:
     """Serve runs until SIGINT or SIGTERM.
+
+    Returns:
+        The exit status: 0, or 1 if a part of the server failed that only a restart can mend.
 
     Raises:
         ConfigError, BundleError: A run or an option cannot be used, or the port is in use.
@@ -45,9 +60,11 @@ def serve(runs: Sequence[Path | str], options: ServeOptions | None = None, **cha
     # Only the search threads compute on several cores; see ``Batcher``.
     cores = torch.get_num_threads()
     torch.set_num_threads(1)
+    # The search threads, the event loop, and one for all helpers.
+    bound_arenas((options.batches or cores) + 2)
     try:
         app, state = build(Pairs(Translator.load(run) for run in runs), options, cores)
-        asyncio.run(_run(app, state, options, listener))
+        return asyncio.run(_run(app, state, options, listener))
     finally:
         listener.close()
 
@@ -72,8 +89,10 @@ def configured(app: Any, grace_s: float, **more: Any) -> uvicorn.Config:
     )  # fmt: skip
 
 
-async def _run(app: Any, state: Any, options: ServeOptions, listener: socket.socket) -> None:
+async def _run(app: Any, state: State, options: ServeOptions, listener: socket.socket) -> int:
     server = _Server(configured(app, options.grace), state)
+    state.watchdog.end = server.end
+    state.watchdog.patience = replace(state.watchdog.patience, interpreter_s=SILENT_S)
     helpers = ThreadPoolExecutor(thread_name_prefix="helper", initializer=torch.set_num_threads, initargs=(1,))
     asyncio.get_running_loop().set_default_executor(helpers)
     running = asyncio.create_task(server.serve(sockets=[listener]))
@@ -88,14 +107,16 @@ async def _run(app: Any, state: Any, options: ServeOptions, listener: socket.soc
     pairs = ", ".join(pair.name for pair in state.service.pairs)
     say(f"serving {pairs} on http://{shown}:{port}  (Ctrl-C ends)")
     await running
-    if not await asyncio.to_thread(state.service.batcher.close, options.grace):
+    failure = state.watchdog.failure
+    if not await asyncio.to_thread(state.service.batcher.close, options.grace if failure is None else 0.0):
         logger.warning("some requests did not finish within %g s", options.grace)
+    return 0 if failure is None else 1
 
 
 class _Server(uvicorn.Server):
     """Becomes unready at the first SIGINT or SIGTERM, before it stops listening."""
 
-    def __init__(self, config: uvicorn.Config, state: Any) -> None:
+    def __init__(self, config: uvicorn.Config, state: State) -> None:
         super().__init__(config)
         self._state = state
 
@@ -112,5 +133,22 @@ class _Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         """Begin the shutdown."""
-        self._state.service.ready = False
+        self._state.service.unready = "the server is shutting down"
         super().handle_exit(sig, frame)
+
+    def end(self, why: str, others_finish: bool) -> None:
+        """End the process with exit status 1, so that its supervisor starts it again; any thread may call this.
+
+        Args:
+            why: Reason, for the log.
+            others_finish: Let the other requests finish; if that takes too long, the process ends all the same.
+        """
+        logger.error("%s: the server ends, so that its supervisor starts it again", why)
+        grace = self.config.timeout_graceful_shutdown or 0
+        if not others_finish:
+            os._exit(1)
+        self._state.service.unready = "the server is shutting down"
+        self.should_exit = True
+        deadline = threading.Timer(grace + LAST_S, os._exit, [1])
+        deadline.daemon = True
+        deadline.start()

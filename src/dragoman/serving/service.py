@@ -62,17 +62,23 @@ class Service:
         self.pairs, self.batcher, self.limits, self.defaults = pairs, batcher, limits, defaults
         self._plans: OrderedDict[tuple[str, str], Plan] = OrderedDict()
         self._planning = threading.Lock()
-        self.ready = False
+        self.unready: str | None = "the models are loading"
+        """Why no request is accepted now; None while they are."""
+
+    @property
+    def ready(self) -> bool:
+        """True while requests are accepted."""
+        return self.unready is None
 
     def warm(self) -> None:
-        """Load every engine by translating a word with it, then set ``ready``."""
+        """Load every engine by translating a word with it, then accept requests."""
         for pair in self.pairs:
             plan = self.plan(pair, self.defaults)
             segments = segment(["1"], plan, Events())
             ticket = Ticket(plan, segments)
             self.batcher.submit(ticket)
             ticket.results.result()
-        self.ready = True
+        self.unready = None
 
     def pair(self, source: str, target: str | None, texts: Sequence[str]) -> Pair:
         """Return the language pair of a request; a source that is ``auto`` or empty is detected from the texts.

@@ -9,6 +9,7 @@ from dragoman.serving.glossaries import Glossaries
 from dragoman.serving.keys import Keys
 from dragoman.serving.metrics import Metrics
 from dragoman.serving.service import Service
+from dragoman.serving.watchdog import Watchdog
 
 
 @dataclass(frozen=True)
@@ -20,3 +21,4 @@ class State:
     keys: Keys | None
     glossaries: Glossaries | None
     documents: Documents
+    watchdog: Watchdog

@@ -188,9 +188,12 @@ async def settings(request: Request) -> dict[str, Any]:
 
 
 @router.get("/health", summary="Liveness")
-async def health() -> dict[str, str]:
-    """Return ``ok``."""
-    return {"status": "ok"}
+async def health(request: Request) -> JSONResponse:
+    """Return ``ok``, or with status 503 what is wrong."""
+    watchdog = state_of(request).watchdog
+    if watchdog.is_alive():
+        return JSONResponse({"status": "ok"})
+    return JSONResponse({"status": "; ".join(watchdog.problems())}, status_code=503)
 
 
 API = Api(router, "/", lambda message: {"error": message}, queued=["/translate"], uploads=["/translate_file"])

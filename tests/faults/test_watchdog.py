@@ -1,0 +1,182 @@
+"""Row R2: what has died is started again, what is stuck is reported and given up, and the server says so."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import json
+import logging
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from leaving_clients import StubPlan, answer, search_threads
+
+from dragoman.serving.batcher import Batcher
+from dragoman.serving.refusals import UnfinishedError
+from dragoman.serving.watchdog import Patience, Watchdog
+from dragoman.translation.segments import SegmentResult, TextSegment
+from limits import LONG_S, wait_until
+
+Figure = Callable[[str, str], None]
+HERE = Path(__file__).parent
+
+SHORT = Patience(look_every_s=0.01, batch_s=0.1, times_expected=0.0, loop_s=0.1, loop_ends_s=0.4)
+
+
+@contextlib.contextmanager
+def watched(**more: Any) -> Iterator[tuple[Batcher, Watchdog, list[tuple[str, bool]]]]:
+    """A batcher of one search thread with a watchdog, and the ends that the watchdog asked for."""
+    ends: list[tuple[str, bool]] = []
+    with search_threads(1) as (batcher, _):
+        yield batcher, Watchdog(batcher, lambda why, others: ends.append((why, others)), SHORT, **more), ends
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_R2_a_dead_search_thread_is_started_again_and_its_requests_end(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(segments: Sequence[TextSegment]) -> list[SegmentResult]:
+        raise RuntimeError
+
+    def dies(self: Batcher, number: int, error: BaseException) -> None:
+        raise SystemExit
+
+    monkeypatch.setattr(Batcher, "outlive", dies)
+    with search_threads(1) as (batcher, n_dead):
+        lost = StubPlan(engine=fails).ticket()
+        batcher.submit(lost)
+        wait_until(n_dead)
+        assert not lost.results.done()
+        slow = Watchdog(batcher, patience=Patience(look_every_s=1e6))  # looks once, after days
+        assert slow.problems() == ["search thread server-0 has died"]
+        watchdog = Watchdog(batcher, patience=SHORT)
+        assert isinstance(lost.results.exception(LONG_S), UnfinishedError)
+        next_one = StubPlan().ticket(2)
+        batcher.submit(next_one)
+        assert len(next_one.results.result(LONG_S)) == 2
+        wait_until(lambda: not watchdog.problems())
+        assert watchdog.is_alive()
+        assert "server-0 died: started again" in caplog.text
+        assert batcher.n_running == 0
+
+
+def test_R2_a_batch_that_is_stuck_is_reported_then_given_up_then_ends_the_server() -> None:
+    go = threading.Event()
+    with watched() as (batcher, watchdog, ends):
+        stuck = StubPlan(engine=lambda segments: answer(segments) if go.wait() else []).ticket()
+        batcher.submit(stuck)
+        wait_until(watchdog.problems)
+        assert re.fullmatch(
+            r"search thread server-0 has been working on one batch for \d+ s; about \d+ s were expected",
+            watchdog.problems()[0],
+        )
+        assert isinstance(stuck.results.exception(LONG_S), UnfinishedError)
+        assert watchdog.is_alive()
+        wait_until(lambda: ends)
+        assert not watchdog.is_alive()
+        assert "cannot be ended" in watchdog.problems()[0]
+        time.sleep(0.05)
+        assert [others for _, others in ends] == [True]  # once
+        go.set()
+        after = StubPlan().ticket()
+        batcher.submit(after)
+        assert after.results.result(LONG_S)
+
+
+def test_R2_a_batch_that_ends_when_it_is_given_up_leaves_a_healthy_server() -> None:
+    def until_cancelled(segments: Sequence[TextSegment]) -> list[SegmentResult]:
+        while not segments[0].search.is_cancelled:
+            time.sleep(0.001)
+        return answer(segments)
+
+    with watched() as (batcher, watchdog, ends):
+        slow = StubPlan(engine=until_cancelled).ticket()
+        batcher.submit(slow)
+        assert isinstance(slow.results.exception(LONG_S), UnfinishedError)
+        wait_until(lambda: not watchdog.problems())
+        assert watchdog.is_alive()
+        assert not ends
+
+
+def test_R2_many_short_batches_are_never_taken_for_a_long_one() -> None:
+    with watched() as (batcher, watchdog, ends):
+        until = time.monotonic() + 0.7  # longer than a batch may take
+        while time.monotonic() < until:
+            ticket = StubPlan().ticket(3)
+            batcher.submit(ticket)
+            assert len(ticket.results.result(LONG_S)) == 3
+        assert not watchdog.failure
+        assert not ends
+
+
+def test_R2_an_event_loop_that_is_blocked_is_reported_then_ends_the_server(caplog: pytest.LogCaptureFixture) -> None:
+    go = threading.Event()
+
+    async def block(watchdog: Watchdog) -> None:
+        watchdog.watch_loop(asyncio.get_running_loop())
+        await asyncio.sleep(0.05)
+        go.wait()
+
+    with watched() as (_, watchdog, ends), caplog.at_level(logging.WARNING):
+        blocked = threading.Thread(target=lambda: asyncio.run(block(watchdog)))
+        blocked.start()
+        wait_until(lambda: ends)
+        assert [others for _, others in ends] == [False]  # nothing can finish
+        assert re.search(r"the event loop has been blocked for \d+ s at .*threading.py", caplog.text)
+        assert "blocked" in watchdog.problems()[0]
+        assert str(HERE) not in watchdog.problems()[0]  # which anybody may read
+        go.set()
+        blocked.join()
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("fault", "line"),
+    [("stuck search", "and cannot be ended: the server ends, so that its supervisor starts it again"),
+     ("blocked loop", "the event loop has been blocked for 3 s: the server ends"),
+     ("held lock", "Timeout (0:00:02)!")],
+)  # fmt: skip
+def test_R2_a_server_that_cannot_go_on_ends_for_its_supervisor(
+    fault: str, line: str, tiny_run: Path, figure: Figure
+) -> None:
+    command = [sys.executable, str(HERE / "failing_server.py"), str(tiny_run), fault]
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert server.stderr is not None
+    port = next(int(match[1]) for text in server.stderr if (match := re.search(r"127\.0\.0\.1:(\d+)", text)))
+
+    def get(method: str, path: str, text: str | None = None) -> tuple[int, str]:
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=LONG_S)) as connection:
+            body = None if text is None else json.dumps({"text": text})
+            connection.request(method, path, body, {"content-type": "application/json"})
+            reply = connection.getresponse()
+            return reply.status, reply.read().decode()
+
+    assert get("POST", "/v1/translate", "the dog")[0] == 200
+    assert get("GET", "/readyz") == get("GET", "/livez") == (200, "ok")
+    began = time.monotonic()
+    status: list[int] = []
+
+    def send() -> None:
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            status.append(get("POST", "/v1/translate", "fault")[0])
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    if fault == "stuck search":
+        wait_until(lambda: get("GET", "/readyz")[0] == 503)
+        assert "not ready: search thread server-" in get("GET", "/readyz")[1]
+    assert server.wait(LONG_S) == 1
+    seconds = time.monotonic() - began
+    sender.join(LONG_S)
+    assert status == ([503] if fault == "stuck search" else [])
+    assert line in server.stderr.read()
+    server.stderr.close()
+    figure("R2", f"{fault}: exit status 1 after {seconds:.1f} s, with the line {line!r}")
