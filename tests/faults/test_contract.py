@@ -57,37 +57,31 @@ def check(kind: str, n: int, port: int, by_kind: Any, figure: Figure) -> None:
     figure(ROWS[kind], f"{len(own):,} requests ({kind}): 0 answered otherwise than the contract says")
 
 
-@pytest.mark.xfail(strict=True, reason="no OPTIONS, no HEAD, wrong Allow")
 @amounts(quick=117, full=10_000)
 def test_H1_every_method_is_answered(port: int, by_kind: Any, figure: Figure, n: int) -> None:
     check("methods", n, port, by_kind, figure)
 
 
-@pytest.mark.xfail(strict=True, reason="true counts as 1, NaN passes in fields that are not read")
 @amounts(quick=251, full=10_000)
 def test_H2_a_number_is_a_number(port: int, by_kind: Any, figure: Figure, n: int) -> None:
     check("numbers", n, port, by_kind, figure)
 
 
-@pytest.mark.xfail(strict=True, reason="BOM and compressed bodies are not read, a repeated name passes")
 @amounts(quick=83, full=10_000)
 def test_H3_a_body_is_read_or_refused(port: int, by_kind: Any, figure: Figure, n: int) -> None:
     check("bodies", n, port, by_kind, figure)
 
 
-@pytest.mark.xfail(strict=True, reason="//translate is 404, a slash at the end is redirected")
 @amounts(quick=117, full=10_000)
 def test_H4_a_path_with_slashes_more_is_the_path(port: int, by_kind: Any, figure: Figure, n: int) -> None:
     check("paths", n, port, by_kind, figure)
 
 
-@pytest.mark.xfail(strict=True, reason="[localhost] passes, localhost. does not")
 @amounts(quick=10_000, full=10_000)
 def test_H5_a_host_is_one_of_those_named(port: int, by_kind: Any, figure: Figure, n: int) -> None:
     check("hosts", n, port, by_kind, figure)
 
 
-@pytest.mark.xfail(strict=True, reason="a length with chunks is answered and the connection kept")
 @amounts(quick=10_000, full=10_000)
 def test_H6_a_request_whose_end_is_unclear_is_the_last(
     port: int, by_kind: Any, figure: Figure, n: int

@@ -104,7 +104,7 @@ def test_the_openapi_document_has_every_route_with_its_refusals(live: Any) -> No
             assert "422" not in operation["responses"]
     shape = paths["/v2/translate"]["post"]["responses"]["400"]["content"]["application/json"]["schema"]
     assert shape["required"] == ["message"]
-    assert live("/v2/glossaries", method="PUT").headers["allow"] == "GET, POST"
+    assert live("/v2/glossaries", method="PUT").headers["allow"] == "GET, HEAD, OPTIONS, POST"
 
 
 def test_the_pages_bring_a_policy_of_their_own(live: Any) -> None:

@@ -23,15 +23,17 @@ from dragoman.serving import explaining, pages
 from dragoman.serving.apis import deepl, deepl_glossaries, deepl_v3, libretranslate, native
 from dragoman.serving.apis.api import Api, error_of
 from dragoman.serving.batcher import BATCH_TOKENS_ON_CPU, Batcher
+from dragoman.serving.bodies import Budget
 from dragoman.serving.documents import Documents
 from dragoman.serving.glossaries import Glossaries
+from dragoman.serving.hosts import Hosts
 from dragoman.serving.http import check_key, invalid_json, state_of, unknown_field
 from dragoman.serving.keys import Keys
 from dragoman.serving.limits import Limits
 from dragoman.serving.metrics import Metrics
 from dragoman.serving.options import LOOPBACK, ServeOptions
 from dragoman.serving.pairs import Pairs
-from dragoman.serving.refusals import BusyError, ClientLeft, DeniedError, RefusalError
+from dragoman.serving.refusals import BusyError, ClientLeft, DeniedError, MalformedError, RefusalError
 from dragoman.serving.service import Service
 from dragoman.serving.state import State
 from dragoman.serving.transport import Envelope, ErrorBody, Gate, Shed
@@ -40,6 +42,9 @@ from dragoman.toolkits.options import FastOptions
 from dragoman.translation.options import TranslateOptions
 
 logger = logging.getLogger("dragoman.serving")
+
+SPEC = "/spec"
+"""Path of the OpenAPI document."""
 
 APIS: list[Api] = [native.API, libretranslate.API, deepl.API, deepl_glossaries.API, deepl_v3.API]
 """APIs of the server. To add one, write a module in ``apis`` and append its ``API`` here."""
@@ -65,7 +70,7 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
     stored = None if options.glossaries is None else Glossaries(options.glossaries)
     state = State(service, Metrics(batcher), keys, stored, Documents(service, options.documents), Watchdog(batcher))
     app = FastAPI(
-        title="dragoman", docs_url=None, redoc_url=None, openapi_url="/spec", lifespan=_lifespan,
+        title="dragoman", docs_url=None, redoc_url=None, openapi_url=SPEC, lifespan=_lifespan, redirect_slashes=False,
         description="Translation by a Transformer: dragoman's own API, LibreTranslate's, and DeepL's v2 and v3.",
     )  # fmt: skip
     app.state.dragoman, app.state.turns = state, explaining.Turns()
@@ -76,16 +81,20 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
     _errors(app, error)
     app.openapi = lambda: described(app, pairs, error)  # type: ignore[method-assign]
     app.add_middleware(Shed, error=error, queued=queued, busy_for_s=lambda: batcher.busy_for_s)
-    hosts = [*LOOPBACK, options.host, *options.allow_host]
+    names = [*LOOPBACK, options.host, *options.allow_host]
     if options.host in ("0.0.0.0", "::") and not options.allow_host:
-        hosts = ["*"]
-    sizes = {path: options.max_document for api in APIS for path in api.uploads}
-    outer: Any = Gate(app, error, most_bytes=options.max_body, path_limits=sizes, hosts=hosts)
+        names = ["*"]
+    outer: Any = Gate(
+        app, error, most_bytes=options.max_body, budget=Budget(options.max_bodies),
+        path_limits={path: options.max_document for api in APIS for path in api.uploads},
+        hosts=Hosts(names, on_network=options.host not in LOOPBACK),
+    )  # fmt: skip
     # Outside of the layers that refuse, so that pages of other origins can read the refusals too.
     if options.cors_origin:
         outer = CORSMiddleware(
-            outer, allow_origins=list(options.cors_origin), allow_methods=["GET", "POST"],
-            allow_headers=["authorization", "content-type", "x-api-key"], expose_headers=["retry-after"],
+            outer, allow_origins=list(options.cors_origin), allow_methods=sorted(_methods(app)),
+            allow_headers=["authorization", "content-encoding", "content-type", "x-api-key"],
+            expose_headers=["accept-encoding", "allow", "content-disposition", "retry-after"],
         )  # fmt: skip
     return Envelope(outer, state.metrics), state
 
@@ -135,23 +144,24 @@ def _errors(app: FastAPI, error_body: ErrorBody) -> None:
         if not state_of(request).service.ready and not isinstance(error, DeniedError | BusyError):
             return answer(request, 503, "the server is starting or shutting down: try again later")
         status = error.status if isinstance(error, RefusalError) else RefusalError.status
-        return answer(request, status, str(error), error.headers if isinstance(error, BusyError) else None)
+        return answer(request, status, str(error), error.headers if isinstance(error, RefusalError) else None)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
         return answer(request, 400, _sentence(error.errors()[:5]))
 
     @app.exception_handler(HTTPException)
-    async def http(request: Request, error: HTTPException) -> JSONResponse:
+    async def http(request: Request, error: HTTPException) -> Response:
         headers = dict(error.headers or {})
         if error.status_code == 400 and error.__cause__ is not None:  # FastAPI could not read the body
-            return answer(request, 400, invalid_json(error.__cause__))
+            why = error.__cause__
+            return answer(request, 400, str(why) if isinstance(why, MalformedError) else invalid_json(why))
         # Starlette names the methods of the first route of a path; the header must name those of all.
-        if error.status_code == 405:
-            paths = app.openapi()["paths"].items()
-            requested = request.url.path
-            methods = [own for path, own in paths if re.fullmatch(re.sub(r"{\w+}", "[^/]+", path), requested)]
-            headers = {"allow": ", ".join(sorted({name.upper() for own in methods for name in own}))}
+        path = request.scope["path"]
+        if error.status_code == 405 or path == "*":
+            headers = {"allow": ", ".join(sorted(_methods(app, path)))}
+            if request.method == "OPTIONS":
+                return Response(status_code=204, headers=headers)
         return answer(request, error.status_code, str(error.detail), headers)
 
     @app.exception_handler(ClientLeft)
@@ -162,6 +172,16 @@ def _errors(app: FastAPI, error_body: ErrorBody) -> None:
     async def bug(request: Request, error: Exception) -> JSONResponse:
         logger.error("a request failed", exc_info=error)
         return answer(request, 500, "internal error; the log has its traceback")
+
+
+def _methods(app: FastAPI, path: str = "*") -> set[str]:
+    """Return the methods of a path; those of all paths for ``*``."""
+    routes = {**app.openapi()["paths"], SPEC: {"get": {}}}
+    own = [
+        name.upper() for route, operations in routes.items() for name in operations
+        if path == "*" or re.fullmatch(re.sub(r"{\w+}", "[^/]+", route), path)
+    ]  # fmt: skip
+    return {*own, "OPTIONS"} | ({"HEAD"} if "GET" in own else set())
 
 
 def _sentence(problems: Sequence[Any]) -> str:

@@ -1,15 +1,20 @@
 """HTTP connections that no client can hold open: uvicorn's, with time limits for headers and for reading answers.
 
 uvicorn ends connections that are idle between two requests. It would keep one for ever whose client sends its headers
-byte by byte, or never reads its answer.
+byte by byte, or never reads its answer. What is no HTTP at all is refused here, as JSON and with the security headers.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
+import sys
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from dragoman.serving.refusals import LongHeadersError
+from dragoman.serving.transport import HEADERS
 
 HEADERS_S = 15.0
 """Longest time for receiving the headers of a request, in seconds, from the connection or the first byte."""
@@ -36,6 +41,24 @@ class PatientProtocol(H11Protocol):
             self._expect_headers()
         else:
             self._end_wait_for_headers()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP, and close the connection; uvicorn calls this while it handles h11's error."""
+        error = sys.exception()
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE) or not isinstance(error, h11.RemoteProtocolError):
+            self.transport.close()  # in the middle of an answer nothing can be said any more
+            return
+        status, message = 400, f"the request must be valid HTTP/1.1: {error}"
+        if error.error_status_hint == LongHeadersError.status:
+            status, message = LongHeadersError.status, str(LongHeadersError())
+        body = json.dumps({"error": message}).encode()
+        headers = [
+            (b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), (b"connection", b"close"),
+            *HEADERS.items(),
+        ]  # fmt: skip
+        for event in (h11.Response(status_code=status, headers=headers), h11.Data(data=body), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def pause_writing(self) -> None:
         """Start the time limit for reading: the client reads more slowly than the server writes."""

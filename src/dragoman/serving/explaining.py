@@ -8,18 +8,18 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
 from dragoman.explanation.explain import explain as traced
 from dragoman.explanation.page import page, trace_data
 from dragoman.explanation.trace import Trace
-from dragoman.serving.http import check_key, state_of
+from dragoman.serving.http import JsonRoute, Text, check_key, state_of
 from dragoman.serving.limits import EXPLAINED, EXPLAINED_TOKENS
 from dragoman.serving.pages import with_policy
 from dragoman.serving.refusals import BusyError, ClientLeft, MalformedError
 from dragoman.translation.translator import Translator
 
-router = APIRouter()
+router = APIRouter(route_class=JsonRoute)
 
 MOST_WAITING = 16
 """Largest number of traces that wait for their turn; more are refused."""
@@ -30,12 +30,12 @@ class ExplainRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    text: str
-    source: str = "auto"
-    target: str | None = None
-    translation: Annotated[str | None, Field(description="Translation to explain (default: the model's own).")] = None
+    text: Text
+    source: Text = "auto"
+    target: Text | None = None
+    translation: Annotated[Text | None, Field(description="Translation to explain (default: the model's own).")] = None
     prefix: Annotated[
-        list[int],
+        list[StrictInt],
         Field(max_length=EXPLAINED_TOKENS, description="Ids of the first subwords; the model continues from there."),
     ] = []
 

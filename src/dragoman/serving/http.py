@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl
 
-from fastapi import Request
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 from starlette.datastructures import FormData
 
-from dragoman.options import must, refusals
+from dragoman.options import must, no_switch_for_a_number, refusals
 from dragoman.serving.pairs import Pair
 from dragoman.serving.parsing import Tagged
 from dragoman.serving.refusals import DeniedError, MalformedError
@@ -105,11 +107,73 @@ def invalid_json(why: object) -> str:
     return f"the body is not valid JSON in UTF-8: {str(why)[:200]}"
 
 
-def _json_object(body: bytes) -> dict[str, Any]:
+def strict_json(body: bytes) -> Any:
+    """Return the value of a JSON text in UTF-8; a byte order mark is skipped.
+
+    Raises:
+        MalformedError: It is no JSON by RFC 8259, or has a name twice, or a number beyond those of the machine.
+    """
     try:
-        fields = json.loads(body.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
+        return _DECODER.decode(body.decode("utf-8-sig"))
+    except RecursionError:
+        raise MalformedError(invalid_json("its lists and objects are nested too deeply")) from None
+    except ValueError as error:
         raise MalformedError(invalid_json(error)) from None
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"the number {text[:20]} is too large")
+    return number
+
+
+def _whole(text: str) -> int:
+    if len(text) > MOST_DIGITS:
+        raise ValueError(f"a number has {len(text)} digits, more than {MOST_DIGITS}")
+    return int(text)
+
+
+def _each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the name {next(name for name in names if names.count(name) > 1)[:40]!r} is there twice")
+    return fields
+
+
+MOST_DIGITS = 300
+"""Largest number of digits of a whole number."""
+
+_DECODER = json.JSONDecoder(
+    parse_constant=_no_number, parse_float=_finite, parse_int=_whole, object_pairs_hook=_each_name_once
+)
+
+
+class JsonRoute(APIRoute):
+    """Route whose body FastAPI declares, read as every other body is; see ``strict_json``."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return FastAPI's handler, for requests that read their JSON strictly."""
+        handle = super().get_route_handler()
+
+        async def strictly(request: Request) -> Response:
+            return await handle(_StrictRequest(request.scope, request.receive))
+
+        return strictly
+
+
+class _StrictRequest(Request):
+    async def json(self) -> Any:
+        return strict_json(await self.body())
+
+
+def _json_object(body: bytes) -> dict[str, Any]:
+    fields = strict_json(body)
     if not isinstance(fields, dict):
         raise MalformedError("the body must be a JSON object")
     return fields
@@ -172,8 +236,14 @@ def read(declared: type[M], fields: Mapping[str, Any]) -> M:
     Raises:
         MalformedError: A field is missing or unknown, or its value is invalid.
     """
+    known = declared.model_fields
+    values = {
+        name: no_switch_for_a_number(value, known[name].annotation) if name in known else value
+        for name, value in fields.items()
+        if value is not None
+    }
     try:
-        return declared.model_validate({name: value for name, value in fields.items() if value is not None})
+        return declared.model_validate(values)
     except ValidationError as error:
         raise MalformedError(refusals(error.errors(include_url=False), unknown_field)) from None
 

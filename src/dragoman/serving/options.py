@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from pathlib import Path
 from typing import Self
 
@@ -9,6 +11,9 @@ from pydantic import field_validator, model_validator
 
 from dragoman.options import must, option, option_group
 from dragoman.toolkits.options import FastOptions
+
+DOCUMENTS_SHARE = 0.75
+"""Largest share of ``max_bodies`` that documents may take, so that uploads never stop the translating of texts."""
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -47,8 +52,21 @@ class ServeOptions(FastOptions):
     max_texts: int = option(500, "Limits", "Largest number of texts in a request.", ge=1)
     max_body: int = option(1_000_000, "Limits", "Largest body of a request in bytes.", ge=1)
     max_document: int = option(20_000_000, "Limits", "Largest uploaded document in bytes.", ge=1)
+    max_bodies: int = option(
+        200_000_000,
+        "Limits",
+        "Largest size of all bodies together while they are received and read, in bytes; beyond it the answer is 429.",
+        ge=1,
+    )
     max_beam: int = option(16, "Limits", "Largest beam size, and number of translations per line.", ge=1)
     grace: float = option(30.0, "Limits", "Time for running requests to finish at shutdown, in seconds.", ge=0)
+
+    @field_validator("allow_host")
+    @classmethod
+    def _bare_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(re.fullmatch(r"[\w.-]+|[0-9A-Fa-f:]+|\*", name) for name in names):
+            raise must("be host names without scheme and port, such as translate.example.org")
+        return names
 
     @field_validator("cors_origin")
     @classmethod
@@ -64,6 +82,11 @@ class ServeOptions(FastOptions):
             raise ValueError(
                 f"host = {self.host} opens the server to the network: give a file of API keys (--keys), or --open to "
                 "serve without keys"
+            )
+        largest = max(self.max_body, math.ceil(self.max_document / DOCUMENTS_SHARE))
+        if self.max_bodies < largest:
+            raise ValueError(
+                f"max_bodies must be {largest:,} or more, as max_body and max_document need it, got {self.max_bodies:,}"
             )
         if self.beam_size is not None and self.beam_size > self.max_beam:
             raise ValueError(f"beam_size must be at most max_beam = {self.max_beam}, got {self.beam_size}")

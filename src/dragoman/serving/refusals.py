@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from dragoman.errors import ServeError
 
+MOST_HEADER_BYTES = 16 * 1024
+"""Largest size of the first line and the headers of a request, in bytes."""
+
 
 class RefusalError(ServeError):
     """The request cannot be met."""
 
     status = 400
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Headers of the answer that tell a client what to do."""
+        return {}
 
 
 class MalformedError(RefusalError):
@@ -39,8 +47,40 @@ class TooMuchError(RefusalError):
     status = 413
 
 
+class LongHeadersError(RefusalError):
+    """The first line and the headers of the request are too long."""
+
+    status = 431
+
+    def __init__(self) -> None:
+        super().__init__(f"path, query and headers of a request must have at most {MOST_HEADER_BYTES:,} bytes")
+
+
+class ElsewhereError(RefusalError):
+    """The request is for another host."""
+
+    status = 421
+
+
+class SlowError(RefusalError):
+    """The body came too slowly."""
+
+    status = 408
+
+
+class UnsupportedEncodingError(RefusalError):
+    """The body is compressed in a way that this server does not read."""
+
+    status = 415
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Header ``Accept-Encoding``, with the content codings that this server reads."""
+        return {"accept-encoding": "gzip, deflate"}
+
+
 class BusyError(RefusalError):
-    """The queue is full: try again after ``retry_after_s`` seconds."""
+    """The queue is full, or there is no room for a body: try again after ``retry_after_s`` seconds."""
 
     status = 429
 

@@ -27,6 +27,7 @@ from dragoman.serving.connections import PatientProtocol
 from dragoman.serving.memory import bound_arenas
 from dragoman.serving.options import ServeOptions
 from dragoman.serving.pairs import Pairs
+from dragoman.serving.refusals import MOST_HEADER_BYTES
 from dragoman.serving.state import State
 from dragoman.translation.translator import Translator
 
@@ -83,9 +84,9 @@ def _listen(host: str, port: int) -> socket.socket:
 def configured(app: Any, grace_s: float, **more: Any) -> uvicorn.Config:
     """Return uvicorn's configuration: limits and time limits of a connection."""
     return uvicorn.Config(
-        app, http=PatientProtocol, log_config=None, access_log=False, server_header=False,
-        h11_max_incomplete_event_size=16 * 1024, timeout_keep_alive=5, timeout_graceful_shutdown=int(grace_s) or None,
-        lifespan="on", **more,
+        app, http=PatientProtocol, ws="none", log_config=None, access_log=False, server_header=False,
+        h11_max_incomplete_event_size=MOST_HEADER_BYTES, timeout_keep_alive=5,
+        timeout_graceful_shutdown=int(grace_s) or None, lifespan="on", **more,
     )  # fmt: skip
 
 

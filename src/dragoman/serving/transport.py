@@ -1,6 +1,6 @@
 """Layers in front of the routes, as plain ASGI: body limits, allowed hosts, security headers, request log, metrics.
 
-Bodies are read here, whole, within limits of bytes and time, so that no route waits for a slow or endless one.
+Bodies are read before a route is called, so that no route waits for a slow or endless one; see ``bodies``.
 """
 
 from __future__ import annotations
@@ -11,25 +11,30 @@ import json
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote, unquote_to_bytes
 
+from dragoman.serving import bodies
+from dragoman.serving.bodies import Budget, Message, Receive, Share
+from dragoman.serving.hosts import Hosts
 from dragoman.serving.metrics import Metrics
-from dragoman.serving.refusals import BusyError, ClientLeft
+from dragoman.serving.refusals import (
+    MOST_HEADER_BYTES,
+    BusyError,
+    ClientLeft,
+    ElsewhereError,
+    LongHeadersError,
+    MalformedError,
+    RefusalError,
+    SlowError,
+    TooMuchError,
+)
 
 logger = logging.getLogger("dragoman.serving")
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
-
-BODY_S = 15.0
-"""Longest time for receiving the body of a request, in seconds."""
-
-DOCUMENT_S = 120.0
-"""Longest time for receiving a document, in seconds."""
 
 LINGER_S = 1.0
 """Longest time for reading and discarding the rest of a refused body, in seconds."""
@@ -82,79 +87,138 @@ class Envelope:
 
 
 class Gate:
-    """Refuses requests that are too long, too slow, or for another host, before any route sees them."""
+    """Refuses requests that are too long, too slow, unclear, or for another host, before any route sees them."""
 
     def __init__(
-        self, app: App, error: ErrorBody, *, most_bytes: int, path_limits: Mapping[str, int], hosts: Sequence[str]
-    ) -> None:
-        """Set the largest body in bytes (``path_limits`` for some paths, else ``most_bytes``), and the hosts."""
+        self, app: App, error: ErrorBody, *, most_bytes: int, path_limits: Mapping[str, int], hosts: Hosts,
+        budget: Budget,
+    ) -> None:  # fmt: skip
+        """Set the largest body in bytes (``path_limits`` for some paths, else ``most_bytes``), hosts and budget."""
         self.app, self.error, self.most_bytes, self.path_limits = app, error, most_bytes, path_limits
-        self.hosts = frozenset(host.lower() for host in hosts)
+        self.hosts, self.budget = hosts, budget
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         headers = {name.lower(): value for name, value in scope["headers"]}
+        _normalise_target(scope, headers)
+        is_complete = False
 
-        async def refused(status: int, message: str, unread: Receive | None = receive) -> None:
-            await refuse(send, status, self.error(scope["path"], message), unread=unread)
+        async def noted() -> Message:
+            nonlocal is_complete
+            message = await receive()
+            is_complete = not message.get("more_body")
+            return message
 
-        if not self._is_allowed(headers.get(b"host", b"").decode("latin-1")):
-            await refused(421, "this host name is not allowed here: the operator can add it with --allow-host")
+        try:
+            self._check(scope, headers)
+            body, share = await self._body(scope, headers, noted)
+        except ClientLeft:
             return
+        except RefusalError as error:
+            unread = None if is_complete or isinstance(error, SlowError) else receive
+            body = self.error(scope["path"], str(error))
+            await refuse(send, error.status, body, {"connection": "close", **error.headers}, unread)
+            return
+        # The routes get the body from here in one piece. What comes after it can only be the client's disconnection.
+        is_upload = scope["path"] in self.path_limits
+
+        async def replay() -> Message:
+            nonlocal body
+            if body is None:
+                if is_upload:  # the route has read the document, and waits for its translation
+                    share.release()
+                return await receive()
+            message = {"type": "http.request", "body": body, "more_body": False}
+            body = None
+            return message
+
+        async def answer(message: Message) -> None:
+            share.release()
+            if is_head and message["type"] == "http.response.body":
+                message["body"] = b""
+            await send(message)
+
+        is_head = scope["method"] == "HEAD"
+        scope["method"] = "GET" if is_head else scope["method"]
+        try:
+            await self.app(scope, replay, answer)
+        finally:
+            share.release()
+            scope["method"] = "HEAD" if is_head else scope["method"]  # for the log and the metrics
+
+    def _check(self, scope: Message, headers: Mapping[bytes, bytes]) -> None:
+        """Check version, length, host, query and framing of a request.
+
+        Raises:
+            LongHeadersError: Its first line and headers are too long.
+            ElsewhereError: It is for another host.
+            MalformedError: It is of another version, its query is not UTF-8, or its length is given in two ways.
+        """
+        # h11 reads a request of any version, and of any length if it comes in one piece.
+        if not scope["http_version"].startswith("1."):
+            raise MalformedError(f"the request must be HTTP/1.1, got HTTP/{scope['http_version']}")
+        n_bytes = sum(len(name) + len(value) + len(": \r\n") for name, value in scope["headers"])
+        if n_bytes + len(scope.get("raw_path", b"")) + len(scope["query_string"]) > MOST_HEADER_BYTES:
+            raise LongHeadersError
+        if not self.hosts.accept(headers.get(b"host", b"").decode("latin-1")):
+            raise ElsewhereError("this host name is not allowed here: the operator can add it with --allow-host")
         # Starlette replaces bytes that are not UTF-8: without this, another text than the client's would be translated.
         try:
             unquote_to_bytes(scope["query_string"]).decode("utf-8")
         except UnicodeDecodeError:
-            await refused(400, "the query must be UTF-8 text")
-            return
+            raise MalformedError("the query must be UTF-8 text") from None
+        # A proxy in front that counts the length would see another end of this request, and pass on what follows as a
+        # request of somebody else (RFC 9112, section 6.1).
+        if b"content-length" in headers and b"transfer-encoding" in headers:
+            raise MalformedError("the request must have Content-Length or Transfer-Encoding, got both: leave out one")
+
+    async def _body(
+        self, scope: Message, headers: Mapping[bytes, bytes], receive: Receive
+    ) -> tuple[bytes | None, Share]:  # fmt: skip
+        """Return the body of a request, and its share of the budget.
+
+        Raises:
+            RefusalError: The body is too long, too slow, cannot be decompressed, or has no room.
+            ClientLeft: The client closed the connection.
+        """
         most = self.path_limits.get(scope["path"], self.most_bytes)
-        seconds = DOCUMENT_S if scope["path"] in self.path_limits else BODY_S
-        length = headers.get(b"content-length", b"0")
-        if length.isdigit() and int(length) > most:
-            await refused(413, f"the body is longer than {most:,} bytes")
-            return
+        is_document = scope["path"] in self.path_limits
+        length = int(headers.get(b"content-length", b"0"))
+        if length > most:
+            raise TooMuchError(f"the body is longer than {most:,} bytes")
+        encoding = headers.get(b"content-encoding", b"").decode("latin-1")
+        seconds = bodies.DOCUMENT_S if is_document else bodies.BODY_S
+        limit = asyncio.timeout(seconds)
+        share = Share(self.budget, limit, is_document=is_document)
         try:
-            body = await asyncio.wait_for(self._body(receive, most), seconds)
-        except ClientLeft:
-            return
-        except TimeoutError:
-            await refused(408, f"the body did not come within {seconds:.0f} seconds", None)
-            return
-        if body is None:
-            await refused(413, f"the body is longer than {most:,} bytes")
-            return
-        # The routes get the body from here in one piece. What comes after it can only be the client's disconnection.
-        is_replayed = False
+            async with limit:
+                share.expect(length)
+                return await bodies.received(receive, most, encoding, share), share
+        except BaseException as error:
+            share.release()
+            if not isinstance(error, TimeoutError):
+                raise
+            if share.is_evicted:
+                raise SlowError("the body came too slowly while others waited for room: send it again") from None
+            raise SlowError(f"the body did not come within {seconds:.0f} seconds") from None
 
-        async def replay() -> Message:
-            nonlocal is_replayed
-            if is_replayed:
-                return await receive()
-            is_replayed = True
-            return {"type": "http.request", "body": body, "more_body": False}
 
-        await self.app(scope, replay, send)
+def _normalise_target(scope: Message, headers: dict[bytes, bytes]) -> None:
+    """Bring the target of a request into the usual form: a path with single slashes and none at its end.
 
-    def _is_allowed(self, host: str) -> bool:
-        """Return True if the Host header names this server."""
-        # Against DNS rebinding: a page elsewhere could let its own host name point to this machine, and read answers.
-        name = re.sub(r":\d+$", "", host).strip("[]").lower()
-        return "*" in self.hosts or name in self.hosts
-
-    async def _body(self, receive: Receive, most: int) -> bytes | None:
-        chunks, size = [], 0
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise ClientLeft
-            chunks.append(message.get("body", b""))
-            size += len(chunks[-1])
-            if size > most:
-                return None
-            if not message.get("more_body"):
-                return b"".join(chunks)
+    A target that is a whole URL, as for a proxy, also says the host (RFC 9112, section 3.2.2).
+    """
+    whole = re.match(rb"https?://([^/]*)(.*)", scope.get("raw_path", b""), re.IGNORECASE | re.DOTALL)
+    if whole is not None:
+        headers[b"host"] = whole[1]
+        scope["headers"] = [(name, value) for name, value in scope["headers"] if name.lower() != b"host"]
+        scope["headers"].append((b"host", whole[1]))
+        scope["path"] = unquote(whole[2].decode("ascii")) or "/"
+    # Clients put "/translate" behind the address of a server, which often ends with a slash.
+    path = re.sub("//+", "/", scope["path"])
+    scope["path"] = path.rstrip("/") or "/" if path.startswith("/") else path
 
 
 class Shed:
@@ -181,20 +245,20 @@ class Shed:
 
 
 async def refuse(
-    send: Send, status: int, error: Any, headers: Mapping[str, str] | None = None, unread: Receive | None = None
+    send: Send, status: int, error: Any, headers: Mapping[str, str], unread: Receive | None = None
 ) -> None:
-    """Answer with an error, and close the connection unless ``headers`` are given.
+    """Answer with an error; the connection is kept unless ``headers`` close it.
 
     Args:
         error: JSON body in the shape of the API.
-        headers: Further headers, for a request whose body was read to its end.
+        headers: Further headers; ``connection: close`` for a request whose body was not read to its end.
         unread: Receives the rest of an unread body, for ``LINGER_S`` at most.
     """
     body = json.dumps(error).encode()
     all_headers = {
         "content-type": "application/json",
         "content-length": str(len(body)),
-        **(headers or {"connection": "close"}),
+        **headers,
     }
     encoded = [(name.encode(), value.encode()) for name, value in all_headers.items()]
     await send({"type": "http.response.start", "status": status, "headers": encoded})

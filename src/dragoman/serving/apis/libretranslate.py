@@ -44,14 +44,14 @@ class LibreRequest(BaseModel):
     target: Text = Field(description="Target language.")
     format: Literal["text", "html"] = "text"
     alternatives: int = Field(0, ge=0, description="Number of other translations.")
-    api_key: str = ""
+    api_key: Text = ""
 
 
 class DetectRequest(BaseModel):
     """Fields of ``/detect``."""
 
-    q: Text = Field(description="Text whose language to detect.")
-    api_key: str = ""
+    q: Texts = Field(description="Text whose language to detect; several texts count as one.")
+    api_key: Text = ""
 
 
 class FileRequest(BaseModel):
@@ -59,7 +59,7 @@ class FileRequest(BaseModel):
 
     source: Text = Field("auto", description="Source language, or auto.")
     target: Text = Field(description="Target language.")
-    api_key: str = Field("", description="API key.")
+    api_key: Text = Field("", description="API key.")
     column: Columns = []
 
 
@@ -127,6 +127,7 @@ async def translate_file(request: Request) -> dict[str, str]:
     state, body = state_of(request), read(FileRequest, fields)
     info = DocumentInfo(name, body.source, body.target, tuple(body.column))
     job, secret = await state.documents.add(content, info, state.service.options(), owner)
+    del content  # it is stored, and its translation can take long
     try:
         job = await until_client_leaves(request.receive, state.documents.finished(job.id))
     except ClientLeft:
@@ -151,12 +152,14 @@ async def download_file(name: str, request: Request) -> Any:
 
 @router.post("/detect", openapi_extra=body_of(DetectRequest), summary="Detect the language of a text")
 async def detect(request: Request) -> list[dict[str, Any]]:
-    """Return the most likely of the served languages."""
+    """Return the most likely of the served languages, for several texts together as LibreTranslate does."""
     state, fields = state_of(request), await fields_of(request)
     check_key(request, fields, missing=400, wrong=403)
-    if fields.get("q") is None:
+    if fields.get("q") in (None, []):
         raise MalformedError("Invalid request: missing q parameter")
-    return [_detected(state.service.pairs.detect(read(DetectRequest, fields).q[:5000]))]
+    texts = list(read(DetectRequest, fields).q)
+    state.service.limits.check_texts(texts)
+    return [_detected(state.service.pairs.detect(" ".join(texts)[:5000]))]
 
 
 @router.get("/languages", summary="Served languages")

@@ -11,29 +11,34 @@ from typing import Annotated, Any, get_type_hints
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
 from dragoman.errors import ConfigError
-from dragoman.options import declaration_of
+from dragoman.options import declaration_of, no_switch_for_a_number
 from dragoman.serving.apis.api import Api
-from dragoman.serving.http import Texts, check_key, state_of
+from dragoman.serving.http import JsonRoute, Text, Texts, check_key, state_of
 from dragoman.serving.pairs import Pair, name_of
 from dragoman.serving.service import Answer, Service, request_options
 from dragoman.serving.transport import until_client_leaves
 from dragoman.translation.options import TranslateOptions
 
-router = APIRouter(prefix="/v1", tags=["dragoman"])
+router = APIRouter(prefix="/v1", tags=["dragoman"], route_class=JsonRoute)
 
 
 class _RequestBase(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     text: Annotated[Texts, Field(description="One text, or several; each may have several lines.")]
-    source: Annotated[str, Field(description="Source language; auto: detect it among those served.")] = "auto"
-    target: Annotated[str | None, Field(description="Target language; optional if the source has only one.")] = None
+    source: Annotated[Text, Field(description="Source language; auto: detect it among those served.")] = "auto"
+    target: Annotated[Text | None, Field(description="Target language; optional if the source has only one.")] = None
     stream: Annotated[
         bool, Field(description="Answer with server-sent events: sentence by sentence, then the whole.")
     ] = False
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_switch_for_a_number(cls, value: Any, info: Any) -> Any:
+        return no_switch_for_a_number(value, cls.model_fields[info.field_name].annotation)
 
 
 def _declared() -> dict[str, Any]:

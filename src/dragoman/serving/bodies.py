@@ -1,0 +1,163 @@
+"""Bodies of requests: received whole, decompressed, within limits of bytes and time, and of all bodies together."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from typing import Any
+
+from dragoman.serving.options import DOCUMENTS_SHARE
+from dragoman.serving.refusals import BusyError, ClientLeft, MalformedError, TooMuchError, UnsupportedEncodingError
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+
+BODY_S = 15.0
+"""Longest time for receiving the body of a request, in seconds; for a document, while others wait for room."""
+
+DOCUMENT_S = 120.0
+"""Longest time for receiving a document, in seconds."""
+
+ENCODINGS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+"""Content codings of bodies, each with the ``wbits`` of zlib."""
+
+STEP = 1 << 20
+"""Largest number of bytes that are decompressed before other requests may run."""
+
+
+class Budget:
+    """Bytes that the bodies of all requests may take together, from their first byte until the answer begins."""
+
+    def __init__(self, most_bytes: int) -> None:
+        """Allow ``most_bytes`` for all bodies."""
+        self.most_bytes, self.used = most_bytes, 0
+        self.arriving: dict[Share, None] = {}  # in the order in which they began
+
+    def make_room(self, n_bytes: int, most_bytes: float) -> None:
+        """Make room for ``n_bytes`` more below ``most_bytes``; the slowest clients lose theirs if there is none.
+
+        Raises:
+            BusyError: There is no room.
+        """
+        # A document has two minutes to arrive. Nobody has more than the time of any other body while others wait, so
+        # clients that stop in the middle cannot keep the room for themselves.
+        latest = asyncio.get_running_loop().time() - BODY_S
+        for share in list(self.arriving):
+            if self.used + n_bytes <= most_bytes:
+                return
+            if share.began <= latest:
+                share.evict()
+        if self.used + n_bytes > most_bytes:
+            raise BusyError(2.0)
+
+
+class Share:
+    """Bytes of the budget that the body of one request takes."""
+
+    def __init__(self, budget: Budget, limit: asyncio.Timeout, *, is_document: bool) -> None:
+        """Begin without bytes; ``limit`` ends the receiving of the body."""
+        self._budget, self._limit, self._n_bytes = budget, limit, 0
+        self._most = budget.most_bytes * (DOCUMENTS_SHARE if is_document else 1)
+        self.began, self.is_evicted = asyncio.get_running_loop().time(), False
+        budget.arriving[self] = None
+
+    def expect(self, n_bytes: int) -> None:
+        """Check that a body of ``n_bytes`` has room, without taking it.
+
+        Raises:
+            BusyError: There is no room.
+        """
+        self._budget.make_room(n_bytes, self._most)
+
+    def take(self, n_bytes: int) -> None:
+        """Take ``n_bytes`` more.
+
+        Raises:
+            BusyError: There is no room.
+        """
+        self._budget.make_room(n_bytes, self._most)
+        self._n_bytes += n_bytes
+        self._budget.used += n_bytes
+
+    def arrived(self) -> None:
+        """Note that the body is complete: from now on it cannot be evicted."""
+        self._budget.arriving.pop(self, None)
+
+    def evict(self) -> None:
+        """End the receiving of the body, and give its bytes back."""
+        self.is_evicted = True
+        if not self._limit.expired():
+            self._limit.reschedule(asyncio.get_running_loop().time())
+        self.release()
+
+    def release(self) -> None:
+        """Give the bytes back; further calls do nothing."""
+        self.arrived()
+        self._budget.used -= self._n_bytes
+        self._n_bytes = 0
+
+
+async def received(receive: Receive, most: int, encoding: str, share: Share) -> bytes:
+    """Return the body of a request, decompressed.
+
+    Args:
+        receive: Receives the next part of the request.
+        most: Largest body in bytes, before and after decompressing.
+        encoding: Header Content-Encoding; "" if there is none.
+        share: Takes the bytes from the budget of all bodies.
+
+    Raises:
+        TooMuchError: The body is too long.
+        UnsupportedEncodingError, MalformedError: The body is compressed in another way, or damaged.
+        BusyError: All bodies together are too long.
+        ClientLeft: The client closed the connection.
+    """
+    name = encoding.strip().lower()
+    if name not in ("", "identity", *ENCODINGS):
+        raise UnsupportedEncodingError(
+            f"the body must be sent as it is, or compressed by gzip or deflate, got Content-Encoding {encoding[:40]!r}"
+        )
+    unpacked = zlib.decompressobj(ENCODINGS[name]) if name in ENCODINGS else None
+    body, n_received = bytearray(), 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientLeft
+        piece = message.get("body", b"")
+        n_received += len(piece)
+        for part in (piece,) if unpacked is None else _decompressed(unpacked, piece, name):
+            if max(n_received, len(body) + len(part)) > most:
+                raise TooMuchError(f"the body is longer than {most:,} bytes")
+            share.take(len(part))
+            body += part
+            if len(part) == STEP:
+                await asyncio.sleep(0)
+        if not message.get("more_body"):
+            break
+    if unpacked is not None and n_received and not unpacked.eof:
+        raise MalformedError(f"the body is not complete {name}: send all of it")
+    share.arrived()
+    return bytes(body)
+
+
+def _decompressed(unpacked: Any, piece: bytes, name: str) -> Iterator[bytes]:
+    """Yield what a piece of a compressed body gives, in steps.
+
+    Raises:
+        MalformedError: The piece is damaged, or follows the end of the compressed body.
+    """
+    part = b""
+    # After a full step zlib may hold more, even if it has read the whole piece.
+    while piece or len(part) == STEP:
+        if not unpacked.eof:
+            try:
+                part = unpacked.decompress(piece, STEP)
+            except zlib.error:
+                raise MalformedError(f"the body is not valid {name}: compress it again") from None
+            yield part
+            piece = unpacked.unconsumed_tail or unpacked.unused_data
+        elif piece:
+            raise MalformedError(f"the body goes on after the end of its {name}: send one compressed body")
+        else:
+            return

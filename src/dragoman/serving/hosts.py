@@ -1,0 +1,49 @@
+"""Names of this server: those that the Host header of a request may have.
+
+A web page could let its own host name point to this machine and then read what the server answers (DNS rebinding). So
+only names are accepted that no page can point here.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable
+
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{0,5}))?")
+
+
+class Hosts:
+    """Accepted host names: those that are named, and on a network also addresses and names without a dot."""
+
+    def __init__(self, names: Iterable[str], *, on_network: bool) -> None:
+        """Accept ``names``; "*" accepts every name."""
+        self._names = frozenset(map(_normalised, names))
+        self._on_network = on_network
+
+    def accept(self, header: str) -> bool:
+        """Return True if a Host header names this server."""
+        if "*" in self._names:
+            return True
+        match = _HOST.fullmatch(header.strip().lower())
+        if match is None or int(match[2] or 0) > 65535:
+            return False
+        name = _normalised(match[1]) if not match[1].startswith("[") else _address(match[1][1:-1], 6)
+        # Of a server in a container others know the container's name, and probes its address. Neither can be a name
+        # that somebody registered, which has a dot.
+        is_private = self._on_network and ("." not in name or _address(name) != "")
+        return name in self._names or (is_private and name != "")
+
+
+def _normalised(name: str) -> str:
+    name = name.lower()
+    return _address(name) or name.removesuffix(".")
+
+
+def _address(text: str, version: int | None = None) -> str:
+    """Return an IP address in its usual form; "" if the text is none, or none of that version."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return ""
+    return str(address) if version in (None, address.version) else ""
