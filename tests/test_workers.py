@@ -54,10 +54,10 @@ def test_large_values_arrive_whole(workers: Workers) -> None:
 
 
 TOO_MUCH: dict[str, tuple[Callable[..., Any], dict[str, Any], Budget, str]] = {
-    "memory": (worker_tasks.eat_memory, {}, ENOUGH, r"a\.xyz: reading it takes more than 256 MiB of memory"),
+    "memory": (worker_tasks.eat_memory, {}, ENOUGH, r"a\.xyz: parsing it takes more than 256 MiB of memory"),
     "cpu": (worker_tasks.burn, {}, replace(ENOUGH, cpu_s=1), "takes more than 1 seconds of processor time"),
     "time": (worker_tasks.sleep, {}, replace(ENOUGH, wall_s=1.0), "takes more than 1 seconds"),
-    "exit": (worker_tasks.leave, {}, ENOUGH, r"a\.xyz: the process that read it died \(exit code 3\)"),
+    "exit": (worker_tasks.leave, {}, ENOUGH, r"a\.xyz: the process that parsed it died \(exit code 3\)"),
     "signal": (worker_tasks.kill, {}, ENOUGH, r"died \(signal 9\)"),
     "depth": (worker_tasks.recurse, {}, ENOUGH, r"a\.xyz: its elements are nested too deeply"),
     "result": (worker_tasks.many, {"n": 50_000}, replace(ENOUGH, result=1 << 20), "takes more than 1 MiB"),
@@ -83,7 +83,7 @@ def test_errors_arrive_as_they_were_raised(workers: Workers) -> None:
     for kind, expected in (("DataError", DataError), ("ConfigError", ConfigError)):
         with pytest.raises(expected, match=r"^as it was raised$"):
             workers.run(ENOUGH, "a", worker_tasks.fail, kind=kind)
-    with pytest.raises(RuntimeError, match=r"(?s)the worker that reads a failed:.*ValueError: as it was raised"):
+    with pytest.raises(RuntimeError, match=r"(?s)the worker that parses a failed:.*ValueError: as it was raised"):
         workers.run(ENOUGH, "a", worker_tasks.fail, kind="ValueError")
 
 

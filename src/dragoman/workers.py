@@ -63,6 +63,7 @@ class Budget:
     cpu_s: int  # processor time in seconds
     wall_s: float  # seconds, from the start of the call in its worker
     result: int = 1 << 28  # bytes that the result may occupy in this process
+    advice: str = "split it, or save it anew"  # for who meets a limit
 
 
 @dataclass(frozen=True)
@@ -285,7 +286,7 @@ class _Process:
         error = getattr(errors, kind, None)
         if isinstance(error, type) and issubclass(error, DragomanError):
             return error(message)
-        raise RuntimeError(f"the worker that reads {call.name} failed:\n{message}")
+        raise RuntimeError(f"the worker that parses {call.name} failed:\n{message}")
 
     def _death(self, call: _Call) -> DataError:
         """Return the error for a process that died during a call."""
@@ -295,7 +296,7 @@ class _Process:
         if status == -signal.SIGXCPU:
             return _overrun(call, f"{call.budget.cpu_s} seconds of processor time")
         how = f"signal {-status}" if status is not None and status < 0 else f"exit code {status}"
-        return DataError(f"{call.name}: the process that read it died ({how}): save the file anew, or try again")
+        return DataError(f"{call.name}: the process that parsed it died ({how}): {call.budget.advice}")
 
     def end(self) -> None:
         """Kill the process."""
@@ -311,7 +312,7 @@ def _end(process: _Process | None) -> None:
 
 
 def _overrun(call: _Call, limit: str) -> DataError:
-    return DataError(f"{call.name}: reading it takes more than {limit}, the limit for one: split it, or save it anew")
+    return DataError(f"{call.name}: parsing it takes more than {limit}, the limit: {call.budget.advice}")
 
 
 # --- frames -----------------------------------------------------------------------------------------------------------

@@ -15,6 +15,9 @@ _TOKEN = re.compile(
 )
 _DECLARED = re.compile(rb"^\s*<\?xml[^>]*encoding\s*=\s*[\"']([\w.-]+)")
 _DOCTYPE = re.compile(r"\s*(?:<\?.*?\?>|<!--.*?-->|\s)*<!DOCTYPE", re.DOTALL)
+NO_MEMORY = 2
+"""libxml2's code of the error XML_ERR_NO_MEMORY."""
+
 _NAME = re.compile(r"</?([^\s/>]+)")
 _NAMESPACE = re.compile(r"\sxmlns(?::([\w.-]+))?\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _ATTRIBUTE = re.compile(r"\s([\w:.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
@@ -57,6 +60,8 @@ def check(data: bytes, info: DocumentInfo) -> Text:
             data, etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
         )
     except etree.XMLSyntaxError as error:
+        if error.code == NO_MEMORY:
+            raise MemoryError from None
         raise DataError(f"{info.name}: not well-formed XML: {error.msg}") from None
     return text
 

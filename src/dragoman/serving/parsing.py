@@ -22,7 +22,7 @@ from dragoman.workers import Budget, Values, Workers
 UPLOAD = Budget(memory=1 << 30, cpu_s=30, wall_s=180.0, result=1 << 27)
 """Limits of opening an uploaded document, and of writing its translation."""
 
-TEXT = Budget(memory=512 << 20, cpu_s=4, wall_s=60.0, result=1 << 26)
+TEXT = Budget(memory=512 << 20, cpu_s=4, wall_s=60.0, result=1 << 26, advice="send it in parts")
 """Limits of parsing the texts with tags of one request, and of writing their translations."""
 
 COUNT = 3

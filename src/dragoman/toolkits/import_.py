@@ -21,6 +21,7 @@ from dragoman.errors import BundleError, ConfigError
 from dragoman.files import MANIFEST, check_sealed, explained, one_at_a_time
 from dragoman.model.weights import shapes
 from dragoman.toolkits import TOOLKITS
+from dragoman.toolkits.headers import try_headers
 from dragoman.toolkits.reading import Imported, read_object
 from dragoman.toolkits.toolkit import Reader
 
@@ -49,7 +50,7 @@ def import_model(
     Raises:
         BundleError: The model is damaged, incomplete, or of a kind that cannot be held exactly.
         ConfigError: ``out`` already exists, or the name cannot be downloaded.
-        DataError: A text cannot be read.
+        DataError: A text cannot be read; or the files of the model exceed what parsing them may take.
     """
     run = Path(out)
     if run.exists() and (not run.is_dir() or any(run.iterdir())):
@@ -62,6 +63,7 @@ def import_model(
         raise ConfigError(
             f"revision = {revision!r} is for a model that is downloaded, and {source} is a file or folder: leave it out"
         )
+    try_headers(folder)
     _check_sums(folder)
     texts = [line for path in keep_pieces_of for line in read_lines(path)]
     model = reader(folder).read(folder, name, texts if keep_pieces_of else None, (src_lang, tgt_lang))
