@@ -1,6 +1,6 @@
 """Tasks that parse documents and texts with tags: top-level functions for a worker, since any file may be hostile.
 
-Their arguments and results are bytes and plain values (``workers.Values``). A worker keeps nothing between two calls:
+Their arguments and results are bytes and plain values (``budget.Values``). A worker keeps nothing between two calls:
 ``finished`` parses the document again. Nothing here may import torch, which would cost each worker seconds.
 """
 
@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from dragoman.budget import Budget
 from dragoman.documents import markup
 from dragoman.documents.document import Document, DocumentInfo, Untranslated
 from dragoman.documents.formats import reference_of, referenced
 from dragoman.documents.units import AlignedText, Part, Translations, Unit, has_words, units_of, write
 from dragoman.languages.known import is_unspaced
-from dragoman.workers import Budget
 
 DOCUMENT = Budget(memory=4 << 30, cpu_s=300, wall_s=1200.0)
 """Limits of opening a document, and of writing its translation, from the command line and Python."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dragoman.budget import run_within
 from dragoman.documents import opening
 from dragoman.documents.document import DocumentInfo, Untranslated
 from dragoman.documents.formats import format_of, supported_suffixes
@@ -24,7 +25,6 @@ from dragoman.translation.notes import QUIET, Events, Note
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
-from dragoman.workers import run_within
 
 MOST_BYTES = 1 << 28
 """Largest accepted file in bytes."""

@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dragoman.budget import Budget, Values, Workers
 from dragoman.documents import markup, opening
 from dragoman.documents.document import DocumentInfo
 from dragoman.documents.opening import fields_of
 from dragoman.documents.translate import Opened, Report, finished_report, finishing
 from dragoman.serving.refusals import BusyError
 from dragoman.translation.assemble import Translation
-from dragoman.workers import Budget, Values, Workers
 
 UPLOAD = Budget(memory=1 << 30, cpu_s=30, wall_s=180.0, result=1 << 27)
 """Limits of opening an uploaded document, and of writing its translation."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from dragoman.workers import Budget, run_within
+from dragoman.budget import Budget, run_within
 
 HEADERS = Budget(memory=2 << 30, cpu_s=120, wall_s=900.0, advice="do not import it unless you trust its source")
 """Limits of parsing all small files and headers of one model."""

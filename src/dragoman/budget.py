@@ -1,4 +1,4 @@
-"""Runs functions on untrusted bytes in worker processes with limits of memory, processor time and time.
+"""Run functions on untrusted bytes in worker processes with budgets of memory, processor time and time.
 
     run_within(Budget(memory=1 << 30, cpu_s=60, wall_s=180), "report.docx", survey, data=data)
 
@@ -63,7 +63,7 @@ class Budget:
     cpu_s: int  # processor time in seconds
     wall_s: float  # seconds, from the start of the call in its worker
     result: int = 1 << 28  # bytes that the result may occupy in this process
-    advice: str = "split it, or save it anew"  # for who meets a limit
+    advice: str = "split it, or save it again"  # for who meets a limit
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ os.register_at_fork(after_in_child=_forget_shared)
 BOOTSTRAP = """
 import json, sys
 fd, niceness, preload, sys.path[:] = json.loads(sys.argv[1])
-from dragoman.workers import work
+from dragoman.budget import work
 work(fd, niceness, preload)
 """
 
@@ -238,17 +238,17 @@ class _Process:
     """One worker process, used by one thread."""
 
     def __init__(self, preload: str, niceness: int) -> None:
-        ours, theirs = socket.socketpair()
-        with theirs:
-            start = json.dumps([theirs.fileno(), niceness, preload, sys.path])
+        here, there = socket.socketpair()
+        with there:
+            start = json.dumps([there.fileno(), niceness, preload, sys.path])
             # One thread for NumPy: each further one would reserve address space, which counts against the budget.
             threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-c", BOOTSTRAP, start], pass_fds=[theirs.fileno()],
+                [sys.executable, "-I", "-c", BOOTSTRAP, start], pass_fds=[there.fileno()],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 env=os.environ | threads,
             )  # fmt: skip
-        self._socket, self._n_calls, self._is_worn = ours, 0, False
+        self._socket, self._n_calls, self._is_worn = here, 0, False
 
     def is_usable(self) -> bool:
         """True if the process lives and should not be replaced."""

@@ -19,11 +19,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import worker_tasks
+from dragoman.budget import Budget, Workers
 from dragoman.documents import opening
 from dragoman.documents.document import DocumentInfo
 from dragoman.documents.translate import open_document
 from dragoman.errors import ConfigError, DataError
-from dragoman.workers import Budget, Workers
 from limits import LONG_S
 
 ENOUGH = Budget(memory=256 << 20, cpu_s=60, wall_s=LONG_S)
@@ -145,7 +145,7 @@ PARENT = """
 import sys, threading
 sys.path.insert(0, sys.argv[1])
 import worker_tasks
-from dragoman.workers import Budget, Workers
+from dragoman.budget import Budget, Workers
 enough = Budget(memory=1 << 28, cpu_s=600, wall_s=600.0)
 busy, idle = Workers(1), Workers(1)
 print(idle.run(enough, "a", worker_tasks.about)["pid"], busy.run(enough, "a", worker_tasks.about)["pid"], flush=True)
