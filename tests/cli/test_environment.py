@@ -50,6 +50,16 @@ print(faults())
     assert int(said) < 100  # 40,960 pages of 4 KiB are filled
 
 
+@pytest.mark.parametrize(("command", "keeps"), [("train", True), ("translate", True), ("serve", False), ("", True)])
+def test_a_server_leaves_the_settings_of_malloc_alone(
+    command: str, keeps: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr(environment, "keep_memory", lambda: calls.append(command))
+    environment.prepare(command)
+    assert calls == [command] * keeps
+
+
 @pytest.mark.parametrize("fails", [False, True])
 def test_the_collector_is_off_while_importing_and_on_afterwards(fails: bool) -> None:
     try:

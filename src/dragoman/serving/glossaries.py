@@ -13,10 +13,14 @@ from pathlib import Path
 
 from dragoman.errors import ConfigError
 from dragoman.files import explained, write_text
+from dragoman.serving.memory import TextCache
 from dragoman.serving.refusals import UnknownError
 
 MOST = 1000
 """Largest number of glossaries in a folder."""
+
+MOST_READ_CHARS = 8_000_000
+"""Largest number of characters of the glossaries that stay in memory; others are read again when they are used."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,8 @@ class Glossaries:
             ConfigError: The folder cannot be made, or a file in it is damaged.
         """
         self.folder, self._changing = folder, threading.Lock()
-        self._read: dict[str, tuple[int, Stored]] = {}  # with the modification time of the file, in nanoseconds
+        # With the modification time of the file, in nanoseconds.
+        self._read: TextCache[tuple[int, Stored]] = TextCache(MOST_READ_CHARS, MOST)
         with explained(folder):
             folder.mkdir(parents=True, exist_ok=True)
         self.list()
@@ -86,12 +91,14 @@ class Glossaries:
             changed = path.stat().st_mtime_ns
             known = self._read.get(path.stem)
             if known is None or known[0] != changed:
-                fields = json.loads(path.read_text(encoding="utf-8"))
+                text = path.read_text(encoding="utf-8")
+                fields = json.loads(text)
                 dictionaries = tuple(Dictionary(**each) for each in fields.pop("dictionaries"))
-                known = self._read[path.stem] = changed, Stored(**fields, dictionaries=dictionaries)
+                glossary = Stored(**fields, dictionaries=dictionaries)
+                known = self._read.put(path.stem, (changed, glossary), len(text))
             return known[1]
         except FileNotFoundError:
-            self._read.pop(path.stem, None)
+            self._read.pop(path.stem)
             return None
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise ConfigError(f"{path}: not a glossary of this server ({error}); repair or delete it") from None
@@ -135,7 +142,7 @@ class Glossaries:
             self.get(id_)
             with explained(self._path(id_)):
                 self._path(id_).unlink(missing_ok=True)
-            self._read.pop(id_, None)
+            self._read.pop(id_)
 
     def _path(self, id_: str) -> Path:
         if not re.fullmatch(r"[0-9a-f-]{36}", id_):  # no other text of a client becomes a path

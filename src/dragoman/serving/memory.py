@@ -1,4 +1,4 @@
-"""Memory of a server, where glibc's malloc manages it: few arenas, and free memory goes back to the system.
+"""Memory of a server: caches with a limit in characters; and of glibc's malloc few arenas and little free memory.
 
 Training lets malloc keep what it has freed (``cli.environment``). A server runs for months beside other programs, and
 each of its threads would keep as much as it ever needed.
@@ -8,7 +8,12 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, TypeVar
+
+V = TypeVar("V")
 
 M_ARENA_MAX = -8
 """glibc's number for the largest number of arenas, each of which keeps free memory of its own."""
@@ -22,17 +27,18 @@ BUSY_S = 60.0
 
 def bound_arenas(n_arenas: int) -> bool:
     """Let all threads together use at most ``n_arenas`` arenas; return False where malloc has no such limit."""
-    libc = _libc()
-    return hasattr(libc, "mallopt") and hasattr(libc, "malloc_trim") and bool(libc.mallopt(M_ARENA_MAX, n_arenas))
+    malloc = libc()
+    return hasattr(malloc, "malloc_trim") and bool(malloc.mallopt(M_ARENA_MAX, n_arenas))
 
 
 def trim() -> bool:
     """Return free memory to the system; return False where malloc cannot, or had none."""
-    libc = _libc()
-    return hasattr(libc, "malloc_trim") and bool(libc.malloc_trim(0))
+    malloc = libc()
+    return hasattr(malloc, "malloc_trim") and bool(malloc.malloc_trim(0))
 
 
-def _libc() -> ctypes.CDLL | None:
+def libc() -> Any:
+    """Return the C library of Linux, which may be another than glibc; None elsewhere."""
     return ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
@@ -57,3 +63,43 @@ class Trimmer:
         if (has_worked and self._quiet_s >= QUIET_S) or self._untrimmed_s >= BUSY_S:
             self._n_trimmed, self._untrimmed_s = n_batches, 0.0
             self._trim()
+
+
+class TextCache(Generic[V]):
+    """Keeps the values that were used last, up to a number of values and of characters of the texts they hold.
+
+    The newest value always stays. Any thread may use it.
+    """
+
+    def __init__(self, most_chars: int, most: int) -> None:
+        self.most_chars, self.most, self.n_chars = most_chars, most, 0
+        self._values: OrderedDict[Hashable, tuple[V, int]] = OrderedDict()
+        self._changing = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def get(self, key: Hashable) -> V | None:
+        """Return the value of a key, which is then the newest; None if it is not kept."""
+        with self._changing:
+            if key not in self._values:
+                return None
+            self._values.move_to_end(key)
+            return self._values[key][0]
+
+    def put(self, key: Hashable, value: V, n_chars: int) -> V:
+        """Keep and return a value that holds ``n_chars`` characters."""
+        self.pop(key)
+        with self._changing:
+            self._values[key] = value, n_chars
+            self.n_chars += n_chars
+            while len(self._values) > 1 and (self.n_chars > self.most_chars or len(self._values) > self.most):
+                _, (_, n_oldest) = self._values.popitem(last=False)
+                self.n_chars -= n_oldest
+        return value
+
+    def pop(self, key: Hashable) -> None:
+        """Forget the value of a key, if it is kept."""
+        with self._changing:
+            _, n_chars = self._values.pop(key, (None, 0))
+            self.n_chars -= n_chars

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import re
 import threading
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
@@ -14,6 +13,7 @@ from typing import Any, TypeVar
 from dragoman.errors import ConfigError
 from dragoman.serving.batcher import Batcher, Ticket
 from dragoman.serving.limits import Limits
+from dragoman.serving.memory import TextCache
 from dragoman.serving.pairs import Pair, Pairs, match
 from dragoman.serving.refusals import UnservedError
 from dragoman.translation.assemble import Translation, assemble
@@ -35,6 +35,9 @@ T = TypeVar("T")
 
 MOST_PLANS = 64
 """Largest number of plans kept for later requests with the same options."""
+
+MOST_PLAN_CHARS = 4_000_000
+"""Largest number of characters of their options together: a request may bring a glossary of a megabyte."""
 
 _LINE_END = re.compile(r"(\r?\n)")
 
@@ -60,7 +63,7 @@ class Service:
     def __init__(self, pairs: Pairs, batcher: Batcher, limits: Limits, defaults: TranslateOptions) -> None:
         """Serve ``pairs``; ``defaults`` are the operator's options, such as the engine."""
         self.pairs, self.batcher, self.limits, self.defaults = pairs, batcher, limits, defaults
-        self._plans: OrderedDict[tuple[str, str], Plan] = OrderedDict()
+        self.plans: TextCache[Plan] = TextCache(MOST_PLAN_CHARS, MOST_PLANS)
         self._planning = threading.Lock()
         self.unready: str | None = "the models are loading"
         """Why no request is accepted now; None while they are."""
@@ -126,13 +129,8 @@ class Service:
             options = replace(options, to=pair.to, from_lang=pair.src)
         key = pair.name, repr(options)
         with self._planning:
-            plan = self._plans.pop(key, None)
-            if plan is None:
-                plan = pair.translator.plan(options)
-            self._plans[key] = plan
-            while len(self._plans) > MOST_PLANS:
-                self._plans.popitem(last=False)
-        return plan
+            plan = self.plans.get(key)
+            return plan or self.plans.put(key, pair.translator.plan(options), len(key[1]))
 
     def aligned(self, pair: Pair, options: TranslateOptions) -> TranslateOptions:
         """Return ``options`` with word alignments if the engine has them; without, tags are placed by position."""
