@@ -1,6 +1,6 @@
-"""The letter of HTTP and JSON: rows H1 to H6, tried by requests made from the server's OpenAPI document.
+"""The letter of HTTP and JSON: rows H1 to H7, tried by requests made from the server's OpenAPI document.
 
-``benchmarks/contract.py`` has the requests and what their answers must be. In ``make test`` a part of them is sent.
+``benchmarks/contract_cases.py`` has the requests and what their answers must be. ``make test`` sends a part.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 from amounts import amounts
 
-from benchmarks.contract import Case, cases, fault, spec_of
+from benchmarks.contract import held_uploads, spec_of
+from benchmarks.contract_cases import Case, cases, fault
+from benchmarks.serving import Server
 from dragoman import cli
 from limits import LONG_S, wait_until
 from processes import Forked
@@ -87,3 +89,21 @@ def test_H6_a_request_whose_end_is_unclear_is_the_last(
     port: int, by_kind: Any, figure: Figure, n: int
 ) -> None:  # fmt: skip
     check("framing", n, port, by_kind, figure)
+
+
+@pytest.mark.faults
+def test_H7_the_bodies_of_all_requests_together_have_a_limit(tiny_run: Path, figure: Figure) -> None:
+    server = Server(tiny_run, "--max-wait", "600")
+    try:
+        seen = held_uploads(server)
+    finally:
+        server.stop()
+    assert seen["uploads_by_status"].get("429", 0) >= 20, seen
+    assert seen["memory_growth_mib"] < 300, seen  # all 40 together have 725
+    assert seen["translated_meanwhile"] == "20 of 20", seen
+    figure(
+        "H7",
+        f"{seen['uploads']} uploads of {seen['bytes_each']:,} bytes that stop before their end: "
+        f"{seen['uploads_by_status']}, {seen['memory_growth_mib']} MiB more, {seen['translated_meanwhile']} texts "
+        "translated meanwhile",
+    )

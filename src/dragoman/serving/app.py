@@ -23,7 +23,7 @@ from dragoman.serving import explaining, pages
 from dragoman.serving.apis import deepl, deepl_glossaries, deepl_v3, libretranslate, native
 from dragoman.serving.apis.api import Api, error_of
 from dragoman.serving.batcher import BATCH_TOKENS_ON_CPU, Batcher
-from dragoman.serving.bodies import Budget
+from dragoman.serving.bodies import BodyLimits, Budget
 from dragoman.serving.documents import Documents
 from dragoman.serving.glossaries import Glossaries
 from dragoman.serving.hosts import Hosts
@@ -68,7 +68,10 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
     service = Service(pairs, batcher, limits, defaults)
     keys = None if options.keys is None else Keys.load(options.keys)
     stored = None if options.glossaries is None else Glossaries(options.glossaries)
-    state = State(service, Metrics(batcher), keys, stored, Documents(service, options.documents), Watchdog(batcher))
+    state = State(
+        service, Metrics(batcher), keys, stored, Documents(service, options.documents), Watchdog(batcher),
+        Budget(options.max_bodies),
+    )  # fmt: skip
     app = FastAPI(
         title="dragoman", docs_url=None, redoc_url=None, openapi_url=SPEC, lifespan=_lifespan, redirect_slashes=False,
         description="Translation by a Transformer: dragoman's own API, LibreTranslate's, and DeepL's v2 and v3.",
@@ -84,11 +87,9 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
     names = [*LOOPBACK, options.host, *options.allow_host]
     if options.host in ("0.0.0.0", "::") and not options.allow_host:
         names = ["*"]
-    outer: Any = Gate(
-        app, error, most_bytes=options.max_body, budget=Budget(options.max_bodies),
-        path_limits={path: options.max_document for api in APIS for path in api.uploads},
-        hosts=Hosts(names, on_network=options.host not in LOOPBACK),
-    )  # fmt: skip
+    sizes = {path: options.max_document for api in APIS for path in api.uploads}
+    bodies = BodyLimits(most_bytes=options.max_body, documents=sizes, budget=state.budget)
+    outer: Any = Gate(app, error, Hosts(names, on_network=options.host not in LOOPBACK), bodies)
     # Outside of the layers that refuse, so that pages of other origins can read the refusals too.
     if options.cors_origin:
         outer = CORSMiddleware(
@@ -198,8 +199,9 @@ REFUSALS = {
     400: "The request is invalid; the message says why.", 401: "An API key is missing.",
     403: "The API key is missing or not known.", 404: "Not found.",
     405: "The route has other methods; see Allow.", 408: "The body came too slowly.", 413: "The request is too large.",
-    421: "The host name is not allowed.", 429: "Busy; see Retry-After.", 500: "Internal error.",
-    503: "Starting, shutting down, or the search was given up.",
+    415: "The body is compressed in another way than Accept-Encoding names.",
+    421: "The host name is not allowed.", 429: "Busy; see Retry-After.", 431: "Path, query and headers are too long.",
+    500: "Internal error.", 503: "Starting, shutting down, or the search was given up.",
 }  # fmt: skip
 """Description of each error status in the OpenAPI document."""
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass
 from typing import Any
 
 from dragoman.serving.options import DOCUMENTS_SHARE
@@ -24,6 +25,16 @@ ENCODINGS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 
 STEP = 1 << 20
 """Largest number of bytes that are decompressed before other requests may run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BodyLimits:
+    """Limits of bodies: of one request, and of all together."""
+
+    most_bytes: int
+    documents: Mapping[str, int]
+    """Largest document in bytes, by the path of its upload."""
+    budget: Budget
 
 
 class Budget:

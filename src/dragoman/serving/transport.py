@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import unquote, unquote_to_bytes
 
 from dragoman.serving import bodies
-from dragoman.serving.bodies import Budget, Message, Receive, Share
+from dragoman.serving.bodies import BodyLimits, Message, Receive, Share
 from dragoman.serving.hosts import Hosts
 from dragoman.serving.metrics import Metrics
 from dragoman.serving.refusals import (
@@ -89,13 +89,9 @@ class Envelope:
 class Gate:
     """Refuses requests that are too long, too slow, unclear, or for another host, before any route sees them."""
 
-    def __init__(
-        self, app: App, error: ErrorBody, *, most_bytes: int, path_limits: Mapping[str, int], hosts: Hosts,
-        budget: Budget,
-    ) -> None:  # fmt: skip
-        """Set the largest body in bytes (``path_limits`` for some paths, else ``most_bytes``), hosts and budget."""
-        self.app, self.error, self.most_bytes, self.path_limits = app, error, most_bytes, path_limits
-        self.hosts, self.budget = hosts, budget
+    def __init__(self, app: App, error: ErrorBody, hosts: Hosts, limits: BodyLimits) -> None:
+        """Accept requests for ``hosts`` with bodies within ``limits``."""
+        self.app, self.error, self.hosts, self.limits = app, error, hosts, limits
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -122,7 +118,7 @@ class Gate:
             await refuse(send, error.status, body, {"connection": "close", **error.headers}, unread)
             return
         # The routes get the body from here in one piece. What comes after it can only be the client's disconnection.
-        is_upload = scope["path"] in self.path_limits
+        is_upload = scope["path"] in self.limits.documents
 
         async def replay() -> Message:
             nonlocal body
@@ -169,8 +165,8 @@ class Gate:
             unquote_to_bytes(scope["query_string"]).decode("utf-8")
         except UnicodeDecodeError:
             raise MalformedError("the query must be UTF-8 text") from None
-        # A proxy in front that counts the length would see another end of this request, and pass on what follows as a
-        # request of somebody else (RFC 9112, section 6.1).
+        # A proxy in front that counts the length would see another end of this request, and pass on what follows as the
+        # request of another client (RFC 9112, section 6.1).
         if b"content-length" in headers and b"transfer-encoding" in headers:
             raise MalformedError("the request must have Content-Length or Transfer-Encoding, got both: leave out one")
 
@@ -183,15 +179,15 @@ class Gate:
             RefusalError: The body is too long, too slow, cannot be decompressed, or has no room.
             ClientLeft: The client closed the connection.
         """
-        most = self.path_limits.get(scope["path"], self.most_bytes)
-        is_document = scope["path"] in self.path_limits
+        is_document = scope["path"] in self.limits.documents
+        most = self.limits.documents.get(scope["path"], self.limits.most_bytes)
         length = int(headers.get(b"content-length", b"0"))
         if length > most:
             raise TooMuchError(f"the body is longer than {most:,} bytes")
         encoding = headers.get(b"content-encoding", b"").decode("latin-1")
         seconds = bodies.DOCUMENT_S if is_document else bodies.BODY_S
         limit = asyncio.timeout(seconds)
-        share = Share(self.budget, limit, is_document=is_document)
+        share = Share(self.limits.budget, limit, is_document=is_document)
         try:
             async with limit:
                 share.expect(length)
