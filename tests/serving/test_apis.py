@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import http.client
 import json
 import re
@@ -14,6 +15,7 @@ import pytest
 
 from dragoman.errors import ConfigError
 from dragoman.serving import explaining
+from dragoman.serving.apis.deepl import IGNORED
 from dragoman.serving.batcher import Batcher
 from dragoman.serving.keys import Keys, make_key
 from dragoman.serving.service import Service
@@ -464,3 +466,60 @@ def test_words_to_include_are_bounded(live: Any) -> None:
     assert reply.status == 400
     assert "at most 400 bytes on this server, got 600" in reply.json["error"]["message"]
     assert live("/v1/translate", {**asked, "include": ["Haus"]}).status == 200
+
+
+def test_the_page_of_the_api_shows_every_route_and_loads_nothing(live: Any) -> None:
+    page = live("/docs")
+    text = page.body.decode()
+    for path, operations in live("/spec").json["paths"].items():
+        assert f"<code>{path}</code>" in text
+        for method in operations:
+            assert f'data-method="{method.upper()}"' in text
+    assert "unsafe" not in page.headers["content-security-policy"]
+    assert "connect-src 'self'" in page.headers["content-security-policy"]
+    assert not re.findall(r'(?:src|href)="(?:https?:)?//', text)
+    for example in re.findall(r'name="body"[^>]*>([^<]*)<', text):
+        json.loads(html.unescape(example))
+
+
+def test_an_example_of_the_page_is_a_request_that_is_answered(live: Any) -> None:
+    text = live("/docs").body.decode()
+    for path, status in (("/v1/translate", 200), ("/translate", 200), ("/detect", 200), ("/v2/translate", 200),
+                         ("/v2/glossaries", 201), ("/v3/glossaries", 201), ("/v1/explain", 200)):  # fmt: skip
+        form = text[text.index(f'name="path" value="{path}"') :]
+        example = html.unescape(re.findall(r'name="body"[^>]*>([^<]*)<', form)[0])
+        assert live(path, example.encode()).status == status, (path, example)
+
+
+@pytest.mark.parametrize("page", ["docs/how-to/serve.md", "docs/zh/how-to/serve.md"])
+def test_the_documentation_names_every_field_of_deepl_that_changes_nothing(live: Any, page: str) -> None:
+    text = (Path(__file__).parents[2] / page).read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", text[text.index("`split_sentences`") - 4 :], re.MULTILINE))
+    assert list(rows) == list(IGNORED)
+    if not page.startswith("docs/zh"):
+        assert rows == IGNORED
+    plain = live("/v2/translate", {"text": ["the dog"], "target_lang": "DE"}).json
+    asked = {"text": ["the dog"], "target_lang": "DE", **dict.fromkeys(IGNORED, "1"), "formality": "prefer_more"}
+    assert live("/v2/translate", asked).json == plain
+
+
+def test_the_language_of_several_texts_is_detected_together(live: Any) -> None:
+    single = live("/detect", {"q": "the dog and the cat"}).json
+    assert live("/detect", {"q": ["the dog", "and the cat"]}).json == single
+    assert live("/detect", {"q": []}).status == 400
+    assert live("/detect", {"q": ["a", 1]}).status == 400
+
+
+def test_a_preflight_allows_every_method_that_exists(serving: Callable[..., Any]) -> None:
+    server = serving(cors_origin=("https://a.org",))
+    for path, operations in server("/spec").json["paths"].items():
+        for method in operations:
+            asks = {
+                "access_control_request_method": method.upper(),
+                "access_control_request_headers": "content-type, content-encoding",
+            }
+            reply = server(path.replace("{", "").replace("}", ""), method="OPTIONS", origin="https://a.org", **asks)
+            assert reply.status == 200, (method, path, reply.body)
+            assert method.upper() in reply.headers["access-control-allow-methods"]
+    found = server("/v2/glossaries", method="OPTIONS", origin="https://a.org")  # no preflight, but a question
+    assert (found.status, found.headers["allow"]) == (204, "GET, HEAD, OPTIONS, POST")

@@ -19,7 +19,7 @@ from starlette.middleware.cors import CORSMiddleware
 from dragoman import __version__
 from dragoman.errors import DragomanError
 from dragoman.options import refusals
-from dragoman.serving import explaining, pages
+from dragoman.serving import api_page, explaining, pages
 from dragoman.serving.apis import deepl, deepl_glossaries, deepl_v3, libretranslate, native
 from dragoman.serving.apis.api import Api, error_of
 from dragoman.serving.batcher import BATCH_TOKENS_ON_CPU, Batcher
@@ -78,7 +78,7 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
     )  # fmt: skip
     app.state.dragoman, app.state.turns = state, explaining.Turns()
     error, queued = error_of(APIS), [path for api in APIS for path in api.queued]
-    for router in (*(api.router for api in APIS), explaining.router, pages.router):
+    for router in (*(api.router for api in APIS), explaining.router, pages.router, api_page.router):
         app.include_router(router)
     _operations(app)
     _errors(app, error)

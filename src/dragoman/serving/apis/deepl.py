@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, JSONResponse
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BaseModel, BeforeValidator, Field, create_model
 
 from dragoman.documents.document import DocumentInfo
 from dragoman.options import must
@@ -50,23 +50,46 @@ def _names(tags: Any) -> Any:
     return [name.strip().lower() for names in tags for name in names.split(",") if name.strip()]
 
 
+IGNORED: Mapping[str, str] = {
+    "split_sentences": "texts are always split into lines and sentences",
+    "preserve_formatting": "formatting is always kept",
+    "formality": "the model has one level; `more` and `less` are refused",
+    "context": "each sentence is translated by itself",
+    "model_type": "there is one model for each pair of languages",
+    "outline_detection": "elements break sentences as `splitting_tags` and `non_splitting_tags` say",
+    "tag_handling_version": "there is one version",
+    "show_billed_characters": "they are always shown",
+    "style_id": "there are no style rules",
+    "custom_instructions": "the model takes no instructions",
+    "translation_memory_id": "there is no translation memory",
+    "translation_memory_threshold": "there is no translation memory",
+    "enable_beta_languages": "every language of the models is served",
+}
+"""Fields of DeepL that are accepted and change nothing, each with the reason."""
+
 Tags = Annotated[list[str], BeforeValidator(_names)]
 Formality = Annotated[Literal["default", "prefer_more", "prefer_less", ""], AnyCase]
 
 
-class DeepLRequest(BaseModel):
-    """Fields of ``/v2/translate``; DeepL's other fields are accepted and have no effect."""
+class _WithEffect(BaseModel):
+    """Fields of ``/v2/translate`` that change a translation."""
 
     text: Texts = Field(description="Texts to translate.")
     target_lang: Text = Field(description="Target language, such as DE.")
     source_lang: Text = Field("", description="Source language; detected if it is left out.")
-    tag_handling: Annotated[Literal["xml", "html", ""], AnyCase] = ""
-    ignore_tags: Tags = []
-    splitting_tags: Tags = []
-    non_splitting_tags: Tags = []
-    formality: Formality = "default"
-    glossary_id: Text = ""
-    show_billed_characters: bool | None = None
+    tag_handling: Annotated[Literal["xml", "html", ""], AnyCase] = Field("", description="Kind of the texts' tags.")
+    ignore_tags: Tags = Field([], description="Elements whose content is not translated.")
+    splitting_tags: Tags = Field([], description="Elements that end a sentence.")
+    non_splitting_tags: Tags = Field([], description="Elements that do not end a sentence.")
+    formality: Formality = Field("default", description=f"No effect: {IGNORED['formality']}.")
+    glossary_id: Text = Field("", description="Stored glossary to follow; needs source_lang.")
+
+
+DeepLRequest: Any = create_model(
+    "DeepLRequest", __base__=_WithEffect, __doc__="Fields of ``/v2/translate``.",
+    **{name: (Any, Field(None, description=f"No effect: {reason}.")) for name, reason in IGNORED.items()
+       if name not in _WithEffect.model_fields},
+)  # fmt: skip
 
 
 @router.post("/translate", openapi_extra=body_of(DeepLRequest), summary="Translate texts")

@@ -42,16 +42,16 @@ class LibreRequest(BaseModel):
     q: Texts = Field(description="Text or texts to translate.")
     source: Text = Field("auto", description="Source language, or auto.")
     target: Text = Field(description="Target language.")
-    format: Literal["text", "html"] = "text"
+    format: Literal["text", "html"] = Field("text", description="html keeps the tags.")
     alternatives: int = Field(0, ge=0, description="Number of other translations.")
-    api_key: Text = ""
+    api_key: Text = Field("", description="API key.")
 
 
 class DetectRequest(BaseModel):
     """Fields of ``/detect``."""
 
     q: Texts = Field(description="Text whose language to detect; several texts count as one.")
-    api_key: Text = ""
+    api_key: Text = Field("", description="API key.")
 
 
 class FileRequest(BaseModel):
