@@ -41,11 +41,11 @@ INSTEAD = {
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """The code, and the pages that are not a diary."""
-    pages = [*ROOT.glob("README*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "CONTRIBUTING.md"]
+    """Yield the code, the pages and the records, each with its name; decisions keep the words of their day."""
+    pages = [*ROOT.glob("README*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "CONTRIBUTING.md", *ROOT.glob("benchmarks/records/*.md")]
     for path in sorted([*ROOT.glob("src/**/*.py"), *pages]):
         name = path.relative_to(ROOT).as_posix()
-        if name != "docs/log.md" and not name.startswith(("docs/decisions/", "docs/_build/")):
+        if not name.startswith(("docs/decisions/", "docs/_build/")):
             yield name, path.read_text(encoding="utf-8")
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     unreleased = re.search(r"^## .*unreleased.*?(?=^## |\Z)", changes, re.IGNORECASE | re.MULTILINE | re.DOTALL)

@@ -26,8 +26,17 @@ from docs.site.tables import PARTS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-OTHERS = {"CONTRIBUTING.md": "project/contributing.md", "CHANGELOG.md": "project/changes.md",
-          "benchmarks/README.md": "project/benchmarks.md", "README.md": "index.md"}  # fmt: skip
+OTHERS = {
+    "CONTRIBUTING.md": "project/contributing.md",
+    "CHANGELOG.md": "project/changes.md",
+    "benchmarks/README.md": "project/benchmarks.md",
+    "README.md": "index.md",
+    **{
+        path.relative_to(ROOT).as_posix(): f"project/{path.parent.name}/{path.name.replace('README', 'index')}"
+        for folder in ("records", "results")
+        for path in sorted((ROOT / "benchmarks" / folder).glob("*.md"))
+    },
+}
 """Pages that lie elsewhere, by their place on the site; README leads to its first page."""
 LINK = re.compile(r"(?<!\\\\)(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -320,4 +329,4 @@ def _notebook(path: Path) -> str:
 
 def _belongs(page: str, folder: str) -> bool:
     """Whether a page is one of an index page's own: below its folder, or of the project, which gathers the rest."""
-    return page.startswith(f"{folder}/") or (folder == "project" and page.startswith(("decisions/", "log.md")))
+    return page.startswith(f"{folder}/") or (folder == "project" and page.startswith("decisions/"))

@@ -1,6 +1,6 @@
 """Settings for the libraries under torch. Variables that are already set stay as they are. Imports no torch.
 
-The effects were measured on two cores: docs/log.md.
+The effects were measured on two cores: benchmarks/records/training-speed.md and memory.md.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ PRECISIONS = {"fp32": "float32", "int8": "int8"}
 """Our precisions, and their names in CTranslate2."""
 
 BATCH_TOKENS = 512
-"""Rows x longest source of a batch on a CPU, unless the caller chooses; larger ones are slower (docs/log.md)."""
+"""Rows x longest source of a batch on a CPU, unless the caller chooses; larger ones are slower (benchmarks/records/decoding-speed.md)."""
 
 
 def is_installed() -> bool:
