@@ -17,7 +17,7 @@ import pytest
 from benchmarks.contract_cases import exchange, request
 from dragoman.errors import ConfigError
 from dragoman.serving import bodies
-from dragoman.serving.bodies import STEP, Budget, Share, received
+from dragoman.serving.bodies import STEP, BodyBudget, Share, received
 from dragoman.serving.hosts import Hosts
 from dragoman.serving.options import ServeOptions
 from dragoman.serving.refusals import BusyError, MalformedError, TooMuchError
@@ -73,7 +73,7 @@ def test_the_budget_is_never_exceeded_and_at_the_end_unused(seed: int, monkeypat
     chance = random.Random(seed)
 
     async def run() -> None:
-        budget, shares, refused = Budget(1000), [], 0
+        budget, shares, refused = BodyBudget(1000), [], 0
         for _ in range(400):
             action = chance.randrange(5)
             if action == 0 or not shares:
@@ -110,7 +110,7 @@ def inflated(pieces: list[bytes], most: int, encoding: str) -> bytes:
             return {"type": "http.request", "body": left.popleft(), "more_body": bool(left)}
 
         async with asyncio.timeout(None) as limit:
-            return await received(receive, most, encoding, Share(Budget(10**9), limit, is_document=False))
+            return await received(receive, most, encoding, Share(BodyBudget(10**9), limit, is_document=False))
 
     return asyncio.run(run())
 

@@ -23,7 +23,7 @@ from dragoman.serving import api_page, explaining, pages
 from dragoman.serving.apis import deepl, deepl_glossaries, deepl_v3, libretranslate, native
 from dragoman.serving.apis.api import Api, error_of
 from dragoman.serving.batcher import BATCH_TOKENS_ON_CPU, Batcher
-from dragoman.serving.bodies import BodyLimits, Budget
+from dragoman.serving.bodies import BodyLimits, BodyBudget
 from dragoman.serving.documents import Documents
 from dragoman.serving.glossaries import Glossaries
 from dragoman.serving.hosts import Hosts
@@ -70,7 +70,7 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
     stored = None if options.glossaries is None else Glossaries(options.glossaries)
     state = State(
         service, Metrics(batcher), keys, stored, Documents(service, options.documents), Watchdog(batcher),
-        Budget(options.max_bodies),
+        BodyBudget(options.max_bodies),
     )  # fmt: skip
     app = FastAPI(
         title="dragoman", docs_url=None, redoc_url=None, openapi_url=SPEC, lifespan=_lifespan, redirect_slashes=False,
@@ -109,9 +109,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _operations(app: FastAPI) -> None:
-    @app.get(
-        "/livez", tags=["operation"], summary="Liveness: no restart is needed", response_class=PlainTextResponse
-    )
+    @app.get("/livez", tags=["operation"], summary="Liveness: no restart is needed", response_class=PlainTextResponse)
     async def livez(request: Request) -> PlainTextResponse:
         watchdog = state_of(request).watchdog
         if watchdog.is_alive():

@@ -34,10 +34,10 @@ class BodyLimits:
     most_bytes: int
     documents: Mapping[str, int]
     """Largest document in bytes, by the path of its upload."""
-    budget: Budget
+    budget: BodyBudget
 
 
-class Budget:
+class BodyBudget:
     """Bytes that the bodies of all requests may take together, from their first byte until the answer begins."""
 
     def __init__(self, most_bytes: int) -> None:
@@ -66,7 +66,7 @@ class Budget:
 class Share:
     """Bytes of the budget that the body of one request takes."""
 
-    def __init__(self, budget: Budget, limit: asyncio.Timeout, *, is_document: bool) -> None:
+    def __init__(self, budget: BodyBudget, limit: asyncio.Timeout, *, is_document: bool) -> None:
         """Begin without bytes; ``limit`` ends the receiving of the body."""
         self._budget, self._limit, self._n_bytes = budget, limit, 0
         self._most = budget.most_bytes * (DOCUMENTS_SHARE if is_document else 1)

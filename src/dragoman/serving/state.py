@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dragoman.serving.bodies import Budget
+from dragoman.serving.bodies import BodyBudget
 from dragoman.serving.documents import Documents
 from dragoman.serving.glossaries import Glossaries
 from dragoman.serving.keys import Keys
@@ -23,4 +23,4 @@ class State:
     glossaries: Glossaries | None
     documents: Documents
     watchdog: Watchdog
-    budget: Budget
+    budget: BodyBudget

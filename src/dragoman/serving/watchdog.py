@@ -160,4 +160,3 @@ def _stuck(batch: Batch) -> str:
         f"search thread {batch.thread} has been working on one batch for {batch.seconds:.0f} s; "
         f"about {max(batch.expected_s, 1):.0f} s were expected"
     )
-
