@@ -42,7 +42,8 @@ def ballast(folder: Path) -> None:
                 while True:
                     file.write(b"x" * size)
             except OSError as error:
-                assert error.errno == errno.ENOSPC
+                if error.errno != errno.ENOSPC:
+                    raise
 
 
 def resize(folder: Path, size: str) -> None:
@@ -103,6 +104,7 @@ def documents(client: Client, folder: Path, n: int) -> dict[str, Any]:
     left = litter(folder / "d")
     resize(folder, LARGE)
     again = seconds_to(lambda: document(client, pair, WORDS).status == 200)
+    readiness["/readyz/storage with room"] = client.get("/readyz/storage").status
     return {
         "uploads": statuses(replies), "leaks": leaks([*refusals(replies), *messages], folder), "litter": len(left),
         "readiness": readiness, "ends": dict(Counter(end["status"] for end in ends)), "messages": sorted(set(messages)),
@@ -149,7 +151,8 @@ def inside(run: Path, folder: Path, n: int) -> Json:
     for part in ("documents", "result", "glossaries"):
         resize(folder, SMALL)
         subprocess.run(["rm", "-rf", *map(str, folder.iterdir())], check=True)
-        server = Server(run, "--documents", str(folder / "d"), "--glossaries", str(folder / "g"))
+        words = ["--documents", str(folder / "d"), "--glossaries", str(folder / "g"), "--max-document", "1000000"]
+        server = Server(run, *words)
         client = Client(server.port, "")
         if part == "documents":
             figures[part] = documents(client, folder, n)

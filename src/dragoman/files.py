@@ -85,7 +85,7 @@ def _aside(path: Path, folder: bool = False) -> Iterator[tuple[Path, int]]:
     Yields:
         Its path and the descriptor that holds the lock.
     """
-    _remove_leftovers(path)
+    remove_leftovers(path.parent, path.name)
     while True:
         aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
         if folder:
@@ -105,14 +105,14 @@ def _aside(path: Path, folder: bool = False) -> Iterator[tuple[Path, int]]:
         os.close(descriptor)
 
 
-def _remove_leftovers(path: Path) -> None:
-    """Remove the temporary files that dead writers of ``path`` left next to it.
+def remove_leftovers(folder: Path, name: str | None = None) -> None:
+    """Remove the temporary files that dead writers left in ``folder``: of any file, or of the one called ``name``.
 
     On a file system without locks no writer is known to be dead, and all of them stay.
     """
-    temporary = re.compile(re.escape(f".{path.name}.") + r"[0-9a-f]{8}\.tmp")
+    temporary = re.compile(rf"\.{'.+' if name is None else re.escape(name)}\.[0-9a-f]{{8}}\.tmp")
     with contextlib.suppress(OSError):
-        for leftover in [entry for entry in path.parent.iterdir() if temporary.fullmatch(entry.name)]:
+        for leftover in [entry for entry in folder.iterdir() if temporary.fullmatch(entry.name)]:
             with contextlib.suppress(OSError):  # BlockingIOError: its writer is alive
                 descriptor = os.open(leftover, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
                 try:

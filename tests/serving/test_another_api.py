@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from dragoman.serving import app
 from dragoman.serving.apis.api import Api
 from dragoman.serving.batcher import Batcher
-from dragoman.serving.http import fields_of, read, state_of
+from dragoman.serving.http import check_key, fields_of, read, state_of
 from dragoman.serving.refusals import MalformedError
 
 router = APIRouter(prefix="/tiny")
@@ -27,11 +27,12 @@ class Words(BaseModel):
 @router.post("/say")
 async def say(request: Request) -> dict[str, str]:
     """Translate the text of the form."""
-    service = state_of(request).service
-    texts = [read(Words, await fields_of(request)).words]
+    service, fields = state_of(request).service, await fields_of(request)
+    owner = check_key(request, fields, missing=401, wrong=403)
+    texts = [read(Words, fields).words]
     if texts == ["nothing"]:
         raise MalformedError("there is nothing to say")
-    (answer,) = await service.translate(texts, service.pair("en", "de", texts), service.options())
+    (answer,) = await service.translate(texts, service.pair("en", "de", texts), service.options(), owner)
     return {"said": answer.text}
 
 
@@ -68,7 +69,7 @@ def test_its_uploads_may_be_as_long_as_documents(server: Any) -> None:
 
 
 def test_its_texts_wait_in_the_queue_of_all(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Batcher, "busy_for_s", property(lambda self: 2.5))
+    monkeypatch.setattr(Batcher, "busy_for_s", lambda self, owner: 2.5)
     refused = server("/tiny/say", form={"words": "a dog"})
     assert (refused.status, refused.headers["retry-after"], list(refused.json)) == (429, "3", ["wrong"])
     assert server("/tiny/file", b"x").status == 200  # waits in no queue

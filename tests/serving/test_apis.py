@@ -60,8 +60,8 @@ def test_a_stream_that_cannot_begin_is_refused_as_any_request(
     serving: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = serving()
-    answers = iter([None, 2.5, None])
-    monkeypatch.setattr(Batcher, "busy_for_s", property(lambda self: next(answers)))  # full only when it is put in
+    answers = iter([None, None, 2.5, None])
+    monkeypatch.setattr(Batcher, "busy_for_s", lambda self, owner: next(answers))  # full only when it is put in
     reply = server("/v1/translate", {"text": "the dog", "stream": True})
     assert (reply.status, reply.headers["retry-after"]) == (429, "3")
     assert "busy" in reply.json["error"]["message"]
@@ -432,7 +432,7 @@ def test_a_full_queue_refuses_requests_before_they_are_read(
 ) -> None:
     server = serving(cors_origin=("https://a.org",))
     assert server(path, asked).status == 200
-    monkeypatch.setattr(Batcher, "busy_for_s", 2.5)
+    monkeypatch.setattr(Batcher, "busy_for_s", lambda self, owner: 2.5)
     monkeypatch.setattr(Service, "translate", None)  # nobody gets as far
     reply = server(path, asked, origin="https://a.org")
     assert (reply.status, reply.headers["retry-after"]) == (429, "3")

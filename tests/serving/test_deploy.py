@@ -149,10 +149,10 @@ def test_a_glossary_that_one_process_stores_all_have(tmp_path: Path) -> None:
     from dragoman.serving.glossaries import Dictionary, Glossaries, UnknownError
 
     one, other = Glossaries(tmp_path), Glossaries(tmp_path)
-    made = one.add("names", [Dictionary("en", "de", {"Bank": "Ufer"})])
-    assert other.get(made.id) == made
-    assert other.list() == [made]
-    other.delete(made.id)
+    made = one.add("", "names", [Dictionary("en", "de", {"Bank": "Ufer"})])
+    assert other.get(made.id, "") == made
+    assert other.list("") == [made]
+    other.delete(made.id, "")
     with pytest.raises(UnknownError):
-        one.get(made.id)
-    assert one.list() == []
+        one.get(made.id, "")
+    assert one.list("") == []

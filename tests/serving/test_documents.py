@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.serving import documents
+from dragoman.serving import jobs
 from dragoman.translation.translator import Translator
 from limits import LONG_S, wait_until
 
@@ -203,7 +203,7 @@ def test_a_document_that_a_server_did_not_finish_is_said_to_be_lost_at_once(
     asyncio.run_coroutine_threadsafe(first.state.documents.close(), task.get_loop()).result(LONG_S)
     asked = {"document_key": made["document_key"]}
     status = serving(documents=tmp_path)(f"/v2/document/{made['document_id']}", asked).json
-    assert (status["status"], status["error_message"]) == ("error", documents.STOPPED)
+    assert (status["status"], status["error_message"]) == ("error", jobs.STOPPED)
 
 
 def test_documents_expire_and_are_bounded(
@@ -212,7 +212,7 @@ def test_documents_expire_and_are_bounded(
     server = serving(documents=tmp_path)
     made = upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE").json
     done(server, made)
-    monkeypatch.setattr(documents, "MOST_JOBS", 1)
+    monkeypatch.setattr(jobs, "MOST_JOBS", 1)
     full = upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE")
     assert full.status == 429
     assert int(full.headers["retry-after"]) > 0

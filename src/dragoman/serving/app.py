@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 from dragoman import __version__
-from dragoman.errors import DragomanError
+from dragoman.errors import ConfigError, DragomanError
 from dragoman.options import refusals
 from dragoman.serving import api_page, explaining, pages
 from dragoman.serving.apis import deepl, deepl_glossaries, deepl_v3, libretranslate, native
@@ -27,16 +27,17 @@ from dragoman.serving.bodies import BodyLimits, BodyBudget
 from dragoman.serving.documents import Documents
 from dragoman.serving.glossaries import Glossaries
 from dragoman.serving.hosts import Hosts
-from dragoman.serving.http import check_key, invalid_json, state_of, unknown_field
+from dragoman.serving.http import check_key, invalid_json, key_of, state_of, unknown_field
 from dragoman.serving.keys import Keys
-from dragoman.serving.limits import Limits
+from dragoman.serving.limits import Limits, Shares
 from dragoman.serving.metrics import Metrics
 from dragoman.serving.options import LOOPBACK, ServeOptions
 from dragoman.serving.pairs import Pairs
 from dragoman.serving.refusals import BusyError, ClientLeft, DeniedError, MalformedError, RefusalError
 from dragoman.serving.service import Service
 from dragoman.serving.state import State
-from dragoman.serving.transport import Envelope, ErrorBody, Gate, Shed
+from dragoman.serving.storage import NO_SPACE, refusal_of
+from dragoman.serving.transport import Envelope, ErrorBody, Gate, Message, Shed
 from dragoman.serving.watchdog import Watchdog
 from dragoman.toolkits.options import FastOptions
 from dragoman.translation.options import TranslateOptions
@@ -63,27 +64,40 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
         longest_wait_s=options.max_wait, threads=threads, cores=cores if threads == 1 else 1,
         batch_tokens=BATCH_TOKENS_ON_CPU if on_cpu and options.batch_tokens is None else None,
     )  # fmt: skip
-    limits = Limits(chars=options.max_chars, texts=options.max_texts, body=options.max_body, beam=options.max_beam)
+    limits = Limits(
+        chars=options.max_chars,
+        texts=options.max_texts,
+        body=options.max_body,
+        beam=options.max_beam,
+        document=options.max_document,
+    )
     defaults = TranslateOptions(workers=1, **options.of_group(FastOptions))
     service = Service(pairs, batcher, limits, defaults)
     keys = None if options.keys is None else Keys.load(options.keys)
-    stored = None if options.glossaries is None else Glossaries(options.glossaries)
+    shares = Shares(("",) if keys is None else tuple(keys.names))
+    documents = Documents(service, options.documents, shares)
     state = State(
-        service, Metrics(batcher), keys, stored, Documents(service, options.documents), Watchdog(batcher),
-        BodyBudget(options.max_bodies),
+        service, Metrics(batcher), keys, _glossaries(options, shares), documents, Watchdog(batcher),
+        BodyBudget(options.max_bodies), _key_named(options.metrics_key, shares),
     )  # fmt: skip
     app = FastAPI(
         title="dragoman", docs_url=None, redoc_url=None, openapi_url=SPEC, lifespan=_lifespan, redirect_slashes=False,
         description="Translation by a Transformer: dragoman's own API, LibreTranslate's, and DeepL's v2 and v3.",
     )  # fmt: skip
-    app.state.dragoman, app.state.turns = state, explaining.Turns()
+    app.state.dragoman, app.state.traces = state, explaining.Traces(shares)
     error, queued = error_of(APIS), [path for api in APIS for path in api.queued]
     for router in (*(api.router for api in APIS), explaining.router, pages.router, api_page.router):
         app.include_router(router)
     _operations(app)
     _errors(app, error)
     app.openapi = lambda: described(app, pairs, error)  # type: ignore[method-assign]
-    app.add_middleware(Shed, error=error, queued=queued, busy_for_s=lambda: batcher.busy_for_s)
+
+    def busy_for_s(scope: Message) -> float | None:
+        # A key in the body is not known yet: the route checks it before it prepares anything.
+        owner = "" if keys is None else keys.owner(key_of(Request(scope)))
+        return None if owner is None else batcher.busy_for_s(owner)
+
+    app.add_middleware(Shed, error=error, queued=queued, busy_for_s=busy_for_s)
     names = [*LOOPBACK, options.host, *options.allow_host]
     if options.host in ("0.0.0.0", "::") and not options.allow_host:
         names = ["*"]
@@ -98,6 +112,28 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
             expose_headers=["accept-encoding", "allow", "content-disposition", "retry-after"],
         )  # fmt: skip
     return Envelope(outer, state.metrics), state
+
+
+def _glossaries(options: ServeOptions, shares: Shares) -> Glossaries | None:
+    if options.glossaries is None:
+        return None
+    adopter = _key_named(options.adopt_glossaries, shares)
+    stored = Glossaries(options.glossaries, shares, shared=options.share_glossaries)
+    if adopter is not None:
+        stored.adopt(adopter)
+    stored.report_ownerless()
+    return stored
+
+
+def _key_named(name: str | None, shares: Shares) -> str | None:
+    """Return ``name``, the value of an option.
+
+    Raises:
+        ConfigError: It is not the name of a key.
+    """
+    if name is not None and name not in shares.names:
+        raise ConfigError(f"the file of keys must have a key named {name}: make it with --make-key {name}")
+    return name
 
 
 @contextlib.asynccontextmanager
@@ -125,10 +161,20 @@ def _operations(app: FastAPI) -> None:
         text = f"not ready: {'; '.join(reasons)}" if reasons else "ok"
         return PlainTextResponse(text, status_code=503 if reasons else 200)
 
+    @app.get(
+        "/readyz/storage", tags=["operation"], summary="Readiness: documents and glossaries can be stored",
+        response_class=PlainTextResponse,
+    )  # fmt: skip
+    async def storage(request: Request) -> PlainTextResponse:
+        full = [what for what, has_room in (await asyncio.to_thread(state_of(request).room)).items() if not has_room]
+        text = f"no room for {' and '.join(full)}" if full else "ok"
+        return PlainTextResponse(text, status_code=503 if full else 200)
+
     @app.get("/metrics", tags=["operation"], summary="Metrics for Prometheus", response_class=PlainTextResponse)
     async def metrics(request: Request) -> Response:
-        check_key(request, None, missing=401, wrong=403)
-        return Response(state_of(request).metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        key, state = check_key(request, None, missing=401, wrong=403), state_of(request)
+        text = state.metrics.text(key, await asyncio.to_thread(state.room), all_keys=key == state.metrics_key)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 def _errors(app: FastAPI, error_body: ErrorBody) -> None:
@@ -142,8 +188,18 @@ def _errors(app: FastAPI, error_body: ErrorBody) -> None:
         # While the server starts or stops, other errors are consequences of that and would puzzle the client.
         if not state_of(request).service.ready and not isinstance(error, DeniedError | BusyError):
             return answer(request, 503, "the server is starting or shutting down: try again later")
+        # The text of an error of the disk names files of this machine.
+        if not isinstance(error, RefusalError) and isinstance(error.__cause__, OSError):
+            logger.error("%s", error)
+            error = refusal_of(error.__cause__)
         status = error.status if isinstance(error, RefusalError) else RefusalError.status
         return answer(request, status, str(error), error.headers if isinstance(error, RefusalError) else None)
+
+    @app.exception_handler(OSError)
+    async def disk(request: Request, error: OSError) -> JSONResponse:
+        if error.errno not in NO_SPACE:  # a bug
+            raise error
+        return await refuse(request, refusal_of(error))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
@@ -199,7 +255,8 @@ REFUSALS = {
     405: "The route has other methods; see Allow.", 408: "The body came too slowly.", 413: "The request is too large.",
     415: "The body is compressed in another way than Accept-Encoding names.",
     421: "The host name is not allowed.", 429: "Busy; see Retry-After.", 431: "Path, query and headers are too long.",
-    500: "Internal error.", 503: "Starting, shutting down, or the search was given up.",
+    500: "Internal error.", 503: "Starting, shutting down, the search was given up, or the disk cannot be used.",
+    507: "The disk is full; see Retry-After.",
 }  # fmt: skip
 """Description of each error status in the OpenAPI document."""
 

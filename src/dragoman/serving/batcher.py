@@ -1,8 +1,9 @@
 """Batches the sentences of many requests: a bounded queue, fair turns, one search thread (or a few).
 
 Routes submit the sentences of a request as a ``Ticket``. A search thread takes up to one batch of tokens, one sentence
-of each request in turn, and translates them together. A translation does not depend on the rest of its batch
-(``Engine.search``), so batching affects speed alone. A request that comes alone is searched at once.
+of each API key in turn, and of a key's requests in turn, and translates them together. A translation does not depend
+on the rest of its batch (``Engine.search``), so batching affects speed alone. A request that comes alone is searched
+at once.
 
 Every request ends, once: with its results, or with an error. A search thread outlives every error of its batches;
 ``watchdog`` restarts it should it die all the same.
@@ -49,10 +50,14 @@ class Ticket:
 
     def __init__(
         self, plan: Plan, segments: Sequence[TextSegment],
-        on_result: Callable[[int, SegmentResult], object] = lambda i, result: None,
+        on_result: Callable[[int, SegmentResult], object] = lambda i, result: None, *, owner: str = "",
     ) -> None:  # fmt: skip
-        """Hold ``segments``; a search thread calls ``on_result`` with each one's index and result, in any order."""
-        self.plan, self.on_result = plan, on_result
+        """Hold ``segments``; a search thread calls ``on_result`` with each one's index and result, in any order.
+
+        Args:
+            owner: Name of the client's API key; "" on a server without keys.
+        """
+        self.plan, self.on_result, self.owner = plan, on_result, owner
         self.results: Future[list[SegmentResult]] = Future()
         """Results of all sentences, in order, or the exception that ended the request."""
         # A running future cannot be cancelled: a client that leaves cancels the search, and this class alone ends the
@@ -179,6 +184,7 @@ class Batcher:
         self.batch_tokens = batch_tokens
         self.done = Statistics()
         self._tickets: deque[Ticket] = deque()  # with sentences in the queue; the first has the next turn
+        self._waiting: dict[str, tuple[int, int]] = {}  # sentences and tokens in the queue, of each key that has some
         self.n_waiting = self.n_running = self._tokens_waiting = 0  # sentences in the queue and in search, and tokens
         self._n_idle = 0  # search threads without work
         self._last_together = 1  # requests in the last batch
@@ -204,13 +210,20 @@ class Batcher:
         with self._changed:
             if self.closing:
                 raise ServeError("the server is shutting down")
-            if (again_after_s := self.busy_for_s) is not None:
-                raise BusyError(again_after_s)
+            self.refuse_if_full(ticket.owner)
             if ticket.waiting:
                 self._tickets.append(ticket)
-                self.n_waiting += len(ticket.waiting)
-                self._tokens_waiting += sum(job.n_tokens for job in ticket.waiting)
+                self._count_waiting(ticket, 1, *ticket.waiting)
                 self._changed.notify_all()
+
+    def _count_waiting(self, ticket: Ticket, sign: int, *jobs: _Job) -> None:
+        """Add sentences of a ticket to the counts of the queue (``sign`` 1), or subtract them (-1)."""
+        n, tokens = sign * len(jobs), sign * sum(job.n_tokens for job in jobs)
+        self.n_waiting += n
+        self._tokens_waiting += tokens
+        n_before, tokens_before = self._waiting.pop(ticket.owner, (0, 0))
+        if n_before + n:
+            self._waiting[ticket.owner] = n_before + n, tokens_before + tokens
 
     @property
     def expected_wait_s(self) -> float:
@@ -218,13 +231,33 @@ class Batcher:
         speed = self.tokens_per_s * len(self._threads)
         return self._tokens_waiting / speed if speed else 0.0
 
-    @property
-    def busy_for_s(self) -> float | None:
-        """Seconds after which a refused client should try again; None while there is room in the queue."""
+    def busy_for_s(self, owner: str) -> float | None:
+        """Return the seconds after which a client of a key should try again; None while the key has room in the queue.
+
+        Keys have equal turns, so a key waits for its own sentences, times the number of keys that have some.
+        """
+        n, tokens = self._waiting.get(owner, (0, 0))
+        n_keys = len(self._waiting.keys() | {owner})
         expected = self.expected_wait_s
-        if expected > self.longest_wait_s or self.n_waiting >= self.most_waiting:
+        if tokens * n_keys < self._tokens_waiting:
+            expected *= tokens * n_keys / self._tokens_waiting
+        if expected > self.longest_wait_s or min(self.n_waiting, n * n_keys) >= self.most_waiting:
             return max(1.0, expected - self.longest_wait_s)
         return None
+
+    def n_waiting_by_owner(self) -> dict[str, int]:
+        """Return the number of sentences in the queue, of each key that has some."""
+        with self._changed:
+            return {owner: n for owner, (n, _) in self._waiting.items()}
+
+    def refuse_if_full(self, owner: str) -> None:
+        """Check that a key has room in the queue.
+
+        Raises:
+            BusyError: It has none.
+        """
+        if (again_after_s := self.busy_for_s(owner)) is not None:
+            raise BusyError(again_after_s)
 
     def forget(self, ticket: Ticket) -> None:
         """Drop a request: its waiting sentences at once, those being searched at their next decoding step."""
@@ -232,8 +265,7 @@ class Batcher:
             ticket.cancellation.cancel()
             if ticket in self._tickets:
                 self._tickets.remove(ticket)
-            self.n_waiting -= len(ticket.waiting)
-            self._tokens_waiting -= sum(job.n_tokens for job in ticket.waiting)
+            self._count_waiting(ticket, -1, *ticket.waiting)
             self.done.dropped += len(ticket.waiting)
             ticket.waiting.clear()
 
@@ -360,6 +392,7 @@ class Batcher:
         """End all requests of the queue after an error in the queue itself, which it would meet again."""
         self._tickets.clear()
         self.n_waiting = self._tokens_waiting = 0
+        self._waiting.clear()
         self.n_running = sum(len(batch.jobs) for batch in self.running())
         for ticket in tickets:
             ticket.waiting.clear()
@@ -384,27 +417,36 @@ class Batcher:
         return sum(job.n_tokens for ticket in same_kind for job in ticket.waiting)
 
     def _deal(self, kind: Hashable, limit: int) -> list[_Job]:
-        """Remove up to ``limit`` tokens of one kind from the queue, one sentence of each request in turn."""
-        # One sentence a turn keeps the queue fair: a short request does not wait for all sentences of a long one.
-        jobs: list[_Job] = []
-        room = limit
-        others: deque[Ticket] = deque()
-        while self._tickets:
-            ticket = self._tickets.popleft()
-            if kind_of(ticket.plan) != kind:
+        """Remove up to ``limit`` tokens of one kind from the queue, one sentence of each key, and request, in turn."""
+        # One sentence a turn keeps the queue fair: neither many requests of one key nor the many sentences of a long
+        # request keep others waiting.
+        turns: dict[str, deque[Ticket]] = {}  # tickets of this kind by key; the first key has the next turn
+        others: list[Ticket] = []
+        for ticket in self._tickets:
+            if kind_of(ticket.plan) == kind:
+                turns.setdefault(ticket.owner, deque()).append(ticket)
+            else:
                 others.append(ticket)
-                continue
-            if jobs and ticket.waiting[0].n_tokens > room:
-                self._tickets.appendleft(ticket)
+        jobs: list[_Job] = []
+        room, served = limit, set()
+        while turns:
+            owner, own = next(iter(turns.items()))
+            if jobs and own[0].waiting[0].n_tokens > room:
                 break
+            ticket = own.popleft()
             job = ticket.waiting.popleft()
             jobs.append(job)
             room -= job.n_tokens
-            self.n_waiting -= 1
-            self._tokens_waiting -= job.n_tokens
+            self._count_waiting(ticket, -1, job)
+            served.add(owner)
             if ticket.waiting:
-                self._tickets.append(ticket)  # its next turn is after all others
-        self._tickets = others + self._tickets  # of another kind: they have waited longest
+                own.append(ticket)  # its next turn is after all other requests of the key
+            del turns[owner]
+            if own:
+                turns[owner] = own  # its next turn is after all other keys
+        # Keys that had no turn come first, whatever the kind of their requests; of a key, requests of another kind.
+        remaining = [*others, *(ticket for own in turns.values() for ticket in own)]
+        self._tickets = deque(sorted(remaining, key=lambda ticket: ticket.owner in served))
         self.n_running += len(jobs)
         self._last_together = len({id(job.ticket) for job in jobs})
         return jobs

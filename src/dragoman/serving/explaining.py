@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -14,9 +15,10 @@ from dragoman.explanation.explain import explain as traced
 from dragoman.explanation.page import page, trace_data
 from dragoman.explanation.trace import Trace
 from dragoman.serving.http import JsonRoute, Text, check_key, state_of
-from dragoman.serving.limits import EXPLAINED, EXPLAINED_TOKENS
+from dragoman.serving.limits import EXPLAINED, EXPLAINED_TOKENS, Shares
 from dragoman.serving.pages import with_policy
 from dragoman.serving.refusals import BusyError, ClientLeft, MalformedError
+from dragoman.serving.turns import Turns
 from dragoman.translation.translator import Translator
 
 router = APIRouter(route_class=JsonRoute)
@@ -40,19 +42,21 @@ class ExplainRequest(BaseModel):
     ] = []
 
 
-class Turns:
-    """Runs the traces of a server one at a time: they use the plain, slow model."""
+class Traces:
+    """Runs the traces of a server one at a time, of each key in turn: they use the plain, slow model."""
 
-    def __init__(self) -> None:
+    def __init__(self, shares: Shares) -> None:
         """Begin without waiting requests."""
-        self._one, self._waiting = asyncio.Semaphore(1), 0
+        self._turns, self._shares, self._waiting = Turns(1), shares, Counter[str]()
 
-    async def shown(self, request: Request, line: ExplainRequest, show: Callable[[Trace], Response]) -> Response:
+    async def shown(
+        self, request: Request, line: ExplainRequest, owner: str, show: Callable[[Trace], Response]
+    ) -> Response:
         """Trace a sentence when its turn has come; return what ``show`` makes of the trace.
 
         Raises:
             MalformedError: A text is blank, too long, or has several lines.
-            BusyError: Too many requests wait.
+            BusyError: Too many requests of this key wait.
             ClientLeft: The client left while it waited.
         """
         for text in (line.text, line.translation):
@@ -60,11 +64,11 @@ class Turns:
                 raise MalformedError(f"text and translation must be one line of at most {EXPLAINED} characters")
         pair = state_of(request).service.pair(line.source, line.target, [line.text])
         _check_tokens(pair.translator, line)
-        if self._waiting >= MOST_WAITING:
+        if not self._shares.has_room(MOST_WAITING, self._waiting, owner):
             raise BusyError(2.0)
-        self._waiting += 1
+        self._waiting[owner] += 1
         try:
-            async with self._one:
+            async with self._turns.of(owner):
                 # The explorer drops a waiting request when it sends the next one.
                 if await request.is_disconnected():
                     raise ClientLeft
@@ -73,7 +77,7 @@ class Turns:
                     lambda: show(traced(pair.translator, line.text, line.translation, prefix=line.prefix, to=pair.to))
                 )
         finally:
-            self._waiting -= 1
+            self._waiting[owner] -= 1
 
 
 def _check_tokens(translator: Translator, line: ExplainRequest) -> None:
@@ -86,8 +90,8 @@ def _check_tokens(translator: Translator, line: ExplainRequest) -> None:
 @router.post("/v1/explain", tags=["dragoman"], summary="Attention and candidates of a translation")
 async def explain(line: ExplainRequest, request: Request) -> Any:
     """Return every attention weight and the candidates of each step, for one short line."""
-    check_key(request, None, missing=401, wrong=403)
-    return await request.app.state.turns.shown(request, line, lambda trace: JSONResponse(trace_data(trace)))
+    owner = check_key(request, None, missing=401, wrong=403)
+    return await request.app.state.traces.shown(request, line, owner, lambda trace: JSONResponse(trace_data(trace)))
 
 
 @router.get("/explain", tags=["pages"], summary="Explanation of a translation, as a page", response_class=HTMLResponse)
@@ -96,6 +100,6 @@ async def explained(
     prefix: Annotated[list[int], Query(max_length=EXPLAINED_TOKENS)] = [],  # noqa: B006 - FastAPI copies it
 ) -> Response:  # fmt: skip
     """Return the page of ``dragoman explain`` for one short line."""
-    check_key(request, None, missing=401, wrong=403)
+    owner = check_key(request, None, missing=401, wrong=403)
     line = ExplainRequest(text=text, source=source, target=target, translation=translation, prefix=prefix)
-    return await request.app.state.turns.shown(request, line, lambda trace: with_policy(page(trace)))
+    return await request.app.state.traces.shown(request, line, owner, lambda trace: with_policy(page(trace)))

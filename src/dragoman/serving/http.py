@@ -263,7 +263,7 @@ async def translate_markup(
     """
     plain = [unit for own in tagged.units for unit in own]
     options = service.aligned(pair, options) if tagged.has_tags else options
-    answers = await service.translate(plain, pair, options)
+    answers = await service.translate(plain, pair, options, tagged.owner)
     lines = {text: answer.lines[0] for text, answer in zip(plain, answers, strict=True)}
     written = await tagged.written(lines, (pair.src, pair.tgt))
     in_order = iter(answers)
@@ -281,7 +281,7 @@ def key_of(request: Request, fields: Mapping[str, Any] | None = None) -> str:
 
 
 def check_key(request: Request, fields: Mapping[str, Any] | None, *, missing: int, wrong: int) -> str:
-    """Return the name of a request's API key; "" if the server has no keys.
+    """Return the name of a request's API key, which owns what the request stores; "" if the server has no keys.
 
     A request without a valid key is refused with the status that clients of its API expect.
 

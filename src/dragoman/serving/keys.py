@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import re
 import secrets
+from io import FileIO
 from pathlib import Path
 
 from dragoman.errors import ConfigError
@@ -30,9 +32,21 @@ def make_key(path: Path, name: str) -> str:
     key = secrets.token_urlsafe(32)
     with explained(path):
         path.touch(mode=0o600)
-        with path.open("a", encoding="ascii") as file:
-            file.write(f"{name} {_hash(key)}\n")
+        with path.open("ab", buffering=0) as file:
+            size = file.seek(0, os.SEEK_END)
+            try:
+                _write_whole(file, f"{name} {_hash(key)}\n".encode())
+            except OSError:
+                file.truncate(size)  # half a line would make the whole file invalid
+                raise
     return key
+
+
+def _write_whole(file: FileIO, line: bytes) -> None:
+    """Write ``line`` and flush it to disk; a full disk may take only the beginning at the first call."""
+    while line:
+        line = line[file.write(line) :]
+    os.fsync(file.fileno())
 
 
 class Keys:

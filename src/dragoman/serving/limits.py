@@ -1,8 +1,8 @@
-"""Limits of one request."""
+"""Limits of one request, and each key's share of what all keys may store or keep waiting."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dragoman.errors import ConfigError
@@ -22,12 +22,38 @@ MOST_INCLUDED = 400
 """Largest size of the words to include, in bytes: each byte can be a subword, and a step of the search."""
 
 
+@dataclass(frozen=True)
+class Shares:
+    """Shares of a limit: half of it is divided among the keys, the other half is for whoever comes first."""
+
+    names: tuple[str, ...]
+    """Names of the keys; "" alone for a server without keys."""
+
+    def of(self, most: int) -> int:
+        """Return how much of ``most`` is each key's own: at least one, if there is any."""
+        return min(most, max(1, most // 2 // len(self.names)))
+
+    def has_room(self, most: int, used: Mapping[str, int], owner: str) -> bool:
+        """Return True if ``owner`` may have one more.
+
+        Args:
+            most: Limit for all keys together.
+            used: Number in use by each owner; one that is not among ``names`` has no share of its own.
+        """
+        share = self.of(most)
+        if owner in self.names and used.get(owner, 0) < share:
+            return True
+        shared = sum(max(0, n - (share if name in self.names else 0)) for name, n in used.items())
+        return shared < most - share * len(self.names)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Limits:
     """Limits of one request to a server."""
 
     chars: int  # in all its texts
     texts: int
+    document: int = 20_000_000  # bytes of an uploaded document
     body: int  # bytes
     beam: int  # beam size, and translations of a line
 

@@ -1,11 +1,16 @@
-"""Metrics for Prometheus: requests, latencies, queue, batches, tokens. Labels are few and hold no text of users."""
+"""Metrics for Prometheus: requests, latencies, queue, batches, tokens, use by key, room on the disk.
+
+Labels are few and hold no text of users. Names of keys are bounded by the file of keys.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
+from prometheus_client import Counter as Count
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from dragoman.serving.batcher import Batcher
@@ -18,29 +23,41 @@ class Metrics:
 
     def __init__(self, batcher: Batcher) -> None:
         self.registry = CollectorRegistry()
-        self.n_characters = 0  # translated since the server started
+        self.n_characters: Counter[str] = Counter()  # translated since the server started, by key
         names = ["method", "route", "status"]
-        self._requests = Counter("dragoman_requests", "Requests answered.", names, registry=self.registry)
+        self._requests = Count("dragoman_requests", "Requests answered.", names, registry=self.registry)
         self._latency = Histogram(
             "dragoman_request_seconds", "Time to the end of the answer.", ["route"], buckets=SECONDS,
             registry=self.registry,
         )  # fmt: skip
-        self._chars = Counter("dragoman_characters", "Characters translated.", ["pair"], registry=self.registry)
+        self._chars = Count("dragoman_characters", "Characters translated.", ["pair"], registry=self.registry)
         self.registry.register(_BatcherMetrics(batcher))
+        self.batcher = batcher
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request and its time; status 0 (the client left without an answer) is counted as 499."""
         self._requests.labels(method if method in METHODS else "other", route, str(status or 499)).inc()
         self._latency.labels(route).observe(seconds)
 
-    def translated(self, pair: str, n_chars: int) -> None:
-        """Count the translated characters of a request."""
-        self.n_characters += n_chars
+    def translated(self, pair: str, n_chars: int, owner: str) -> None:
+        """Count the translated characters of a request of a key."""
+        self.n_characters[owner] += n_chars
         self._chars.labels(pair).inc(n_chars)
 
-    def text(self) -> bytes:
-        """Return all metrics in Prometheus' text format."""
-        return generate_latest(self.registry)
+    def text(self, key: str, room: Mapping[str, bool], *, all_keys: bool = False) -> bytes:
+        """Return all metrics in Prometheus' text format.
+
+        Args:
+            key: Name of the key that asks, which sees its own use; "" on a server without keys.
+            room: True for each kind of stored thing whose disk has room.
+            all_keys: Show the use of every key.
+        """
+        own = CollectorRegistry()
+        own.register(_KeyMetrics(self.batcher, self.n_characters, None if all_keys else key))
+        gauge = Gauge("dragoman_storage_has_room", "1 while the disk has room.", ["what"], registry=own)
+        for what, has_room in room.items():
+            gauge.labels(what).set(has_room)
+        return generate_latest(self.registry) + generate_latest(own)
 
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
@@ -69,3 +86,21 @@ class _BatcherMetrics:
             ("dragoman_search_seconds", "Time spent searching.", done.busy_s),
         ):
             yield CounterMetricFamily(name, what, value=total)
+
+
+class _KeyMetrics:
+    """Use of the server by each key, or by one."""
+
+    def __init__(self, batcher: Batcher, n_characters: Mapping[str, int], only: str | None) -> None:
+        self.batcher, self.n_characters, self.only = batcher, n_characters, only
+
+    def collect(self) -> Iterable[Any]:
+        """Yield one metric family for each count, with a sample for each key that has a name."""
+        characters = CounterMetricFamily("dragoman_key_characters", "Characters translated, by key.", labels=["key"])
+        waiting = GaugeMetricFamily("dragoman_key_queue_sentences", "Sentences waiting, by key.", labels=["key"])
+        n_waiting = self.batcher.n_waiting_by_owner()
+        for key in sorted(name for name in {*self.n_characters, *n_waiting} if name and self.only in (None, name)):
+            characters.add_metric([key], self.n_characters.get(key, 0))
+            waiting.add_metric([key], n_waiting.get(key, 0))
+        yield characters
+        yield waiting

@@ -35,6 +35,15 @@ class ServeOptions(FastOptions):
     glossaries: Path | None = option(
         None, "Access", "Folder for the glossaries of clients (default: clients store none)."
     )
+    share_glossaries: bool = option(
+        False, "Access", "Let every key see and use all stored glossaries; only its owner changes one."
+    )
+    adopt_glossaries: str | None = option(
+        None, "Access", "Name of the key that gets the stored glossaries without an owner."
+    )
+    metrics_key: str | None = option(
+        None, "Access", "Name of the key whose /metrics show the use of every key (default: each key sees its own)."
+    )
     documents: Path | None = option(
         None, "Access", "Folder for uploaded documents, each kept for an hour (default: a temporary one)."
     )
@@ -88,6 +97,10 @@ class ServeOptions(FastOptions):
             raise ValueError(
                 f"max_bodies must be {largest:,} or more, as max_body and max_document need it, got {self.max_bodies:,}"
             )
+        for name, needed in (("share_glossaries", "glossaries"), ("adopt_glossaries", "glossaries"),
+                             ("adopt_glossaries", "keys"), ("metrics_key", "keys")):  # fmt: skip
+            if getattr(self, name) and getattr(self, needed) is None:
+                raise ValueError(f"{name} needs {needed}: give --{needed} too")
         if self.beam_size is not None and self.beam_size > self.max_beam:
             raise ValueError(f"beam_size must be at most max_beam = {self.max_beam}, got {self.beam_size}")
         return self

@@ -41,6 +41,12 @@ class UnknownError(RefusalError):
     status = 404
 
 
+class ForeignError(RefusalError):
+    """The thing belongs to another API key, which shares it for reading only."""
+
+    status = 403
+
+
 class TooMuchError(RefusalError):
     """The request is beyond a limit of the server."""
 
@@ -79,19 +85,44 @@ class UnsupportedEncodingError(RefusalError):
         return {"accept-encoding": "gzip, deflate"}
 
 
-class BusyError(RefusalError):
-    """The queue is full, or there is no room for a body: try again after ``retry_after_s`` seconds."""
+class LaterError(RefusalError):
+    """The request cannot be met now: try again after ``retry_after_s`` seconds."""
 
-    status = 429
-
-    def __init__(self, retry_after_s: float) -> None:
-        super().__init__("the server is busy: try again later")
+    def __init__(self, message: str, retry_after_s: float) -> None:
+        super().__init__(message)
         self.retry_after_s = retry_after_s
 
     @property
     def headers(self) -> dict[str, str]:
         """Header ``Retry-After``, in whole seconds."""
         return {"retry-after": str(round(self.retry_after_s + 0.5))}
+
+
+class BusyError(LaterError):
+    """The queue, or a key's share of it, is full, or there is no room for a body."""
+
+    status = 429
+
+    def __init__(self, retry_after_s: float) -> None:
+        super().__init__("the server is busy: try again later", retry_after_s)
+
+
+class FullError(LaterError):
+    """The disk of the server is full."""
+
+    status = 507
+
+    def __init__(self) -> None:
+        super().__init__("the server has no room to store this: try again later", 30.0)
+
+
+class UnstorableError(LaterError):
+    """The disk of the server cannot be used for another reason than its size."""
+
+    status = 503
+
+    def __init__(self) -> None:
+        super().__init__("the server cannot store this now: try again later", 30.0)
 
 
 class UnfinishedError(RefusalError):

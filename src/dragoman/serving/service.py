@@ -142,13 +142,14 @@ class Service:
         return with_alignments
 
     async def translate(
-        self, texts: Sequence[str], pair: Pair, options: TranslateOptions, *, limited: bool = True
+        self, texts: Sequence[str], pair: Pair, options: TranslateOptions, owner: str, *, limited: bool = True
     ) -> list[Answer]:
         """Translate texts; line ends stay as they are.
 
         Cancelling removes the sentences from the queue, and ends running searches at their next decoding step.
 
         Args:
+            owner: Name of the client's API key, whose turns and share of the queue these texts take.
             limited: Limit the number of sentences; documents are limited by their size in bytes instead.
 
         Raises:
@@ -156,27 +157,29 @@ class Service:
             ConfigError: See ``plan``.
             TooMuchError: The texts have too many sentences.
         """
+        self.batcher.refuse_if_full(owner)
         work = await _off_the_loop(texts, self._prepare, texts, pair, options, limited)
-        ticket = Ticket(work.plan, work.segments)
+        ticket = Ticket(work.plan, work.segments, owner=owner)
         with self._queued(ticket):
             results = await asyncio.wrap_future(ticket.results)
         return await _off_the_loop(texts if not options.alignments else None, work.finish, results)
 
     async def stream(
-        self, texts: Sequence[str], pair: Pair, options: TranslateOptions
+        self, texts: Sequence[str], pair: Pair, options: TranslateOptions, owner: str
     ) -> AsyncIterator[tuple[int, str] | list[Answer] | None]:
         """Yield None once the texts are queued, then (text number, translation) of each sentence in order, then all.
 
         Raises:
             BusyError, ConfigError, TooMuchError: See ``translate``; raised before anything is yielded.
         """
+        self.batcher.refuse_if_full(owner)
         work = await asyncio.to_thread(self._prepare, texts, pair, options, True)
         loop, arrivals = asyncio.get_running_loop(), asyncio.Queue[tuple[int, SegmentResult] | None]()
         # Search threads finish sentences in any order: one that is early is kept until those before it were yielded.
         # ``call_soon_threadsafe`` because an asyncio queue belongs to its event loop.
         ticket = Ticket(
             work.plan, work.segments,
-            lambda i, result: loop.call_soon_threadsafe(arrivals.put_nowait, (i, result)),
+            lambda i, result: loop.call_soon_threadsafe(arrivals.put_nowait, (i, result)), owner=owner,
         )  # fmt: skip
         early: dict[int, SegmentResult] = {}
         with self._queued(ticket):

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from dragoman.serving.bodies import BodyBudget
 from dragoman.serving.documents import Documents
 from dragoman.serving.glossaries import Glossaries
+from dragoman.serving.jobs import room_of
 from dragoman.serving.keys import Keys
 from dragoman.serving.metrics import Metrics
 from dragoman.serving.service import Service
+from dragoman.serving.storage import has_room
 from dragoman.serving.watchdog import Watchdog
 
 
@@ -24,3 +26,12 @@ class State:
     documents: Documents
     watchdog: Watchdog
     budget: BodyBudget
+    metrics_key: str | None = None  # name of the key that sees the use of every key
+
+    def room(self) -> dict[str, bool]:
+        """Return, for each kind of stored thing, whether its disk has room for one of the largest size."""
+        limits = self.service.limits
+        room = {"documents": has_room(self.documents.folder, room_of(limits.document))}
+        if self.glossaries is not None:
+            room["glossaries"] = has_room(self.glossaries.folder, limits.body)
+        return room

@@ -224,14 +224,14 @@ class Shed:
     """
 
     def __init__(
-        self, app: App, error: ErrorBody, queued: Collection[str], busy_for_s: Callable[[], float | None]
+        self, app: App, error: ErrorBody, queued: Collection[str], busy_for_s: Callable[[Message], float | None]
     ) -> None:
-        """Set the paths that use the queue; ``busy_for_s`` returns the seconds until there is room, or None."""
+        """Set the paths that use the queue; ``busy_for_s`` returns the seconds until there is room for a request."""
         self.app, self.error, self.queued, self.busy_for_s = app, error, frozenset(queued), busy_for_s
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "POST" and scope["path"] in self.queued:
-            again_after_s = self.busy_for_s()
+            again_after_s = self.busy_for_s(scope)
             if again_after_s is not None:
                 scope["shed"] = scope["path"]  # for the metrics: such a request has no route
                 busy = BusyError(again_after_s)

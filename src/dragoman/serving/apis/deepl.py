@@ -17,7 +17,8 @@ from dragoman.options import must
 from dragoman.serving import parsing
 from dragoman.serving.apis.api import Api
 from dragoman.serving.apis.deepl_glossaries import authorised_fields, error_body, glossary_option
-from dragoman.serving.documents import Job, state_of_job
+from dragoman.serving.delivery import Delivery
+from dragoman.serving.documents import state_of_job
 from dragoman.serving.http import (
     AnyCase,
     Columns,
@@ -32,6 +33,7 @@ from dragoman.serving.http import (
     upload_body,
     upload_of,
 )
+from dragoman.serving.jobs import Job
 from dragoman.serving.pairs import name_of
 from dragoman.serving.refusals import MalformedError
 from dragoman.serving.transport import until_client_leaves
@@ -95,8 +97,7 @@ DeepLRequest: Any = create_model(
 @router.post("/translate", openapi_extra=body_of(DeepLRequest), summary="Translate texts")
 async def translate(request: Request) -> Any:
     """Translate texts; empty ones stay empty and are not billed."""
-    state, fields = state_of(request), await fields_of(request)
-    owner = check_key(request, fields, missing=403, wrong=403)
+    state, (owner, fields) = state_of(request), await authorised_fields(request)
     if fields.get("text") is None:
         raise MalformedError("Parameter 'text' not specified.")
     if not fields.get("target_lang"):
@@ -111,13 +112,13 @@ async def translate(request: Request) -> Any:
         tagged = await until_client_leaves(request.receive, parsed)
     plain = tagged.plain if tagged else texts
     pair = state.service.pair(source, body.target_lang, plain)
-    options = state.service.options(**glossary_option(state.glossaries, body.glossary_id, pair, source))
-    state.metrics.translated(pair.name, sum(map(len, texts)))
+    options = state.service.options(**glossary_option(state.glossaries, owner, body.glossary_id, pair, source))
+    state.metrics.translated(pair.name, sum(map(len, texts)), owner)
     if tagged:
         work = translate_markup(state.service, tagged, pair, options)
         translated = [text for text, _ in await until_client_leaves(request.receive, work)]
     else:
-        answers = await until_client_leaves(request.receive, state.service.translate(texts, pair, options))
+        answers = await until_client_leaves(request.receive, state.service.translate(texts, pair, options, owner))
         translated = [answer.text for answer in answers]
     detected = (source or pair.src).split("-")[0].upper()
     translations = [
@@ -136,7 +137,7 @@ class LanguagesRequest(BaseModel):
 @router.get("/languages", summary="Served languages")
 async def languages(request: Request) -> Any:
     """Return the source languages, or with ``type=target`` the target languages."""
-    fields, pairs = await authorised_fields(request), state_of(request).service.pairs
+    (_, fields), pairs = await authorised_fields(request), state_of(request).service.pairs
     if read(LanguagesRequest, fields).type == "target":
         return [{"language": _code(code), "name": name_of(code), "supports_formality": False} for code in pairs.targets]
     return [{"language": _code(code), "name": name_of(code)} for code in pairs.sources]
@@ -148,9 +149,9 @@ def _code(code: str) -> str:
 
 @router.get("/usage", summary="Number of translated characters")
 async def usage(request: Request) -> dict[str, int]:
-    """Return the characters translated since the server started; there is no limit."""
-    await authorised_fields(request)
-    return {"character_count": state_of(request).metrics.n_characters, "character_limit": UNLIMITED}
+    """Return the characters translated for this key since the server started; there is no limit."""
+    owner, _ = await authorised_fields(request)
+    return {"character_count": state_of(request).metrics.n_characters[owner], "character_limit": UNLIMITED}
 
 
 # --- documents --------------------------------------------------------------------------------------------------------
@@ -187,11 +188,12 @@ async def upload_document(request: Request) -> dict[str, str]:
     if body.glossary_id:
         if not source:
             raise MalformedError("'glossary_id' needs 'source_lang'")
-        terms = glossary_option(state.glossaries, body.glossary_id, state.service.pair(source, target, []), source)
+        pair = state.service.pair(source, target, [])
+        terms = glossary_option(state.glossaries, owner, body.glossary_id, pair, source)
     options = state.service.options(**terms)
     info = DocumentInfo(name, source, target, tuple(body.column))
     job, secret = await state.documents.add(content, info, options, owner)
-    state.metrics.translated(job.pair, job.n_chars)
+    state.metrics.translated(job.pair, job.n_chars, owner)
     return {"document_id": job.id, "document_key": secret}
 
 
@@ -226,14 +228,12 @@ async def document_result(document_id: str, request: Request) -> Any:
         raise MalformedError(job.error)
     if job.status != "done":
         return JSONResponse({"message": "Document translation is not done: try again later"}, status_code=503)
-    return FileResponse(
-        state_of(request).documents.result(job), media_type="application/octet-stream", filename=job.name
-    )
+    return Delivery(state_of(request).documents.jobs, job)
 
 
 async def _job(document_id: str, request: Request) -> Job:
-    fields = await authorised_fields(request)
-    return state_of(request).documents.get(document_id, read(DocumentKey, fields).document_key)
+    owner, fields = await authorised_fields(request)
+    return state_of(request).documents.get(document_id, read(DocumentKey, fields).document_key, owner)
 
 
 API = Api(router, "/v2/", error_body, queued=["/v2/translate"], uploads=["/v2/document"])

@@ -5,6 +5,7 @@ https://developers.deepl.com/docs/api-reference/glossaries
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
 from collections.abc import Mapping
@@ -39,11 +40,10 @@ def error_body(message: str) -> dict[str, str]:
     return {"message": message}
 
 
-async def authorised_fields(request: Request) -> dict[str, Any]:
-    """Check the API key of a request, and return its fields."""
+async def authorised_fields(request: Request) -> tuple[str, dict[str, Any]]:
+    """Check the API key of a request; return its name and the fields of the request."""
     fields = await fields_of(request)
-    check_key(request, fields, missing=403, wrong=403)
-    return fields
+    return check_key(request, fields, missing=403, wrong=403), fields
 
 
 @router.get("/glossary-language-pairs", summary="Language pairs of glossaries")
@@ -59,43 +59,44 @@ async def glossary_pairs(request: Request) -> dict[str, Any]:
 @router.post("/glossaries", status_code=201, openapi_extra=body_of(GlossaryRequest), summary="Store a glossary")
 async def make_glossary(request: Request) -> Any:
     """Store a glossary given as TSV or CSV."""
-    fields, stored = await authorised_fields(request), stored_glossaries(request)
+    (owner, fields), stored = await authorised_fields(request), stored_glossaries(request)
     body = read(GlossaryRequest, fields)
     pair = state_of(request).service.pairs.find(body.source_lang, body.target_lang)
     terms = terms_of(body.entries, body.entries_format)
-    glossary = stored.add(body.name, [Dictionary(primary(pair.src), primary(pair.tgt), terms)])
+    dictionary = Dictionary(primary(pair.src), primary(pair.tgt), terms)
+    glossary = await asyncio.to_thread(stored.add, owner, body.name, [dictionary])
     return JSONResponse(_described(glossary), status_code=201)
 
 
 @router.get("/glossaries", summary="All glossaries")
 async def list_glossaries(request: Request) -> dict[str, Any]:
     """Return all glossaries of a single pair, without their entries."""
-    await authorised_fields(request)
+    owner, _ = await authorised_fields(request)
     stored = state_of(request).glossaries
-    glossaries = stored.list() if stored else []
+    glossaries = stored.list(owner) if stored else []
     return {"glossaries": [_described(glossary) for glossary in glossaries if len(glossary.dictionaries) == 1]}
 
 
 @router.get("/glossaries/{glossary_id}", summary="One glossary")
 async def get_glossary(glossary_id: str, request: Request) -> dict[str, Any]:
     """Return a glossary without its entries."""
-    await authorised_fields(request)
-    return _described(_of_one_pair(request, glossary_id))
+    owner, _ = await authorised_fields(request)
+    return _described(_of_one_pair(request, glossary_id, owner))
 
 
 @router.delete("/glossaries/{glossary_id}", status_code=204, summary="Delete a glossary")
 async def delete_glossary(glossary_id: str, request: Request) -> Response:
     """Delete a glossary for good."""
-    await authorised_fields(request)
-    stored_glossaries(request).delete(glossary_id)
+    owner, _ = await authorised_fields(request)
+    await asyncio.to_thread(stored_glossaries(request).delete, glossary_id, owner)
     return Response(status_code=204)
 
 
 @router.get("/glossaries/{glossary_id}/entries", response_class=PlainTextResponse, summary="Entries of a glossary")
 async def glossary_entries(glossary_id: str, request: Request) -> PlainTextResponse:
     """Return the entries as lines of source TAB target."""
-    await authorised_fields(request)
-    text = tsv(_of_one_pair(request, glossary_id).dictionaries[0])
+    owner, _ = await authorised_fields(request)
+    text = tsv(_of_one_pair(request, glossary_id, owner).dictionaries[0])
     return PlainTextResponse(text, media_type="text/tab-separated-values")
 
 
@@ -139,8 +140,8 @@ def tsv(dictionary: Dictionary) -> str:
     return "\n".join(f"{src}\t{tgt}" for src, tgt in dictionary.entries.items())
 
 
-def _of_one_pair(request: Request, id_: str) -> Stored:
-    glossary = stored_glossaries(request).get(id_)
+def _of_one_pair(request: Request, id_: str, owner: str) -> Stored:
+    glossary = stored_glossaries(request).get(id_, owner)
     if len(glossary.dictionaries) != 1:
         raise MalformedError(f"the glossary has {len(glossary.dictionaries)} dictionaries: use /v3/glossaries")
     return glossary
@@ -154,12 +155,12 @@ def _described(glossary: Stored) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def glossary_option(stored: Glossaries | None, id_: str, pair: Pair, source: str) -> Mapping[str, Any]:
+def glossary_option(stored: Glossaries | None, owner: str, id_: str, pair: Pair, source: str) -> Mapping[str, Any]:
     """Return the option ``glossary`` for a ``glossary_id``: its dictionary for the pair; nothing without an id.
 
     Raises:
         MalformedError: ``source`` is empty, or the glossary has no dictionary for the pair.
-        UnknownError: There is no such glossary.
+        UnknownError: There is no such glossary that ``owner`` sees.
     """
     if not id_:
         return {}
@@ -167,7 +168,7 @@ def glossary_option(stored: Glossaries | None, id_: str, pair: Pair, source: str
         raise MalformedError("'glossary_id' needs 'source_lang'")
     if stored is None:
         raise UnknownError("glossary not found")
-    dictionaries = stored.get(id_).dictionaries
+    dictionaries = stored.get(id_, owner).dictionaries
     for own in dictionaries:
         if match(own.src, [pair.src]) is not None and match(own.tgt, [pair.tgt]) is not None:
             return {"glossary": dict(own.entries)}

@@ -6,6 +6,7 @@ https://developers.deepl.com/api-reference/multilingual-glossaries
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -53,51 +54,55 @@ class ChangeRequest(BaseModel):
 @router.post("", status_code=201, openapi_extra=body_of(GlossaryRequest), summary="Store a glossary")
 async def make(request: Request) -> Any:
     """Store a glossary with a dictionary for each pair."""
-    fields, stored = await authorised_fields(request), stored_glossaries(request)
+    (owner, fields), stored = await authorised_fields(request), stored_glossaries(request)
     body = read(GlossaryRequest, _nested(fields))
     dictionaries = [_dictionary(request, own) for own in body.dictionaries]
-    return JSONResponse(_described(stored.add(body.name, _merged((), dictionaries))), status_code=201)
+    glossary = await asyncio.to_thread(stored.add, owner, body.name, _merged((), dictionaries))
+    return JSONResponse(_described(glossary), status_code=201)
 
 
 @router.get("", summary="All glossaries")
 async def list_all(request: Request) -> dict[str, Any]:
     """Return all glossaries, without their entries."""
-    await authorised_fields(request)
+    owner, _ = await authorised_fields(request)
     stored = state_of(request).glossaries
-    return {"glossaries": [_described(glossary) for glossary in (stored.list() if stored else [])]}
+    return {"glossaries": [_described(glossary) for glossary in (stored.list(owner) if stored else [])]}
 
 
 @router.get("/{glossary_id}", summary="One glossary")
 async def get(glossary_id: str, request: Request) -> dict[str, Any]:
     """Return a glossary without its entries."""
-    await authorised_fields(request)
-    return _described(stored_glossaries(request).get(glossary_id))
+    owner, _ = await authorised_fields(request)
+    return _described(stored_glossaries(request).get(glossary_id, owner))
 
 
 @router.patch("/{glossary_id}", openapi_extra=body_of(ChangeRequest), summary="Rename a glossary, or add terms")
 async def change(glossary_id: str, request: Request) -> dict[str, Any]:
     """Rename a glossary or add terms: known terms get the new translation, new pairs a dictionary."""
-    fields = await authorised_fields(request)
+    owner, fields = await authorised_fields(request)
     body = read(ChangeRequest, _nested(fields))
     new = [_dictionary(request, own) for own in body.dictionaries]
-    return _described(stored_glossaries(request).change(
-        glossary_id, lambda old: replace(old, name=body.name or old.name, dictionaries=_merged(old.dictionaries, new))
-    ))  # fmt: skip
+
+    def changed(old: Stored) -> Stored:
+        return replace(old, name=body.name or old.name, dictionaries=_merged(old.dictionaries, new))
+
+    return _described(await asyncio.to_thread(stored_glossaries(request).change, glossary_id, owner, changed))
 
 
 @router.delete("/{glossary_id}", status_code=204, summary="Delete a glossary")
 async def delete(glossary_id: str, request: Request) -> Response:
     """Delete a glossary for good."""
-    await authorised_fields(request)
-    stored_glossaries(request).delete(glossary_id)
+    owner, _ = await authorised_fields(request)
+    await asyncio.to_thread(stored_glossaries(request).delete, glossary_id, owner)
     return Response(status_code=204)
 
 
 @router.get("/{glossary_id}/entries", summary="Entries of a dictionary")
 async def entries(glossary_id: str, request: Request, source_lang: str, target_lang: str) -> dict[str, Any]:
     """Return the entries of a pair's dictionary as lines of source TAB target."""
-    await authorised_fields(request)
-    own = stored_glossaries(request).get(glossary_id).dictionary(primary(source_lang), primary(target_lang))
+    owner, _ = await authorised_fields(request)
+    glossary = stored_glossaries(request).get(glossary_id, owner)
+    own = glossary.dictionary(primary(source_lang), primary(target_lang))
     return {"dictionaries": [
         {"source_lang": own.src, "target_lang": own.tgt, "entries": tsv(own), "entries_format": "tsv"}
     ]}  # fmt: skip
@@ -106,17 +111,20 @@ async def entries(glossary_id: str, request: Request, source_lang: str, target_l
 @router.put("/{glossary_id}/dictionaries", openapi_extra=body_of(DictionaryRequest), summary="Replace a dictionary")
 async def put(glossary_id: str, request: Request) -> dict[str, Any]:
     """Replace all terms of a pair, or add the pair."""
-    new = _dictionary(request, read(DictionaryRequest, await authorised_fields(request)))
-    stored_glossaries(request).change(
-        glossary_id, lambda old: replace(old, dictionaries=(*_without(old, new.src, new.tgt), new))
-    )  # fmt: skip
+    owner, fields = await authorised_fields(request)
+    new = _dictionary(request, read(DictionaryRequest, fields))
+
+    def replaced(old: Stored) -> Stored:
+        return replace(old, dictionaries=(*_without(old, new.src, new.tgt), new))
+
+    await asyncio.to_thread(stored_glossaries(request).change, glossary_id, owner, replaced)
     return _counted(new)
 
 
 @router.delete("/{glossary_id}/dictionaries", status_code=204, summary="Delete a dictionary")
 async def delete_dictionary(glossary_id: str, request: Request, source_lang: str, target_lang: str) -> Response:
     """Delete the dictionary of a pair, unless it is the only one."""
-    await authorised_fields(request)
+    owner, _ = await authorised_fields(request)
 
     def without(glossary: Stored) -> Stored:
         own = glossary.dictionary(primary(source_lang), primary(target_lang))
@@ -124,7 +132,7 @@ async def delete_dictionary(glossary_id: str, request: Request, source_lang: str
             raise MalformedError("a glossary must have at least one dictionary: delete the glossary instead")
         return replace(glossary, dictionaries=_without(glossary, own.src, own.tgt))
 
-    stored_glossaries(request).change(glossary_id, without)
+    await asyncio.to_thread(stored_glossaries(request).change, glossary_id, owner, without)
     return Response(status_code=204)
 
 

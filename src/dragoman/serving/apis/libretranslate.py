@@ -16,6 +16,7 @@ from dragoman.documents.document import DocumentInfo
 from dragoman.documents.formats import supported_suffixes
 from dragoman.serving import parsing
 from dragoman.serving.apis.api import Api
+from dragoman.serving.delivery import Delivery
 from dragoman.serving.http import (
     Columns,
     Text,
@@ -23,6 +24,7 @@ from dragoman.serving.http import (
     body_of,
     check_key,
     fields_of,
+    key_of,
     read,
     state_of,
     translate_markup,
@@ -80,13 +82,13 @@ async def translate(request: Request) -> Any:
     pair = state.service.pair(body.source, body.target, plain)
     options = state.service.options(**({"n_best": n_others + 1} if n_others and not is_html else {}))
     options = _wide_enough(state, options, n_others)
-    state.metrics.translated(pair.name, sum(map(len, texts)))
+    state.metrics.translated(pair.name, sum(map(len, texts)), owner)
     others: list[list[str]] = [[] for _ in texts]
     if tagged:
         work = translate_markup(state.service, tagged, pair, options)
         translated = [text for text, _ in await until_client_leaves(request.receive, work)]
     else:
-        answers = await until_client_leaves(request.receive, state.service.translate(texts, pair, options))
+        answers = await until_client_leaves(request.receive, state.service.translate(texts, pair, options, owner))
         translated = [answer.text for answer in answers]
         others = [
             [other.text for other in answer.lines[0].alternatives] if len(answer.lines) == 1 else []
@@ -135,19 +137,22 @@ async def translate_file(request: Request) -> dict[str, str]:
         raise
     if job.status != "done":
         raise MalformedError(job.error)
-    state.metrics.translated(job.pair, job.n_chars)
+    state.metrics.translated(job.pair, job.n_chars, owner)
     return {"translatedFileUrl": str(request.url_for("download_file", name=quote(f"{job.id}.{secret}.{job.name}")))}
 
 
 @router.get("/download_file/{name}", response_class=FileResponse, summary="Translated document")
 async def download_file(name: str, request: Request) -> Any:
-    """Return the document of a URL from ``/translate_file``; its name holds the id and the secret."""
-    documents = state_of(request).documents
+    """Return the document of a URL from ``/translate_file``; its name holds the id and the secret.
+
+    LibreTranslate's clients fetch it without a key. One that is sent must be the owner's.
+    """
+    owner = check_key(request, None, missing=400, wrong=403) if key_of(request) else None
     id_, _, secret_and_name = name.partition(".")
-    job = documents.get(id_, secret_and_name.partition(".")[0])
+    job = state_of(request).documents.get(id_, secret_and_name.partition(".")[0], owner)
     if job.status != "done":
         raise UnknownError("document not found")
-    return FileResponse(documents.result(job), media_type="application/octet-stream", filename=job.name)
+    return Delivery(state_of(request).documents.jobs, job)
 
 
 @router.post("/detect", openapi_extra=body_of(DetectRequest), summary="Detect the language of a text")

@@ -116,7 +116,7 @@ _STREAMED: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stre
 )
 async def translate(body: TranslateRequest, request: Request) -> Any:
     """Translate texts; with ``stream`` the answer is ``text/event-stream``."""
-    check_key(request, None, missing=401, wrong=403)
+    owner = check_key(request, None, missing=401, wrong=403)
     state = state_of(request)
     service: Service = state.service
     texts = body.text
@@ -126,15 +126,15 @@ async def translate(body: TranslateRequest, request: Request) -> Any:
     options = service.options(**changes)
     if options.n_best > 1 and any("\n" in text for text in texts):
         raise ConfigError("n_best above 1 needs texts of one line: send each line as a text")
-    state.metrics.translated(pair.name, sum(map(len, texts)))
+    state.metrics.translated(pair.name, sum(map(len, texts)), owner)
     if body.stream:
         # The first step raises what is wrong with the request, while the answer can still have an error status.
-        stream = service.stream(texts, pair, options)
+        stream = service.stream(texts, pair, options, owner)
         await anext(stream)
         return StreamingResponse(
             _events(stream, pair, options), media_type="text/event-stream", headers={"cache-control": "no-store"}
         )
-    answers = await until_client_leaves(request.receive, service.translate(texts, pair, options))
+    answers = await until_client_leaves(request.receive, service.translate(texts, pair, options, owner))
     return JSONResponse(_response(pair, answers, options).model_dump(exclude_none=True, exclude_defaults=False))
 
 

@@ -1,0 +1,104 @@
+"""Files that a server stores for its clients, on a disk that may be full.
+
+with storing(), one_at_a_time(folder):                # a full disk becomes a ``FullError``, whose text names no path
+    reserve(folder / "result.room", 2 * n_bytes)      # before the work, so that its result fits
+...
+fill(folder / "result.room", folder / "result", content)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from dragoman.errors import DragomanError
+from dragoman.files import flush_folder
+from dragoman.serving.refusals import FullError, RefusalError, UnstorableError
+
+logger = logging.getLogger("dragoman.serving")
+
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors of a disk without room: the disk is full, the quota is used up, or files may not be so large."""
+
+TRIED = 64 * 1024
+"""Size of the file that is written to try a disk, in bytes."""
+
+
+def refusal_of(error: OSError) -> RefusalError:
+    """Return what a client is told of an error of the server's disk; the error itself goes to the log."""
+    logger.error("the disk of this server: %s", error)
+    return FullError() if error.errno in NO_SPACE else UnstorableError()
+
+
+def is_full(error: BaseException) -> bool:
+    """Return True if ``error`` says that a disk has no room, as the system does or as ``files.explained`` does."""
+    if isinstance(error, FullError):
+        return True
+    cause = error if isinstance(error, OSError) else error.__cause__
+    return isinstance(cause, OSError) and cause.errno in NO_SPACE
+
+
+@contextlib.contextmanager
+def storing() -> Iterator[None]:
+    """Turn an error of the disk in the body into a refusal that tells the client nothing about this machine.
+
+    Raises:
+        FullError: The disk is full.
+        UnstorableError: It cannot be written or read for another reason.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise refusal_of(error) from None
+    except DragomanError as error:  # as ``files.explained`` makes of one
+        if isinstance(error, RefusalError) or not isinstance(error.__cause__, OSError):
+            raise
+        logger.error("%s", error)
+        raise refusal_of(error.__cause__) from None
+
+
+def reserve(path: Path, n_bytes: int) -> None:
+    """Make a file that occupies ``n_bytes``; nothing is left if there is no room.
+
+    Raises:
+        OSError: The disk is full, or the file cannot be made.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+    try:
+        os.posix_fallocate(descriptor, 0, n_bytes)
+    except BaseException:
+        path.unlink()
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def fill(room: Path, path: Path, content: bytes) -> None:
+    """Write ``content`` into the reserved file ``room``, and rename it to ``path``, which is complete or absent.
+
+    Raises:
+        OSError: The content is longer than what was reserved, and the disk is full.
+    """
+    with room.open("r+b") as file:
+        file.write(content)
+        file.truncate()
+        file.flush()
+        os.fsync(file.fileno())
+    room.replace(path)
+    flush_folder(path.parent)
+
+
+def has_room(folder: Path, n_bytes: int) -> bool:
+    """Return True if ``n_bytes`` are free on the disk of ``folder``, and a small file can be written there."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:  # without a name: nothing is left of it after a kill
+            os.posix_fallocate(file.fileno(), 0, TRIED)
+        return shutil.disk_usage(folder).free >= n_bytes
+    except OSError:
+        return False

@@ -1,0 +1,245 @@
+"""A disk that is full from some operation on: what clients are told, what is left, and that it is over with room."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_documents import done, upload
+
+from dragoman.serving import jobs
+from dragoman.serving.jobs import FULL, Jobs
+from limits import wait_until
+
+TERMS = {"name": "g", "source_lang": "en", "target_lang": "de", "entries": "dog\thund", "entries_format": "tsv"}
+
+
+class Disk:
+    """Counts the operations below a folder that need room; from number ``full_from`` on they fail."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self.n, self.full_from = str(folder), 0, 0
+        os_open, mkdir, allocate, path_open, fdopen = os.open, os.mkdir, os.posix_fallocate, Path.open, os.fdopen
+
+        def open_(path: Any, flags: int, *rest: Any, **more: Any) -> int:
+            if flags & os.O_CREAT:
+                self.meet(path)
+            return os_open(path, flags, *rest, **more)
+
+        def mkdir_(path: Any, *rest: Any, **more: Any) -> None:
+            self.meet(path)
+            mkdir(path, *rest, **more)
+
+        def allocate_(descriptor: int, *rest: Any) -> None:
+            self.meet(Path(f"/proc/self/fd/{descriptor}").readlink())
+            allocate(descriptor, *rest)
+
+        def path_open_(path: Path, mode: str = "r", *rest: Any, **more: Any) -> Any:
+            file = path_open(path, mode, *rest, **more)
+            return Written(file, path, self) if "+" in mode else file
+
+        def fdopen_(descriptor: int, *rest: Any, **more: Any) -> Any:
+            file = fdopen(descriptor, *rest, **more)
+            return Written(file, Path(f"/proc/self/fd/{descriptor}").readlink(), self)
+
+        for owner, name, new in (
+            (os, "open", open_), (os, "mkdir", mkdir_), (os, "posix_fallocate", allocate_), (Path, "open", path_open_),
+            (os, "fdopen", fdopen_),
+        ):  # fmt: skip
+            monkeypatch.setattr(owner, name, new)
+
+    def meet(self, path: Any) -> None:
+        if str(path).startswith(self.folder):
+            self.n += 1
+            if self.full_from and self.n >= self.full_from:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    def fill(self, after: int) -> None:
+        """Let the operation after ``after`` more, and all later ones, fail."""
+        self.n, self.full_from = 0, after + 1
+
+    def free(self) -> bool:
+        """Make room; return True if an operation failed."""
+        met = bool(self.full_from) and self.n >= self.full_from
+        self.full_from = 0
+        return met
+
+
+class Written:
+    """A file whose writes need room."""
+
+    def __init__(self, file: Any, path: Path, disk: Disk) -> None:
+        self._file, self._path, self._disk = file, path, disk
+
+    def write(self, data: Any) -> int:
+        self._disk.meet(self._path)
+        return int(self._file.write(data))
+
+    def __enter__(self) -> Written:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._file.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+def told(server: Any, reply: Any, tmp_path: Path) -> str:
+    """The message of a refusal, which has a time to come again and no path."""
+    message = reply.json["message"]
+    assert (reply.status, reply.headers["retry-after"]) == (507, "30")
+    assert str(tmp_path) not in message
+    assert "bytes" not in message
+    return str(message)
+
+
+def test_an_upload_meets_a_disk_that_is_full_from_each_operation_on(
+    serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "d"
+    server = serving(documents=folder)
+    disk = Disk(folder, monkeypatch)
+    outcomes = []
+    for n in range(100):
+        disk.fill(n)
+        reply = upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE", source_lang="EN")
+        if reply.status == 200:
+            status = done(server, reply.json)
+            wait_until(lambda: not server.state.documents.tasks)
+            outcomes.append(status["status"])
+            left = {path.name for path in (folder / reply.json["document_id"]).iterdir()}
+            if status["status"] == "error":
+                assert status["error_message"] == FULL
+                assert left == {"job.json"}
+            else:
+                assert left - {"full.json"} == {"job.json", "result"}
+            server.state.documents.forget(reply.json["document_id"])
+        else:
+            assert told(server, reply, tmp_path) == "the server has no room to store this: try again later"
+            outcomes.append("refused")
+        assert list(folder.iterdir()) == []
+        if not disk.free():
+            break
+        again = upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE", source_lang="EN")
+        assert again.status == 200
+        assert done(server, again.json)["status"] == "done"
+        wait_until(lambda: not server.state.documents.tasks)
+        server.state.documents.forget(again.json["document_id"])
+    assert list(dict.fromkeys(outcomes)) == ["refused", "error", "done"]
+    assert len(outcomes) > 12
+
+
+def test_a_glossary_meets_a_disk_that_is_full_from_each_operation_on(
+    serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "g"
+    server = serving(glossaries=folder)
+    kept = server("/v2/glossaries", TERMS).json["glossary_id"]
+    before = server(f"/v3/glossaries/{kept}").body
+    disk = Disk(folder, monkeypatch)
+    for method, path, fields in (
+        ("POST", "/v2/glossaries", TERMS), ("PATCH", f"/v3/glossaries/{kept}", {"name": "new"}),
+        ("PUT", f"/v3/glossaries/{kept}/dictionaries", {name: TERMS[name] for name in TERMS if name != "name"}),
+    ):  # fmt: skip
+        n = 0
+        while True:
+            disk.fill(n)
+            reply = server(path, fields, method=method)
+            if not disk.free():
+                assert reply.status < 300
+                break
+            assert told(server, reply, tmp_path)
+            assert [file.name for file in folder.iterdir()] == [f"{kept}.json"]
+            assert server(f"/v3/glossaries/{kept}").body == before
+            n += 1
+        assert n >= 2
+        for other in server("/v3/glossaries").json["glossaries"]:
+            if other["glossary_id"] != kept:
+                server(f"/v3/glossaries/{other['glossary_id']}", method="DELETE")
+        before = server(f"/v3/glossaries/{kept}").body
+
+
+def test_a_full_disk_drops_what_was_fetched_before_it_refuses(
+    serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serving(documents=tmp_path)
+    fields = {"target_lang": "DE", "source_lang": "EN"}
+    old = upload(server, "/v2/document", "a.txt", b"the dog", **fields).json
+    assert done(server, old)["status"] == "done"
+    wait_until(lambda: not server.state.documents.tasks)
+    allocate = os.posix_fallocate
+
+    def only_without_the_old_one(*arguments: int) -> None:
+        if (tmp_path / old["document_id"]).exists():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        allocate(*arguments)
+
+    monkeypatch.setattr(os, "posix_fallocate", only_without_the_old_one)
+    assert upload(server, "/v2/document", "a.txt", b"a cat", **fields).status == 507
+    secret = {"document_key": old["document_key"]}
+    assert server(f"/v2/document/{old['document_id']}/result", secret).status == 200
+    wait_until(lambda: not (tmp_path / old["document_id"] / "result").stat().st_mode & 0o200)
+    assert upload(server, "/v2/document", "a.txt", b"a cat", **fields).status == 200
+    assert server(f"/v2/document/{old['document_id']}", secret).status == 404
+
+
+def test_a_translation_that_is_longer_than_its_room_ends_with_the_truth(
+    serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serving(documents=tmp_path)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(jobs, "fill", full)
+    made = upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE", source_lang="EN").json
+    status = done(server, made)
+    assert (status["status"], status["error_message"]) == ("error", FULL)
+    reply = server(f"/v2/document/{made['document_id']}/result", {"document_key": made["document_key"]})
+    assert (reply.status, reply.json) == (400, {"message": FULL})
+
+
+def test_what_a_killed_server_left_goes_at_the_start_of_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, temporary = tmp_path / "d", tmp_path / "t"
+    for name in ("0" * 32, "1" * 32):
+        (folder / name).mkdir(parents=True)
+    (folder / ("0" * 32) / "job.json").write_text("{")  # may be repaired
+    (folder / ("1" * 32) / ".job.json.01234567.tmp").write_text("{")
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + jobs.LOST_S + 1)
+    Jobs(folder)
+    assert [path.name for path in folder.iterdir()] == ["0" * 32]
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    live = Jobs(None)
+    assert live.folder.parent == temporary
+    (temporary / f"{jobs.TEMPORARY}dead" / ("2" * 32)).mkdir(parents=True)
+    (temporary / "other").mkdir()
+    Jobs(None)
+    assert {path.name for path in temporary.iterdir()} == {live.folder.name, "other"}
+    live.close()
+    assert [path.name for path in temporary.iterdir()] == ["other"]
+
+
+def test_a_disk_without_room_is_not_ready_and_the_server_is(
+    serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serving(documents=tmp_path / "d", glossaries=tmp_path / "g")
+    assert (server("/readyz/storage").status, server("/readyz/storage").body) == (200, b"ok")
+    disk = Disk(tmp_path / "d", monkeypatch)
+    disk.fill(0)
+    reply = server("/readyz/storage")
+    assert (reply.status, reply.body) == (503, b"no room for documents")
+    assert server("/readyz").status == 200
+    assert 'dragoman_storage_has_room{what="documents"} 0.0' in server("/metrics").body.decode()
+    assert server("/v1/translate", {"text": "the dog"}).status == 200
+    assert json.loads(server("/v2/glossaries", TERMS).body)["ready"]

@@ -1,0 +1,373 @@
+"""Keys keep their owners apart: who sees and changes glossaries, and each key's share of limits, turns and figures."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_batcher import Slow, sentences, slow, submit
+from test_documents import upload
+
+from dragoman.errors import ConfigError
+from dragoman.serving import documents, glossaries, jobs
+from dragoman.serving.batcher import Batcher, BusyError, Ticket
+from dragoman.serving.glossaries import Dictionary, Glossaries
+from dragoman.serving.keys import Keys, make_key
+from dragoman.serving.limits import Shares
+from dragoman.serving.options import ServeOptions
+from dragoman.serving.refusals import ForeignError, MalformedError, UnknownError
+from dragoman.serving.turns import Turns
+from dragoman.translation.translator import Translator
+from limits import LONG_S, wait_until
+
+TERMS = {"name": "g", "source_lang": "en", "target_lang": "de", "entries": "dog\tbaum", "entries_format": "tsv"}
+DICTIONARY = Dictionary("en", "de", {"dog": "baum"})
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> dict[str, dict[str, str]]:
+    """The headers of two keys, whose file is ``tmp_path / "keys"``."""
+    return {name: {"authorization": f"Bearer {make_key(tmp_path / 'keys', name)}"} for name in ("ann", "bob")}
+
+
+def test_shared_glossaries_are_read_and_used_by_all_and_changed_by_their_owner(
+    serving: Callable[..., Any], tmp_path: Path, keys: dict[str, dict[str, str]]
+) -> None:
+    server = serving(keys=tmp_path / "keys", glossaries=tmp_path / "g", share_glossaries=True)
+    id_ = server("/v2/glossaries", TERMS, **keys["ann"]).json["glossary_id"]
+    listed = server("/v2/glossaries", **keys["bob"]).json["glossaries"]
+    assert [glossary["glossary_id"] for glossary in listed] == [id_]
+    asked = {"text": ["the dog"], "source_lang": "EN", "target_lang": "DE", "glossary_id": id_}
+    assert "baum" in server("/v2/translate", asked, **keys["bob"]).json["translations"][0]["text"]
+    for method, path, fields in (
+        ("DELETE", f"/v2/glossaries/{id_}", None), ("PATCH", f"/v3/glossaries/{id_}", {"name": "mine"}),
+        ("PUT", f"/v3/glossaries/{id_}/dictionaries", {name: TERMS[name] for name in TERMS if name != "name"}),
+    ):  # fmt: skip
+        refused = server(path, fields, method=method, **keys["bob"])
+        assert (refused.status, "belongs to another key" in refused.json["message"]) == (403, True)
+    assert server(f"/v2/glossaries/{id_}", method="DELETE", **keys["ann"]).status == 204
+
+
+def test_glossaries_without_an_owner_are_for_nobody_until_a_key_adopts_them(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = Glossaries(tmp_path).add("", "old", [DICTIONARY])
+    path = tmp_path / f"{made.id}.json"
+    before_owners = {name: value for name, value in json.loads(path.read_text()).items() if name != "owner"}
+    path.write_text(json.dumps(before_owners))
+    stored = Glossaries(tmp_path, Shares(("ann", "bob")))
+    stored.report_ownerless()
+    assert "--adopt-glossaries" in caplog.text
+    with pytest.raises(UnknownError):
+        stored.get(made.id, "ann")
+    shared = Glossaries(tmp_path, Shares(("ann", "bob")), shared=True)
+    assert shared.get(made.id, "bob").name == "old"
+    with pytest.raises(ForeignError):
+        shared.delete(made.id, "bob")
+    stored.adopt("ann")
+    assert stored.get(made.id, "ann").dictionaries == made.dictionaries
+    assert (stored.list("bob"), Glossaries(tmp_path).list("")) == ([], [])  # nor for a server without keys
+
+
+def test_an_adopting_key_must_exist_and_options_that_need_others_say_so(
+    serving: Callable[..., Any], tmp_path: Path, keys: dict[str, dict[str, str]]
+) -> None:
+    with pytest.raises(ConfigError, match="must have a key named eve"):
+        serving(keys=tmp_path / "keys", glossaries=tmp_path / "g", adopt_glossaries="eve")
+    with pytest.raises(ConfigError, match="share_glossaries needs glossaries"):
+        ServeOptions(share_glossaries=True)
+    with pytest.raises(ConfigError, match="metrics_key needs keys"):
+        ServeOptions(metrics_key="ann")
+
+
+def test_two_servers_with_one_folder_lose_no_change(tmp_path: Path) -> None:
+    servers = [Glossaries(tmp_path, Shares(("ann", "bob"))) for _ in range(2)]
+    made = servers[0].add("ann", "g", [DICTIONARY])
+
+    def more(number: int) -> None:
+        def with_another(old: Any) -> Any:
+            (own,) = old.dictionaries
+            return replace(old, dictionaries=(Dictionary("en", "de", {**own.entries, f"a{number}": "b"}),))
+
+        servers[number % 2].change(made.id, "ann", with_another)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(more, range(40)))
+    assert [len(server.get(made.id, "ann").dictionaries[0].entries) for server in servers] == [41, 41]
+    with pytest.raises(UnknownError):
+        servers[1].change(made.id, "bob", lambda old: old)
+
+
+def test_a_file_that_is_damaged_later_hides_one_glossary_and_names_no_path(
+    serving: Callable[..., Any], tmp_path: Path, keys: dict[str, dict[str, str]]
+) -> None:
+    server = serving(keys=tmp_path / "keys", glossaries=tmp_path / "g")
+    ids = [server("/v2/glossaries", TERMS, **keys["ann"]).json["glossary_id"] for _ in range(2)]
+    (tmp_path / "g" / f"{ids[0]}.json").write_text("{")
+    listed = server("/v2/glossaries", **keys["ann"]).json["glossaries"]
+    assert [glossary["glossary_id"] for glossary in listed] == ids[1:]
+    refused = server(f"/v2/glossaries/{ids[0]}", **keys["ann"])
+    assert (refused.status, refused.json) == (404, {"message": "glossary not found"})
+    with pytest.raises(ConfigError, match="repair or delete it"):
+        Glossaries(tmp_path / "g")
+
+
+def test_a_document_is_for_its_key_and_a_download_without_one_for_who_has_the_address(
+    serving: Callable[..., Any], tmp_path: Path, keys: dict[str, dict[str, str]]
+) -> None:
+    server = serving(keys=tmp_path / "keys", documents=tmp_path / "d")
+    url = (
+        upload(server, "/translate_file", "a.txt", b"the dog", headers=keys["ann"], source="en", target="de")
+        .json["translatedFileUrl"]
+        .removeprefix(server.url)
+    )
+    assert server(url, **keys["bob"]).status == 404
+    assert server(url, **keys["ann"]).status == server(url).status == 200
+    assert server(url, authorization="Bearer wrong").status == 403
+    secret = {"document_key": url.split(".")[1]}
+    id_ = url.removeprefix("/download_file/").split(".")[0]
+    assert server(f"/v2/document/{id_}", secret, **keys["bob"]).status == 404
+    assert server(f"/v2/document/{id_}", secret, **keys["ann"]).status == 200
+
+
+def test_use_is_counted_by_key_and_shown_to_that_key(
+    serving: Callable[..., Any], tmp_path: Path, keys: dict[str, dict[str, str]]
+) -> None:
+    server = serving(keys=tmp_path / "keys", metrics_key="ann")
+    asked = {"text": "the dog", "source": "en", "target": "de"}
+    for name, n in (("ann", 1), ("bob", 2)):
+        for _ in range(n):
+            server("/v1/translate", asked, **keys[name])
+    counts = [server("/v2/usage", **keys[name]).json["character_count"] for name in ("ann", "bob")]
+    assert counts == [7, 14]
+    texts = {name: server("/metrics", **keys[name]).body.decode() for name in ("ann", "bob")}
+    for line in ('dragoman_key_characters_total{key="bob"} 14.0', 'dragoman_key_queue_sentences{key="bob"} 0.0'):
+        assert line in texts["bob"]
+        assert line in texts["ann"]
+    assert 'key="ann"' not in texts["bob"]
+    assert 'dragoman_storage_has_room{what="documents"} 1.0' in texts["bob"]
+    assert server("/readyz/storage").body == b"ok"
+
+
+def test_half_of_a_limit_is_divided_among_the_keys_and_half_is_for_whoever_comes_first() -> None:
+    shares = Shares(("ann", "bob"))
+    assert shares.of(8) == 2
+    assert shares.has_room(8, {"ann": 5}, "ann")
+    assert not shares.has_room(8, {"ann": 6}, "ann")
+    assert shares.has_room(8, {"ann": 6}, "bob")
+    assert not shares.has_room(8, {"ann": 6, "bob": 2}, "bob")
+    assert not shares.has_room(8, {"gone": 4, "ann": 2}, "ann")  # a deleted key has no share
+    assert shares.has_room(8, {"gone": 9, "ann": 1}, "ann")
+    many = Shares(tuple(map(str, range(100))))
+    assert many.has_room(8, {str(i): 1 for i in range(99)}, "99")
+    assert not many.has_room(8, {}, "gone")
+    alone = Shares(("",))
+    assert [alone.has_room(n_most, {"": n}, "") for n_most, n in ((8, 7), (8, 8), (1, 0), (1, 1), (0, 0))] == [
+        True, False, True, False, False,
+    ]  # fmt: skip
+
+
+def test_glossaries_have_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(glossaries, "MOST", 8)
+    stored = Glossaries(tmp_path, Shares(("ann", "bob")))
+    for _ in range(6):
+        stored.add("ann", "g", [DICTIONARY])
+    with pytest.raises(MalformedError, match="6 are yours: delete one first"):
+        stored.add("ann", "g", [DICTIONARY])
+    for _ in range(2):
+        stored.add("bob", "g", [DICTIONARY])
+    with pytest.raises(MalformedError):
+        stored.add("bob", "g", [DICTIONARY])
+
+
+def test_of_uploads_at_once_no_more_are_taken_than_may_wait(
+    serving: Callable[..., Any], tmp_path: Path, keys: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(*_: Any, **__: Any) -> None:
+        await asyncio.Event().wait()
+
+    server = serving(keys=tmp_path / "keys", documents=tmp_path / "d")
+    monkeypatch.setattr(server.state.service, "translate", never)
+    monkeypatch.setattr(documents, "MOST_WAITING", 8)
+    barrier = threading.Barrier(20)
+
+    def post(name: str) -> int:
+        barrier.wait()
+        fields = {"target_lang": "DE", "source_lang": "EN"}
+        return int(upload(server, "/v2/document", "a.txt", b"the dog", headers=keys[name], **fields).status)
+
+    with ThreadPoolExecutor(20) as pool:
+        statuses = list(pool.map(post, ["ann"] * 20))
+        assert (statuses.count(200), statuses.count(429)) == (6, 14)
+        statuses = list(pool.map(post, ["bob"] * 20))
+        assert (statuses.count(200), statuses.count(429)) == (2, 18)
+
+
+def test_what_was_fetched_or_failed_goes_first_when_room_is_short(
+    serving: Callable[..., Any], tmp_path: Path, keys: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "MOST_JOBS", 4)
+    server = serving(keys=tmp_path / "keys", documents=tmp_path / "d")
+    fields = {"target_lang": "DE", "source_lang": "EN"}
+
+    def add(name: str) -> Any:
+        return upload(server, "/v2/document", "a.txt", b"the dog", headers=keys[name], **fields)
+
+    def ask(name: str, job: Any, what: str = "", **headers: str) -> Any:
+        secret = {"document_key": job["document_key"]}
+        return server(f"/v2/document/{job['document_id']}{what}", secret, **keys[name], **headers)
+
+    made = [add("ann").json for _ in range(3)]
+    wait_until(lambda: all(ask("ann", job).json["status"] == "done" for job in made))
+    assert add("ann").status == 429
+    folder = tmp_path / "d" / made[1]["document_id"]
+    assert {path.name for path in folder.iterdir()} == {"job.json", "result"}
+    assert ask("ann", made[1], "/result").status == 200
+    wait_until(lambda: not (folder / "result").stat().st_mode & 0o200)
+    assert ask("ann", made[1], "/result").status == 200  # there is room: it stays
+    assert add("ann").status == 200
+    assert [ask("ann", job).status for job in made] == [200, 404, 200]
+    assert add("ann").status == 429
+    assert add("bob").status == 200  # his own share
+    assert add("bob").status == 429
+
+
+def test_a_key_that_waits_has_its_turn_whatever_the_requests_of_another(served: Translator) -> None:
+    batcher = Batcher(batch_tokens=16)
+    plan, engine = slow(served)
+    submit(batcher, ["the dog"], plan)
+    assert engine.entered.wait(LONG_S)
+
+    def put(text: str, owner: str, plan: Any = plan) -> Ticket:
+        ticket = Ticket(plan, sentences([text], plan), owner=owner)
+        batcher.submit(ticket)
+        return ticket
+
+    tickets = [put("the cat sleeps here", "ann") for _ in range(12)]
+    tickets.append(put("a man runs", "bob"))
+    assert batcher.n_waiting_by_owner() == {"ann": 12, "bob": 1}
+    engine.go.set()
+    for ticket in tickets:
+        ticket.results.result(LONG_S)
+    assert plan.src_tokenizer.encode(["a man runs"])[0] in engine.batches[1]
+    assert batcher.n_waiting_by_owner() == {}
+    assert batcher.close(LONG_S)
+
+
+def test_requests_of_many_kinds_take_no_more_turns_than_those_of_one(served: Translator) -> None:
+    batcher = Batcher()
+    order: list[str] = []
+
+    class Named(Slow):
+        def search(self, segments: Any, settings: Any, progress: Any = None) -> Any:
+            order.append(self.owner)
+            return super().search(segments, settings, progress)
+
+    plan = served.plan(guard=False, protect=False)
+
+    def put(owner: str) -> tuple[Ticket, Named]:
+        engine = Named(plan.engine)  # another engine is another kind
+        engine.owner = owner
+        own = replace(plan, engine=engine)
+        ticket = Ticket(own, sentences(["the dog"], own), owner=owner)
+        batcher.submit(ticket)
+        return ticket, engine
+
+    first, blocking = put("")
+    assert blocking.entered.wait(LONG_S)
+    waiting = [put("ann") for _ in range(6)] + [put("bob") for _ in range(2)]
+    for _, engine in [(first, blocking), *waiting]:
+        engine.go.set()
+    for ticket, _ in waiting:
+        ticket.results.result(LONG_S)
+    assert order == ["", "ann", "bob", "ann", "bob", "ann", "ann", "ann", "ann"]
+    assert batcher.close(LONG_S)
+
+
+def test_a_queue_that_one_key_has_filled_has_room_for_another(served: Translator) -> None:
+    batcher = Batcher(longest_wait_s=1.0, most_waiting=20)
+    plan, engine = slow(served)
+    batcher.tokens_per_s = 10.0
+    submit(batcher, ["the dog"], plan)
+    assert engine.entered.wait(LONG_S)
+    batcher.submit(Ticket(plan, sentences(["the cat sleeps here"] * 8, plan), owner="ann"))
+    assert batcher.busy_for_s("ann") == pytest.approx(max(1.0, batcher.expected_wait_s - 1.0))
+    assert batcher.busy_for_s("bob") is None
+    mine = Ticket(plan, sentences(["a man"], plan), owner="bob")
+    batcher.submit(mine)
+    with pytest.raises(BusyError):
+        batcher.submit(Ticket(plan, sentences(["a man"], plan), owner="ann"))
+    batcher.forget(mine)
+    assert batcher.n_waiting_by_owner() == {"ann": 8}
+    engine.go.set()
+    assert batcher.close(LONG_S)
+
+
+def test_turns_go_round_the_owners_and_a_cancelled_one_is_passed_on() -> None:
+    order: list[str] = []
+
+    async def run() -> None:
+        turns, go = Turns(1), asyncio.Event()
+
+        async def work(owner: str) -> None:
+            async with turns.of(owner):
+                order.append(owner)
+                await go.wait()
+
+        tasks = [asyncio.create_task(work(owner)) for owner in ("ann", "ann", "ann", "bob", "eve", "bob")]
+        await asyncio.sleep(0)
+        tasks[4].cancel()
+        go.set()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        async with turns.of("eve"):  # all turns came back
+            order.append("end")
+
+    asyncio.run(run())
+    assert order == ["ann", "ann", "bob", "ann", "bob", "end"]
+
+
+def test_documents_take_turns_by_key(
+    serving: Callable[..., Any], tmp_path: Path, keys: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents, "AT_ONCE", 1)
+    server = serving(keys=tmp_path / "keys", documents=tmp_path / "d")
+    translate, order, go = server.state.service.translate, [], threading.Event()
+
+    async def noted(texts: Any, pair: Any, options: Any, owner: str, **more: Any) -> Any:
+        order.append(owner)
+        await asyncio.to_thread(go.wait, LONG_S)
+        return await translate(texts, pair, options, owner, **more)
+
+    monkeypatch.setattr(server.state.service, "translate", noted)
+    fields = {"target_lang": "DE", "source_lang": "EN"}
+    for name in ("ann", "ann", "ann", "bob"):
+        assert upload(server, "/v2/document", "a.txt", b"the dog", headers=keys[name], **fields).status == 200
+    go.set()
+    wait_until(lambda: not server.state.documents.tasks)
+    assert order == ["ann", "ann", "bob", "ann"]
+
+
+def test_a_key_that_was_not_written_whole_harms_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = make_key(tmp_path / "keys", "ann")
+    before = (tmp_path / "keys").read_bytes()
+    sizes = []
+
+    def full(descriptor: int) -> None:
+        sizes.append(os.fstat(descriptor).st_size)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(Exception, match="cannot be written"):
+        make_key(tmp_path / "keys", "bob")
+    assert sizes[0] > len(before)
+    assert (tmp_path / "keys").read_bytes() == before
+    assert Keys.load(tmp_path / "keys").owner(key) == "ann"
