@@ -7,12 +7,11 @@ wrong. Tensors are not read. Runs in workers, so nothing here may import torch.
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from dragoman.budget import Budget, run_within
 
@@ -95,14 +94,11 @@ def _try_zip(file: Path) -> None:
                     parse(member.read())
 
 
-def _try_array(member: Any, entry: zipfile.ZipInfo) -> None:
+def _try_array(stream: Any, entry: zipfile.ZipInfo) -> None:
     import numpy as np  # most models have none
 
-    stream: BinaryIO = member
-    if entry.filename == OPTIONS and entry.file_size <= MOST_BYTES:
-        array = np.load(io.BytesIO(stream.read()), allow_pickle=False)
-        _parse_yaml(array.tobytes().rstrip(b"\0"))
-        return
     version = np.lib.format.read_magic(stream)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     read(stream)
+    if entry.filename == OPTIONS and entry.file_size <= MOST_BYTES:
+        _parse_yaml(stream.read().rstrip(b"\0"))
