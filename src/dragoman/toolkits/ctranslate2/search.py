@@ -51,7 +51,10 @@ PRECISIONS = {"fp32": "float32", "int8": "int8"}
 """Our precisions, and their names in CTranslate2."""
 
 BATCH_TOKENS = 512
-"""Rows x longest source of a batch on a CPU, unless the caller chooses; larger ones are slower (benchmarks/records/decoding-speed.md)."""
+"""Rows x longest source of a batch on a CPU, unless the caller chooses; larger ones are slower.
+
+The sizes that were tried: benchmarks/records/decoding-speed.md.
+"""
 
 
 def is_installed() -> bool:
