@@ -52,13 +52,17 @@ def clear() -> None:
 
 
 def say(*parts: str) -> None:
-    """Print a line that stays; on a terminal with as many of the parts as fit, the first always in full."""
+    """Print a line that stays; on a terminal with as many of the parts as fit, the first always in full.
+
+    A line that cannot be written, such as to a full disk, is lost: messages never end the work that they are about.
+    """
     with _lock:
         clear()
         text = "  ".join(parts)
         if len(parts) > 1 and has_live_line() and cell_len(text) > columns():
             text = fitted(parts, max(columns(), cell_len(parts[0])))
-        print(text, file=sys.stderr, flush=True)
+        with contextlib.suppress(OSError):
+            print(text, file=sys.stderr, flush=True)
 
 
 def columns() -> int:

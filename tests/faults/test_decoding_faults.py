@@ -316,3 +316,31 @@ def test_X6_a_full_disk_or_a_closed_pipe_is_an_error_and_no_traceback(
             assert done.stderr.count("error:") == (status == 2), done.stderr
     figure("X6", f"/dev/full as stdout and as --out, a closed stdout, head -1: {4 * n} of {4 * n} end with a status "
                  "that is not 0, one line and no traceback")  # fmt: skip
+
+
+FULL_STDERR = """
+import os, sys
+os.dup2(os.open("/dev/full", os.O_WRONLY), 2)
+sys.stderr = open(2, "w", closefd=False)
+from dragoman.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("apart", [False, pytest.param(True, marks=pytest.mark.faults)])
+@pytest.mark.parametrize(("text", "status", "lines"), [(b"a dog\n\xff cat\n" * 300, 0, 600), (None, 2, 0)])
+def test_X6_a_warning_that_cannot_be_written_ends_nothing(
+    text: bytes | None, status: int, lines: int, apart: bool, tiny_run: Path, tmp_path: Path, figure: Figure
+) -> None:
+    src, out = tmp_path / "src", tmp_path / "out"
+    if text is not None:
+        src.write_bytes(text)
+    arguments = ["translate", tiny_run, src, "--beam-size", "1", "--no-guard", "--out", out]
+    if apart:
+        command = shlex.join([sys.executable, "-m", "dragoman", *map(str, arguments)])
+        ended = subprocess.run(["bash", "-c", f"{command} 2> /dev/full"]).returncode
+    else:
+        ended = start_code(FULL_STDERR, *arguments).wait(300)
+    assert ended == status
+    assert lines == (out.read_bytes().count(b"\n") if out.exists() else 0)
+    figure("X6", f"stderr is /dev/full: exit code {status}, {lines} of {lines} lines")

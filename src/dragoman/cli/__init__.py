@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import typer
 
@@ -51,7 +51,12 @@ def main() -> None:
     handler.addFilter(no_repeats())
     logging.getLogger("dragoman").addHandler(handler)
     logging.getLogger("dragoman").setLevel(logging.INFO)
-    sys.exit(run(sys.argv[1:] or ["--help"]))
+    status = run(sys.argv[1:] or ["--help"])
+    try:
+        sys.stderr.flush()
+    except OSError:
+        _drop(sys.stderr)
+    sys.exit(status)
 
 
 def _replace_closed_streams() -> None:
@@ -91,10 +96,10 @@ def run(arguments: Sequence[str]) -> int:
             "out of memory: lower train.batch_tokens or decode.batch_tokens (--batch-tokens), or use a smaller model"
         )
     except BrokenPipeError:
-        _drop_output()
+        _drop(sys.stdout)
         return 1
     except OSError as error:  # from the system, such as a full disk behind stdout
-        _drop_output()
+        _drop(sys.stdout)
         return _report_error(f"{error.filename or 'reading or writing'}: {error.strerror or error}")
     except KeyboardInterrupt:
         return 130
@@ -152,6 +157,6 @@ def _report_error(message: str) -> int:
     return 2
 
 
-def _drop_output() -> None:
-    """Redirect stdout to /dev/null, so that flushing it at exit does not fail again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _drop(stream: TextIO) -> None:
+    """Redirect stdout or stderr to /dev/null, so that flushing it at exit does not fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
