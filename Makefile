@@ -39,6 +39,7 @@ test-slow: .venv/ready
 	$(BIN)/pytest -m slow
 
 test-faults: .venv/ready
+	-[ -x /usr/sbin/nginx ] || { apt-get update -qq && apt-get install -qq -y nginx-light; }
 	$(BIN)/pytest tests/faults -m 'faults or not faults' -s --durations 10
 
 # pages in a real browser: Debian's Chromium, driven by Playwright; and the page that translates by itself, in node
