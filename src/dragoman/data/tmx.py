@@ -107,6 +107,7 @@ class _Memory:
         self._unit: Unit = []
         self._lang = ""
         self._inside: list[str] = []  # open elements of the current segment
+        self._dropped = 0  # number of them whose text is left out
         self._text: list[str] = []
         self._size = 0
         self._is_tmx = False
@@ -156,6 +157,7 @@ class _Memory:
             self._is_tmx = True
         if self._inside:
             self._inside.append(name)
+            self._dropped += name not in KEPT_INSIDE
             self.tags += 1
         elif name == "seg":
             self._inside, self._text, self._size = ["seg"], [], 0
@@ -169,7 +171,7 @@ class _Memory:
     def _end(self, name: str) -> None:
         """Handle a closing tag: the end of a segment or a unit."""
         if self._inside:
-            self._inside.pop()
+            self._dropped -= self._inside.pop() not in KEPT_INSIDE
             if not self._inside:
                 self._unit.append((self._lang, re.sub("[ \t\r\n]+", " ", "".join(self._text)).strip(" ")))
         elif name == "tu":
@@ -178,7 +180,7 @@ class _Memory:
 
     def _characters(self, text: str) -> None:
         """Handle text: keep it if it belongs to a segment."""
-        if self._inside and all(name in KEPT_INSIDE for name in self._inside):
+        if self._inside and not self._dropped:
             self._text.append(text)
             self._size += len(text)
             if self._size > MAX_LINE_BYTES:

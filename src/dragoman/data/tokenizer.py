@@ -420,7 +420,7 @@ def _train(lines: Sequence[str], config: TokenizerConfig, vocab_size: int, tags:
         )
     except (RuntimeError, ValueError) as error:
         message = str(error)
-        if limit := re.search(r"too high .*<= (\d+)", message):
+        if limit := re.match(r".*<= (\d+)", message.partition("too high ")[2]):
             return _train(lines, config, int(limit[1]), tags)
         if limit := re.search(r"smaller than required_chars. \d+ vs (\d+)", message):
             needed = "256 bytes, 4 special ids, its common characters" if config.byte_fallback else "its characters"

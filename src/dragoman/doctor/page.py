@@ -108,7 +108,7 @@ def _as_svg(figure: Any, title: str, about: str) -> Figure:
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     svg = out.getvalue()
     svg = svg[svg.index("<svg") :].rstrip()
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<metadata>(?:(?!<metadata>).)*?</metadata>", "", svg, flags=re.DOTALL)
     # matplotlib numbers the parts of each drawing from the start; the title keeps those of one page apart.
     prefix = re.sub(r"\W+", "-", title.lower())
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\1{prefix}-", svg)

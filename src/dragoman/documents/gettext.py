@@ -15,9 +15,9 @@ _FIELD = re.compile(
     re.MULTILINE,
 )
 _MORE = re.compile(r'[^\S\n]*"(?:[^"\\\n]|\\.)*"[^\S\n]*(?:\n|\Z)')
-_STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+_STRING = re.compile(r'"((?:[^"\\\n]|\\.)*+)"?')
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
-_KNOWN_LINE = re.compile(r'\s*(?:#.*|(?:msgctxt|msgid|msgid_plural|msgstr(?:\[\d+\])?)\s+".*"|".*")?\s*')
+_KNOWN_LINE = re.compile(r'\s*+(?:#.*|(?:(?:msgctxt|msgid|msgid_plural|msgstr(?:\[\d+\])?)\s++)?".*"\s*+)?')
 
 
 def read(data: bytes, info: DocumentInfo) -> Document:

@@ -20,7 +20,7 @@ Kind = Literal["html", "xml"]
 
 TOKEN = re.compile(
     r"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?[A-Za-z].*?(?:\?>|\Z)|<![A-Za-z][^<>]*>"
-    r"|</?[A-Za-z_:][^\s/>\"'<]*(?:\s+(?:\"[^\"]*\"|'[^']*'|[^\"'<>])*)?/?>",
+    r"|</?[A-Za-z_:][^\s/>\"'<]*+(?:\s(?:[^\"'<>]++|\"[^\"]*+\"|'[^']*+')*+)?+/?>",
     re.DOTALL,
 )
 """A comment, CDATA or processing instruction (each may lack its end), a doctype or a tag. Any other ``<`` is text."""

@@ -116,7 +116,7 @@ def _data_sheets(data: bytes, translated: Collection[str]) -> tuple[Untranslated
     if not any(_CHARTS.fullmatch(name) for name in translated):
         return ()
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        sheets = [name for name in archive.namelist() if re.fullmatch(r".*/embeddings/.*\.xls[xmb]", name)]
+        sheets = [name for name in archive.namelist() if re.fullmatch(r"(?=.*/embeddings/).*\.xls[xmb]", name)]
     return tuple(Untranslated(name, "the data sheet of a chart keeps its labels") for name in sheets)
 
 

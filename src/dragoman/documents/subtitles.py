@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,10 +20,11 @@ SUFFIXES = (".srt", ".vtt")
 
 _TIME = r"(?:(\d+):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
 _CUE = re.compile(rf"^[^\S\n]*{_TIME}[^\S\n]*-->[^\S\n]*{_TIME}[^\n]*(?:\n|\Z)", re.MULTILINE)
-_BODY_END = re.compile(r"\n[^\S\n]*(?:\n|\Z)|\Z")
-_NUMBER = re.compile(r"(?:^|\n)[^\S\n]*\d*[^\S\n]*\n?\Z")
-_TAG = re.compile(r"</?[A-Za-z][^<>\n]*>|<\d[\d:.]*>|\{\\[^}\n]*\}")
-_ENDED = re.compile(r"[.!?:…。！？：♪#)\]][\"'”’»」』)]*\s*$")
+_BODY_END = re.compile(r"\n(?=[^\S\n]*(?:\n|\Z))")
+_NUMBER = re.compile(r"(?:^|\n)[^\S\n]*+\d*+[^\S\n]*+\n?\Z")
+_TAG = re.compile(r"</?[A-Za-z][^<>\n]*>|<\d[\d:.]*>|\{\\[^{}\n]*\}")
+_ENDS = tuple(".!?:…。！？：♪#)]")
+_CLOSING = "\"'”’»」』)"  # may follow the sign that ends a sentence
 _BEGINS = re.compile(r"\s*(?:[-–—]\s*\S|[♪#(\[])")  # another speaker, a song, a sound
 
 LONGEST_PAUSE_S = 1.5
@@ -68,14 +70,15 @@ def _lines(text: str, cues: Sequence[re.Match[str]], info: DocumentInfo) -> tupl
     """Return the lines of all cues, and the place in the text where the last one ends."""
     lines: list[_Line] = []
     copied_to = 0
+    ends = [match.start() for match in _BODY_END.finditer(text)]
     for number, cue in enumerate(cues):
         start_s, end_s = (_seconds(cue.groups()[i : i + 4]) for i in (0, 4))
         if end_s < start_s:
             where = text.count("\n", 0, cue.start()) + 1
             raise DataError(f"{info.name}:{where}: this cue ends before it begins")
-        end = _BODY_END.search(text, cue.end() - 1)
+        next_end = bisect_left(ends, cue.end() - 1)
         limit = cues[number + 1].start() if number + 1 < len(cues) else len(text)
-        body = text[cue.end() : max(cue.end(), min(end.start() if end else limit, limit))]
+        body = text[cue.end() : max(cue.end(), min(ends[next_end] if next_end < len(ends) else limit, limit))]
         if cue.end() + len(body) == limit < len(text):  # no blank line before the next cue
             body = _NUMBER.sub("", body)
         n_chars = max(1, len(body))
@@ -100,10 +103,17 @@ def _continues(sentence: list[_Line], line: _Line) -> bool:
     """True if ``line`` continues the sentence: no full stop, change of speaker or long pause lies between them."""
     previous = _TAG.sub("", sentence[-1].source)
     current = _TAG.sub("", line.source)
-    if not previous.strip() or not current.strip() or _ENDED.search(previous) or _BEGINS.match(current):
+    if not previous.strip() or not current.strip() or _has_ended(previous) or _BEGINS.match(current):
         return False
     pause_s = line.start_s - sentence[-1].end_s if line.cue != sentence[-1].cue else 0.0
     return -0.5 <= pause_s <= LONGEST_PAUSE_S and line.cue - sentence[0].cue < MOST_CUES
+
+
+def _has_ended(text: str) -> bool:
+    """True if a line ends with the end of a sentence, or with a closing bracket."""
+    line = text.rstrip()
+    inner = line.rstrip(_CLOSING)
+    return inner.endswith(_ENDS) or ")" in line[len(inner) :]
 
 
 def _unit(sentence: list[_Line], is_vtt: bool) -> list[Part]:

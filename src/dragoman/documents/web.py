@@ -9,7 +9,10 @@ from dragoman.documents.document import Document, DocumentInfo, decode, text_doc
 
 SUFFIXES = (".html", ".htm", ".xhtml")
 
-_CHARSET = re.compile(rb"<meta\s[^>]*charset\s*=\s*[\"']?([\w-]+)|<\?xml[^>]*encoding=[\"']([\w-]+)", re.IGNORECASE)
+_CHARSET = re.compile(
+    rb"<meta\s(?:(?!<meta\s)[^>])*charset\s*+=\s*+[\"']?([\w-]+)|<\?xml(?:(?!<\?xml)[^>])*encoding=[\"']([\w-]+)",
+    re.IGNORECASE,
+)
 
 
 def read(data: bytes, info: DocumentInfo) -> Document:

@@ -11,13 +11,12 @@ from dragoman.documents.document import DocumentInfo, Text, decode
 from dragoman.errors import ConfigError, DataError, not_installed
 
 _TOKEN = re.compile(
-    r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<[^>\"']*(?:\"[^\"]*\"[^>\"']*|'[^']*'[^>\"']*)*>", re.DOTALL
+    r"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|<(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+>", re.DOTALL
 )
 _DECLARED = re.compile(rb"^\s*<\?xml[^>]*encoding\s*=\s*[\"']([\w.-]+)")
-_DOCTYPE = re.compile(r"\s*(?:<\?.*?\?>|<!--.*?-->|\s)*<!DOCTYPE", re.DOTALL)
+_DOCTYPE = re.compile(r"\s*+(?:(?:<\?.*?\?>|<!--.*?-->)\s*+)*+<!DOCTYPE", re.DOTALL)
 NO_MEMORY = 2
 """libxml2's code of the error XML_ERR_NO_MEMORY."""
-
 _NAME = re.compile(r"</?([^\s/>]+)")
 _NAMESPACE = re.compile(r"\sxmlns(?::([\w.-]+))?\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _ATTRIBUTE = re.compile(r"\s([\w:.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")

@@ -26,7 +26,7 @@ DARK_OF = {
 FONTS = '"DejaVu Sans", Verdana, "Noto Sans CJK SC", "Noto Sans SC", "PingFang SC", "Microsoft YaHei", sans-serif'
 """Fonts in order of preference. Places are computed for DejaVu Sans; Verdana is as wide."""
 
-_LONG = re.compile(r"\d+\.\d{3,}")  # in a tag: hundredths of a point are enough
+_LONG = re.compile(r"(?<!\d)\d++\.\d{3,}")  # in a tag: hundredths of a point are enough
 
 
 def finished(svg: str, title: str = "", description: str = "") -> str:
@@ -38,8 +38,8 @@ def finished(svg: str, title: str = "", description: str = "") -> str:
         description: Content of the figure for readers who do not see it; empty: no description.
     """
     svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"<[^>]*>", lambda tag: _LONG.sub(lambda long: f"{float(long[0]):.2f}", tag[0]), svg)
+    svg = re.sub(r"(?<!\s)\s*+<metadata>(?:(?!<metadata>).)*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<[^>]*(?:>|\Z)", lambda tag: _LONG.sub(lambda long: f"{float(long[0]):.2f}", tag[0]), svg)
     svg = re.sub(r" transform=\"rotate\(-0 [^\"]*\"", "", svg)
     svg = re.sub(r" ?font-family: [^;\"]*;?", "", re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", svg))
     head = "".join(f"\n <{tag}>{escape(text, quote=False)}</{tag}>" for tag, text in

@@ -37,7 +37,7 @@ def _error(action: Callable[[], Any]) -> Symptom:
     try:
         action()
     except Exception as error:
-        first = re.sub(r"\S*<locals>\.", "", " ".join(str(error).split()))
+        first = re.sub(r"(?<!\S)\S*<locals>\.", "", " ".join(str(error).split()))
         return Symptom(True, f"{type(error).__name__}: {first[:110]}{'...' if len(first) > 110 else ''}", {})
     return Symptom(False, "no error", {})
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from dragoman.languages.known import known
 from dragoman.languages.language import NumberWords
@@ -16,6 +16,10 @@ from dragoman.languages.language import NumberWords
 def has_words(lang: str | None) -> bool:
     """True if the number words of a language are known."""
     return known(lang).numbers is not None
+
+
+MOST_NUMBERS = 200
+"""Largest number of different numbers that are looked up in a text: each takes a search of the whole text."""
 
 
 class Words:
@@ -28,16 +32,19 @@ class Words:
             raise ValueError(f"lang must be a language whose number words are known, got {lang!r}")
         self._text, self._numbers, self._spaces = text.lower(), language.numbers, language.spaces
         self._taken = Counter[int]()
+        self._counts: dict[int, int] = {}
 
     def take(self, value: int) -> bool:
-        """Take one occurrence of a number; False if no occurrence is left."""
-        pattern = _pattern(value, self._numbers, self._spaces)
-        if not pattern or len(re.findall(pattern, self._text)) <= self._taken[value]:
+        """Take one occurrence of a number; False if no occurrence is left, or after ``MOST_NUMBERS`` different ones."""
+        if value not in self._counts:
+            pattern = _pattern(value, self._numbers, self._spaces) if len(self._counts) < MOST_NUMBERS else ""
+            self._counts[value] = len(re.findall(pattern, self._text)) if pattern else 0
+        if self._counts[value] <= self._taken[value]:
             return False
         self._taken[value] += 1
         return True
 
-    @property
+    @cached_property
     def has_half(self) -> bool:
         """True if the text names half an hour."""
         return re.search(self._numbers.half, self._text) is not None

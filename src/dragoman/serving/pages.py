@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 from functools import cache
 
 from fastapi import APIRouter, Request
@@ -44,10 +44,17 @@ def _index(state: State) -> str:
     return render("serve.html", settings=settings)
 
 
+def _contents(text: str, name: str) -> Iterator[str]:
+    """Yield the content of each element of a page; its tags have no attributes."""
+    end = 0
+    while (start := text.find(f"<{name}>", end)) >= 0 and (end := text.find(f"</{name}>", start)) >= 0:
+        yield text[start + len(name) + 2 : end]
+
+
 def with_policy(text: str) -> HTMLResponse:
     """Return a page with a content security policy that allows its own scripts and styles alone."""
-    script = [checksum(code) for code in re.findall(r"<script>(.*?)</script>", text, re.DOTALL)]
-    style = [checksum(code) for code in re.findall(r"<style>(.*?)</style>", text, re.DOTALL)]
+    script = [checksum(code) for code in _contents(text, "script")]
+    style = [checksum(code) for code in _contents(text, "style")]
     sources = {"script-src": script, "style-src": style}
     policy = "; ".join(kind + "".join(f" '{sum_}'" for sum_ in sums) for kind, sums in sources.items())
     policy = f"default-src 'none'; {policy}; connect-src 'self'; img-src 'self' data:; base-uri 'none'; "

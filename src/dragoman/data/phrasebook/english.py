@@ -15,6 +15,7 @@ _TAGS = {
     "these": "DT", "some": "DT", "am": "VBP", "are": "VBP", "is": "VBZ", "was": "VBD", "were": "VBD", "do": "VBP",
     "does": "VBZ", "did": "VBD", "want": "VBP", "wants": "VBZ",
 }  # fmt: skip
+_WORD = re.compile(r"(?<![^()\s])[^()\s]++(?=\))")  # the end of a leaf
 _PLURAL_DETERMINERS = {"the": "the", "this": "these", "some": "some"}
 
 
@@ -36,12 +37,12 @@ def tree(sentence: Sentence) -> str:
         whole = _node("SQ", *question(main), "(. ?)")
     else:
         whole = _node("SBARQ", f"(WHADVP (WRB {kind}))", _node("SQ", *question(main)), "(. ?)")
-    return re.sub(r"[^()\s]+(?=\))", lambda word: sentence_case(word[0]), f"(TOP {whole})", count=1)
+    return _WORD.sub(lambda word: sentence_case(word[0]), f"(TOP {whole})", count=1)
 
 
 def english(sentence: Sentence) -> str:
     """Return the English sentence with capital and punctuation."""
-    return re.sub(r" (?=[.,?])", "", " ".join(re.findall(r"[^()\s]+(?=\))", tree(sentence))))
+    return re.sub(r" (?=[.,?])", "", " ".join(_WORD.findall(tree(sentence))))
 
 
 def noun_phrase(phrase: Phrase) -> str:

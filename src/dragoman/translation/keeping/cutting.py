@@ -25,7 +25,6 @@ _OPENING = "([{¿¡„‚「『《〈【（［"
 _CLOSING = ".,;:!?…)]}。，、；：！？」』》〉】）］"
 _EITHER = "\"'“”‘’«»‹›"  # open or close, depending on spaces and language
 _BEFORE_WORD = re.compile(rf"[{re.escape(_OPENING + _EITHER)}]*")
-_AFTER_WORD = re.compile(rf"[{re.escape(_CLOSING + _EITHER)}]*$")
 _LIST_MARK = re.compile(r"[.)]\s")
 _HYPHENED = re.compile(r"-(?=[^\W\d_])")
 _BEFORE_HYPHEN = re.compile(r"(?=.*[^\W\d_])(?:\w+-)+")  # "mid-" of "mid-1990s", "2-for-" of "2-for-1"
@@ -238,10 +237,8 @@ def _place(src: str, cut: Cut, tgt: _Text, gap: int, of_next: bool) -> int:
     if gap == 0:
         return 0
     start, end = words[gap - 1]
-    closing = _AFTER_WORD.search(tgt.text, start, end)
-    if of_next or closing is None or closing.start() == start:
-        return end
-    return _among(closing[0], closing.start(), src, cut)
+    closing = start + len(tgt.text[start:end].rstrip(_CLOSING + _EITHER))
+    return end if of_next or closing == start else _among(tgt.text[closing:end], closing, src, cut)
 
 
 def _place_between_characters(src: str, cut: Cut, tgt: _Text, gap: int, of_next: bool) -> int:
@@ -251,10 +248,8 @@ def _place_between_characters(src: str, cut: Cut, tgt: _Text, gap: int, of_next:
         opening = re.compile(rf"[{re.escape(_OPENING)}“‘«‹]*").match(tgt.text, words[gap][0])
         return opening.end() if opening is not None else words[gap][0]
     end = words[gap - 1][1] if gap else 0
-    closing = re.compile(rf"[{re.escape(_CLOSING)}”’»›]*$").search(tgt.text, 0, end)
-    if of_next or closing is None or closing.start() == 0:
-        return end
-    return _among(closing[0], closing.start(), src, cut)
+    closing = len(tgt.text[:end].rstrip(_CLOSING + "”’»›"))
+    return end if of_next or closing == 0 else _among(tgt.text[closing:end], closing, src, cut)
 
 
 def _among(marks: str, start: int, src: str, cut: Cut) -> int:

@@ -9,12 +9,12 @@ numbers must be there character by character. A number may be written differentl
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from dragoman.languages.numbers import Words, has_words
+from dragoman.translation.keeping.same_numbers import UnusedNumbers, groups_of, without_grouping
 
 _CJK = "\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef"  # ideographs and their punctuation, which may follow a URL
 _URL_INSIDE = rf"""(?:[^\s<>"'()\[\]{{}}{_CJK}]|\([^\s()<>{_CJK}]*\))"""
@@ -35,7 +35,7 @@ PATTERNS = {
         r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b",
     ),
     "markup": (
-        r"<!--.{0,2000}?-->",
+        r"<!--(?:[^<]|<(?!!--)){0,2000}?-->",
         r"</?[A-Za-z][\w:.-]*(?:\s[^<>]{0,1000})?/?>",
         r"&(?:#\d{1,7}|#x[0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});",
     ),
@@ -50,11 +50,11 @@ PATTERNS = {
         rf"(?<![\w.@/-])(?:[A-Za-z0-9-]{{2,63}}\.)+(?:{_DOMAINS})(?![\w-])(?:/(?:{_URL_INSIDE}*{_URL_LAST})?)?",
     ),
     "placeholder": (
-        r"\$?\{\{\s*[\w.|:-]{0,64}\s*\}\}",
+        r"\$?\{\{\s*+[\w.|:-]{0,64}+\s*+\}\}",
         r"[$#%@]?\{[^{}\s]{0,64}\}",  # {name}, {0}, {}, ${NAME}, #{name}
         r"\{\w+,\s*(?:plural|select|selectordinal|number|date|time)\b(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}",  # ICU
-        r"(?<![\d%])%\(\w+\)[#0+-]*\d*(?:\.\d+)?[diouxXeEfFgGcrsa]",
-        r"(?<![\d%])%(?:\d+\$)?[#0+-]*\d*(?:\.\d+)?(?:hh?|ll?|[jzt])?[diouxXeEfFgGcrsap@](?![A-Za-z0-9])",
+        r"(?<![\d%])%\(\w++\)[#0+-]*+\d*+(?:\.\d++)?+[diouxXeEfFgGcrsa]",
+        r"(?<![\d%])%(?:\d++\$)?+[#0+-]*+\d*+(?:\.\d++)?+(?:hh?|ll?|[jzt])?[diouxXeEfFgGcrsap@](?![A-Za-z0-9])",
         r"(?<![\w%])%[A-Z][A-Z0-9_]+%",
         r"(?<![\w$])\$[A-Za-z_]\w*",
         r"\[[A-Z0-9_]+\]",
@@ -80,7 +80,7 @@ PATTERNS = {
         r"(?<![\w.])[A-Za-z]\w*(?:\.\w+)*\(\)",
         r"(?<![\w.])[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+(?!\w)",
         r"(?<![\w.])v\d+(?:\.\d+)+(?:-[A-Za-z0-9.]*[A-Za-z0-9])?(?!\w)",  # versions
-        r"(?<![\w-])[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*\d[A-Z0-9]*(?:-[A-Z0-9]+)*(?!\w)",  # A4, COVID-19, XK-2041-B
+        r"(?<![\w-])[A-Z]++(?:-[A-Z0-9][A-Z]*+)*+\d[A-Z0-9]*+(?!\w)(?:-[A-Z0-9]++(?!\w))*+",  # A4, COVID-19, XK-2041-B
         r"(?<!\w)(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}(?!\w)",  # hashes
     ),
     "number": (
@@ -134,15 +134,14 @@ def missing(spans: Sequence[Span], translation: str, src: str, tgt_lang: str | N
         tgt_lang: Language of numbers in words; None or unknown: any number up to ``MOST_AS_WORD`` may be a word.
     """
     lost, remainder = [], translation
+    by_text: dict[str, list[Span]] = {}
+    for span in spans:
+        if span.kind != "number":
+            by_text.setdefault(span.text, []).append(span)
     # longest first: a span may contain another one
-    for span in sorted(spans, key=lambda span: -len(span.text)):
-        if span.kind == "number":
-            continue
-        before, there, after = remainder.partition(span.text)
-        if there:
-            remainder = f"{before}\n{after}"
-        else:
-            lost.append(span)
+    for text, same in sorted(by_text.items(), key=lambda entry: -len(entry[0])):
+        lost += same[remainder.count(text) :]
+        remainder = remainder.replace(text, "\n", len(same))
     numbers = [span for span in spans if span.kind == "number"]
     if numbers:
         lost += _missing_numbers(numbers, remainder, src, tgt_lang)
@@ -152,29 +151,14 @@ def missing(spans: Sequence[Span], translation: str, src: str, tgt_lang: str | N
 MOST_AS_WORD = 12
 """Largest number that is not reported as missing if the number words of the target language are unknown."""
 
-_SCALE = re.compile(
-    "\\s?(?:[十百千万亿萬億만억]|(?:hundred|thousand|million|billion|trillion|tausend|Million|Milliarde|mille|milliard|mil|"
-    "milione|miliard|тысяч|миллион)s?)", re.IGNORECASE,
-)  # fmt: skip
-_DECADE = re.compile(r"(?<=0)(?:['’]?s\b|er|年代)")  # behind "1990"
-
 
 def _missing_numbers(numbers: Sequence[Span], translation: str, src: str, tgt_lang: str | None) -> list[Span]:
     """Return the numbers that a translation lacks in any form; each of its numbers is used once."""
-    unused = list(_numbers(translation))
-    lost = []
-    for number in sorted(numbers, key=lambda span: -len(span.text)):
-        match = (
-            next((candidate for candidate in unused if _same(number.text, candidate[0])), None)
-            or next((candidate for candidate in unused if _same_scaled(number, src, *candidate)), None)
-            or next((candidate for candidate in unused if _same_decade(number, src, candidate[0])), None)
-        )
-        if match is not None:
-            unused.remove(match)
-        else:
-            lost.append(number)
-    # the others may be written in words, or in parts, as a date with the name of its month
-    left = Counter(group for text, _ in unused for group in _groups(text))
+    unused = UnusedNumbers(_numbers(translation))
+    # what has no partner may be written in words, or in parts, as a date with the name of its month
+    longest_first = sorted(numbers, key=lambda span: -len(span.text))
+    lost = [number for number in longest_first if not unused.take(number.text, src, number.end)]
+    left = Counter(group for text in unused.texts() for group in groups_of(text))
     words = Words(translation, tgt_lang) if tgt_lang and has_words(tgt_lang) else None
     return [
         number for number in lost if not _as_word(number.text, left, words) and not _in_parts(number.text, left, words)
@@ -191,55 +175,9 @@ def _numbers(text: str) -> Iterable[tuple[str, str]]:
                 yield inner[0], ""
 
 
-def _groups(text: str) -> tuple[int, ...]:
-    """Return the groups of digits as numbers: (1, 0, 5) for "1,000.5"."""
-    return tuple(int(digits) for digits in re.findall(r"\d{1,4000}", text))  # Python reads no more than 4,300 at a time
-
-
-def _same(number: str, candidate: str) -> bool:
-    """True if two numbers differ only in separators, as "1,000", "1.000" and "1000"."""
-    groups = _groups(number)
-    if groups == _groups(candidate):
-        # 1.05 and 1.5 differ, but a date may have zeros, as 05.01.2024
-        return len(groups) == 3 or len(re.findall(r"\d", number)) == len(re.findall(r"\d", candidate))
-    return _digits(_without_grouping(number)) == _digits(_without_grouping(candidate)) or _same_time(number, candidate)
-
-
-def _without_grouping(text: str) -> str:
-    """Return a number without separators of thousands: 1000.5 for "1,000.5"."""
-    return re.sub(r"(?<=\d)[.,'’\u00a0\u202f ](?=\d{3}(?!\d))", "", text)
-
-
-def _digits(text: str) -> list[str]:
-    return re.findall(r"\d+", "".join(str(unicodedata.decimal(character, character)) for character in text))
-
-
-def _same_time(number: str, candidate: str) -> bool:
-    """True for the same time of day on a clock of 12 and of 24 hours, as 3:30 and 15.30."""
-    times = [re.fullmatch(r"(\d{1,2})[:.](\d\d)", text) for text in (number, candidate)]
-    if None in times:
-        return False
-    (hour, minute), (hour_2, minute_2) = (map(int, time.groups()) for time in times if time)
-    return minute == minute_2 and (hour - hour_2) % 12 == 0
-
-
-def _same_scaled(number: Span, src: str, candidate: str, after: str) -> bool:
-    """True for the same digits with another word for the zeros, as 20 million and 2000万."""
-    one, two = ("".join(_digits(text)) for text in (number.text, candidate))
-    written_out = len(two) > len(one) + 1 and _SCALE.match(src[number.end : number.end + 12]) is not None
-    return (written_out or _SCALE.match(after) is not None) and one.strip("0") == two.strip("0")
-
-
-def _same_decade(number: Span, src: str, candidate: str) -> bool:
-    """True for a decade by four digits and by two, as "the 1990s" and "les années 90"."""
-    short, long = sorted((number.text, candidate), key=len)
-    is_decade = _DECADE.match(src, number.end) is not None
-    return is_decade and len(short) == 2 and len(long) == 4 and long.isdigit() and long.endswith(short)
-
-
 def _in_parts(text: str, left: Counter[int], words: Words | None) -> bool:
     """True if each group of digits is there, as digits or as a word; the month of a date may be a name."""
-    groups = _groups(text)
+    groups = groups_of(text)
     is_date = len(groups) == 3 and re.fullmatch(r"\d+([./-])\d+\1\d+", text) is not None
     absent = []
     for group in groups:
@@ -254,7 +192,7 @@ def _in_parts(text: str, left: Counter[int], words: Words | None) -> bool:
 
 def _as_word(text: str, left: Counter[int], words: Words | None) -> bool:
     """True if a number is written in words, as "zehntausend"; or a full or half hour, as "3 Uhr" and "halb drei"."""
-    plain = _without_grouping(text)
+    plain = without_grouping(text)
     if plain.isdecimal():
         return words is not None and len(plain) < 7 and words.take(int(plain))
     time = re.fullmatch(r"(\d{1,2}):(00|30)", text)
@@ -274,7 +212,7 @@ def _as_word(text: str, left: Counter[int], words: Words | None) -> bool:
 _TIMES = re.compile(r"^\s*\d{1,2}:\d\d(?::\d\d)?[.,]\d{1,3}\s*-->")  # of SubRip and WebVTT
 _STATEMENT = re.compile(
     r"^\s*(?:#include\s*[<\"]|@?import\b.*;\s*$|from\s+[\w.]+\s+import\b|(?:async\s+)?def\s+\w+\(|class\s+\w+\s*[({:]|function\b.*\(|"
-    r"(?:const|let|var|int|float|double|char|auto|public|private|static)\s+\w+.*[=({;]|(?:if|for|while|switch)\s*\(.*\)\s*\{|"
+    r"(?:const|let|var|int|float|double|char|auto|public|private|static)\s++\w[^\n]*[=({;]|(?:if|for|while|switch)\s*\(.*\)\s*\{|"
     r"return\b.*;\s*$|\}|[\w.\[\]>-]+\s*(?:[-+*/|&]?=)\s*\S.*[;)\]}\"']\s*$|[\w.]+(?:->|::|\.)\w+\(.*\)\s*;?\s*$)"
 )
 _CODE = re.compile(r"[;{}()=]")
@@ -297,6 +235,6 @@ def not_text(text: str) -> str:
 
 def without_spans(text: str, spans: Sequence[Span]) -> str:
     """Return a text with a space for each span."""
-    for span in reversed(spans):
-        text = text[: span.start] + " " + text[span.end :]
-    return text
+    starts = [*(span.start for span in spans), len(text)]
+    ends = [0, *(span.end for span in spans)]
+    return " ".join(text[end:start] for end, start in zip(ends, starts, strict=True))
