@@ -20,7 +20,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, field_validator, model_validator
 from pydantic.fields import FieldInfo
 
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, DragomanError
 from dragoman.options import SearchOptions, must, nearest, no_switch_for_a_number, option, option_group, refusals
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -599,15 +599,28 @@ def read_yaml(path: Path | str) -> dict[str, Any]:
         raise ConfigError(f"{path}: no such file; give the path of a .yaml configuration") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read as a UTF-8 text file ({error})") from None
-    try:
-        data = yaml.load(text, _StrictLoader)  # a SafeLoader
-    except NO_YAML as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f":{mark.line + 1}" if mark else ""
-        raise ConfigError(f"{path}{line}: not valid YAML ({getattr(error, 'problem', None) or error})") from None
+    data = parse_yaml(text, path)
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
         raise ConfigError(f"{path}: the top level must contain only task and the sections model, data, train, decode")
     return data
+
+
+def parse_yaml(text: str, name: object, refusal: type[DragomanError] = ConfigError) -> Any:
+    """Return the plain data of a YAML text; aliases and duplicate keys are refused.
+
+    Args:
+        name: Name of the file in messages.
+
+    Raises:
+        DragomanError: The text is no such YAML; the error, of the kind ``refusal``, names the file and the line.
+    """
+    try:
+        return yaml.load(text, _StrictLoader)  # a SafeLoader
+    except NO_YAML as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        reason = " ".join(str(getattr(error, "problem", None) or error).split())[:120]
+        raise refusal(f"{name}{line}: not valid YAML ({reason})") from None
 
 
 class _StrictLoader(yaml.SafeLoader):
@@ -627,7 +640,9 @@ class _StrictLoader(yaml.SafeLoader):
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
         for i, key in enumerate(keys):
             if key in keys[:i]:
-                raise yaml.MarkedYAMLError(problem=f"{key!r} appears twice", problem_mark=node.value[i][0].start_mark)
+                raise yaml.MarkedYAMLError(
+                    problem=f"{str(key)[:60]!r} appears twice", problem_mark=node.value[i][0].start_mark
+                )
         return super().construct_mapping(node, deep)
 
 

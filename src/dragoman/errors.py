@@ -12,6 +12,11 @@ A message says what is wrong, with the value, the rule and what to do. If a file
 there is one, the line. The command line prints the message in one line and exits with status 2.
 """
 
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
 
 class DragomanError(Exception):
     """Base class of all errors that dragoman raises on purpose."""
@@ -35,6 +40,28 @@ class DecodeError(DragomanError):
 
 class ServeError(DragomanError):
     """The server cannot do what a request asks for."""
+
+
+@contextlib.contextmanager
+def parsing(
+    name: object, form: str, refusal: type[DragomanError] = DataError, wrong: str = "damaged, or not"
+) -> Iterator[None]:
+    """Turn whatever a parser of foreign bytes raises in the body into a refusal of one line.
+
+    The body calls a parser that is not ours (zipfile, lxml, NumPy) and nothing else, as our own mistakes would be
+    hidden. Errors of dragoman and a lack of memory pass.
+
+    Args:
+        name: Name of the file.
+        form: The form that it should have, such as ``a .docx file``.
+    """
+    try:
+        yield
+    except (DragomanError, MemoryError):
+        raise
+    except Exception as error:
+        reason = " ".join(f"{type(error).__name__} {error}".split())[:120]
+        raise refusal(f"{name}: {wrong} {form} ({reason}); copy it again") from None
 
 
 def not_installed(what: str, package: str) -> str:

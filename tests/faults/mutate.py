@@ -226,6 +226,8 @@ def of_yaml(content: bytes, chance: random.Random) -> bytes:
         more = [laughs(levels) + f"{name}: *a{levels - 1}\n", f"<<: &a {{{name}: 1}}\n", f"{name}: &a [*a]\n",
                 f"{name}: {'[' * 3000}\n", f"{name}: !!python/name:os.system x\n", f"? [{name}]\n: 1\n",
                 f"{name}: 2020-13-45\n", f"{name}: {'9' * 5000}\n", f"{name}: 190:20:30\n", f"{name}: !!int ''\n",
+                f"{name}: 0x{'f' * 9000}\n", f"{name}: [{'[a], ' * 3000}]\n", f"{name}: {'x' * 90_000}\n", f"{name}: 0b{'1' * 900}\n",
+                f"{name}: [a, 'b\\0c']\n", f"{name}: ['..', '/etc/passwd']\n", f"{name}: .inf\n", f"{name}: -1\n", f"{name}:\n",
                 f"{name}: !!binary '='\n", f"{name}: !!timestamp x\n", f"{name}: 9999-99-99 99:99:99\n"]  # fmt: skip
         return content + chance.choice(more).encode()
     return mutated_config(content.decode() + "\n", chance)
@@ -235,6 +237,9 @@ def of_yaml(content: bytes, chance: random.Random) -> bytes:
 
 _LOCAL, _CENTRAL, _END = struct.Struct("<4s5H3I2H"), struct.Struct("<4s6H3I5H2I"), struct.Struct("<4s4H2IH")
 NAMES = [
+    b"\x80" * 40_000,
+    b"e\xcc\x81.xml",
+    b"word/document.xml/",
     b".",
     b"",
     b"..",
@@ -308,9 +313,10 @@ def _other_records(content: bytes, chance: random.Random) -> bytes:
     elif kind == 1:
         _set(both, 2, chance.choice([1, 8, 9, 0x20, 0x40, 0x800, 0x801, 0x2000, 65535]))
     elif kind == 2:
+        is_utf8 = chance.choice([0, 0x800])
         for record in both:
             record["name"] = chance.choice(NAMES)
-            record["fields"][2] |= 0x800
+            record["fields"][2] |= is_utf8
     elif kind == 3:
         _set(both, 6, chance.getrandbits(32))
     elif kind == 4:

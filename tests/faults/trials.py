@@ -35,7 +35,7 @@ class TooLongError(BaseException):
 
 @dataclass
 class Tally:
-    """Counts of a reader's trials, and each fault that was noticed: its kind, the mutator, the number of the mutation."""
+    """Counts of a reader's trials, and for each kind of fault the mutators and numbers of its mutations."""
 
     refused: int = 0
     read: int = 0

@@ -386,7 +386,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
         "nothing says whether sources end with eos",
     ),
     "a beginning": (lambda f: configured(f, add_source_bos=True), "add_source_bos = true"),
-    "no start": (lambda f: configured(f, decoder_start_token=None), "decoder_start_token = 'None' should be"),
+    "no start": (lambda f: configured(f, decoder_start_token=None), "decoder_start_token = None should be"),
     "no config": (lambda f: (f / "config.json").unlink(), "config.json: cannot be read"),
     "an old file": (versioned, "its binary version is 3; 4 to 6 can be read"),
     "cut": (lambda f: cut(f, 5000), "or damaged"),

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.data.corpus import BOM_BYTES, Line
-from dragoman.errors import ConfigError, DecodeError, DragomanError
+from dragoman.errors import ConfigError, DataError, DecodeError, DragomanError
 from dragoman.translation.assemble import NOT_ALIGNED
 from dragoman.translation.notes import Events, Note
 from dragoman.translation.segments import pack, split_text
@@ -465,3 +465,12 @@ def test_progress_is_shown_if_asked_for_or_told_to_a_function(
     assert capsys.readouterr().err == ""
     translator.score(SENTENCES, SENTENCES, progress=True)
     assert f"{len(SENTENCES)} of {len(SENTENCES)}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("texts", [None, 1, b"a dog", [None], ["a dog", 1], [b"a dog"], [["a"]]])
+def test_what_is_no_text_is_refused_by_its_number(tiny_run: Path, texts: Any) -> None:
+    translator = Translator.load(tiny_run)
+    for call in (translator.translate, lambda texts: translator.score(texts, texts)):
+        with pytest.raises(DataError, match=r"must be a text .*, got (NoneType|int|bytes|list)$") as caught:
+            call(texts)
+        assert ("number" in str(caught.value)) == isinstance(texts, list)

@@ -95,6 +95,8 @@ def _places(path: Path, first: list[str], columns: Columns | None) -> tuple[int,
     if columns is None and len(first) > 2 and not _has_headings(first, 0, 1, None):
         raise DataError(f"{path}:1: {_cells(first)} ({_shown(first)}); choose source and target, for example "
                         "--columns 1,2")  # fmt: skip
+    if not first:
+        raise DataError(f"{path}:1: the first row has no cell; begin with headings or with the first pair")
     places = []
     for column in columns or ("1", "2"):
         if column in first:

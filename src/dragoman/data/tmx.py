@@ -25,6 +25,9 @@ from dragoman.languages.codes import primary
 logger = logging.getLogger(__name__)
 
 BLOCK_BYTES = 2**16
+BUILT_IN = ("utf-8", "utf-16", "iso-8859-1", "us-ascii")
+"""Encodings that the parser itself knows; of others it reads those with one byte for each character."""
+ALL_BYTES = bytes(range(256))
 KEPT_INSIDE = ("seg", "hi")
 """Elements whose text belongs to the segment; bpt, ept, it, ph, ut and sub hold code of other formats."""
 
@@ -119,6 +122,7 @@ class _Memory:
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._characters
+        parser.XmlDeclHandler = self._declaration
         parser.StartDoctypeDeclHandler = self._doctype
         parser.EntityDeclHandler = lambda *_: self._refuse("it declares entities")
         parser.SkippedEntityHandler = lambda name, _: self._refuse(f"&{name}; is not declared")
@@ -143,6 +147,17 @@ class _Memory:
         """Raise DataError for a part of the file at the parser's place."""
         where = f"{self.path}:{self._parser.CurrentLineNumber}"
         raise DataError(f"{where}: {reason}; a translation memory does not need this: remove it, or export it again")
+
+    def _declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
+        """Handle the XML declaration: an encoding that the parser cannot read is refused."""
+        try:
+            known = (
+                encoding is None or encoding.lower() in BUILT_IN or len(ALL_BYTES.decode(encoding, "replace")) == 256
+            )
+        except (LookupError, ValueError):
+            known = False
+        if not known:
+            self._refuse(f"it declares the encoding {str(encoding)[:40]!r}, which is not read here")
 
     def _doctype(self, _name: str, _system: str | None, _public: str | None, has_internal_subset: int) -> None:
         """Handle a document type: only one without declarations of its own is accepted."""

@@ -59,6 +59,8 @@ class Format(Protocol):
         ...
 
 
+_STRICT = ("utf-8", "utf-16-le", "utf-16-be")
+"""Encodings in which each text has one form."""
 _BOMS = [(codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")]
 
 
@@ -79,21 +81,37 @@ def decode(data: bytes, info: DocumentInfo, declared: str | None = None) -> Text
     """Decode the bytes of a file by its byte order mark, else by the ``declared`` encoding, else as UTF-8.
 
     Raises:
-        DataError: The bytes are not in that encoding, the encoding is unknown, or the text has NUL characters.
+        DataError: The bytes are not in that encoding, the encoding is unknown or cannot be written back byte for byte,
+            or the text has NUL characters.
     """
     bom, encoding = next(((bom, name) for bom, name in _BOMS if data.startswith(bom)), (b"", declared or "utf-8"))
     try:
         text = data[len(bom) :].decode(encoding)
     except LookupError:
-        raise DataError(f"{info.name}: declares the encoding {encoding!r}, which is not known") from None
+        raise DataError(f"{info.name}: declares the encoding {encoding[:40]!r}, which is not known") from None
     except UnicodeDecodeError as error:
         raise DataError(
             f"{info.name}: byte {error.start + len(bom):,} is not {encoding.upper()}: convert the file to "
             "UTF-8 first, as with iconv -f WINDOWS-1252 -t UTF-8"
         ) from None
+    except UnicodeError as error:  # of encodings such as idna
+        raise DataError(
+            f"{info.name}: is not {encoding[:40].upper()} ({error}): convert the file to UTF-8 first"
+        ) from None
     if "\0" in text:
         raise DataError(f"{info.name}: has NUL characters, so it is not text")
-    return Text(text, bom, encoding)
+    decoded = Text(text, bom, encoding)
+    if encoding not in _STRICT and not _is_written_back(decoded, data):
+        raise DataError(f"{info.name}: {encoding} would not keep every byte of it: convert the file to UTF-8 first")
+    return decoded
+
+
+def _is_written_back(text: Text, data: bytes) -> bool:
+    """True if the text is encoded as the bytes that it was decoded from."""
+    try:
+        return text.encode(text.text) == data
+    except UnicodeError:
+        return False
 
 
 def text_document(parts: Sequence[Part], text: Text, left: Sequence[Untranslated] = ()) -> Document:

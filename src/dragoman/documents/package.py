@@ -12,7 +12,6 @@ import io
 import re
 import shutil
 import zipfile
-import zlib
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
@@ -20,7 +19,7 @@ from dragoman.documents.document import Document, DocumentInfo, Text, Untranslat
 from dragoman.documents.office import Grammar, paragraphs
 from dragoman.documents.units import Part, Unit
 from dragoman.documents.xml import check
-from dragoman.errors import DataError
+from dragoman.errors import DataError, parsing
 
 SUFFIXES = (".docx", ".pptx", ".odt")
 
@@ -32,6 +31,12 @@ MOST_XML_BYTES = 1 << 26
 
 MOST_MEMBERS = 20_000
 """Limit on the number of members of the archive."""
+
+MOST_NAME = 1000
+"""Limit on the characters of a member's name."""
+
+CHUNK = 1 << 20
+"""Bytes of a member that are unpacked at a time."""
 
 
 def _names(prefix: str, names: str) -> frozenset[str]:
@@ -84,28 +89,45 @@ def read(data: bytes, info: DocumentInfo) -> Document:
     suffix = next(candidate for candidate in SUFFIXES if info.name.lower().endswith(candidate))
     pattern, grammar = _MEMBERS[suffix]
     members: dict[str, tuple[Text, Sequence[Part]]] = {}
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            _check(archive, suffix, info)
-            for member in archive.infolist():
-                if pattern.fullmatch(member.filename):
-                    if member.file_size > MOST_XML_BYTES:
-                        raise DataError(f"{info.name}: {member.filename} has {member.file_size:,} bytes, too many")
-                    text = check(archive.read(member), replace(info, name=f"{info.name}: {member.filename}"))
-                    parts = paragraphs(text.text, grammar)
-                    if any(isinstance(part, Unit) for part in parts):
-                        members[member.filename] = text, parts
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
-        raise DataError(f"{info.name}: not a {suffix} file, or a damaged one ({error})") from None
+    with parsing(info.name, f"a {suffix} file"):
+        contents = _contents(data, pattern, suffix, info)
+    for name, content in contents.items():
+        text = check(content, replace(info, name=f"{info.name}: {name}"))
+        parts = paragraphs(text.text, grammar)
+        if any(isinstance(part, Unit) for part in parts):
+            members[name] = text, parts
     everything = [part for _, parts in members.values() for part in parts]
 
     def save(render: Callable[[Sequence[Part]], str]) -> bytes:
         new_members = {name: text.encode(render(parts)) for name, (text, parts) in members.items()}
         for name, content in new_members.items():
             check(content, replace(info, name=f"{info.name}: {name}, as translated"))
-        return _repacked(data, new_members)
+        with parsing(info.name, f"a {suffix} file"):
+            return _repacked(data, new_members)
 
     return Document(everything, save, _data_sheets(data, members))
+
+
+def _contents(data: bytes, pattern: re.Pattern[str], suffix: str, info: DocumentInfo) -> dict[str, bytes]:
+    """Return the members that hold text, and check the sums of all members before anything is translated.
+
+    Raises:
+        DataError: The archive is refused; see ``_check``.
+        Exception: It is damaged; any error that unpacking can raise.
+    """
+    contents = {}
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        _check(archive, suffix, info)
+        for member in archive.infolist():
+            has_text = pattern.fullmatch(member.filename) is not None
+            if has_text and member.file_size > MOST_XML_BYTES:
+                raise DataError(f"{info.name}: {member.filename} has {member.file_size:,} bytes, too many")
+            with archive.open(member) as unpacked:  # its sum is checked at its end
+                if has_text:
+                    contents[member.filename] = unpacked.read()
+                while unpacked.read(CHUNK):
+                    pass
+    return contents
 
 
 def _data_sheets(data: bytes, translated: Collection[str]) -> tuple[Untranslated, ...]:
@@ -128,6 +150,8 @@ def _check(archive: zipfile.ZipFile, suffix: str, info: DocumentInfo) -> None:
         raise DataError(f"{info.name}: has no {_CORE[suffix]}, so it is not a {suffix} file")
     if len(set(names)) != len(names):
         raise DataError(f"{info.name}: has two members of the same name")
+    if any(not 0 < len(name) <= MOST_NAME for name in names):
+        raise DataError(f"{info.name}: has a member without a name, or with one of over {MOST_NAME:,} characters")
     n_bytes = sum(member.file_size for member in members)
     if n_bytes > MOST_BYTES or len(members) > MOST_MEMBERS:
         raise DataError(f"{info.name}: unpacks to {n_bytes:,} bytes in {len(members):,} members: too much")
@@ -143,9 +167,7 @@ def _repacked(data: bytes, changed: dict[str, bytes]) -> bytes:
         for member in archive.infolist():
             if member.filename in changed:
                 new_archive.writestr(member, changed[member.filename])
-            elif member.is_dir():
-                new_archive.writestr(member, b"")
             else:
                 with archive.open(member) as source, new_archive.open(copy.copy(member), "w") as out_member:
-                    shutil.copyfileobj(source, out_member, 1 << 20)
+                    shutil.copyfileobj(source, out_member, CHUNK)
     return out.getvalue()

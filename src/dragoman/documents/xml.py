@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dragoman.documents.document import DocumentInfo, Text, decode
-from dragoman.errors import ConfigError, DataError, not_installed
+from dragoman.errors import ConfigError, DataError, not_installed, parsing
 
 _TOKEN = re.compile(
     r"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|<(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+>", re.DOTALL
@@ -17,6 +17,7 @@ _DECLARED = re.compile(rb"^\s*<\?xml[^>]*encoding\s*=\s*[\"']([\w.-]+)")
 _DOCTYPE = re.compile(r"\s*+(?:(?:<\?.*?\?>|<!--.*?-->)\s*+)*+<!DOCTYPE", re.DOTALL)
 NO_MEMORY = 2
 """libxml2's code of the error XML_ERR_NO_MEMORY."""
+
 _NAME = re.compile(r"</?([^\s/>]+)")
 _NAMESPACE = re.compile(r"\sxmlns(?::([\w.-]+))?\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _ATTRIBUTE = re.compile(r"\s([\w:.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
@@ -54,14 +55,15 @@ def check(data: bytes, info: DocumentInfo) -> Text:
     if _DOCTYPE.match(text.text):
         raise DataError(f"{info.name}: has a DOCTYPE, which could define entities: such files are refused")
     etree = _lxml()
-    try:
-        etree.fromstring(
-            data, etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
-        )
-    except etree.XMLSyntaxError as error:
-        if error.code == NO_MEMORY:
-            raise MemoryError from None
-        raise DataError(f"{info.name}: not well-formed XML: {error.msg}") from None
+    with parsing(info.name, "XML"):
+        try:
+            etree.fromstring(
+                data, etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+            )
+        except etree.XMLSyntaxError as error:
+            if error.code == NO_MEMORY:
+                raise MemoryError from None
+            raise DataError(f"{info.name}: not well-formed XML: {error.msg}") from None
     return text
 
 

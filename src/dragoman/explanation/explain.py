@@ -28,6 +28,7 @@ from dragoman.explanation.words import END, word_names, word_spans
 from dragoman.pages.render import framed
 from dragoman.parsing import trees
 from dragoman.translation.segments import one_line
+from dragoman.translation.segments import as_texts
 from dragoman.translation.translator import Translator
 
 
@@ -89,8 +90,9 @@ def explain(
         ConfigError: The translator is an ensemble, which has no attention of its own; ``target`` and ``prefix`` are
             both given, an id of the prefix is not in the vocabulary, or the target language is unknown.
         DecodeError: A text is blank, or longer than the model was trained on.
-        DataError: The ``target`` of a parser is not a tree.
+        DataError: The ``target`` of a parser is not a tree, or ``text`` is not a text.
     """
+    as_texts([text])
     if isinstance(translator.model, Ensemble):
         raise ConfigError("an ensemble has no attention of its own: explain its members one by one")
     is_parser = translator.is_parser

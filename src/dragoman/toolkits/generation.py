@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.errors import BundleError
-from dragoman.toolkits.reading import read_object
+from dragoman.toolkits.reading import read_object, shown
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ def ordered_search(folder: Path, theirs: Mapping[str, Any], never: Collection[in
     def refuse(name: str, allowed: str, advice: str = "") -> BundleError:
         file = FILE if name in orders else "config.json"
         return BundleError(
-            f"{folder / file}: {name} = {str(search[name])[:40]} orders a search that a run cannot hold, only "
+            f"{folder / file}: {name} = {shown(search[name])} orders a search that a run cannot hold, only "
             f"{allowed}; remove it there to import the model without it{advice}"
         )
 

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import logging
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from dragoman.bundle import save_bundle
 from dragoman.data.corpus import read_lines
-from dragoman.errors import BundleError, ConfigError
-from dragoman.files import MANIFEST, check_sealed, explained, one_at_a_time
+from dragoman.errors import BundleError, ConfigError, parsing
+from dragoman.files import MANIFEST, check_files, explained, one_at_a_time, read_manifest
 from dragoman.model.weights import shapes
 from dragoman.toolkits import TOOLKITS
 from dragoman.toolkits.headers import try_headers
@@ -86,18 +87,35 @@ def import_model(
     return run
 
 
-def _check_sums(folder: Path) -> None:
-    """Check the files of an export of ours against the sums of its manifest.
+def _check_sums(source: Path) -> None:
+    """Check an export of ours against the sums of the manifest in its folder; of a file, only that file.
 
     Raises:
         BundleError: A file was changed since, or the manifest is damaged.
     """
+    folder = source if source.is_dir() else source.parent
     path = folder / MANIFEST
-    if path.is_file() and {"export", "files", "sha256"} & read_object(path, "an export of dragoman has it").keys():
+    if not path.is_file():
+        return
+    try:
+        listed = read_object(path, "an export of dragoman has it")
+    except BundleError:
+        if source.is_dir():
+            raise
+        return  # a file of another program in the same folder
+    if {"export", "files", "sha256"} & listed.keys() if source.is_dir() else source.name in _names_in(listed):
         try:
-            check_sealed(folder, "export")
+            manifest = read_manifest(folder, "export")
+            sums = manifest["files"] if source.is_dir() else {source.name: manifest["files"][source.name]}
+            check_files(folder, "export", {"files": sums})
         except BundleError as error:
             raise BundleError(f"{error}; if it was changed on purpose, remove {path.name} beside it") from None
+
+
+def _names_in(manifest: Mapping[str, Any]) -> Collection[str]:
+    """Return the names of the files of which a manifest has sums."""
+    files = manifest.get("files")
+    return files.keys() if isinstance(files, dict) else ()
 
 
 def _check(imported: Imported, folder: Path) -> None:
@@ -143,8 +161,5 @@ def reader(source: Path) -> Reader:
 
 
 def _names_in_zip(source: Path) -> list[str]:
-    try:
-        with zipfile.ZipFile(source) as package:
-            return package.namelist()
-    except zipfile.BadZipFile as error:
-        raise BundleError(f"{source}: a damaged zip file ({error}); copy it again") from None
+    with parsing(source, "a zip file", BundleError), zipfile.ZipFile(source) as package:
+        return package.namelist()

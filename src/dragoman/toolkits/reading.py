@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import reprlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -61,6 +62,23 @@ def read_object(path: Path, wanted: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise BundleError(f"{path}: should hold a JSON object")
     return content
+
+
+class _Short(reprlib.Repr):
+    """Writes values in few characters: deep, long and huge ones are cut before they become text."""
+
+    def repr_int(self, x: int, level: int) -> str:
+        """Return a number, or its size if it has thousands of digits, which Python refuses to write."""
+        return str(x) if x.bit_length() <= 128 else f"a number of {x.bit_length():,} bits"
+
+
+_SHORT = _Short()
+_SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother, _SHORT.maxlist, _SHORT.maxdict = 2, 40, 40, 3, 3
+
+
+def shown(value: object) -> str:
+    """Return a value of a foreign file as short text for a message, whatever its size."""
+    return _SHORT.repr(value)
 
 
 def listing(names: Iterable[str]) -> str:

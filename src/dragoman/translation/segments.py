@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.request import Hypothesis, Segment
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, DataError
 from dragoman.languages.sentences import sentences
 from dragoman.translation.keeping.glossary import Match
 from dragoman.translation.notes import Events, Note
@@ -42,6 +42,21 @@ class SegmentResult:
     sound: bool = True  # False if a fault is left
     lost: Note | None = None  # names missing spans that should have arrived unchanged
     unknown: Note | None = None  # names unknown characters of the source
+
+
+def as_texts(texts: Iterable[str], what: str = "texts") -> list[str]:
+    """Return texts as a list.
+
+    Raises:
+        DataError: ``texts``, which ``what`` names, is not a list, or an entry is not a text.
+    """
+    if isinstance(texts, bytes | bytearray) or not isinstance(texts, Iterable):
+        raise DataError(f"{what} must be a text or a list of texts, got {type(texts).__name__}")
+    listed = list(texts)
+    for number, text in enumerate(listed, 1):
+        if not isinstance(text, str):
+            raise DataError(f"{what}: number {number:,} must be a text (str), got {type(text).__name__}")
+    return listed
 
 
 def segment(texts: Sequence[str], plan: Plan, events: Events, first_number: int = 0) -> list[TextSegment]:

@@ -48,7 +48,7 @@ from dragoman.translation.plan import EngineSearch, ModelFacts, Plan
 from dragoman.translation.resumable import make_file
 from dragoman.translation.scoring import PairReader, Scored, ScoringPlan
 from dragoman.translation.segment_search import translate_segments
-from dragoman.translation.segments import segment
+from dragoman.translation.segments import as_texts, segment
 from dragoman.translation.streams import windows
 from dragoman.translation.word_constraints import ConstraintEncoder
 
@@ -151,6 +151,7 @@ class Translator:
 
         Raises:
             ConfigError: An option is unknown or impossible.
+            DataError: An entry is not a text.
             DecodeError: A text ran out of memory (raised when the others are done, unless ``events.failed`` is given).
         """
         plan, events = self.plan(options, **changes), _with_progress(events, progress)
@@ -264,6 +265,7 @@ class Translator:
         """Translate with a plan: text to segments, segments to results, results to text."""
         if isinstance(texts, str):
             raise DecodeError("translate_planned takes a list of texts: write [text], or translate(text)")
+        texts = as_texts(texts)
         if plan.trees:
             segments = segment_sentences(texts, plan, events, first_number)
             results = translate_segments(segments, plan, events.progress)
@@ -304,13 +306,18 @@ class Translator:
 
         Raises:
             ConfigError: An option is unknown, impossible, or has no effect on scoring.
+            DataError: An entry is not a text.
             DecodeError: The numbers of sources and targets differ.
         """
         plan, events = self.plan_scoring(options, **changes), _with_progress(events, progress)
         if isinstance(sources, str) and isinstance(targets, str):
             return plan.score([sources], [targets], events.progress)[0]
-        if isinstance(sources, str) or isinstance(targets, str) or len(sources) != len(targets):
-            raise DecodeError("score takes two texts, or two lists of equal length: target i translates source i")
+        equal = "score takes two texts, or two lists of equal length: target i translates source i"
+        if isinstance(sources, str) or isinstance(targets, str):
+            raise DecodeError(equal)
+        sources, targets = as_texts(sources, "sources"), as_texts(targets, "targets")
+        if len(sources) != len(targets):
+            raise DecodeError(equal)
         return plan.score(sources, targets, events.progress)
 
     @takes(TranslateOptions)

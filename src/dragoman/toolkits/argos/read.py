@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import tempfile
 import zipfile
-import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-from dragoman.errors import BundleError
+from dragoman.errors import BundleError, DragomanError, parsing
+from dragoman.files import explained
 from dragoman.toolkits.ctranslate2 import read as from_ctranslate2
-from dragoman.toolkits.reading import MAX_FILE_BYTES, Imported, read_object
+from dragoman.toolkits.reading import MAX_FILE_BYTES, Imported, read_object, shown
 
 WANTED = "a package of Argos Translate has it"
 MODEL_FILES = ("config.json", "model.bin", *(f"{kind}_vocabulary.{form}" for kind in ("shared", "source", "target")
@@ -34,8 +34,12 @@ def read(
         return _read(source, name, texts, languages)
     with tempfile.TemporaryDirectory(prefix="dragoman-") as aside:
         folder = Path(aside) / source.stem  # the name in messages
-        _unpack(source, folder)
-        return _read(folder, name, texts, languages)
+        try:
+            with parsing(source, "a package of Argos Translate", BundleError):
+                _unpack(source, folder)
+            return _read(folder, name, texts, languages)
+        except DragomanError as error:  # names the package, and not the folder that is about to vanish
+            raise type(error)(str(error).replace(str(folder), str(source))) from None
 
 
 def _read(
@@ -43,9 +47,7 @@ def _read(
 ) -> Imported:  # fmt: skip
     about = read_object(folder / "metadata.json", WANTED)
     if about.get("target_prefix"):
-        raise BundleError(
-            f"{name}: its texts begin with {str(about['target_prefix'])[:40]!r}, which cannot be held here"
-        )
+        raise BundleError(f"{name}: its texts begin with {shown(about['target_prefix'])}, which cannot be held here")
     subwords = folder / "sentencepiece.model"
     if not subwords.is_file():
         kind = "subword-nmt's byte pairs (bpe.model)" if (folder / "bpe.model").is_file() else "no sentencepiece.model"
@@ -59,31 +61,39 @@ def _unpack(source: Path, folder: Path) -> None:
     """Unpack the files of ``FILES``.
 
     Raises:
-        BundleError: The package is damaged, or made to do harm.
+        BundleError: The package is made to do harm, or holds a file twice.
+        DragomanError: The temporary folder cannot be written.
+        Exception: The package is damaged; any error that unpacking can raise.
     """
-    (folder / "model").mkdir(parents=True)
-    try:
-        with zipfile.ZipFile(source) as package:
-            entries = [entry for entry in package.infolist() if not entry.is_dir()]
-            tops = set()
-            for entry in entries:
-                path = PurePosixPath(entry.filename)
-                if path.is_absolute() or ".." in path.parts or "\\" in entry.filename or ":" in entry.filename:
-                    raise BundleError(f"{source}: names a file outside ({entry.filename[:60]!r}): do not install it")
-                tops.add(path.parts[0])
-            if len(tops) != 1:
-                raise BundleError(f"{source}: should hold one folder, and holds {len(tops)}; it is no package of Argos")
-            for entry in entries:
-                inside = "/".join(PurePosixPath(entry.filename).parts[1:])
-                if inside not in FILES:
-                    continue
-                most = MAX_MODEL_BYTES if inside == "model/model.bin" else MAX_FILE_BYTES
-                if entry.file_size > most:
-                    raise BundleError(f"{source}: {inside} must have at most {most:,} bytes, got {entry.file_size:,}")
-                with package.open(entry) as packed, (folder / inside).open("xb") as file:
-                    while chunk := packed.read(CHUNK):
-                        file.write(chunk)
-    except FileExistsError as error:
-        raise BundleError(f"{source}: holds {Path(str(error.filename)).name} twice; it is damaged") from None
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError, zlib.error) as error:
-        raise BundleError(f"{source}: cannot be unpacked ({error}); copy it again") from None
+    with explained(Path(tempfile.gettempdir())):
+        (folder / "model").mkdir(parents=True)
+    with zipfile.ZipFile(source) as package:
+        entries = [entry for entry in package.infolist() if not entry.is_dir()]
+        tops, unpacked = set(), set()
+        for entry in entries:
+            path = PurePosixPath(entry.filename)
+            if path.is_absolute() or ".." in path.parts or "\\" in entry.filename or ":" in entry.filename:
+                raise BundleError(f"{source}: names a file outside ({entry.filename[:60]!r}): do not install it")
+            tops.add(path.parts[:1])
+        if len(tops) != 1 or () in tops:
+            raise BundleError(f"{source}: should hold one folder, and holds {len(tops)}; it is no package of Argos")
+        for entry in entries:
+            inside = "/".join(PurePosixPath(entry.filename).parts[1:])
+            if inside not in FILES:
+                continue
+            most = MAX_MODEL_BYTES if inside == "model/model.bin" else MAX_FILE_BYTES
+            if entry.file_size > most:
+                raise BundleError(f"{source}: {inside} must have at most {most:,} bytes, got {entry.file_size:,}")
+            if inside in unpacked:
+                raise BundleError(f"{source}: holds {inside} twice; it is damaged")
+            unpacked.add(inside)
+            with explained(Path(tempfile.gettempdir()), entry.file_size), (folder / inside).open("xb") as file:
+                for chunk in _chunks(package, entry, source):
+                    file.write(chunk)
+
+
+def _chunks(package: zipfile.ZipFile, entry: zipfile.ZipInfo, source: Path) -> Iterator[bytes]:
+    """Yield the content of an entry; an error of unpacking is not taken for one of writing."""
+    with parsing(source, "a package of Argos Translate", BundleError), package.open(entry) as packed:
+        while chunk := packed.read(CHUNK):
+            yield chunk

@@ -23,7 +23,7 @@ from dragoman.files import MANIFEST
 from dragoman.toolkits.ctranslate2.model_bin import SINCE_CONFIG, Variables
 from dragoman.toolkits.ctranslate2.write import ACTIVATIONS
 from dragoman.toolkits.huggingface.write import parameters
-from dragoman.toolkits.reading import Imported, facts_of, order_of_sinusoids, read_bytes, read_object
+from dragoman.toolkits.reading import Imported, facts_of, order_of_sinusoids, read_bytes, read_object, shown
 from dragoman.toolkits.subwords import Vocabulary, check_pieces, needed, read_model, tokenizers, vocabulary
 
 logger = logging.getLogger(__name__)
@@ -337,7 +337,7 @@ def _special(
     def needed_id(setting: str) -> int:
         piece = about.get(setting)
         if not isinstance(piece, str) or piece not in ids:
-            raise BundleError(f"{folder}/config.json: {setting} = {str(piece)[:40]!r} should be in its vocabulary")
+            raise BundleError(f"{folder}/config.json: {setting} = {shown(piece)} should be in its vocabulary")
         return ids[piece]
 
     pad = next((ids[piece] for piece in PADS if piece in ids), None)
@@ -356,7 +356,7 @@ def _has_source_eos(about: Mapping[str, Any], variables: Variables, folder: Path
     if about.get("decoder_start_token") != about.get("bos_token"):
         raise BundleError(
             f"{folder}/config.json: add_source_eos = false and decoder_start_token = "
-            f"{str(about.get('decoder_start_token'))[:40]!r}: nothing says whether sources end with eos. If they do, "
+            f"{shown(about.get('decoder_start_token'))}: nothing says whether sources end with eos. If they do, "
             "write add_source_eos = true there"
         )
     return False

@@ -25,7 +25,7 @@ from dragoman.options import either
 from dragoman.toolkits.generation import ordered_search
 from dragoman.toolkits.huggingface.download import index_of
 from dragoman.toolkits.huggingface.write import EPSILON, order, parameters
-from dragoman.toolkits.reading import Imported, facts_of, listing, order_of_sinusoids, read_bytes, read_object
+from dragoman.toolkits.reading import Imported, facts_of, listing, order_of_sinusoids, read_bytes, read_object, shown
 from dragoman.toolkits.subwords import (
     SPECIAL,
     Vocabulary,
@@ -87,13 +87,13 @@ def _refuse_what_is_not_held(theirs: Mapping[str, Any], folder: Path) -> None:
     """Refuse by name each setting that our model does not support."""
     kind = theirs.get("model_type")
     if kind not in ("marian", "pegasus"):
-        raise BundleError(f"{folder}: its model_type is {str(kind)[:40]!r}; only marian and pegasus can be imported")
+        raise BundleError(f"{folder}: its model_type is {shown(kind)}; only marian and pegasus can be imported")
     whole = ("d_model", "vocab_size", "encoder_layers", "decoder_layers", "encoder_attention_heads", "encoder_ffn_dim",
              "decoder_attention_heads", "decoder_ffn_dim", "pad_token_id", "eos_token_id", "decoder_start_token_id",
              "max_position_embeddings")  # fmt: skip
     for name in whole:
         if type(theirs.get(name)) is not int or theirs[name] < 0:
-            raise BundleError(f"{folder}/config.json: {name} = {str(theirs.get(name))[:40]} should be a whole number")
+            raise BundleError(f"{folder}/config.json: {name} = {shown(theirs.get(name))} should be a whole number")
     for name in ("normalize_embedding", "normalize_before", "add_final_layer_norm", "add_bias_logits"):
         if theirs.get(name) and kind == "marian":
             raise BundleError(f"{folder}/config.json: {name} = true is not supported")
@@ -105,10 +105,10 @@ def _refuse_what_is_not_held(theirs: Mapping[str, Any], folder: Path) -> None:
             raise BundleError(f"{folder}/config.json: {name} of encoder and decoder differ ({both[0]} and {both[1]})")
     for name in ("scale_embedding", "tie_word_embeddings", "share_encoder_decoder_embeddings"):
         if type(theirs.get(name, True)) is not bool:
-            raise BundleError(f"{folder}/config.json: {name} = {str(theirs[name])[:40]!r} should be true or false")
-    if theirs.get("activation_function") not in ACTIVATIONS:
-        name = str(theirs.get("activation_function"))[:40]
-        raise BundleError(f"{folder}/config.json: activation_function must be {either(ACTIVATIONS)}, got {name!r}")
+            raise BundleError(f"{folder}/config.json: {name} = {shown(theirs[name])} should be true or false")
+    if theirs.get("activation_function") not in tuple(ACTIVATIONS):
+        name = shown(theirs.get("activation_function"))
+        raise BundleError(f"{folder}/config.json: activation_function must be {either(ACTIVATIONS)}, got {name}")
 
 
 def _listed(path: Path) -> list[str]:

@@ -19,21 +19,19 @@ import json
 import logging
 import re
 import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-import yaml
 from torch import Tensor
 
-from dragoman.config import Config, ModelConfig
+from dragoman.config import Config, ModelConfig, parse_yaml
 from dragoman.data.sentencepiece_check import Parts
-from dragoman.errors import BundleError
+from dragoman.errors import BundleError, parsing
 from dragoman.options import either
-from dragoman.toolkits.reading import Imported, facts_of, listing, read_bytes
+from dragoman.toolkits.reading import Imported, facts_of, listing, read_bytes, shown
 from dragoman.toolkits.subwords import Vocabulary, check_belongs, needed, numbered, read_model, tokenizers, vocabulary
 
 logger = logging.getLogger(__name__)
@@ -44,6 +42,8 @@ EPSILON = 1e-6  # epsilon of its norms: src/layers/generic.h
 N_POSITIONS = 1024
 """Number of rows of the table of sinusoids, which Marian computes for any length."""
 MAX_BYTES = 16 * 2**30
+MAX_YAML_BYTES = 2**20
+"""Largest accepted options and settings of a model; Marian writes a few kilobytes."""
 ACTIVATIONS = ("swish", "relu")  # its gelu is x * sigmoid(1.702 x), another function
 SUPPORTED: dict[str, tuple[Any, ...]] = {
     "type": ("transformer",), "transformer-decoder-autoreg": ("self-attention",), "transformer-no-projection": (False,),
@@ -125,24 +125,22 @@ class Arrays:
         """
         self.path = path
         try:
-            with zipfile.ZipFile(path) as package:
-                size = sum(entry.file_size for entry in package.infolist())
-            if size > MAX_BYTES:
-                raise BundleError(f"{path}: must have at most {MAX_BYTES:,} bytes unpacked, got {size:,}")
-            with np.load(path, allow_pickle=False) as file:
-                self._arrays = {name: file[name] for name in file.files}
-            with path.open("rb") as raw:
-                self.digest = hashlib.file_digest(raw, "sha256").hexdigest()
-            options = yaml.safe_load(np.asarray(self._arrays.pop(OPTIONS)).tobytes().rstrip(b"\0").decode())
-        except KeyError:
-            raise BundleError(f"{path}: holds no {OPTIONS}; it is no model of Marian") from None
+            with parsing(path, "arrays of numbers", BundleError, wrong="cannot be read as"):
+                with zipfile.ZipFile(path) as package:
+                    size = sum(entry.file_size for entry in package.infolist())
+                if size > MAX_BYTES:
+                    raise BundleError(f"{path}: must have at most {MAX_BYTES:,} bytes unpacked, got {size:,}")
+                with np.load(path, allow_pickle=False) as file:
+                    self._arrays = {name: np.asarray(file[name]) for name in file.files}
+                with path.open("rb") as raw:
+                    self.digest = hashlib.file_digest(raw, "sha256").hexdigest()
         except MemoryError:
             raise BundleError(
                 f"{path}: its arrays are larger than the memory of this machine; if they should not be, copy it again"
             ) from None
-        except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, yaml.YAMLError, RecursionError) as error:
-            reason = " ".join(str(error).split())[:120]
-            raise BundleError(f"{path}: cannot be read as arrays of numbers with their options ({reason})") from None
+        if OPTIONS not in self._arrays:
+            raise BundleError(f"{path}: holds no {OPTIONS}; it is no model of Marian")
+        options = _parsed(self._arrays.pop(OPTIONS).tobytes().rstrip(b"\0"), f"{path}: {OPTIONS}")
         if not isinstance(options, dict):
             raise BundleError(f"{path}: its {OPTIONS} should hold options")
         self.options: dict[str, Any] = options
@@ -160,7 +158,7 @@ class Arrays:
         self._read.add(name)
         if name not in self._arrays:
             raise BundleError(f"{self.path}: lacks {name}")
-        array = np.asarray(self._arrays[name])  # NumPy gives bytes for a member that is no array
+        array = self._arrays[name]
         if array.ndim != 2 or not array.size or array.dtype not in (np.float32, np.float16):
             raise BundleError(f"{self.path}: {name} must be a matrix of floats, got {array.dtype} {list(array.shape)}")
         return torch.from_numpy(array.astype(np.float32))
@@ -194,7 +192,7 @@ def _model_file(folder: Path) -> Path:
     settings = _yaml(folder / "decoder.yml")
     names = sorted(path.name for path in folder.glob("*.npz"))
     if isinstance(listed := settings.get("models"), list):
-        models = [Path(str(path)).name for path in listed]
+        models = [Path(path).name for path in listed if isinstance(path, str)]
     else:
         steps = [name for name in names if not name.endswith(".optimizer.npz")]
         models = [name for name in steps if not any(_is_a_step_of(name, other) for other in steps)]
@@ -222,25 +220,37 @@ def _yaml(path: Path) -> dict[str, Any]:
     """Return the settings of a file; none if there is no such file."""
     if not path.is_file():
         return {}
-    try:
-        settings = yaml.safe_load(read_bytes(path, WANTED))
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError):
-        raise BundleError(f"{path}: not YAML; copy it again") from None
+    settings = _parsed(read_bytes(path, WANTED), str(path))
     return settings if isinstance(settings, dict) else {}
+
+
+def _parsed(content: bytes, name: str) -> Any:
+    """Return the data of a YAML text without aliases; a few lines of aliases would become gigabytes.
+
+    Raises:
+        BundleError: It is no such text.
+    """
+    if len(content) > MAX_YAML_BYTES:
+        raise BundleError(f"{name}: must have at most {MAX_YAML_BYTES:,} bytes of options, got {len(content):,}")
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        raise BundleError(f"{name}: byte {error.start:,} is not UTF-8; copy it again") from None
+    return parse_yaml(text, name, BundleError)
 
 
 def _refuse_what_is_not_held(options: Mapping[str, Any], file: Path) -> str:
     """Refuse by name each option that our model does not support; return the placement of the norms."""
     for name, values in SUPPORTED.items():
         if (value := options.get(name, values[0])) not in values:
-            raise BundleError(f"{file}: its option {name} must be {either(map(repr, values))}, got {str(value)[:40]!r}")
+            raise BundleError(f"{file}: its option {name} must be {either(map(repr, values))}, got {shown(value)}")
     for name in ("enc-depth", "dec-depth", "transformer-heads"):
         if type(options.get(name)) is not int or options[name] < 1:
-            raise BundleError(f"{file}: its option {name} = {str(options.get(name))[:40]} should be a whole number")
+            raise BundleError(f"{file}: its option {name} = {shown(options.get(name))} should be a whole number")
     names = [f"transformer-{what}" for what in ("preprocess", "postprocess", "postprocess-top")]
-    steps = tuple(str(options.get(name, "")) for name in names)
-    if steps not in LAYERS:
-        settings = ", ".join(f"{name} = {value[:9]!r}" for name, value in zip(names, steps, strict=True))
+    steps = tuple(options.get(name, "") for name in names)
+    if not all(isinstance(step, str) for step in steps) or steps not in LAYERS:
+        settings = ", ".join(f"{name} = {shown(value)}" for name, value in zip(names, steps, strict=True))
         raise BundleError(f"{file}: its options {settings} are not supported, only {' and '.join(map(str, LAYERS))}")
     return LAYERS[steps]
 
@@ -249,7 +259,7 @@ def _refuse_other_searches(about: Mapping[str, Any], file: Path) -> None:
     """Refuse by name each setting of the search that changes translations and cannot be kept in a run."""
     if penalty := about.get("word-penalty"):
         raise BundleError(
-            f"{file}: word-penalty must be 0 in its decoder.yml, got {str(penalty)[:40]}; "
+            f"{file}: word-penalty must be 0 in its decoder.yml, got {shown(penalty)}; "
             "set it to 0 there to import the model without it"
         )
 
@@ -261,14 +271,16 @@ def _vocabulary_paths(file: Path, about: Mapping[str, Any]) -> list[Path]:
         BundleError: There is none.
     """
     named = about.get("vocabs")
+    if isinstance(named, list) and not all(isinstance(name, str) for name in named[:3]):
+        raise BundleError(f"{file}: its vocabs must be names of files, got {shown(named)}")
     for names in (named, ["vocab.yml"], ["vocab.spm"]):
         if isinstance(names, list) and names:
-            paths = [_vocabulary_path(file, str(name), about) for name in names]
+            paths = [_vocabulary_path(file, name, about) for name in names[:3]]
             if all(_is_file(path) for path in paths):
                 return paths
     if isinstance(named, list) and named:
         raise BundleError(
-            f"{file}: its vocabulary {str(named[0])[:80]} is missing; put {Path(str(named[0])).name} next to the model"
+            f"{file}: its vocabulary {named[0][:80]} is missing; put {Path(named[0]).name[:80]} next to the model"
         )
     raise BundleError(f"{file.parent}: has no vocabulary: decoder.yml or vocab.yml is missing; copy the whole folder")
 
@@ -283,7 +295,8 @@ def _vocabulary_path(file: Path, name: str, about: Mapping[str, Any]) -> Path:
     if _is_file(beside):
         return beside
     models = about.get("models")
-    model = Path(str(models[0] if isinstance(models, list) and models else about.get("model", file.name)))
+    noted = models[0] if isinstance(models, list) and models else about.get("model", file.name)
+    model = Path(noted if isinstance(noted, str) else file.name)
     above = file.absolute().parents
     start = above[0] if model.is_absolute() else above[min(len(model.parts), len(above)) - 1]
     as_noted = file.parent / name
@@ -294,7 +307,7 @@ def _is_file(path: Path) -> bool:
     """True if a file exists; False too for a name that no file can have."""
     try:
         return path.is_file()
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a NUL in the name
         return False
 
 
