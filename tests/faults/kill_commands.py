@@ -127,7 +127,7 @@ class Place:
 def _become(words: tuple[str, ...], place: Place, errors: Path) -> None:
     """Turn this process into a call: its folder, its streams, its arguments."""
     os.chdir(place.work)
-    os.environ["TMPDIR"], tempfile.tempdir = str(place.temporary), None
+    os.environ["TMPDIR"] = tempfile.tempdir = str(place.temporary)  # Python tries one by writing into it, if not told
     for fd, path in ((0, os.devnull), (1, place.base / "output"), (2, errors)):
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
         os.dup2(file, fd)
@@ -207,8 +207,9 @@ class Harness:
             ended = self.place.call(killed, nth, FULL if way == "full" else KILL)
             found.hit += 1
             found.calls += 1
-            problem = _problem_when_full(ended) if way == "full" else _problem_when_killed(ended)
-            state = json.dumps([self.place.tree(call), ended.status if way == "full" else 0])
+            tree = self.place.tree(call)
+            problem = _problem_when_full(ended, tree) if way == "full" else _problem_when_killed(ended)
+            state = json.dumps([tree, ended.status if way == "full" else 0])
             if state not in known:  # what a call does follows from the files that are there
                 known[state] = self.again(call, way, whole, found)
             if problem or known[state]:
@@ -261,10 +262,11 @@ def _problem_when_killed(ended: Ended) -> list[Any]:
     return [] if ended.status == -signal.SIGKILL else ["not killed", ended.status, ended.errors[-300:]]
 
 
-def _problem_when_full(ended: Ended) -> list[Any]:
-    """Return what is wrong with a call on a full disk: it must succeed, or refuse in one line."""
+def _problem_when_full(ended: Ended, tree: dict[str, str]) -> list[Any]:
+    """Return what is wrong with a call on a full disk: it must succeed or refuse in one line, and clear away."""
     if not ended.status or ended.refusal:
-        return []
+        left = [name for name in tree if "*" in name]
+        return ["left behind on a full disk", left] if left else []
     return ["on a full disk: no refusal of one line", ended.status, ended.errors[-600:]]
 
 
