@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from test_documents import done, upload
 
-from dragoman.serving import jobs
+from dragoman.serving import jobs, storage
 from dragoman.serving.jobs import FULL, Jobs
 from limits import wait_until
 
@@ -188,6 +188,16 @@ def test_a_full_disk_drops_what_was_fetched_before_it_refuses(
     wait_until(lambda: not (tmp_path / old["document_id"] / "result").stat().st_mode & 0o200)
     assert upload(server, "/v2/document", "a.txt", b"a cat", **fields).status == 200
     assert server(f"/v2/document/{old['document_id']}", secret).status == 404
+
+
+def test_room_is_reserved_where_the_system_cannot_allocate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "posix_fallocate")
+    storage.reserve(tmp_path / "room", storage.BLOCK + 7)
+    assert (tmp_path / "room").stat().st_size == storage.BLOCK + 7
+    storage.fill(tmp_path / "room", tmp_path / "result", b"short")
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("result", b"short")]
+    assert storage.has_room(tmp_path, 1)
+    assert not storage.has_room(tmp_path, 1 << 60)
 
 
 def test_a_translation_that_is_longer_than_its_room_ends_with_the_truth(

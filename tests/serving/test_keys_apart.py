@@ -6,6 +6,7 @@ import asyncio
 import errno
 import json
 import os
+import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -239,6 +240,33 @@ def test_what_was_fetched_or_failed_goes_first_when_room_is_short(
     assert add("ann").status == 429
     assert add("bob").status == 200  # his own share
     assert add("bob").status == 429
+
+
+def test_a_translation_counts_as_fetched_once_it_was_received_whole(
+    serving: Callable[..., Any], tmp_path: Path
+) -> None:
+    server = serving(documents=tmp_path)
+    made = upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE", source_lang="EN").json
+    path = tmp_path / made["document_id"] / "result"
+    wait_until(path.exists)
+    wait_until(lambda: not server.state.documents.tasks)
+    path.write_bytes(b"x" * 20_000_000)  # more than the buffers of a connection
+    host, port = server.url.removeprefix("http://").split(":")
+    route = f"/download_file/{made['document_id']}.{made['document_key']}.a.txt"
+
+    def is_fetched() -> bool:
+        return not path.stat().st_mode & 0o200
+
+    with socket.create_connection((host, int(port)), timeout=LONG_S) as client:
+        client.sendall(f"GET {route} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        assert client.recv(1000).startswith(b"HTTP/1.1 200")
+    wait_until(lambda: 'route="/download_file/{name}"' in server("/metrics").body.decode())  # its answer has ended
+    assert not is_fetched()
+    assert server(route, range="bytes=0-9").status == 206
+    assert server(route, method="HEAD").status == 200
+    assert not is_fetched()
+    assert len(server(route).body) == 20_000_000
+    wait_until(is_fetched)
 
 
 def test_a_key_that_waits_has_its_turn_whatever_the_requests_of_another(served: Translator) -> None:

@@ -23,7 +23,7 @@ from dragoman.serving import api_page, explaining, pages
 from dragoman.serving.apis import deepl, deepl_glossaries, deepl_v3, libretranslate, native
 from dragoman.serving.apis.api import Api, error_of
 from dragoman.serving.batcher import BATCH_TOKENS_ON_CPU, Batcher
-from dragoman.serving.bodies import BodyLimits, BodyBudget
+from dragoman.serving.bodies import BodyBudget, BodyLimits, Message
 from dragoman.serving.documents import Documents
 from dragoman.serving.glossaries import Glossaries
 from dragoman.serving.hosts import Hosts
@@ -37,7 +37,7 @@ from dragoman.serving.refusals import BusyError, ClientLeft, DeniedError, Malfor
 from dragoman.serving.service import Service
 from dragoman.serving.state import State
 from dragoman.serving.storage import NO_SPACE, refusal_of
-from dragoman.serving.transport import Envelope, ErrorBody, Gate, Message, Shed
+from dragoman.serving.transport import Envelope, ErrorBody, Gate, Shed
 from dragoman.serving.watchdog import Watchdog
 from dragoman.toolkits.options import FastOptions
 from dragoman.translation.options import TranslateOptions

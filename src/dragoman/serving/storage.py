@@ -26,6 +26,9 @@ logger = logging.getLogger("dragoman.serving")
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of a disk without room: the disk is full, the quota is used up, or files may not be so large."""
 
+BLOCK = 1024 * 1024
+"""Size of the writes that occupy a disk where the system cannot allocate, in bytes."""
+
 TRIED = 64 * 1024
 """Size of the file that is written to try a disk, in bytes."""
 
@@ -71,12 +74,25 @@ def reserve(path: Path, n_bytes: int) -> None:
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
     try:
-        os.posix_fallocate(descriptor, 0, n_bytes)
+        _allocate(descriptor, n_bytes)
     except BaseException:
         path.unlink()
         raise
     finally:
         os.close(descriptor)
+
+
+def _allocate(descriptor: int, n_bytes: int) -> None:
+    """Let an empty file occupy ``n_bytes``.
+
+    Raises:
+        OSError: The disk is full.
+    """
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, 0, n_bytes)
+        return
+    while n_bytes > 0:  # macOS
+        n_bytes -= os.write(descriptor, bytes(min(n_bytes, BLOCK)))
 
 
 def fill(room: Path, path: Path, content: bytes) -> None:
@@ -98,7 +114,7 @@ def has_room(folder: Path, n_bytes: int) -> bool:
     """Return True if ``n_bytes`` are free on the disk of ``folder``, and a small file can be written there."""
     try:
         with tempfile.TemporaryFile(dir=folder) as file:  # without a name: nothing is left of it after a kill
-            os.posix_fallocate(file.fileno(), 0, TRIED)
+            _allocate(file.fileno(), TRIED)
         return shutil.disk_usage(folder).free >= n_bytes
     except OSError:
         return False

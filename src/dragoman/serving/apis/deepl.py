@@ -26,7 +26,6 @@ from dragoman.serving.http import (
     Texts,
     body_of,
     check_key,
-    fields_of,
     read,
     state_of,
     translate_markup,
