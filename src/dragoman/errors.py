@@ -49,7 +49,7 @@ def parsing(
     """Turn whatever a parser of foreign bytes raises in the body into a refusal of one line.
 
     The body calls a parser that is not ours (zipfile, lxml, NumPy) and nothing else, as our own mistakes would be
-    hidden. Errors of dragoman and a lack of memory pass.
+    hidden. Errors of dragoman pass.
 
     Args:
         name: Name of the file.
@@ -57,8 +57,10 @@ def parsing(
     """
     try:
         yield
-    except (DragomanError, MemoryError):
+    except DragomanError:
         raise
+    except MemoryError:
+        raise refusal(f"{name}: needs more memory than there is; if it should not, copy it again") from None
     except Exception as error:
         reason = " ".join(f"{type(error).__name__} {error}".split())[:120]
         raise refusal(f"{name}: {wrong} {form} ({reason}); copy it again") from None

@@ -411,7 +411,7 @@ def emptied(folder: Path, name: str) -> None:
 BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "pickled": (pickled, "cannot be read as arrays of numbers"),
     "cut": (cut, "cannot be read as arrays|holds no model"),
-    "larger than memory": (boasting, "its arrays are larger than the memory"),
+    "larger than memory": (boasting, "needs more memory than there is"),
     "another's subwords": (
         lambda f: (f / "joint.vocab.yml").write_text("\n".join(f"{x}: {i}" for i, x in enumerate(
             ["<unk>", "</s>", *(f"x{i}" for i in range(50))]))), "it belongs to another model",

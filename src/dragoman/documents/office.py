@@ -111,6 +111,8 @@ class _Reader:
             if token.kind == "text":
                 if is_direct:
                     items.append(_Item("text", (token.source,), token.text))
+                elif token.text.strip():  # which no such file should have
+                    items.append(_Item("point", (token.source,)))
             elif token.name in grammar.dropped:
                 pass
             elif token.name in grammar.runs and token.kind == "open":
@@ -153,8 +155,10 @@ class _Reader:
                 space = ' xml:space="preserve"' if token.name == "w:t" else ""
                 style = f"{before}<{name}{space}>", f"</{name}>{close}"
                 items.append(_Item("text", (before + self._source(at, after) + close,), text, style))
-            elif token.name in grammar.dropped or token.kind == "text":
+            elif token.name in grammar.dropped or (token.kind == "text" and not token.text.strip()):
                 pass
+            elif token.kind == "text":  # which no such file should have
+                items.append(_Item("point", (before, token.source, close)))
             elif token.name in grammar.texts:
                 name = re.sub(r"^<((?:[\w.-]+:)?).*", r"\1t", token.source, flags=re.DOTALL)
                 style = f'{before}<{name} xml:space="preserve">', f"</{name}>{close}"

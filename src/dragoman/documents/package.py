@@ -11,6 +11,7 @@ import copy
 import io
 import re
 import shutil
+import struct
 import zipfile
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
@@ -80,6 +81,11 @@ _MEMBERS = {
     ".pptx": (re.compile(r"ppt/.*\.xml"), OOXML),
     ".odt": (re.compile(r"(?:.*/)?(?:content|styles)\.xml"), ODF),
 }
+_HEADER = struct.Struct("<6xH6x3I")  # of a member: flags; sum, packed size, size
+_SIZES_FOLLOW = 8  # the flag of a header without sum and sizes
+_IN_ZIP64 = 0xFFFFFFFF  # a size that stands elsewhere
+_END = struct.Struct("<10xH")  # of the archive: number of members
+_MANY = 0xFFFF  # a number of members that stands elsewhere
 _CHARTS = re.compile(r"(?:word|ppt)/charts/.*\.xml")
 _CORE = {".docx": "word/document.xml", ".pptx": "ppt/presentation.xml", ".odt": "content.xml"}
 
@@ -117,17 +123,31 @@ def _contents(data: bytes, pattern: re.Pattern[str], suffix: str, info: Document
     """
     contents = {}
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        _check(archive, suffix, info)
+        _check(archive, data, suffix, info)
         for member in archive.infolist():
             has_text = pattern.fullmatch(member.filename) is not None
             if has_text and member.file_size > MOST_XML_BYTES:
                 raise DataError(f"{info.name}: {member.filename} has {member.file_size:,} bytes, too many")
-            with archive.open(member) as unpacked:  # its sum is checked at its end
-                if has_text:
-                    contents[member.filename] = unpacked.read()
-                while unpacked.read(CHUNK):
-                    pass
+            chunks = []
+            n_bytes = 0
+            with archive.open(member) as unpacked:  # zipfile checks its sum at its end, but not its size
+                while chunk := unpacked.read(CHUNK):
+                    n_bytes += len(chunk)
+                    chunks += [chunk] * has_text
+            if n_bytes != member.file_size or not _agrees_with_its_header(member, data):
+                raise DataError(f"{info.name}: damaged ({member.filename} has another size or sum than it should)")
+            if has_text:
+                contents[member.filename] = b"".join(chunks)
     return contents
+
+
+def _agrees_with_its_header(member: zipfile.ZipInfo, data: bytes) -> bool:
+    """True if sum and sizes in front of a member are those in the directory, or are written behind it."""
+    flags, *numbers = _HEADER.unpack_from(data, member.header_offset)
+    listed = [member.CRC, member.compress_size, member.file_size]
+    return bool(flags & _SIZES_FOLLOW) or all(
+        number in (known, _IN_ZIP64) for number, known in zip(numbers, listed, strict=True)
+    )
 
 
 def _data_sheets(data: bytes, translated: Collection[str]) -> tuple[Untranslated, ...]:
@@ -142,12 +162,16 @@ def _data_sheets(data: bytes, translated: Collection[str]) -> tuple[Untranslated
     return tuple(Untranslated(name, "the data sheet of a chart keeps its labels") for name in sheets)
 
 
-def _check(archive: zipfile.ZipFile, suffix: str, info: DocumentInfo) -> None:
+def _check(archive: zipfile.ZipFile, data: bytes, suffix: str, info: DocumentInfo) -> None:
     """Check an archive by its directory, before anything is unpacked."""
     members = archive.infolist()
     names = [member.filename for member in members]
     if _CORE[suffix] not in names:
         raise DataError(f"{info.name}: has no {_CORE[suffix]}, so it is not a {suffix} file")
+    if _n_listed(data) not in (len(members), _MANY):
+        raise DataError(
+            f"{info.name}: damaged (its directory lists {len(members):,} members, which is not all of them)"
+        )
     if len(set(names)) != len(names):
         raise DataError(f"{info.name}: has two members of the same name")
     if any(not 0 < len(name) <= MOST_NAME for name in names):
@@ -157,6 +181,11 @@ def _check(archive: zipfile.ZipFile, suffix: str, info: DocumentInfo) -> None:
         raise DataError(f"{info.name}: unpacks to {n_bytes:,} bytes in {len(members):,} members: too much")
     if any(member.flag_bits & 1 for member in members) or "EncryptedPackage" in names:
         raise DataError(f"{info.name}: is encrypted: remove its password first")
+
+
+def _n_listed(data: bytes) -> int:
+    """Return the number of members according to the record at the end of an archive, which zipfile does not check."""
+    return int(_END.unpack_from(data, data.rfind(b"PK\5\6"))[0])
 
 
 def _repacked(data: bytes, changed: dict[str, bytes]) -> bytes:

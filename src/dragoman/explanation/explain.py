@@ -27,8 +27,7 @@ from dragoman.explanation.trace import Side, Step, Trace
 from dragoman.explanation.words import END, word_names, word_spans
 from dragoman.pages.render import framed
 from dragoman.parsing import trees
-from dragoman.translation.segments import one_line
-from dragoman.translation.segments import as_texts
+from dragoman.translation.segments import as_texts, one_line
 from dragoman.translation.translator import Translator
 
 

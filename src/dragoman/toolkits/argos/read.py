@@ -95,5 +95,9 @@ def _unpack(source: Path, folder: Path) -> None:
 def _chunks(package: zipfile.ZipFile, entry: zipfile.ZipInfo, source: Path) -> Iterator[bytes]:
     """Yield the content of an entry; an error of unpacking is not taken for one of writing."""
     with parsing(source, "a package of Argos Translate", BundleError), package.open(entry) as packed:
+        n_bytes = 0
         while chunk := packed.read(CHUNK):
+            n_bytes += len(chunk)
             yield chunk
+        if n_bytes != entry.file_size:
+            raise BundleError(f"{source}: {entry.filename[:60]!r} has another size than it should; copy it again")

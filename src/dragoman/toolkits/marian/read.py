@@ -124,20 +124,15 @@ class Arrays:
             BundleError: The file is damaged, holds something other than numbers, or no options of Marian.
         """
         self.path = path
-        try:
-            with parsing(path, "arrays of numbers", BundleError, wrong="cannot be read as"):
-                with zipfile.ZipFile(path) as package:
-                    size = sum(entry.file_size for entry in package.infolist())
-                if size > MAX_BYTES:
-                    raise BundleError(f"{path}: must have at most {MAX_BYTES:,} bytes unpacked, got {size:,}")
-                with np.load(path, allow_pickle=False) as file:
-                    self._arrays = {name: np.asarray(file[name]) for name in file.files}
-                with path.open("rb") as raw:
-                    self.digest = hashlib.file_digest(raw, "sha256").hexdigest()
-        except MemoryError:
-            raise BundleError(
-                f"{path}: its arrays are larger than the memory of this machine; if they should not be, copy it again"
-            ) from None
+        with parsing(path, "arrays of numbers", BundleError, wrong="cannot be read as"):
+            with zipfile.ZipFile(path) as package:
+                size = sum(entry.file_size for entry in package.infolist())
+            if size > MAX_BYTES:
+                raise BundleError(f"{path}: must have at most {MAX_BYTES:,} bytes unpacked, got {size:,}")
+            with np.load(path, allow_pickle=False) as file:
+                self._arrays = {name: np.asarray(file[name]) for name in file.files}
+            with path.open("rb") as raw:
+                self.digest = hashlib.file_digest(raw, "sha256").hexdigest()
         if OPTIONS not in self._arrays:
             raise BundleError(f"{path}: holds no {OPTIONS}; it is no model of Marian")
         options = _parsed(self._arrays.pop(OPTIONS).tobytes().rstrip(b"\0"), f"{path}: {OPTIONS}")
