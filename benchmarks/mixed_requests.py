@@ -1,6 +1,6 @@
-"""Requests of all kinds, as many clients of a server send them: texts, HTML, documents, glossaries, streams, refused ones.
+"""Requests of all kinds, as clients of a server send them: texts, HTML, documents, glossaries, streams, refused ones.
 
-    send_mixed(port, n_requests=10_000, note=lambda n_done: ...)
+send_mixed(port, n_requests=10_000, note=lambda n_done: ...)
 """
 
 from __future__ import annotations
@@ -96,7 +96,9 @@ class MixedClient:
 
     def document(self) -> int:
         """Upload a document and wait for its translation."""
-        name, content = self.chance.choice((("a.txt", self._text()), ("a.docx", self._docx()), ("a.html", self._page())))
+        name, content = self.chance.choice(
+            (("a.txt", self._text()), ("a.docx", self._docx()), ("a.html", self._page()))
+        )
         fields = (("source_lang", "EN"), ("target_lang", "DE"))
         parts = [f'--part\r\ncontent-disposition: form-data; name="{key}"\r\n\r\n{text}\r\n' for key, text in fields]
         head = f'--part\r\ncontent-disposition: form-data; name="file"; filename="{name}"\r\n\r\n'

@@ -9,9 +9,9 @@ import ctypes
 import sys
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+from dragoman.cli import main
 from dragoman.serving import batcher, server, service, watchdog
 
 search: Callable[..., Any] = batcher.translate_segments
@@ -51,4 +51,5 @@ if __name__ == "__main__":
         batcher.translate_segments = {"stuck search": stuck, "held lock": holding}[fault]  # type: ignore[attr-defined]
     watchdog.Patience.__init__.__defaults__ = (0.1, 0.5, 0.0, 0.5, 3.0, None)  # type: ignore[attr-defined]
     server.SILENT_S, server.LAST_S = 2.0, 1.0
-    sys.exit(server.serve([Path(run)], port=0, grace=1.0))
+    sys.argv = ["dragoman", "serve", run, "--port", "0", "--grace", "1"]
+    main()

@@ -106,6 +106,23 @@ def test_R2_a_batch_that_ends_when_it_is_given_up_leaves_a_healthy_server() -> N
         assert not ends
 
 
+def test_R2_a_batch_may_take_any_time_while_the_models_are_loading() -> None:
+    go, looks = threading.Event(), [0]
+
+    def is_serving() -> bool:
+        looks[0] += 1
+        return False
+
+    with watched(is_serving=is_serving) as (batcher, watchdog, ends):
+        loading = StubPlan(engine=lambda segments: answer(segments) if go.wait() else []).ticket()
+        batcher.submit(loading)
+        wait_until(lambda: looks[0] > 100)  # a hundred times 0.01 s: more than five times the limit
+        assert watchdog.is_alive()
+        go.set()
+        assert loading.results.result(LONG_S)
+        assert not ends
+
+
 def test_R2_many_short_batches_are_never_taken_for_a_long_one() -> None:
     with watched() as (batcher, watchdog, ends):
         until = time.monotonic() + 0.7  # longer than a batch may take

@@ -15,7 +15,7 @@ import typer
 from dragoman.cli.completion import settings
 from dragoman.options import Options, declaration_of, default_of
 
-F = TypeVar("F", bound=Callable[..., None])
+F = TypeVar("F", bound=Callable[..., int | None])
 
 
 def with_options(
@@ -38,7 +38,7 @@ def with_options(
         parameters += [_parameter(declared, name, defaults[name]) for name in names]
 
         @functools.wraps(command)
-        def run(**values: Any) -> None:
+        def run(**values: Any) -> int | None:
             options = {name: values.pop(name) for name in names}
             options |= {name: not options[name] for name in negated}
             changes = {
@@ -46,7 +46,7 @@ def with_options(
                 for name, value in options.items()
                 if value is not None and value != defaults[name]
             }
-            command(**values, **{into: declared(**changes)})
+            return command(**values, **{into: declared(**changes)})
 
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

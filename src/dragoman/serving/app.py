@@ -77,7 +77,8 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
     shares = Shares(("",) if keys is None else tuple(keys.names))
     documents = Documents(service, options.documents, shares)
     state = State(
-        service, Metrics(batcher), keys, _glossaries(options, shares), documents, Watchdog(batcher),
+        service, Metrics(batcher), keys, _glossaries(options, shares), documents,
+        Watchdog(batcher, is_serving=lambda: service.ready),
         BodyBudget(options.max_bodies), _key_named(options.metrics_key, shares),
     )  # fmt: skip
     app = FastAPI(

@@ -42,16 +42,19 @@ class Watchdog:
     """Keeps a server at work, or says why it is not."""
 
     def __init__(
-        self, batcher: Batcher, end: Callable[[str, bool], object] | None = None, patience: Patience | None = None
-    ) -> None:
+        self, batcher: Batcher, end: Callable[[str, bool], object] | None = None, patience: Patience | None = None,
+        is_serving: Callable[[], bool] = lambda: True,
+    ) -> None:  # fmt: skip
         """Watch a batcher until it is closed.
 
         Args:
             end: Ends the server, for the reason that is its first argument; the second is True if other requests can
                 still finish. It is called once, from the watchdog's thread.
             patience: Limits of time.
+            is_serving: While it returns False a batch may take any time, such as to load an engine.
         """
         self.batcher, self.end, self.patience = batcher, end, patience or Patience()
+        self._is_serving = is_serving
         self.failure: str | None = None
         """Why the server must end; None while it need not."""
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -108,7 +111,7 @@ class Watchdog:
 
     def _look_at_batches(self, seconds: float) -> None:
         """Report a batch beyond its limit; give it up at three times the limit, and the server at five times."""
-        running = self.batcher.running()
+        running = self.batcher.running() if self._is_serving() else []
         names = [(batch.thread, batch.started) for batch in running]
         self._watched_s = {name: self._watched_s.get(name, 0.0) + seconds for name in names}
         for batch, name in zip(running, names, strict=True):
